@@ -1,4 +1,4 @@
-//! What personas look like, from the record.
+//! The names and pictures of personas, read from the record.
 
 use std::sync::Arc;
 
@@ -11,19 +11,18 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::persona::media_type;
 
-/// The pictures and names of the record's personas.
 pub struct RecordAvatars {
     memory: Arc<Memory>,
     usual: PersonaId,
 }
 
 impl RecordAvatars {
-    /// `usual` is the persona that answers where nobody chose another.
+    /// Creates a reader. `usual` is the default persona.
     pub fn new(memory: Arc<Memory>, usual: PersonaId) -> Self {
         Self { memory, usual }
     }
 
-    /// Reads the record off the runtime's threads. A picture that cannot be read is none: replies go on without.
+    /// Reads the record on a blocking thread. Returns `None` on an error: replies then have no picture.
     async fn read<T: Send + 'static>(
         &self,
         from: impl FnOnce(&Memory) -> Result<Option<T>, azera_memory::Error> + Send + 'static,
@@ -32,7 +31,7 @@ impl RecordAvatars {
         match tokio::task::spawn_blocking(move || from(&memory)).await {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "what a persona looks like could not be read");
+                tracing::warn!(%error, "cannot read a persona's name or picture");
                 None
             }
             Err(_) => None,

@@ -1,4 +1,4 @@
-//! `azera backup`, and the job that makes backups while the bot runs.
+//! `azera backup`, and the job that makes backups while Azera runs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,13 +20,14 @@ use crate::cli::BackupCommand;
 use crate::data::{DataFolder, remove_aside};
 use crate::progress::Bar;
 
-/// How many times as long as a backup took nothing is backed up after it: backups take a twentieth of the time at most.
-const REST: u32 = 19;
+/// After a backup, the job rests for this many times the backup's duration. Backups thus take at most a twentieth of the
+/// time.
+const REST_FACTOR: u32 = 19;
 
-/// What is said where not every backup could be gone through.
+/// Message for when some backups could not be cleaned of forgotten content.
 pub const STILL_THERE: &str = "what was forgotten may still stand in a backup; the next start tries again";
 
-/// Wait before backups are gone through again, so that many forgettings in a row are one.
+/// Wait between two cleanings of the backups, so that one covers many deletions in a row.
 const FORGET_WAIT: Duration = Duration::from_secs(5 * 60);
 
 pub fn run(config: &Config, command: Option<BackupCommand>, to: Option<PathBuf>) -> anyhow::Result<ExitCode> {
@@ -65,7 +66,7 @@ fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
     drop(bar);
     println!("{}", made.path.display());
     println!("{}", line(&made));
-    // It was made all the same: one file that cannot be read must not keep others from being written.
+    // The new backup stays: one unreadable file must not block new backups.
     forgot.map(drop).context(STILL_THERE)
 }
 
@@ -80,7 +81,7 @@ fn give_up(config: &Config, dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Folders of backups that are not where they were, as far as the record can be asked.
+/// Returns the backup folders that are no longer where they were. Empty if there is no record.
 pub fn missing_folders(config: &Config, backups: &Folder) -> anyhow::Result<Vec<PathBuf>> {
     let data = config.data_dir()?;
     if !data.join("record").exists() {
@@ -139,13 +140,13 @@ fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> 
     Ok(if broken > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Reads a backup whole and compares it with its checksum.
+/// Reads a whole backup and compares it with its checksum.
 pub fn check(backup: &Backup) -> Result<(), azera_memory_backup::Error> {
     let bar = Bar::new();
     backup.verify(&mut |done| bar.bytes("checking", done, Some(backup.manifest.bytes)))
 }
 
-/// A backup by its file, or by its name in the folder.
+/// Finds a backup by its path, or by its name in the backup folder.
 pub fn find(backups: &Folder, backup: &Path) -> anyhow::Result<Backup> {
     let named = backups.dir().join(backup);
     Ok(Backup::open(if backup.exists() || !named.exists() { backup.to_owned() } else { named })?)
@@ -155,7 +156,7 @@ fn name(backup: &Backup) -> String {
     backup.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a backup is of, in a line.
+/// Returns a one-line description of a backup.
 pub fn line(backup: &Backup) -> String {
     let count = |table: &str| backup.manifest.rows.get(table).copied().unwrap_or(0);
     format!(
@@ -167,12 +168,12 @@ pub fn line(backup: &Backup) -> String {
     )
 }
 
-/// Takes what was forgotten out of the backups, and out of what a restore put aside: that goes altogether.
+/// Removes forgotten content from the backups, and deletes all records that a restore set aside.
 pub fn forget(memory: &Memory, backups: &Folder, data: &Path) -> anyhow::Result<ForgetOutcome> {
     forget_in(&memory.record(), backups, data)
 }
 
-/// The same for a record that nobody else uses.
+/// Does the same as [`forget`] for a record that nobody else uses.
 pub fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::Result<ForgetOutcome> {
     if record.pending_backup_forgets()?.what.is_empty() {
         return Ok(ForgetOutcome::default());
@@ -181,7 +182,7 @@ pub fn forget_in(record: &Record<'_>, backups: &Folder, data: &Path) -> anyhow::
     Ok(backups.forget(record)?)
 }
 
-/// How long backups are kept, by the configuration.
+/// Returns how long to keep backups, by the configuration.
 fn rule(config: &azera_config::Backup) -> RetentionRule {
     let hours = |hours: u32| Duration::from_secs(u64::from(hours) * 3_600);
     RetentionRule {
@@ -193,7 +194,8 @@ fn rule(config: &azera_config::Backup) -> RetentionRule {
     }
 }
 
-/// Makes backups of a record in use, keeps them by the rule, and lets them forget.
+/// Makes backups of a record in use, deletes old ones by the retention rule and removes forgotten content from the
+/// rest.
 pub struct BackupJob {
     memory: Arc<Memory>,
     backups: Folder,
@@ -201,19 +203,19 @@ pub struct BackupJob {
     enabled: bool,
     every: Duration,
     rule: RetentionRule,
-    done: Mutex<Done>,
+    done: Mutex<JobState>,
 }
 
-/// What was done last.
+/// Results of the last runs, and when the next may start.
 #[derive(Default)]
-struct Done {
-    /// When a backup was made, and of which revision; read from the folder at first.
+struct JobState {
+    /// Time and record revision of the last backup. At first read from the folder.
     made: Option<(Timestamp, u64)>,
-    /// Whether the folder was looked into.
-    looked: bool,
-    /// Before this time no backup is made.
+    /// True once the folder has been read.
+    folder_read: bool,
+    /// No backup is made before this time.
     not_before: Option<Timestamp>,
-    /// Before this time backups are not gone through again.
+    /// Backups are not cleaned again before this time.
     forget_not_before: Option<Timestamp>,
 }
 
@@ -234,49 +236,56 @@ impl BackupJob {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if last || done.forget_not_before.is_none_or(|at| now >= at) {
             match forget(&self.memory, &self.backups, &self.data) {
-                Ok(gone) if gone == ForgetOutcome::default() => {}
-                Ok(gone) => {
-                    tracing::info!(rewritten = gone.rewritten, removed = gone.removed, "backups forgot");
+                Ok(outcome) if outcome == ForgetOutcome::default() => {}
+                Ok(outcome) => {
+                    tracing::info!(
+                        rewritten = outcome.rewritten,
+                        removed = outcome.removed,
+                        "removed forgotten content from backups"
+                    );
                     done.forget_not_before = Some(now + FORGET_WAIT);
                 }
                 Err(error) => {
-                    // A file that cannot be read must not keep new backups from being made.
-                    tracing::error!(error = format!("{error:#}"), "backups could not forget yet");
+                    // An unreadable file must not block new backups.
+                    tracing::error!(
+                        error = format!("{error:#}"),
+                        "cannot remove forgotten content from all backups yet"
+                    );
                     done.forget_not_before = Some(now + FORGET_WAIT);
                 }
             }
         }
-        // Whether or not backups are made: what a restore put aside has its days.
+        // Delete what a restore set aside once it is old enough, even if backups are off.
         if let Err(error) = remove_aside(&self.data, false, now) {
-            tracing::error!(error = format!("{error:#}"), "what was put aside could not be removed yet");
+            tracing::error!(error = format!("{error:#}"), "cannot remove the data that a restore set aside");
         }
         if last || !self.enabled {
             return Ok(());
         }
         let record = self.memory.record();
-        if !done.looked {
+        if !done.folder_read {
             let newest = self.backups.of(record.identity())?.pop();
             done.made = newest.map(|backup| (backup.manifest.made_at, backup.manifest.revision));
-            done.looked = true;
+            done.folder_read = true;
         }
-        // A clock that was set back does not put it off.
+        // A clock that was set back must not postpone the backup.
         let clock_was_set_back = done.made.is_some_and(|(at, _)| at > now);
         if self.due(&done).is_none_or(|due| due > now && !clock_was_set_back) {
             return Ok(());
         }
         let started = Instant::now();
-        // Should it fail, as on a full disk, it is not tried again at once.
+        // After a failure, such as a full disk, wait the usual interval.
         done.not_before = Some(now + self.every);
         let made = self.backups.make(&record, now, &mut |_| {})?;
         done.made = Some((now, made.manifest.revision));
-        done.not_before = Some(now + started.elapsed() * REST);
+        done.not_before = Some(now + started.elapsed() * REST_FACTOR);
         let pruned = self.backups.prune(record.identity(), &self.rule, now)?;
-        tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, pruned, "a backup was made");
+        tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, pruned, "backup made");
         Ok(())
     }
 
-    /// When a backup is due; `None` as long as nothing changes.
-    fn due(&self, done: &Done) -> Option<Timestamp> {
+    /// Returns when a backup is due; `None` while the record does not change.
+    fn due(&self, done: &JobState) -> Option<Timestamp> {
         let due = match done.made {
             None => Timestamp::MIN,
             Some((_, of)) if of == self.memory.record().revision() => return None,
@@ -290,7 +299,7 @@ impl BackupJob {
     }
 }
 
-/// The job as the core holds it.
+/// The job, as the engine holds it.
 pub struct Backups(pub Arc<BackupJob>);
 
 #[async_trait]
@@ -301,9 +310,9 @@ impl Job for Backups {
 
     fn next_due(&self) -> Option<Timestamp> {
         let job = &self.0;
-        // Before the folder was looked into nothing is known; that is done within seconds of the start.
+        // Nothing is due before the folder has been read. The job reads it within seconds of the start.
         let done = job.done.lock().unwrap_or_else(PoisonError::into_inner);
-        (job.enabled && done.looked).then(|| job.due(&done)).flatten()
+        (job.enabled && done.folder_read).then(|| job.due(&done)).flatten()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {

@@ -1,4 +1,4 @@
-//! Wiring: from a configuration to a running core.
+//! Wires the parts together: from a configuration to a running engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, Store};
 use azera_memory_backup::Folder;
 use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
-use azera_memory_vector::{EdgeVectors, VectorConfig};
+use azera_memory_vector::{EmbeddedVectors, VectorConfig};
 use azera_model_api::{ChatModel, Embedder, EmbedderInfo, Sampling, ScriptedModel};
 use azera_model_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_model_registry::{InstalledModel, Kind, Models, Options};
@@ -26,22 +26,22 @@ use crate::progress::Bar;
 use crate::stores::OnServers;
 use crate::{loras, servers, stores, trust};
 
-/// Tokens of key-value cache for each token of a conversation's window: so many conversations of full length fit.
+/// Size of the key-value cache, in conversations of full length.
 const FULL_CONVERSATIONS: usize = 4;
 
-/// Which model answers.
+/// The choice of the model that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// The configured or chosen one.
+    /// The configured model, or else the selected one.
     Chosen,
-    /// One by name.
+    /// The model with this name.
     Named(String),
-    /// A short fixed acknowledgement: for timelines in which only memory matters.
+    /// A short fixed acknowledgement, for timelines that only test memory.
     Scripted,
 }
 
 impl ModelChoice {
-    /// The one somebody names: `default`, `scripted`, or a model's name.
+    /// Parses `default`, `scripted` or a model's name.
     pub fn named(name: &str) -> Self {
         match name {
             "default" => Self::Chosen,
@@ -51,16 +51,16 @@ impl ModelChoice {
     }
 }
 
-/// What a core is opened with besides the configuration.
+/// What [`open`] needs besides the configuration.
 pub struct BootstrapOptions {
     pub answers: ModelChoice,
     pub clock: Arc<dyn Clock>,
     pub seed: Option<u64>,
-    /// The model speaks to people in danger whether it passed the safety check or not: for that check alone.
+    /// Lets the model answer people in danger before it has passed the safety check. Only that check sets this.
     pub on_trial: bool,
 }
 
-/// A running core and what stands around it.
+/// A running engine and its parts.
 pub struct App {
     pub azera: Engine,
     pub memory: Arc<Memory>,
@@ -69,18 +69,18 @@ pub struct App {
     pub data: PathBuf,
     pub backups: Folder,
     pub servers: OnServers,
-    /// Held as long as the stores are open.
+    /// Keeps the data folder locked while the stores are open.
     _folder: DataFolder,
 }
 
-/// The stores of a data folder, which is this process's as long as they are open.
+/// The open stores of a data folder. The folder belongs to this process while they are open.
 pub struct Stores {
     pub memory: Memory,
     servers: OnServers,
     folder: DataFolder,
 }
 
-/// The models folder of this machine.
+/// Opens the models folder.
 pub fn models(config: &Config) -> anyhow::Result<Models> {
     let mut options = Options::new(config.models_dir()?);
     if let Some(endpoint) = &config.models.hub_endpoint {
@@ -90,7 +90,7 @@ pub fn models(config: &Config) -> anyhow::Result<Models> {
     Ok(Models::open(options)?)
 }
 
-/// The name of the model of a kind that runs.
+/// Returns the name of the model in use for a kind.
 pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<String> {
     let configured = match kind {
         Kind::Chat => &config.models.chat,
@@ -105,7 +105,7 @@ pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<St
     }
 }
 
-/// An installed model; one that is not here yet is fetched first, with progress on the error output.
+/// Returns an installed model. Fetches it first if it is missing, and shows progress on the error output.
 pub async fn installed(models: &Models, name: &str) -> anyhow::Result<InstalledModel> {
     if let Some(found) = models.find(name)? {
         return Ok(found);
@@ -116,12 +116,12 @@ pub async fn installed(models: &Models, name: &str) -> anyhow::Result<InstalledM
     models.find(name)?.with_context(|| format!("the model {name} was fetched and is not there"))
 }
 
-/// The time, for manifests.
+/// Returns the current time as text, for manifests.
 pub fn now_text() -> String {
     azera_types::SystemClock.now().to_string()
 }
 
-/// Loads a chat model, with the adapters that belong to it.
+/// Loads a chat model with its LoRAs.
 pub fn load_chat(
     config: &Config,
     models: &Models,
@@ -129,30 +129,30 @@ pub fn load_chat(
     on_trial: bool,
 ) -> anyhow::Result<Arc<dyn ChatModel>> {
     let loras = loras::of(config, models, installed)?;
-    // Room for adapters of single places is made where there may be some.
+    // Reserve memory for the LoRAs of single places only if the Hearth can make some.
     let adaptable = config.hearth.enabled;
     let reading_lora = loras::reading(config, models, installed)?;
     match loras::of_another(loras.iter().chain(&reading_lora), &installed.manifest.sha256) {
         Ok(None) => {}
         Ok(Some(lora)) => {
             let file = lora.path.display();
-            tracing::warn!(%file, "this adapter was learnt on another file than the model it is used with");
+            tracing::warn!(%file, "this LoRA was trained on another file than the model that it is used with");
         }
-        // Whoever loads it says what is wrong with it.
-        Err(error) => tracing::debug!(%error, "what an adapter was learnt on cannot be read"),
+        // The loader reports what is wrong with the file.
+        Err(error) => tracing::debug!(%error, "cannot read which model a LoRA was trained on"),
     }
     let trusted_in_danger = on_trial || trust::is_trusted(config, installed, &loras)?;
     let llama = llama_config(config, installed)?;
     Ok(LlamaChat::load(LlamaChatConfig { loras, reading_lora, adaptable, trusted_in_danger, ..llama })?)
 }
 
-/// The family of a model, as prompts know it.
+/// Returns the model's family, by which prompts choose their format.
 pub fn family(installed: &InstalledModel) -> anyhow::Result<String> {
     let family = serde_json::to_value(installed.entry.family)?;
     Ok(family.as_str().unwrap_or("generic").to_owned())
 }
 
-/// What a chat model is loaded from, without adapters.
+/// Returns the settings to load a chat model with, without LoRAs.
 pub fn llama_config(config: &Config, installed: &InstalledModel) -> anyhow::Result<LlamaChatConfig> {
     let mut llama = LlamaChatConfig::new(&installed.path, &installed.entry.name, family(installed)?);
     llama.identity.clone_from(&installed.manifest.sha256);
@@ -184,7 +184,7 @@ pub fn load_embedder(config: &Config, installed: &InstalledModel) -> anyhow::Res
     Ok(LlamaEmbedder::load(llama)?)
 }
 
-/// The embedding model that runs, here or on a server.
+/// Returns the embedding model in use, loaded here or reached on a server.
 pub async fn embedder(config: &Config) -> anyhow::Result<Arc<dyn Embedder>> {
     if let Some(server) = servers::configured(config, Kind::Embedding) {
         return servers::embedder(config, server, &config.data_dir()?).await;
@@ -195,8 +195,8 @@ pub async fn embedder(config: &Config) -> anyhow::Result<Arc<dyn Embedder>> {
     tokio::task::spawn_blocking(move || load_embedder(&config, &installed)).await?
 }
 
-/// What the stores must know of a model on this machine; known without loading it. [`present_embedder_info`] is of the one
-/// that runs.
+/// Returns what the stores need to know about an embedding model, without loading it. See [`present_embedder_info`] for
+/// the one in use.
 fn embedder_info(config: &Config, installed: &InstalledModel) -> anyhow::Result<EmbedderInfo> {
     let entry = &installed.entry;
     let Some(embedding) = &entry.embedding else { bail!("{} is no embedding model", entry.name) };
@@ -209,7 +209,7 @@ fn embedder_info(config: &Config, installed: &InstalledModel) -> anyhow::Result<
     })
 }
 
-/// What the stores must know of the embedding model that runs, here or on a server.
+/// Returns what the stores need to know about the embedding model in use, here or on a server.
 pub async fn present_embedder_info(config: &Config) -> anyhow::Result<EmbedderInfo> {
     if let Some(server) = servers::configured(config, Kind::Embedding) {
         return servers::embedder_info(config, server, &config.data_dir()?).await;
@@ -223,28 +223,28 @@ pub fn open_stores(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow:
     open_stores_with(config, data, info, &|store| Arc::new(store))
 }
 
-/// The same, with something around the record.
+/// Opens the stores like [`open_stores`], with a wrapper around the record's store.
 pub fn open_stores_with(
     config: &Config,
     data: &Path,
     info: &EmbedderInfo,
-    enclosing: &dyn Fn(SledStore) -> Arc<dyn Store>,
+    wrap: &dyn Fn(SledStore) -> Arc<dyn Store>,
 ) -> anyhow::Result<Stores> {
-    // Nobody else works in this folder, so what is wrong with an index is wrong with its files, and it can be made anew
-    // from the record.
+    // No other process works in this folder. So an index that fails has damaged files, and the record can rebuild it.
     let mut folder = DataFolder::take(data)?;
-    let doubtful = folder.was_left_running();
+    let was_killed = folder.was_left_running();
     let store = SledStore::open(folder.record()).map_err(|error| record_error(&error, &folder))?;
-    let fatal = folder.begin_opening()?;
-    let failed = fatal || azera_memory::rebuild_wanted(&store).map_err(|error| record_error(&error, &folder))?;
-    if failed {
+    let opening_failed = folder.begin_opening()?;
+    let needs_rebuild =
+        opening_failed || azera_memory::rebuild_wanted(&store).map_err(|error| record_error(&error, &folder))?;
+    if needs_rebuild {
         remove_indexes(data)?;
     }
-    let (vectors, text, made_anew) = open_indexes(data, info.dimension, doubtful)?;
+    let (vectors, text, indexes_recreated) = open_indexes(data, info.dimension, was_killed)?;
     folder.end_opening()?;
     let mut on_servers = OnServers::default();
     let layers = Layers {
-        store: enclosing(store),
+        store: wrap(store),
         vectors: stores::vectors(config, data, vectors, info.dimension, &mut on_servers)?,
         text: Arc::new(text),
         working: stores::working(config, data, &mut on_servers)?,
@@ -261,22 +261,23 @@ pub fn open_stores_with(
         },
     )
     .map_err(|error| record_error(&error, &folder))?;
-    if doubtful {
+    if was_killed {
         memory.mark_indexes_suspect().map_err(|error| record_error(&error, &folder))?;
-        folder.noted();
+        folder.mark_recorded();
     }
     if let Some(queued) = memory.follow_embedder()? {
-        tracing::warn!(memories = queued, model = %info.id, "the embedding model changed: everything is embedded anew");
-    } else if made_anew || failed {
+        let model = &info.id;
+        tracing::warn!(memories = queued, %model, "the embedding model changed: embedding all memories again");
+    } else if indexes_recreated || needs_rebuild {
         let queued = memory.rebuild()?;
         if queued > 0 {
-            tracing::warn!(memories = queued, "an index is missing or damaged: both are built anew from the record");
+            tracing::warn!(memories = queued, "an index is missing or damaged: rebuilding both from the record");
         }
     }
     Ok(Stores { memory, servers: on_servers, folder })
 }
 
-/// What to do about a record that does not open.
+/// Adds what to do to an error from opening the record.
 fn record_error(error: &azera_memory::Error, folder: &DataFolder) -> anyhow::Error {
     let record = folder.record();
     match error {
@@ -294,30 +295,34 @@ fn record_error(error: &azera_memory::Error, folder: &DataFolder) -> anyhow::Err
     }
 }
 
-/// The folder of the backups.
+/// Returns the backup folder.
 pub fn backups(config: &Config) -> anyhow::Result<Folder> {
     Ok(Folder::new(config.backup_dir()?, env!("CARGO_PKG_VERSION")))
 }
 
-/// Opens both indexes; the flag says whether one had to be made anew, because it was missing or damaged or holds vectors
-/// of another length.
+/// Opens both indexes. The flag is true if one had to be created again, because it was missing or damaged or holds
+/// vectors of another length.
 ///
-/// Where one is not sure of them, what has checksums is compared with those.
-fn open_indexes(data: &Path, dimension: usize, doubtful: bool) -> anyhow::Result<(EdgeVectors, TantivyText, bool)> {
+/// After an unclean stop, also verifies the checksums of files that have some.
+fn open_indexes(
+    data: &Path,
+    dimension: usize,
+    was_killed: bool,
+) -> anyhow::Result<(EmbeddedVectors, TantivyText, bool)> {
     let (vectors_dir, text_dir) = (data.join("vectors"), data.join("text"));
-    // An index that is not there holds nothing of what the record does.
+    // A missing index covers nothing of the record.
     let missing = !vectors_dir.exists() || !text_dir.exists();
     let config = VectorConfig::new(dimension);
-    let (vectors, vectors_anew) = match EdgeVectors::open(&vectors_dir, config) {
+    let (vectors, vectors_recreated) = match EmbeddedVectors::open(&vectors_dir, config) {
         Ok(vectors) => (vectors, false),
-        Err(error) => (EdgeVectors::open(emptied(&vectors_dir, &error)?, config)?, true),
+        Err(error) => (EmbeddedVectors::open(remove_index(&vectors_dir, &error)?, config)?, true),
     };
-    let opened = TantivyText::open(&text_dir).and_then(|text| if doubtful { text.verified() } else { Ok(text) });
-    let (text, text_anew) = match opened {
+    let opened = TantivyText::open(&text_dir).and_then(|text| if was_killed { text.verified() } else { Ok(text) });
+    let (text, text_recreated) = match opened {
         Ok(text) => (text, false),
-        Err(error) => (TantivyText::open(emptied(&text_dir, &error)?)?, true),
+        Err(error) => (TantivyText::open(remove_index(&text_dir, &error)?)?, true),
     };
-    Ok((vectors, text, missing || vectors_anew || text_anew))
+    Ok((vectors, text, missing || vectors_recreated || text_recreated))
 }
 
 /// Removes both indexes.
@@ -333,8 +338,9 @@ fn remove_indexes(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes an index that cannot be opened; a failing disk is no reason to.
-fn emptied<'a>(dir: &'a Path, error: &azera_memory::Error) -> anyhow::Result<&'a Path> {
+/// Removes an index that cannot be opened, and returns its path. Fails on a disk error, because the index may be
+/// intact.
+fn remove_index<'a>(dir: &'a Path, error: &azera_memory::Error) -> anyhow::Result<&'a Path> {
     if let azera_memory::Error::Io { .. } | azera_memory::Error::Full { .. } = error {
         bail!("{}: {error}", dir.display());
     }
@@ -343,20 +349,20 @@ fn emptied<'a>(dir: &'a Path, error: &azera_memory::Error) -> anyhow::Result<&'a
     Ok(dir)
 }
 
-/// Where a model comes from.
+/// The source of a model.
 enum Source<M: ?Sized> {
-    /// A file, to be loaded.
+    /// A file that must be loaded.
     File(Box<InstalledModel>),
-    /// Nothing needs to be loaded.
+    /// A model that is ready.
     Ready(Arc<M>),
 }
 
-/// Opens everything and starts nothing: attach platforms, then [`Engine::start`].
+/// Opens everything and starts nothing. Attach platforms, then call [`Engine::start`].
 pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
     let app = open_without_inner_life(config, opening).await?;
-    let (learning, teacher) = (config.clone(), app.embedder.clone());
+    let (learning, embedder_for_learning) = (config.clone(), app.embedder.clone());
     app.azera.learn(move || {
-        let (config, embedder) = (learning.clone(), teacher.clone());
+        let (config, embedder) = (learning.clone(), embedder_for_learning.clone());
         async move { classifiers(&config, &embedder, &|_, _| {}).await }
     });
     app.azera.add_job(Arc::new(BackgroundWriter::of(&app.azera)));
@@ -367,7 +373,8 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
     Ok(app)
 }
 
-/// The same, but that nothing is felt or noticed, and nothing written between messages: to measure what that costs.
+/// Opens everything except moods, tags, notes, background writing and the Hearth. Benchmarks measure their cost with
+/// this.
 pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
     let data = config.data_dir()?;
     let models = models(config)?;
@@ -378,7 +385,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
     let chat: Source<dyn ChatModel> = match (&opening.answers, servers::configured(config, Kind::Chat)) {
         (ModelChoice::Scripted, _) => Source::Ready(Arc::new(ScriptedModel::saying("Noted."))),
         (ModelChoice::Chosen, Some(server)) => Source::Ready(servers::chat(config, server).await?),
-        (ModelChoice::Named(name), Some(server)) if servers::means(config, name) => {
+        (ModelChoice::Named(name), Some(server)) if servers::is_server_model(config, name) => {
             Source::Ready(servers::chat(config, server).await?)
         }
         (ModelChoice::Named(name), _) => Source::File(Box::new(installed(&models, name).await?)),
@@ -386,7 +393,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Chat)?).await?))
         }
     };
-    // Loading a model and opening the stores each take their time; together they take the longer one's.
+    // Load the model and open the stores in parallel.
     let chat = {
         let (config, models, on_trial) = (config.clone(), models.clone(), opening.on_trial);
         tokio::task::spawn_blocking(move || -> anyhow::Result<Arc<dyn ChatModel>> {
@@ -413,7 +420,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
     let backups = backups(config)?;
     bring_personas(&memory, &data, opening.clock.as_ref()).map_err(|error| {
         match error.downcast_ref::<azera_memory::Error>() {
-            Some(of_record) => record_error(of_record, &folder),
+            Some(record_failure) => record_error(record_failure, &folder),
             None => error,
         }
     })?;
@@ -435,18 +442,18 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
 }
 
 fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let form = azera_prompt::form_for(family);
-    let (usual, own) = (form.sampling, &config.sampling);
+    let chat_format = azera_prompt::form_for(family);
+    let (defaults, overrides) = (chat_format.sampling, &config.sampling);
     let sampling = Sampling {
-        temperature: own.temperature.unwrap_or(usual.temperature),
-        top_k: own.top_k.unwrap_or(usual.top_k),
-        top_p: own.top_p.unwrap_or(usual.top_p),
-        min_p: own.min_p.unwrap_or(usual.min_p),
-        repeat_penalty: own.repeat_penalty.unwrap_or(usual.repeat_penalty),
-        frequency_penalty: own.frequency_penalty.unwrap_or(usual.frequency_penalty),
-        presence_penalty: own.presence_penalty.unwrap_or(usual.presence_penalty),
-        penalty_last_n: own.penalty_last_n.unwrap_or(usual.penalty_last_n),
-        ..usual
+        temperature: overrides.temperature.unwrap_or(defaults.temperature),
+        top_k: overrides.top_k.unwrap_or(defaults.top_k),
+        top_p: overrides.top_p.unwrap_or(defaults.top_p),
+        min_p: overrides.min_p.unwrap_or(defaults.min_p),
+        repeat_penalty: overrides.repeat_penalty.unwrap_or(defaults.repeat_penalty),
+        frequency_penalty: overrides.frequency_penalty.unwrap_or(defaults.frequency_penalty),
+        presence_penalty: overrides.presence_penalty.unwrap_or(defaults.presence_penalty),
+        penalty_last_n: overrides.penalty_last_n.unwrap_or(defaults.penalty_last_n),
+        ..defaults
     };
     let reply_tokens = config.models.max_reply_tokens as usize;
     let window = config.models.context_tokens as usize;
@@ -468,7 +475,7 @@ fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Resu
         reply_tokens,
         context_tokens,
         thinking: config.models.thinking,
-        sampling: (*own != azera_config::Sampling::default()).then_some(sampling),
+        sampling: (*overrides != azera_config::Sampling::default()).then_some(sampling),
         seed,
         recalled: config.memory.top_k.map(|lines| lines as usize),
         locale: config.chat.locale.clone(),

@@ -1,4 +1,4 @@
-//! `azera chat`.
+//! `azera chat`: talks in the terminal, or answers piped lines.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -70,30 +70,33 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     Ok(if summary.failed > 0 && !interactive { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Inputs an arrow key calls back.
-const EARLIER: usize = 200;
+/// Number of earlier inputs that the arrow keys bring back.
+const MAX_EARLIER_INPUTS: usize = 200;
 
 fn name_of(app: &App, persona: &PersonaId) -> anyhow::Result<Option<String>> {
     let row = app.memory.persona(None, persona)?;
     Ok(row.and_then(|row| azera_personas::parse(&row.markdown).ok()).map(|persona| persona.name))
 }
 
-/// What the person typed in this chat before, read from the record with their own right.
+/// Returns the person's earlier inputs in this chat, read with their own read scope.
 fn earlier(app: &App, person: &Person, config: &Config) -> anyhow::Result<Vec<String>> {
     let chat = chat_id(&person.id, FIRST_CHAT)?;
     let place = Place { chat: chat.clone(), kind: PlaceKind::Dm(person.id.clone()), since: None };
-    let right = ReadScope::in_place(PersonaId::new(&config.chat.persona)?, &place, &ReadableScopes::default());
-    let history = app.memory.history(&right, &chat, EARLIER)?;
+    let read_scope = ReadScope::in_place(PersonaId::new(&config.chat.persona)?, &place, &ReadableScopes::default());
+    let history = app.memory.history(&read_scope, &chat, MAX_EARLIER_INPUTS)?;
     let own = history.into_iter().filter(|row| row.author.person() == Some(&person.id));
     Ok(own.map(|row| row.text.as_str().to_owned()).collect())
 }
 
-/// Which model runs, where everything lies, and how to get something better.
+/// Returns the greeting: the model, where the data stays, what one can do, and a larger model if the machine can run one.
 fn banner(config: &Config, app: &App) -> anyhow::Result<Vec<String>> {
     let info = app.model.info();
     let mut lines = vec![
-        format!("Azera, on the model {}. I am an AI; {}.", info.name, whereabouts(config, app)),
-        "/help lists what there is besides talking; /quit leaves.".to_owned(),
+        format!("Azera, on the model {}. I am an AI; {}.", info.name, data_location(config, app)),
+        "Tell me something and ask for it later, also in another chat (/new). /why shows the memories behind a reply, /forget \
+         removes them for good."
+            .to_owned(),
+        "/persona list shows who can answer here; /persona use areza brings a Dungeon Master.".to_owned(),
     ];
     let models = bootstrap::models(config)?;
     let machine = azera_model_registry::Machine { ram_bytes: crate::doctor::ram_bytes().unwrap_or(0), gpu_bytes: None };
@@ -103,15 +106,17 @@ fn banner(config: &Config, app: &App) -> anyhow::Result<Vec<String>> {
         .filter(|better| registry.get(&info.name).is_some_and(|present| better.parameters > present.parameters))
     {
         lines.push(format!(
-            "This machine can run a better one: `azera models pull {0} && azera models use {0}` ({1} MB).",
+            "This machine can run a larger model, which talks better and knows more: `azera models pull {0} && azera models use {0}` \
+             ({1} MB).",
             better.name, better.download_mib
         ));
     }
+    lines.push("/help lists all commands; /quit leaves.".to_owned());
     Ok(lines)
 }
 
-/// Where what is said is kept, and where it is sent.
-fn whereabouts(config: &Config, app: &App) -> String {
+/// Describes where Azera stores messages and which servers it sends them to.
+fn data_location(config: &Config, app: &App) -> String {
     let servers = [Kind::Chat, Kind::Embedding].into_iter().filter_map(|kind| servers::configured(config, kind));
     let mut urls: Vec<String> = servers.map(|server| server.url).collect();
     urls.dedup();

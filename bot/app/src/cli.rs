@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 pub use hearth::{Curriculum, HearthCommand, Install, Measure, Merge, Pack, Train};
 pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
-    EvalLabels, EvalMood, EvalRecall, MoodBy,
+    EvalLabels, EvalMood, EvalRecall, EvalSafety, MoodBy,
 };
 
 /// A self-hosted companion that remembers, dreams and reflects.
@@ -19,13 +19,13 @@ pub use measure::{
 #[command(
     name = "azera",
     version,
-    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  look what is remembered\n\nEverything stays on this machine, unless you name a server in the configuration."
+    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine unless you name a server in the configuration."
 )]
 pub struct Cli {
-    /// The configuration file; see `azera config`
+    /// Configuration file; `azera config` prints an example
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Let the chat model answer without its adapter
+    /// Run the chat model without its LoRA
     #[arg(long, global = true)]
     pub no_adapter: bool,
     #[command(subcommand)]
@@ -34,85 +34,86 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Talk in the terminal; with input from a pipe, one message a line
+    /// Chat in the terminal; piped input is one message per line
     #[command(
         after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  azera chat --json < messages.txt"
     )]
     Chat(ChatOptions),
-    /// Serve the platforms that are configured, until Ctrl-C
+    /// Run the configured platforms until Ctrl-C
     #[command(after_help = "Example:\n  AZERA__MATRIX__PASSWORD=... azera run --config azera.toml")]
     Run(RunOptions),
-    /// Discord: the link that lets the bot into a server
+    /// Discord: print the invite link
     Discord {
         #[command(subcommand)]
         command: DiscordCommand,
     },
-    /// A few made-up days in a few minutes, with the models of this machine: what Azera is like
+    /// Play a few made-up days in a few minutes, with this machine's models, to show what Azera is like
     Tour(TourOptions),
-    /// Play a timeline of many people and chats in virtual time; JSON lines in, JSON lines out
+    /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
-    /// Models: list, fetch, import, choose, remove
+    /// Manage models: list, pull, import, use, remove, verify
     Models {
         #[command(subcommand)]
         command: ModelsCommand,
     },
-    /// Personas: list, show, add, remove, export
+    /// Manage personas: list, show, template, add, remove, export
     Persona {
         #[command(subcommand)]
         command: PersonaCommand,
         #[command(flatten)]
         data: DataOption,
     },
-    /// What is remembered: search, show, forget, export, rebuild, stats
+    /// Manage memories: search, show, forget, export, rebuild, check, stats
     Memory {
         #[command(subcommand)]
         command: MemoryCommand,
         #[command(flatten)]
         data: DataOption,
     },
-    /// Teach a model its job: lessons, training, and what came of it
+    /// Write training examples, train LoRAs and measure them
     Hearth {
         #[command(subcommand)]
         command: HearthCommand,
     },
-    /// Measure
+    /// Evaluate models, recall and classifiers
     Eval {
         #[command(subcommand)]
         command: EvalCommand,
     },
-    /// Read how fast things are, on made-up memories
+    /// Measure speed on made-up memories
     Bench {
         #[command(subcommand)]
         command: BenchCommand,
     },
-    /// Make a backup of what is remembered, list them, or check one
+    /// Create, list or verify backups
     #[command(
         args_conflicts_with_subcommands = true,
-        after_help = "Examples:\n  azera backup                        into the folder of the backups\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a folder of backups that will not come back\n\nWhile Azera runs it makes its own, every 5 minutes if anything changed; then this command is not needed, and\nrefused. A backup holds messages, replies, memories, personas and settings of chats; neither models (fetched\nagain) nor the search indexes (built anew) nor the configuration."
+        after_help = "Examples:\n  azera backup                        write to the backup folder\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a backup folder that is lost for good\n\nA running Azera makes a backup every 5 minutes if anything changed, and refuses this command. A backup holds\nmessages, replies, memories, personas and chat settings. It leaves out the models (they can be fetched again),\nthe search indexes (they are rebuilt) and the configuration."
     )]
     Backup {
         #[command(subcommand)]
         command: Option<BackupCommand>,
-        /// Write this file instead of one in the folder of the backups; it is yours, and forgets nothing
+        /// Write to this file instead of the backup folder; Azera does not manage this file, so nothing is ever
+        /// forgotten in it
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
         #[command(flatten)]
         data: DataOption,
     },
-    /// Bring a backup back
+    /// Restore a backup
     #[command(
-        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the same, in the place of what is there\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   what can still be read of a damaged record\n  azera restore --undo                back to what was there before\n\nA backup is checked whole before anything is touched. What was there is put aside, and goes when Azera runs 7 days\nlater or something is forgotten. Nothing brings back what was forgotten since. The next start builds the indexes\nanew. What was under way when the backup was made is not answered again."
+        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the newest backup, replacing the current data\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   recover the readable rows of a damaged record\n  azera restore --undo                return to the data before the last restore\n\nAzera checks the whole backup before it changes anything, and sets the current data aside. It deletes that data\nwhen it runs 7 days later, or as soon as something is forgotten. Content forgotten after the backup stays\nforgotten. The next start rebuilds the indexes. Messages that were waiting for a reply when the backup was made\nare not answered."
     )]
     Restore(RestoreOptions),
-    /// Check everything Azera needs, and say how to mend what is missing
+    /// Check everything Azera needs and say how to fix each problem
     Doctor(DataOption),
-    /// Print a configuration file with every key, its default and what it does
+    /// Print a configuration file with every key, its default and its purpose
     Config,
 }
 
 impl Command {
-    /// The data folder named on the command line.
+    /// Returns the data folder named on the command line.
     pub fn data(&self) -> Option<&Path> {
         match self {
             Self::Chat(options) => options.data.data.as_deref(),
@@ -132,7 +133,7 @@ impl Command {
         }
     }
 
-    /// Whether log lines would stand between what a person reads.
+    /// Returns true if info log lines would get in the way of the command's own output.
     pub fn quiet(&self) -> bool {
         !matches!(self, Self::Doctor(_) | Self::Run(_))
     }
@@ -140,7 +141,7 @@ impl Command {
 
 #[derive(Debug, Args)]
 pub struct DataOption {
-    /// The folder everything is kept in
+    /// Data folder
     #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
 }
@@ -149,19 +150,19 @@ pub struct DataOption {
 pub struct ChatOptions {
     #[command(flatten)]
     pub data: DataOption,
-    /// Who speaks
+    /// Name of the speaker
     #[arg(long = "as", value_name = "NAME", default_value = "You")]
     pub name: String,
-    /// Who answers in a new chat
+    /// Persona that answers in a new chat
     #[arg(long, value_name = "ID")]
     pub persona: Option<String>,
-    /// The chat model, by its name in the ledger or on the chat server, or `default`
+    /// Chat model: its name in the registry or on the chat server, or `default`
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Makes replies reproducible
+    /// Seed for reproducible replies
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print events as JSON lines; people (`/as NAME`) then talk at once
+    /// Print events as JSON lines; messages of different people (`/as NAME`) then run in parallel
     #[arg(long)]
     pub json: bool,
 }
@@ -170,57 +171,57 @@ pub struct ChatOptions {
 pub struct RunOptions {
     #[command(flatten)]
     pub data: DataOption,
-    /// The chat model, by its name in the ledger or on the chat server, `default`, or `scripted` (a short fixed
-    /// acknowledgement, real memory)
+    /// Chat model: its name in the registry or on the chat server, `default`, or `scripted` (a short fixed
+    /// acknowledgement, with real memory)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum DiscordCommand {
-    /// Print the link at which a server's admin lets the bot in, with exactly the permissions it needs
+    /// Print the link with which a server admin adds the bot, with exactly the permissions it needs
     Invite,
 }
 
 #[derive(Debug, Args)]
 pub struct TourOptions {
-    /// The model that answers: `default`, `scripted` or the name of one that is there
+    /// Model that answers: `default`, `scripted` or the name of an installed model
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
 }
 
 #[derive(Debug, Args)]
 pub struct ReplayOptions {
-    /// The timeline; `-` reads it from the input
+    /// Timeline file; `-` reads the standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     #[command(flatten)]
     pub data: DataOption,
-    /// `default`, `scripted` (a short fixed acknowledgement, real memory) or a model's name
+    /// Chat model: `default`, `scripted` (a short fixed acknowledgement, with real memory) or a model's name
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
-    /// Makes replies reproducible
+    /// Seed for reproducible replies
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum BackupCommand {
-    /// Every backup there is, the oldest first
+    /// List all backups, oldest first
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Ask no more after a folder of backups that is gone for good; what was forgotten stays in them
+    /// Stop waiting for a backup folder that is lost for good; content forgotten since stays in its backups
     GiveUp {
-        /// The folder, as `azera doctor` names it
+        /// Folder, as `azera doctor` prints it
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
-    /// Read backups whole and compare them with their checksums
+    /// Read backups completely and compare them with their checksums
     Verify {
-        /// A file, or a name in the folder of the backups; all of them if left out
+        /// File, or name in the backup folder; default: all
         #[arg(value_name = "BACKUP")]
         backup: Option<PathBuf>,
     },
@@ -228,16 +229,16 @@ pub enum BackupCommand {
 
 #[derive(Debug, Args)]
 pub struct RestoreOptions {
-    /// A file, or a name in the folder of the backups; the newest if left out
+    /// File, or name in the backup folder; default: the newest
     #[arg(value_name = "BACKUP")]
     pub backup: Option<PathBuf>,
-    /// Put what is there aside
+    /// Replace the current data; it is set aside, not deleted
     #[arg(long)]
     pub replace: bool,
-    /// Make a record of what can still be read of the damaged one, in the place of a backup
+    /// Build a record from the readable rows of the damaged one instead of from a backup
     #[arg(long, conflicts_with = "backup")]
     pub salvage: bool,
-    /// Bring back what the last restore put aside
+    /// Return to the data that the last restore set aside
     #[arg(long, conflicts_with_all = ["backup", "replace", "salvage"])]
     pub undo: bool,
     #[command(flatten)]
@@ -246,101 +247,101 @@ pub struct RestoreOptions {
 
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
-    /// Every known model and what is here of it
+    /// List all known models and their state on this machine
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Fetch models; without a name, those in use
+    /// Fetch models; without a name, the models in use
     Pull {
-        /// Names in the ledger
+        /// Names in the registry
         names: Vec<String>,
     },
-    /// Install a GGUF file of one's own
+    /// Install a GGUF file of your own
     #[command(after_help = "Example:\n  azera models import ~/Downloads/my-model.gguf --name my-model")]
     Import {
-        /// The file
+        /// GGUF file
         file: PathBuf,
-        /// The name it gets
+        /// Name to install it under
         #[arg(long)]
         name: String,
     },
-    /// Choose the model of its kind that runs, from the next start on
+    /// Use this model for its kind from the next start on
     Use {
-        /// Its name
+        /// Model name
         name: String,
     },
     /// Delete a model's file
     Remove {
-        /// Its name
+        /// Model name
         name: String,
-        /// Even if it is in use
+        /// Remove it even if it is in use
         #[arg(long)]
         force: bool,
     },
-    /// Read an installed model again and compare it with what was installed
+    /// Read an installed model again and compare it with its recorded checksum
     Verify {
-        /// Its name
+        /// Model name
         name: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub enum PersonaCommand {
-    /// Every persona and role
+    /// List all personas and user personas
     List {
-        /// Those a realm owns, by its id
+        /// Only personas owned by this realm
         #[arg(long, value_name = "ID")]
         realm: Option<String>,
     },
     /// Print a persona's file
     Show {
-        /// Its id
+        /// Persona id
         id: String,
-        /// An earlier version
+        /// Print an earlier version
         #[arg(long, value_name = "N")]
         version: Option<u32>,
-        /// Owned by this realm
+        /// Realm that owns the persona
         #[arg(long, value_name = "ID")]
         realm: Option<String>,
     },
-    /// Print a file to begin a new persona with
+    /// Print a template for a new persona
     #[command(
         after_help = "Example:\n  azera persona template Mira > mira.md && $EDITOR mira.md && azera persona add mira.md"
     )]
     Template {
-        /// Its name
+        /// Name of the new persona
         #[arg(default_value = "New Persona")]
         name: String,
     },
-    /// Add a persona, or a new version of one: a markdown file, or a character card (JSON or PNG)
+    /// Add a persona or a new version of one: a Markdown file or a character card (JSON or PNG)
     Add {
-        /// The file
+        /// Persona file
         file: PathBuf,
-        /// Only check the file and show what it would become
+        /// Only check the file and print the resulting persona
         #[arg(long)]
         check: bool,
-        /// For this realm alone, by its id; nobody elsewhere sees it
+        /// Realm that owns the persona; other realms cannot see it
         #[arg(long, value_name = "ID")]
         realm: Option<String>,
     },
     /// Remove a persona; its versions stay, and `add` brings it back
     Remove {
-        /// Its id
+        /// Persona id
         id: String,
-        /// Owned by this realm
+        /// Realm that owns the persona
         #[arg(long, value_name = "ID")]
         realm: Option<String>,
     },
-    /// Print a persona as markdown or as a character card
+    /// Print a persona as Markdown or as a character card
     Export {
-        /// Its id
+        /// Persona id
         id: String,
         /// Print a V3 character card
         #[arg(long)]
         card: bool,
-        /// Owned by this realm
+        /// Realm that owns the persona
         #[arg(long, value_name = "ID")]
         realm: Option<String>,
     },
@@ -348,46 +349,46 @@ pub enum PersonaCommand {
 
 #[derive(Debug, Args)]
 pub struct Viewer {
-    /// As whom; what only others may see is not shown
+    /// Person to act as; memories that only others may see stay hidden
     #[arg(long = "as", value_name = "NAME", default_value = "You")]
     pub name: String,
-    /// Whose memories
+    /// Persona whose memories to use
     #[arg(long, value_name = "ID")]
     pub persona: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct ForgetWhat {
-    /// One memory, as in m42
+    /// One memory, such as m42
     #[arg(long, group = "what")]
     pub memory: Option<String>,
-    /// Everything a person said, by their id
+    /// Everything a person said, by person id
     #[arg(long, group = "what")]
     pub person: Option<String>,
-    /// One message, by its id
+    /// One message, by id
     #[arg(long, group = "what")]
     pub message: Option<String>,
-    /// Everything in a chat, by its id
+    /// Everything in a chat, by id
     #[arg(long, group = "what")]
     pub chat: Option<String>,
-    /// Everything public in a realm, by its id
+    /// Everything public in a realm, by id
     #[arg(long, group = "what")]
     pub realm: Option<String>,
-    /// With --chat: from this time on (RFC 3339)
+    /// With --chat: start of the period (RFC 3339)
     #[arg(long, value_name = "TIME", requires = "chat")]
     pub from: Option<Timestamp>,
-    /// With --chat: up to this time
+    /// With --chat: end of the period
     #[arg(long, value_name = "TIME", requires = "chat")]
     pub to: Option<Timestamp>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
-    /// Find memories, as a reply would
+    /// Search memories the way a reply does
     Search {
-        /// What to look for
+        /// Text to search for
         query: String,
-        /// Hits at most
+        /// Maximum number of results
         #[arg(long, default_value_t = 10)]
         limit: usize,
         /// Print JSON
@@ -398,49 +399,49 @@ pub enum MemoryCommand {
     },
     /// Show one memory
     Show {
-        /// Its id, as in m42
+        /// Memory id, such as m42
         id: String,
         #[command(flatten)]
         viewer: Viewer,
     },
-    /// Forget for good: a memory, a message, a person, a chat or a time in it, a realm
+    /// Forget permanently: a memory, a message, a person, a chat, a period of a chat or a realm
     #[command(
         after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --from 2026-05-01T00:00:00Z --quotes --yes"
     )]
     Forget {
         #[command(flatten)]
         what: ForgetWhat,
-        /// Also the replies built on it
+        /// Also forget the replies built on it
         #[arg(long)]
         quotes: bool,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Print everything held about a person as JSON
+    /// Print everything stored about a person as JSON
     Export {
-        /// The person's id, as in console:you
+        /// Person id, such as console:you
         #[arg(long)]
         person: String,
     },
-    /// Build both indexes anew from the record
+    /// Rebuild both indexes from the record
     Rebuild,
-    /// Look for damage: rows that cannot be read or miss others, and indexes that differ from the record
+    /// Look for damage: unreadable or dangling rows, and indexes that differ from the record
     #[command(
-        after_help = "Examples:\n  azera memory check\n  azera memory check --deep --mend\n\nEnds with an error if something is wrong that was not mended."
+        after_help = "Examples:\n  azera memory check\n  azera memory check --deep --mend\n\nExits with an error if a problem remains."
     )]
     Check {
-        /// Also embed every text again and compare it with its vector
+        /// Also embed every text again and compare it with its stored vector
         #[arg(long)]
         deep: bool,
-        /// Index anew what differs, and overwrite on disk what was forgotten and still stands there
+        /// Index differing memories again, and overwrite forgotten content that is still on disk
         #[arg(long)]
         mend: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Compare record and indexes, and count
+    /// Count and compare the record and the indexes
     Stats {
         /// Print JSON
         #[arg(long)]

@@ -1,11 +1,11 @@
-//! The data folder: who uses it, what lies in it, and how its record is exchanged for another one.
+//! The data folder: which process uses it, what it contains, and how its record is replaced.
 //!
 //! ```text
 //! lock  record/  vectors/  text/  working/  personas/  backups/  aside/20260301T120500Z/{record,personas}
 //! ```
 //!
-//! A record is exchanged in steps that a crash may part: the new one is written as `record.new`, and once it is whole and
-//! renamed to `record.next` it takes its place, now or when the folder is next used.
+//! A record is replaced in steps, and a crash may happen between them. The new record is written as `record.new`. Once
+//! it is whole, it is renamed to `record.next`. It then replaces the record, now or when the folder is next used.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,132 +14,132 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use azera_types::Timestamp;
 
-/// File that is locked while the folder is in use. It holds the user's process id, behind it how often in a row opening
-/// the indexes was begun and did not end, and nothing after an orderly end.
+/// The lock file, locked while the folder is in use. It holds the user's process id, then the number of processes in a
+/// row that ended while opening the indexes. It is empty after a clean end.
 const LOCK: &str = "lock";
 
-/// Processes in a row that ended while they opened the indexes, from which on those are taken for the cause. One may
-/// have been ended by anybody.
+/// After this many processes in a row ended while opening the indexes, the indexes count as the cause. A single end may
+/// have had any cause.
 const MAX_ENDS_WHILE_OPENING: u32 = 2;
 
-/// The record.
 const RECORD: &str = "record";
 
-/// A record being written.
+/// A record that is being written.
 const NEW: &str = "record.new";
 
-/// A whole record that is to take the place of the present one.
+/// A whole record that will replace the current one.
 const NEXT: &str = "record.next";
 
 /// Persona files.
 const PERSONAS: &str = "personas";
 
-/// Persona files that belong to [`NEXT`]; without them they come back from the record.
+/// Persona files that belong to [`NEXT`]. Without them, the personas are written again from the record.
 const NEXT_PERSONAS: &str = "personas.next";
 
-/// What is made anew from the record.
+/// Folders that are rebuilt from the record.
 const REBUILT: [&str; 3] = ["vectors", "text", "working"];
 
-/// Records that were exchanged, each under the time of that.
+/// Replaced records, each in a folder named by the time of replacement.
 const ASIDE: &str = "aside";
 
-/// What is under way into [`ASIDE`].
+/// The entry of [`ASIDE`] that is being moved there.
 const ASIDE_NEXT: &str = "next";
 
-/// Days for which an exchanged record is retained.
+/// Days until a replaced record is deleted.
 const ASIDE_DAYS: i64 = 7;
 
-/// A data folder in the hands of this process.
+/// A data folder that this process holds.
 #[derive(Debug)]
 pub struct DataFolder {
     dir: PathBuf,
     lock: File,
-    /// What the process before left in the lock.
-    before: String,
-    /// Whether what that means still has to be told to somebody who opens the record.
-    untold: bool,
+    /// Content of the lock file before this process took it.
+    previous_lock: String,
+    /// True until the opener of the record has recorded the unclean end.
+    unrecorded: bool,
 }
 
 impl DataFolder {
-    /// Takes the folder, making it if there is none, and ends what a crash interrupted. Fails if another process has it.
+    /// Takes the folder, creates it if needed, and completes what a crash interrupted. Fails if another process holds
+    /// it.
     pub fn take(dir: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("making the folder {}", dir.display()))?;
         let path = dir.join(LOCK);
         let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut lock = open.with_context(|| format!("opening {}", path.display()))?;
-        let mut before = String::new();
+        let mut previous_lock = String::new();
         let locked = lock.try_lock();
-        lock.read_to_string(&mut before).with_context(|| format!("reading {}", path.display()))?;
+        lock.read_to_string(&mut previous_lock).with_context(|| format!("reading {}", path.display()))?;
         match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder = before.lines().next().unwrap_or("unknown");
+                let holder = previous_lock.lines().next().unwrap_or("unknown");
                 bail!("another Azera (process {holder}) works in {}: stop it first", dir.display())
             }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
             }
         }
-        let untold = !before.is_empty();
-        let mut folder = Self { dir: dir.to_owned(), lock, before, untold };
+        let unrecorded = !previous_lock.is_empty();
+        let mut folder = Self { dir: dir.to_owned(), lock, previous_lock, unrecorded };
         folder.write_holder(folder.ends_while_opening())?;
-        folder.end_interrupted()?;
+        folder.complete_interrupted()?;
         Ok(folder)
     }
 
-    /// Whether the process that had it last did not come to an orderly end.
+    /// Returns true if the last process did not end cleanly.
     pub fn was_left_running(&self) -> bool {
-        !self.before.is_empty()
+        !self.previous_lock.is_empty()
     }
 
-    /// To be called when the record knows that.
-    pub fn noted(&mut self) {
-        self.untold = false;
+    /// Marks the unclean end as recorded. Call it once the record knows.
+    pub fn mark_recorded(&mut self) {
+        self.unrecorded = false;
     }
 
-    /// How many processes in a row did not survive opening the indexes.
+    /// Returns how many processes in a row ended while opening the indexes.
     fn ends_while_opening(&self) -> u32 {
-        self.before.lines().nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
+        self.previous_lock.lines().nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 
-    /// To be called before the indexes are opened: engines that map files can take the process with them, and would at
-    /// every start. Gives whether that happened so often that the indexes must go.
+    /// Call before opening the indexes. Engines that map files can crash the process, and would do so at every start.
+    /// Returns true if this happened so often that the indexes must be deleted.
     pub fn begin_opening(&mut self) -> anyhow::Result<bool> {
         let ends = self.ends_while_opening();
         self.write_holder(ends + 1)?;
         Ok(ends >= MAX_ENDS_WHILE_OPENING)
     }
 
-    /// To be called when they are open.
+    /// Call once the indexes are open.
     pub fn end_opening(&mut self) -> anyhow::Result<()> {
         self.write_holder(0)
     }
 
-    /// Where the record lies.
+    /// Returns the path of the record.
     pub fn record(&self) -> PathBuf {
         self.dir.join(RECORD)
     }
 
-    /// Whether there is a record.
+    /// Returns true if there is a record.
     pub fn has_record(&self) -> bool {
         fs::read_dir(self.record()).is_ok_and(|mut inside| inside.next().is_some())
     }
 
-    /// The folder for a record to be written into, empty.
+    /// Returns an empty path to write a new record to.
     pub fn new_record(&self) -> anyhow::Result<PathBuf> {
         let path = self.dir.join(NEW);
         remove(&path)?;
         Ok(path)
     }
 
-    /// Puts what [`DataFolder::new_record`] gave, whole and closed, in the place of the record, which goes aside; gives
-    /// where to, if there was one.
+    /// Replaces the record with the one at [`DataFolder::new_record`], which must be whole and closed. Returns where
+    /// the old record was set aside, if there was one.
     pub fn exchange(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
         rename(&self.dir.join(NEW), &self.dir.join(NEXT))?;
         self.place_next(now)
     }
 
-    /// Records that went aside, the latest last.
+    /// Returns the records set aside, oldest first.
     pub fn aside(&self) -> anyhow::Result<Vec<PathBuf>> {
         let dir = self.dir.join(ASIDE);
         let mut found = Vec::new();
@@ -155,8 +155,8 @@ impl DataFolder {
         Ok(found)
     }
 
-    /// Puts the record that went aside last back in its place; the present one goes aside. Gives where to, or `None` if
-    /// nothing lies aside.
+    /// Restores the record that was set aside last, and sets the current one aside. Returns where, or `None` if
+    /// nothing was set aside.
     pub fn undo(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
         let Some(last) = self.aside()?.pop() else { return Ok(None) };
         rename(&last.join(RECORD), &self.dir.join(NEXT))?;
@@ -167,13 +167,13 @@ impl DataFolder {
         self.place_next(now)
     }
 
-    /// Where the record lies in a folder that [`DataFolder::aside`] gave.
+    /// Returns the path of the record in a folder from [`DataFolder::aside`].
     pub fn record_aside(aside: &Path) -> PathBuf {
         aside.join(RECORD)
     }
 
-    /// [`DataFolder::undo`] with what [`DataFolder::new_record`] gave, whole and closed, in the place of the record that
-    /// went aside last. Whatever else lies aside goes.
+    /// Does the same as [`DataFolder::undo`], but with the whole and closed record at [`DataFolder::new_record`].
+    /// Deletes everything else that was set aside.
     pub fn undo_with_new(&mut self, now: Timestamp) -> anyhow::Result<()> {
         let last = self.aside()?.pop();
         rename(&self.dir.join(NEW), &self.dir.join(NEXT))?;
@@ -185,7 +185,7 @@ impl DataFolder {
         Ok(())
     }
 
-    /// The steps from a whole next record to its being the record. Each may have been done already.
+    /// Runs the steps that make the next record the current one. Each step may already be done.
     fn place_next(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
         let aside = self.dir.join(ASIDE).join(ASIDE_NEXT);
         if self.dir.join(NEXT).exists() {
@@ -198,7 +198,7 @@ impl DataFolder {
             for name in REBUILT {
                 remove(&self.dir.join(name))?;
             }
-            // With this the record is exchanged. Nothing below is lost by a crash in between.
+            // The record is replaced from here on. A crash between the next steps loses nothing.
             rename(&self.dir.join(NEXT), &self.record())?;
         }
         if self.dir.join(NEXT_PERSONAS).exists() && !self.dir.join(PERSONAS).exists() {
@@ -215,7 +215,7 @@ impl DataFolder {
         Ok(Some(named))
     }
 
-    /// A folder for what goes aside now, under the time or, if two go within a second, one soon after it.
+    /// Returns a folder name for the time `now`, or for a second soon after it if that name is taken.
     fn unused_name(&self, now: Timestamp) -> PathBuf {
         let mut at = now;
         loop {
@@ -227,12 +227,12 @@ impl DataFolder {
         }
     }
 
-    fn end_interrupted(&mut self) -> anyhow::Result<()> {
+    fn complete_interrupted(&mut self) -> anyhow::Result<()> {
         remove(&self.dir.join(NEW))?;
         let left = [self.dir.join(NEXT), self.dir.join(NEXT_PERSONAS), self.dir.join(ASIDE).join(ASIDE_NEXT)];
         let interrupted = left.iter().any(|path| path.exists());
         if interrupted {
-            tracing::warn!("a restore was interrupted and is ended now");
+            tracing::warn!("a restore was interrupted; completing it");
             self.place_next(now())?;
         }
         Ok(())
@@ -251,14 +251,14 @@ impl DataFolder {
 
 impl Drop for DataFolder {
     fn drop(&mut self) {
-        let left = if self.untold { std::mem::take(&mut self.before) } else { String::new() };
+        let left = if self.unrecorded { std::mem::take(&mut self.previous_lock) } else { String::new() };
         if let Err(error) = self.write_lock(&left) {
-            tracing::warn!(%error, "the next start will take this end for a crash");
+            tracing::warn!(%error, "cannot write the lock file; the next start will report a crash");
         }
     }
 }
 
-/// Removes records that went aside: all of them, or those older than [`ASIDE_DAYS`]; gives how many.
+/// Deletes records that were set aside: all, or those older than [`ASIDE_DAYS`]. Returns how many.
 pub fn remove_aside(dir: &Path, all: bool, now: Timestamp) -> anyhow::Result<usize> {
     let until = now - jiff::SignedDuration::from_hours(24 * ASIDE_DAYS);
     let until = until.strftime("%Y%m%dT%H%M%SZ").to_string();
@@ -283,14 +283,14 @@ fn now() -> Timestamp {
     azera_types::Clock::now(&azera_types::SystemClock)
 }
 
-/// Renames durably.
+/// Renames a path and syncs both parent folders.
 fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
     let sync = |path: &Path| path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
     let renamed = fs::rename(from, to).and_then(|()| sync(from)).and_then(|()| sync(to));
     renamed.with_context(|| format!("renaming {} to {}", from.display(), to.display()))
 }
 
-/// Removes a folder, if it is there.
+/// Deletes a folder if it exists.
 fn remove(dir: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

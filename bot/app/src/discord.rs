@@ -1,4 +1,4 @@
-//! Discord, as the configuration names it.
+//! Connects the Discord adapter to the configuration.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,25 +17,28 @@ use crate::run::Connection;
 
 pub use azera_adapter_discord::PLATFORM;
 
-/// The bot on Discord, if one is configured.
+/// Returns the adapter's settings; `None` if no bot is configured.
 fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
-    let own = &config.discord;
-    let Some(token) = &own.token else { return Ok(None) };
+    let configured = &config.discord;
+    let Some(token) = &configured.token else { return Ok(None) };
     let operator = |id: &String| id.parse().with_context(|| format!("discord.operators: {id} is no user id"));
     let address =
         |text: &String| text.parse().with_context(|| format!("discord.api_address: {text} is no address with a port"));
     Ok(Some(Settings {
         token: token.expose().trim().to_owned(),
-        operators: own.operators.iter().map(operator).collect::<anyhow::Result<_>>()?,
-        catch_up_hours: own.catch_up_hours,
-        limits: Limits { messages_per_person: own.messages_per_person, messages_per_server: own.messages_per_server },
-        keep_removed_days: own.keep_removed_days,
-        api_address: own.api_address.as_ref().map(address).transpose()?,
-        api_root_certificate: own.api_root_certificate.clone(),
+        operators: configured.operators.iter().map(operator).collect::<anyhow::Result<_>>()?,
+        catch_up_hours: configured.catch_up_hours,
+        limits: Limits {
+            messages_per_person: configured.messages_per_person,
+            messages_per_server: configured.messages_per_server,
+        },
+        keep_removed_days: configured.keep_removed_days,
+        api_address: configured.api_address.as_ref().map(address).transpose()?,
+        api_root_certificate: configured.api_root_certificate.clone(),
     }))
 }
 
-/// The bot, not connected yet; `None` if none is configured.
+/// Returns the bot, not connected yet; `None` if no bot is configured.
 pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
     let Some(settings) = settings(config)? else { return Ok(None) };
     let (data, clock) = (config.data_dir()?, Arc::new(SystemClock));
@@ -51,8 +54,8 @@ impl Connection for OnDiscord {
         self.0.clone()
     }
 
-    fn set_avatars(&self, portraits: Arc<dyn Avatars>) {
-        self.0.set_avatars(portraits);
+    fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
+        self.0.set_avatars(avatars);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {
@@ -70,7 +73,7 @@ impl Connection for OnDiscord {
     }
 }
 
-/// What Discord says about the configured bot; `None` if none is.
+/// Asks Discord about the configured bot; `None` if no bot is configured.
 async fn about(config: &Config) -> anyhow::Result<Option<Result<Application, Error>>> {
     match settings(config)? {
         None => Ok(None),
@@ -78,7 +81,7 @@ async fn about(config: &Config) -> anyhow::Result<Option<Result<Application, Err
     }
 }
 
-/// What `azera doctor` says about Discord.
+/// Runs Discord's check of `azera doctor`.
 pub async fn check(config: &Config) -> Found {
     let portal = "the Bot page of the developer portal";
     match about(config).await {
@@ -100,10 +103,12 @@ pub async fn check(config: &Config) -> Found {
     }
 }
 
-/// `azera discord invite`.
+/// Runs `azera discord invite`.
 pub async fn invite(config: &Config) -> anyhow::Result<ExitCode> {
     let about = about(config).await?.ok_or_else(|| {
-        anyhow!("there is no bot yet: put its token into AZERA__DISCORD__TOKEN (the README says how to get one)")
+        anyhow!(
+            "there is no bot yet: put its token into AZERA__DISCORD__TOKEN (bot/docs/discord.md says how to get one)"
+        )
     })?;
     println!("{}", azera_adapter_discord::invite(about?.id));
     Ok(ExitCode::SUCCESS)

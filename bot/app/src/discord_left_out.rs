@@ -1,4 +1,4 @@
-//! What stands in the place of Discord in a build without the feature `discord`.
+//! Replaces `discord` in a build without the feature `discord`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,13 +18,16 @@ fn configured() -> anyhow::Error {
     left_out::error("Discord is configured", PART)
 }
 
+/// Returns `None`, because this build has no Discord.
+///
 /// # Errors
-/// If a bot is configured.
+///
+/// Fails if a bot is configured.
 pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
     if config.discord.token.is_some() { Err(configured()) } else { Ok(None) }
 }
 
-/// What `azera doctor` says about Discord.
+/// Runs Discord's check of `azera doctor`.
 pub async fn check(config: &Config) -> Found {
     if config.discord.token.is_some() {
         return Found::Bad(configured().to_string(), left_out::INSTALL.into());
@@ -32,7 +35,7 @@ pub async fn check(config: &Config) -> Found {
     Found::Good("not configured".into())
 }
 
-/// `azera discord invite`.
+/// Fails: `azera discord invite` needs the feature.
 pub async fn invite(_config: &Config) -> anyhow::Result<ExitCode> {
     Err(left_out::error("`azera discord invite` asks Discord", PART))
 }

@@ -1,4 +1,4 @@
-//! `azera doctor`: what Azera needs, whether it is there, and how to get it.
+//! `azera doctor`: checks what Azera needs and says how to get what is missing.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -10,16 +10,16 @@ use azera_model_remote::{About, ServerConfig};
 
 use crate::{bootstrap, discord, hearth, loras, matrix, servers, stores};
 
-/// Free disk below which it is time to make room.
+/// Free disk space below which the check warns.
 const LOW_DISK_BYTES: u64 = 2 << 30;
 
-/// One check's outcome.
+/// The outcome of one check.
 pub enum Found {
     /// It works.
     Good(String),
-    /// It works, but somebody should know.
+    /// It works, but the operator should know something.
     Note(String),
-    /// It does not work; and how to mend it.
+    /// It does not work, and how to fix it.
     Bad(String, String),
 }
 
@@ -61,8 +61,8 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
 fn configuration(config: &Config) -> Found {
     match (config.file(), config.usual_file()) {
         (Some(file), _) => Found::Good(format!("read from {}", file.display())),
-        (None, Some(usual)) => {
-            Found::Good(format!("defaults; `azera config > {}` begins a file of your own", usual.display()))
+        (None, Some(default_file)) => {
+            Found::Good(format!("defaults; `azera config > {}` begins a file of your own", default_file.display()))
         }
         (None, None) => Found::Good("defaults".into()),
     }
@@ -94,7 +94,7 @@ fn ram() -> Found {
     }
 }
 
-/// Main memory of this machine in bytes.
+/// Returns this machine's main memory in bytes.
 pub fn ram_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
@@ -117,7 +117,7 @@ async fn chat(config: &Config) -> Found {
 async fn embedding(config: &Config) -> Found {
     let Some(server) = servers::configured(config, Kind::Embedding) else { return model(config, Kind::Embedding) };
     let unusable = |error: &azera_model_remote::Error| {
-        let known = config.data_dir().ok().map(|data| servers::is_known(config, server.clone(), &data));
+        let known = config.data_dir().ok().map(|data| servers::has_saved_info(config, server.clone(), &data));
         if error.is_transient() && matches!(known, Some(Ok(true))) {
             return Found::Note(format!("until it answers, memory is searched by words: {error}"));
         }
@@ -127,7 +127,7 @@ async fn embedding(config: &Config) -> Found {
         Ok(about) => about,
         Err(error) => return unusable(&error),
     };
-    // Whether it embeds is seen by embedding something.
+    // Only an embedding request shows whether the server can embed.
     match servers::try_embedder(config, server.clone()).await {
         Ok(embedder) => {
             let numbers = embedder.info().dimension;
@@ -185,7 +185,7 @@ fn model(config: &Config, kind: Kind) -> Found {
     }
 }
 
-/// A model that is there, with the adapter it is to answer with.
+/// Checks the LoRA of an installed model.
 fn with_lora(config: &Config, models: &Models, name: &str, model: String) -> Found {
     let checked = (|| {
         let Some(installed) = models.find(name)? else { return Ok((None, None)) };
@@ -231,7 +231,7 @@ fn pip() -> Found {
     }
 }
 
-/// Whether the embedding model is on a server or here: what is not here yet is not fetched to look.
+/// Returns true if the embedding model is on a server or installed. Never fetches a model.
 pub fn has_embedder(config: &Config) -> anyhow::Result<bool> {
     if servers::configured(config, Kind::Embedding).is_some() {
         return Ok(true);
@@ -256,9 +256,9 @@ async fn record(config: &Config) -> Found {
     match opened.await {
         Ok(None) => Found::Good("nothing remembered yet".into()),
         Ok(Some(audit)) => {
-            let apart = [&audit.missing_vectors, &audit.stray_vectors, &audit.missing_text, &audit.stray_text];
-            let apart: usize = apart.iter().map(|ids| ids.len()).sum();
-            if apart > 2 * audit.queued {
+            let differing = [&audit.missing_vectors, &audit.stray_vectors, &audit.missing_text, &audit.stray_text];
+            let differing: usize = differing.iter().map(|ids| ids.len()).sum();
+            if differing > 2 * audit.queued {
                 Found::Note(format!("{} memories; the indexes differ: `azera memory rebuild`", audit.memories))
             } else {
                 Found::Good(format!("{} memories, {} waiting to be indexed", audit.memories, audit.queued))
@@ -273,13 +273,13 @@ async fn record(config: &Config) -> Found {
     }
 }
 
-/// A server that works, and that `goods` reach unencrypted; `remedy` would encrypt them.
-pub fn unencrypted(server: &str, goods: &str, remedy: &str) -> Found {
-    Found::Note(format!("{server}; {goods} goes there unencrypted: use {remedy} where others share the network"))
+/// Returns a note for a working server that receives `content` unencrypted; `remedy` would encrypt them.
+pub fn unencrypted(server: &str, content: &str, remedy: &str) -> Found {
+    Found::Note(format!("{server}; {content} goes there unencrypted: use {remedy} where others share the network"))
 }
 
 fn backups(config: &Config) -> Found {
-    // A record that cannot be opened is told of above.
+    // The check of the record reports a record that cannot be opened.
     let missing = bootstrap::backups(config)
         .and_then(|backups| crate::backup::missing_folders(config, &backups))
         .unwrap_or_default();

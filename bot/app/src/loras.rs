@@ -1,4 +1,4 @@
-//! The adapters that chat models are loaded with.
+//! The LoRAs that chat models are loaded with.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,11 @@ use sha2::{Digest, Sha256};
 
 use crate::bootstrap::chosen;
 
-/// What `models.lora` says where no adapter is wanted, for any model.
+/// Value of `models.adapter` that turns LoRAs off for every model.
 pub const NONE: &str = "none";
 
-/// Those of a model. The configured one belongs to the model that talks and would fit no other; others have their own.
+/// Returns a model's LoRAs. The configured LoRA belongs to the configured chat model and fits no other; other models
+/// use their bundled ones.
 pub fn of(config: &Config, models: &Models, installed: &InstalledModel) -> anyhow::Result<Vec<Lora>> {
     match &config.models.adapter {
         Some(path) if path.as_os_str() == NONE => Ok(Vec::new()),
@@ -24,32 +25,33 @@ pub fn of(config: &Config, models: &Models, installed: &InstalledModel) -> anyho
             Ok(vec![at(path).with_context(|| format!("models.adapter: {}", path.display()))?])
         }
         _ => {
-            let shipped = models.lora(installed)?;
-            let lora = shipped.map(|it| anyhow::Ok(Lora::new(it.sha256.parse()?, it.path))).transpose()?;
+            let bundled = models.lora(installed)?;
+            let lora = bundled.map(|it| anyhow::Ok(Lora::new(it.sha256.parse()?, it.path))).transpose()?;
             Ok(lora.into_iter().collect())
         }
     }
 }
 
-/// The one that a model reads with; none where it is not used with the adapter that this was learnt beside.
+/// Returns the LoRA that a model reads with. Returns none if the model runs without the LoRA that this one was trained
+/// on top of.
 pub fn reading(config: &Config, models: &Models, installed: &InstalledModel) -> anyhow::Result<Option<Lora>> {
-    let is_its_own = match &config.models.adapter {
+    let uses_bundled = match &config.models.adapter {
         Some(path) => path.as_os_str() != NONE && chosen(config, models, Kind::Chat)? != installed.entry.name,
         None => true,
     };
-    let shipped = if is_its_own { models.reading_lora(installed)? } else { None };
-    shipped.map(|it| Ok(Lora::new(it.sha256.parse()?, it.path))).transpose()
+    let bundled = if uses_bundled { models.reading_lora(installed)? } else { None };
+    bundled.map(|it| Ok(Lora::new(it.sha256.parse()?, it.path))).transpose()
 }
 
-/// The adapter in a file, by what the file is now.
+/// Opens a LoRA file and computes its id from its present bytes.
 pub fn at(path: &Path) -> io::Result<Lora> {
     let mut hasher = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hasher)?;
     Ok(Lora::new(LoraId::new(hasher.finalize().into()), path))
 }
 
-/// The first of these adapters that says that it was learnt on another file than the model's. It may still fit: the same weights in
-/// another quantization are another file.
+/// Returns the first LoRA that names another base file than the model's. It may still fit: the same weights in another
+/// quantization are another file.
 pub fn of_another<'a>(
     loras: impl IntoIterator<Item = &'a Lora>,
     model_sha256: &str,
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lora_of_another_file_is_told() {
+    fn a_lora_trained_on_another_file_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let lora_of = |base: Option<&str>| {
             let mut file = GgufFile::default();
@@ -84,8 +86,8 @@ mod tests {
             at(&path).unwrap()
         };
         let all = [lora_of(None), lora_of(Some("5ea")), lora_of(Some("b0a7"))];
-        let noted = |loras: &[Lora]| of_another(loras, "5ea").unwrap().map(|it| it.path.clone());
-        assert_eq!(noted(&all[..2]), None, "others write no base");
-        assert_eq!(noted(&all), Some(all[2].path.clone()));
+        let mismatched = |loras: &[Lora]| of_another(loras, "5ea").unwrap().map(|it| it.path.clone());
+        assert_eq!(mismatched(&all[..2]), None, "others write no base");
+        assert_eq!(mismatched(&all), Some(all[2].path.clone()));
     }
 }

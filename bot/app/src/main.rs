@@ -1,4 +1,5 @@
-//! Azera's binary: the command line, and the one place where the parts are wired together.
+//! Azera's binary: parses the command line and wires the parts together. Each command has a module of its own;
+//! `bootstrap` opens the stores and models that most of them need. Begin with `cli` and `bootstrap`.
 
 mod avatars;
 mod backup;
@@ -48,12 +49,12 @@ use clap::Parser;
 use cli::{Cli, Command, DiscordCommand, EvalCommand};
 
 fn main() -> ExitCode {
-    waiting::briefly();
+    waiting::restart_with_short_spins();
     let cli = Cli::parse();
     match start(cli) {
         Ok(code) => code,
         Err(error) => {
-            // The whole chain in one line: what failed, and why.
+            // `{error:#}` prints the whole chain of causes in one line.
             eprintln!("azera: {error:#}");
             ExitCode::FAILURE
         }
@@ -104,21 +105,24 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What libraries say of themselves on every start, and nobody can act on. matrix-sdk calls it an error if a homeserver has
-/// nothing stored under a name yet.
-const CHATTER: &str = "qdrant_edge=error,llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=error,\
+/// Silences libraries that log on every start without anything to act on. matrix-sdk reports an error when a homeserver
+/// has no stored value under a name yet.
+const NOISY_CRATES: &str = "llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=error,\
                        matrix_sdk_crypto=error,matrix_sdk_sqlite=error,matrix_sdk::http_client=off";
 
-/// Crates that would log what people say, or secrets, if they were let: they are never heard below an error, whatever
-/// filter is set.
-const SECRETIVE: &str = "serenity=error,tungstenite=error,tokio_tungstenite=error";
+/// Limits crates that log messages or secrets at lower levels to errors, whatever filter the user sets.
+const PRIVATE_CRATES: &str = "serenity=error,tungstenite=error,tokio_tungstenite=error";
 
-/// Logs go to the error output: what a command says and what it logs never mix.
+/// Sets up logging to the error output, so that a command's output and its log lines never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
-    // Somebody who set a filter gets just that; else people in a terminal are told what needs a look.
-    let usual = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
-    let filter = if usual.contains('=') { usual.to_owned() } else { format!("{usual},{CHATTER}") };
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},{SECRETIVE}")).context("AZERA_LOG")?;
+    // A filter set by the user applies as it is. Otherwise interactive commands show warnings only.
+    let default_filter = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
+    let filter = if default_filter.contains('=') {
+        default_filter.to_owned()
+    } else {
+        format!("{default_filter},{NOISY_CRATES}")
+    };
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},{PRIVATE_CRATES}")).context("AZERA_LOG")?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => builder.with_ansi(config.colour()).init(),

@@ -1,4 +1,4 @@
-//! Matrix as this machine's configuration describes it.
+//! Connects the Matrix adapter to the configuration.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::doctor::Found;
 use crate::run::Connection;
 
-/// What the adapter is to know; `None` where no homeserver is configured.
+/// Returns the adapter's settings; `None` if no homeserver is configured.
 fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     let matrix = &config.matrix;
     let (Some(homeserver), Some(user)) = (&matrix.homeserver, &matrix.user) else { return Ok(None) };
@@ -35,14 +35,15 @@ fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
     }))
 }
 
-/// Logs in, or takes up the session; `None` if no homeserver is configured.
+/// Logs in or resumes the session; `None` if no homeserver is configured.
 pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
     let Some(settings) = settings(config)? else { return Ok(None) };
     let matrix = Matrix::connect(settings).await.context("Matrix")?;
     Ok(Some(Arc::new(Connected(matrix))))
 }
 
-/// What `azera doctor` says about Matrix. The homeserver is asked, the session looked at and left alone: two of one device would take each other's messages.
+/// Runs Matrix's check of `azera doctor`. Asks the homeserver and reads the session without using it, because two
+/// clients of one device would take each other's messages.
 pub async fn check(config: &Config) -> Found {
     let settings = match settings(config) {
         Ok(Some(settings)) => settings,
@@ -70,8 +71,8 @@ impl Connection for Connected {
         self.0.clone()
     }
 
-    fn set_avatars(&self, portraits: Arc<dyn Avatars>) {
-        self.0.set_avatars(portraits);
+    fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
+        self.0.set_avatars(avatars);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {

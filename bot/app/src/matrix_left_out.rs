@@ -1,4 +1,4 @@
-//! What stands in the place of Matrix in a build without the feature `matrix`.
+//! Replaces `matrix` in a build without the feature `matrix`.
 
 use std::sync::Arc;
 
@@ -16,13 +16,16 @@ fn is_configured(config: &Config) -> bool {
     config.matrix.homeserver.is_some() && config.matrix.user.is_some()
 }
 
+/// Returns `None`, because this build has no Matrix.
+///
 /// # Errors
-/// If a homeserver is configured.
+///
+/// Fails if a homeserver is configured.
 pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
     if is_configured(config) { Err(configured()) } else { Ok(None) }
 }
 
-/// What `azera doctor` says about Matrix.
+/// Runs Matrix's check of `azera doctor`.
 pub async fn check(config: &Config) -> Found {
     if is_configured(config) {
         return Found::Bad(configured().to_string(), left_out::INSTALL.into());

@@ -1,6 +1,6 @@
-//! Reading figures.
+//! Statistics and measurements for `azera eval` and `azera bench`.
 
-/// The value that `share` (0 to 1) of the values do not exceed; 0 if there are none.
+/// Returns the value that a `share` (0 to 1) of the values do not exceed; 0 if there are none.
 pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -9,7 +9,6 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(index.min(last)).copied().unwrap_or(0.0)
 }
 
-/// The middle value.
 pub fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
@@ -17,16 +16,16 @@ pub fn median(values: &[f64]) -> f64 {
 /// Resident memory of this process in MB (2^20 bytes).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Resident {
-    /// All of it, mapped files in the system's cache included.
+    /// All resident memory, including mapped files.
     pub all: f64,
-    /// What has no file behind it: the part the system cannot drop when it needs room.
+    /// Memory without a file behind it, which the system cannot drop.
     pub anonymous: f64,
-    /// The most that it ever was.
+    /// The highest resident memory so far.
     pub peak: f64,
 }
 
 impl Resident {
-    /// As Linux tells it; `None` where there is no `/proc`.
+    /// Reads `/proc/self/status`; `None` where there is no `/proc`.
     pub fn now() -> Option<Self> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let field = |name: &str| {
@@ -38,7 +37,7 @@ impl Resident {
     }
 }
 
-/// Bytes of all files under a folder, in MB (2^20 bytes).
+/// Returns the total size of all files under a folder, in MB (2^20 bytes).
 pub fn folder_mb(dir: &std::path::Path) -> std::io::Result<f64> {
     let mut bytes = 0;
     let mut open = vec![dir.to_path_buf()];
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values_that_were_read() {
+    fn percentiles_are_taken_from_the_values() {
         let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         assert_eq!(median(&values), 51.0);
         assert_eq!(percentile(&values, 0.99), 100.0);

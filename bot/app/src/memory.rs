@@ -1,4 +1,4 @@
-//! `azera memory`.
+//! `azera memory`: searches, shows, forgets, exports, rebuilds and checks memories.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
 
-/// How long forgetting waits for each server of a store to forget too, as long as it answers.
+/// How long forgetting waits for each store server to forget as well, while the server answers.
 const FORGET_WAIT: Duration = Duration::from_secs(600);
 
 pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<ExitCode> {
@@ -28,7 +28,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         MemoryCommand::Show { id, viewer } => {
             let Stores { memory, .. } = &stores(config).await?;
             let id: MemoryId = id.parse()?;
-            let row = memory.memory(&right(config, &viewer)?, id)?;
+            let row = memory.memory(&read_scope(config, &viewer)?, id)?;
             let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
             println!("{}", serde_json::to_string_pretty(&row)?);
         }
@@ -71,12 +71,12 @@ fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
     })
 }
 
-/// The stores alone, for what needs no model.
+/// Opens only the stores, for commands that need no model.
 async fn stores(config: &Config) -> anyhow::Result<Stores> {
     bootstrap::open_stores(config, &config.data_dir()?, &bootstrap::present_embedder_info(config).await?)
 }
 
-/// Everything but a chat model.
+/// Opens everything except a chat model.
 async fn open(config: &Config) -> anyhow::Result<App> {
     let opening =
         BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
@@ -87,8 +87,8 @@ fn persona(config: &Config, viewer: &Viewer) -> anyhow::Result<PersonaId> {
     Ok(PersonaId::new(viewer.persona.as_deref().unwrap_or(&config.chat.persona))?)
 }
 
-/// What a person at this terminal may see: what they said here, and what the operator wrote for everyone.
-fn right(config: &Config, viewer: &Viewer) -> anyhow::Result<ReadScope> {
+/// Returns what a person at this terminal may see: what they said here, and what the operator wrote for everyone.
+fn read_scope(config: &Config, viewer: &Viewer) -> anyhow::Result<ReadScope> {
     let person = Person::new(&viewer.name).context("--as")?;
     let chat = chat_id(&person.id, FIRST_CHAT)?;
     let place = Place { chat, kind: PlaceKind::Dm(person.id), since: None };
@@ -107,7 +107,7 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
     )?;
     app.azera.attach(Arc::new(console));
     let platform = PlatformId::new(PLATFORM)?;
-    // A chat of its own, so that asking for another persona's memories changes no real chat.
+    // Use a separate chat, so that a search with another persona changes no real chat.
     let chat = chat_id(&person.id, &format!("search-{}", persona(config, viewer)?))?;
     let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
     app.azera.open_chat(&platform, info).await?;
@@ -146,8 +146,8 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     let receipt = receipt?;
     app.azera.index_all().await?;
     app.azera.scrub().await?;
-    // The same that the running bot does in time, at once: it does not run, and may not for a long time.
-    let gone = crate::backup::forget(&app.memory, &app.backups, &app.data);
+    // A running bot would do this later. It is not running, so do it now.
+    let outcome = crate::backup::forget(&app.memory, &app.backups, &app.data);
     let servers = app.servers.clone();
     let servers = match tokio::task::spawn_blocking(move || servers.wait(FORGET_WAIT)).await? {
         None => "none",
@@ -167,18 +167,18 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "bytes_on_disk": "overwritten",
             "unlearnt": unlearnt,
             "servers": servers,
-            "backups_rewritten": gone.as_ref().ok().map(|gone| gone.rewritten),
-            "backups_removed": gone.as_ref().ok().map(|gone| gone.removed),
+            "backups_rewritten": outcome.as_ref().ok().map(|outcome| outcome.rewritten),
+            "backups_removed": outcome.as_ref().ok().map(|outcome| outcome.removed),
         }))?
     );
-    gone.map(drop).context(crate::backup::STILL_THERE)
+    outcome.map(drop).context(crate::backup::STILL_THERE)
 }
 
 async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
     let Stores { memory, .. } = &stores(config).await?;
     let audit = memory.audit()?;
     let bytes = memory.disk_bytes()?;
-    let apart =
+    let differing =
         audit.missing_vectors.len() + audit.stray_vectors.len() + audit.missing_text.len() + audit.stray_text.len();
     if json {
         let value = json!({
@@ -194,7 +194,7 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     println!("{} memories, {} waiting to be indexed, {} KB of record", audit.memories, audit.queued, bytes >> 10);
-    match apart.saturating_sub(2 * audit.queued) {
+    match differing.saturating_sub(2 * audit.queued) {
         0 => println!("the indexes hold what the record holds"),
         n => println!("the indexes differ from the record in {n} entries; `azera memory rebuild` mends that"),
     }
@@ -202,7 +202,7 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
 }
 
 async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::Result<ExitCode> {
-    // Only what compares or makes vectors needs the embedding model.
+    // Only comparing or making vectors needs the embedding model.
     let (opened, app) =
         if deep || mend { (None, Some(open(config).await?)) } else { (Some(stores(config).await?), None) };
     let memory = match (&opened, &app) {

@@ -1,4 +1,4 @@
-//! The models `/model` can list and load.
+//! The models that `/model` lists and loads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use azera_model_registry::{Error, Kind, Models, State, Step};
 use crate::bootstrap::{load_chat, now_text};
 use crate::servers;
 
-/// The ledger as the core sees it.
+/// The model registry, as the engine sees it.
 pub struct RegistryCatalog {
     config: Config,
     models: Models,
-    /// What is being fetched, and how much of it is here, in percent.
+    /// Models being fetched, with percent received.
     fetching: Arc<Mutex<HashMap<String, u8>>>,
-    /// Why what was fetched last did not get here.
+    /// Error of each model's last failed fetch.
     failed: Arc<Mutex<HashMap<String, String>>>,
 }
 
@@ -32,7 +32,7 @@ impl RegistryCatalog {
 impl ModelCatalog for RegistryCatalog {
     fn list(&self) -> Vec<CatalogModel> {
         let listed = self.models.list().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the models folder cannot be read");
+            tracing::warn!(%error, "cannot read the models folder");
             Vec::new()
         });
         let server = servers::configured(&self.config, Kind::Chat);
@@ -56,7 +56,7 @@ impl ModelCatalog for RegistryCatalog {
 
     async fn load(&self, name: &str) -> Result<Arc<dyn ChatModel>, String> {
         if let Some(server) =
-            servers::configured(&self.config, Kind::Chat).filter(|_| servers::means(&self.config, name))
+            servers::configured(&self.config, Kind::Chat).filter(|_| servers::is_server_model(&self.config, name))
         {
             return servers::chat(&self.config, server).await.map_err(|error| format!("{error:#}"));
         }
@@ -92,9 +92,9 @@ impl ModelCatalog for RegistryCatalog {
                 }
             };
             match models.pull(&name, &now_text(), &step).await {
-                Ok(manifest) => tracing::info!(name, megabytes = manifest.size >> 20, "a model is installed"),
+                Ok(manifest) => tracing::info!(name, megabytes = manifest.size >> 20, "model installed"),
                 Err(error) => {
-                    tracing::error!(name, %error, "a model could not be fetched");
+                    tracing::error!(name, %error, "cannot fetch the model");
                     lock(&failed).insert(name.clone(), error.to_string());
                 }
             }
@@ -106,13 +106,13 @@ impl ModelCatalog for RegistryCatalog {
     async fn remove(&self, name: &str) -> Result<String, String> {
         let (models, of) = (self.models.clone(), name.to_owned());
         let removed = tokio::task::spawn_blocking(move || models.remove(&of, false)).await;
-        let bytes = removed.map_err(|error| error.to_string())?.map_err(not_removed)?;
+        let bytes = removed.map_err(|error| error.to_string())?.map_err(removal_error)?;
         Ok(format!("{name} is removed: {} MB are free again.", bytes >> 20))
     }
 }
 
-/// Why a model was not removed, for somebody in a chat: what is done at the terminal is not advised there.
-fn not_removed(error: Error) -> String {
+/// Explains in a chat why a model was not removed. Leaves out advice that needs a terminal.
+fn removal_error(error: Error) -> String {
     match error {
         Error::InUse { name, .. } => {
             format!(
@@ -138,14 +138,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn why_a_model_did_not_get_here_is_listed() {
+    async fn the_list_shows_why_a_fetch_failed() {
         let folder = tempfile::tempdir().unwrap();
         let options =
             Options { hub_endpoint: "http://127.0.0.1:9".to_owned(), hub_attempts: 0, ..Options::new(folder.path()) };
-        let text_index = RegistryCatalog::new(Config::default(), Models::open(options).unwrap());
-        let listed = || text_index.list().into_iter().find(|model| model.name == "qwen3-4b").unwrap();
+        let catalog = RegistryCatalog::new(Config::default(), Models::open(options).unwrap());
+        let listed = || catalog.list().into_iter().find(|model| model.name == "qwen3-4b").unwrap();
         assert_eq!(listed().failed, None);
-        text_index.pull("qwen3-4b").await.unwrap();
+        catalog.pull("qwen3-4b").await.unwrap();
         let failed = async {
             loop {
                 match listed() {
@@ -156,12 +156,12 @@ mod tests {
         };
         let failed = tokio::time::timeout(std::time::Duration::from_secs(60), failed).await.unwrap();
         assert!(failed.contains("127.0.0.1:9"), "{failed}");
-        let unloaded = text_index.load("qwen3-4b").await.err().unwrap();
+        let unloaded = catalog.load("qwen3-4b").await.err().unwrap();
         assert!(unloaded.contains("`/model pull qwen3-4b`"), "{unloaded}");
     }
 
     #[test]
-    fn nobody_in_a_chat_is_told_what_to_do_at_a_terminal() {
+    fn removal_errors_in_a_chat_name_no_terminal_command() {
         let name = || "tiny".to_owned();
         let known = vec!["tiny".to_owned()];
         for error in [
@@ -169,7 +169,7 @@ mod tests {
             Error::NotInstalled { name: name() },
             Error::UnknownModel { name: name(), known },
         ] {
-            let reply_text = not_removed(error);
+            let reply_text = removal_error(error);
             assert!(
                 reply_text.contains("tiny") && !reply_text.contains("--") && !reply_text.contains("azera models"),
                 "{reply_text}"

@@ -1,4 +1,4 @@
-//! `azera models`.
+//! `azera models`: lists, fetches, imports, selects, removes and verifies models.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::cli::ModelsCommand;
 use crate::progress::Bar;
 use crate::servers::configured;
 
-/// What is learned when an embedding model is here.
+/// Label of the progress bar while the classifiers are trained.
 pub const LEARNING: &str = "learning to tell moods and tags";
 
 pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<ExitCode> {
@@ -50,7 +50,7 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
                 drop(bar);
                 println!("{name} is installed: {} MB, SHA-256 {}", manifest.size >> 20, manifest.sha256);
             }
-            // Half a minute that nobody has to wait for later.
+            // Train the classifiers now. It takes half a minute that nobody has to wait for later.
             if configured(config, Kind::Embedding).is_none()
                 && models.find(&chosen(config, &models, Kind::Embedding)?)?.is_some()
             {
@@ -88,7 +88,7 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// The servers that stand in the place of models on this machine.
+/// Returns the servers that replace local models.
 fn servers(config: &Config) -> impl Iterator<Item = (Kind, ServerConfig)> {
     [Kind::Chat, Kind::Embedding].into_iter().filter_map(|kind| Some((kind, configured(config, kind)?)))
 }

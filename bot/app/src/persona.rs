@@ -1,4 +1,5 @@
-//! `azera persona`.
+//! `azera persona`: lists, shows, adds, removes and exports personas, and keeps the personas folder in step with the
+//! record.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use crate::bootstrap;
 use crate::cli::PersonaCommand;
 
 pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<ExitCode> {
-    // What needs no record works without one.
+    // These commands need no record.
     match &command {
         PersonaCommand::Template { name } => {
             print!("{}", azera_personas::template(name));
@@ -92,8 +93,8 @@ fn parsed(id: &PersonaId, markdown: &str) -> anyhow::Result<Persona> {
     })
 }
 
-/// Reads a persona from a markdown file or a character card, what else a card held, and its picture. Says what is wrong or was
-/// changed on the way.
+/// Reads a persona from a Markdown file or a character card. Returns the persona, the card's other fields and the
+/// picture. Prints problems and the changes that the import made.
 fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>, Option<Vec<u8>>)> {
     let size = std::fs::metadata(file).with_context(|| format!("opening {}", file.display()))?.len();
     if size > azera_personas::limits::MAX_CARD_BYTES as u64 {
@@ -158,15 +159,15 @@ fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<RealmId>) -> any
     Ok(())
 }
 
-/// Brings the built-in personas into the record, and the record's personas back into the folder where people look
-/// for them. A file somebody changed there becomes a new version, if it is right.
+/// Adds the built-in personas to the record and writes the record's personas into the folder where people edit them. A
+/// valid file that someone changed there becomes a new version.
 pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow::Result<()> {
     let now = clock.now();
     for built_in in azera_personas::BUILT_INS {
         let persona = built_in.persona();
         let id = PersonaId::new(persona.id.as_str())?;
         let versions = memory.persona_versions(None, &id)?;
-        // A built-in one that somebody changed or removed stays as they left it.
+        // A built-in persona that someone changed or removed stays as it is.
         if versions.is_empty() {
             let new = NewPersona { id, owner: None, markdown: Some(persona.to_markdown()), card: None, added_by: None };
             memory.put_persona(new, now)?;
@@ -177,7 +178,7 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
     for row in memory.personas(None)? {
         let file = folder.join(format!("{}.md", row.id));
         match std::fs::read(&file) {
-            Ok(bytes) => take_up(memory, &row, &bytes, now)?,
+            Ok(bytes) => import_changed_file(memory, &row, &bytes, now)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 std::fs::write(&file, &row.markdown).with_context(|| format!("writing {}", file.display()))?;
             }
@@ -185,20 +186,20 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
         }
     }
     for row in memory.personas(None)? {
-        bring_picture(memory, &folder, &row)?;
+        import_picture(memory, &folder, &row)?;
     }
     Ok(())
 }
 
-/// Takes up the picture that a persona names, if it lies in the folder and is another than the record's.
-fn bring_picture(memory: &Memory, folder: &Path, row: &PersonaRow) -> anyhow::Result<()> {
+/// Stores the picture that a persona names, if the folder has it and the record has another one.
+fn import_picture(memory: &Memory, folder: &Path, row: &PersonaRow) -> anyhow::Result<()> {
     let named = azera_personas::parse(&row.markdown).ok().and_then(|persona| persona.avatar);
-    // An address is for platforms that fetch pictures themselves.
+    // A URL is for platforms that fetch pictures themselves.
     let Some(name) = named.filter(|name| !name.contains("://")) else { return Ok(()) };
     let file = folder.join(&name);
     match std::fs::metadata(&file) {
         Ok(found) if found.len() > MAX_PICTURE_BYTES as u64 => {
-            tracing::warn!(persona = %row.id, name, "the picture is too large and is left alone");
+            tracing::warn!(persona = %row.id, name, "the persona's picture is too large; ignoring it");
             return Ok(());
         }
         Ok(_) => {}
@@ -207,7 +208,7 @@ fn bring_picture(memory: &Memory, folder: &Path, row: &PersonaRow) -> anyhow::Re
     }
     let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
     if media_type(&bytes).is_none() {
-        tracing::warn!(persona = %row.id, name, "that is no picture that is known here");
+        tracing::warn!(persona = %row.id, name, "the persona's picture has an unknown format; ignoring it");
         return Ok(());
     }
     let (picture, identity) = (STANDARD.encode(bytes), row.identity());
@@ -217,7 +218,7 @@ fn bring_picture(memory: &Memory, folder: &Path, row: &PersonaRow) -> anyhow::Re
     Ok(())
 }
 
-/// What kind of picture a file is, by its first bytes.
+/// Returns a picture's media type, by its first bytes.
 pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -228,14 +229,19 @@ pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn take_up(memory: &Memory, row: &PersonaRow, bytes: &[u8], now: azera_types::Timestamp) -> anyhow::Result<()> {
-    let (id, known) = (&row.id, &row.markdown);
+fn import_changed_file(
+    memory: &Memory,
+    row: &PersonaRow,
+    bytes: &[u8],
+    now: azera_types::Timestamp,
+) -> anyhow::Result<()> {
+    let (id, stored_markdown) = (&row.id, &row.markdown);
     let checked = azera_personas::check_bytes(bytes);
     match checked.persona {
         Some(persona) if persona.id.as_str() == id.as_str() => {
             let markdown = persona.to_markdown();
-            if markdown != *known {
-                tracing::info!(persona = %id, "its file was changed: a new version");
+            if markdown != *stored_markdown {
+                tracing::info!(persona = %id, "the persona's file changed: storing a new version");
                 let new = NewPersona {
                     id: id.clone(),
                     owner: None,
@@ -247,11 +253,11 @@ fn take_up(memory: &Memory, row: &PersonaRow, bytes: &[u8], now: azera_types::Ti
             }
         }
         Some(persona) => {
-            tracing::warn!(persona = %id, file_says = %persona.id.as_str(), "the file's id is another; it is left alone");
+            tracing::warn!(persona = %id, file_says = %persona.id.as_str(), "the persona's file names another id; ignoring it");
         }
         None => {
             for problem in checked.problems {
-                tracing::warn!(persona = %id, %problem, "the persona's file has a mistake; its last version is used");
+                tracing::warn!(persona = %id, %problem, "the persona's file has a mistake; using the last version");
             }
         }
     }

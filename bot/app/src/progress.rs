@@ -1,4 +1,4 @@
-//! Progress of what takes its time, for people.
+//! Progress bars for long steps.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use azera_model_registry::Step;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Draws one bar on the error output; where that is no terminal, a line for each step.
+/// Draws one bar on the error output. Without a terminal, prints a line for each step.
 pub struct Bar {
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -16,12 +16,12 @@ impl Bar {
         Self { bar: Mutex::new(None) }
     }
 
-    /// Shows how many bytes of how many are done.
+    /// Shows received bytes out of a total.
     pub fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
         bytes(&mut self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner), what, done, total);
     }
 
-    /// Shows how many of how many are done.
+    /// Shows a count out of a total.
     pub fn count(&self, what: &str, done: usize, total: usize) {
         let mut slot = self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let bar = slot.get_or_insert_with(|| ProgressBar::new(total as u64));
@@ -32,7 +32,7 @@ impl Bar {
         bar.set_position(done as u64);
     }
 
-    /// Shows a step.
+    /// Shows one step of a model's installation.
     pub fn show(&self, step: Step<'_>) {
         let mut bar = self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match step {

@@ -1,4 +1,5 @@
-//! `azera replay`: the sim platform and a clock that is moved; the rest is the product.
+//! `azera replay`: plays a timeline on the simulated platform with a virtual clock. Everything else is the real
+//! product.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,9 +17,9 @@ use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ReplayOptions;
 use crate::stores;
 
-/// Virtual time after which what was tried and is still due is looked at again. A running house looks every few seconds, which would
-/// only take long here.
-const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(5 * 60);
+/// Virtual time after which a job that stays due runs again. A real clock retries every few seconds, which would only
+/// take long here.
+const RETRY_AFTER: std::time::Duration = std::time::Duration::from_secs(5 * 60);
 
 pub async fn run(config: &Config, options: ReplayOptions) -> anyhow::Result<ExitCode> {
     let timeline = if options.file.as_os_str() == "-" {
@@ -32,7 +33,7 @@ pub async fn run(config: &Config, options: ReplayOptions) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// Plays a timeline; without a data folder it leaves nothing behind.
+/// Plays a timeline. Without a data folder, it leaves no files behind.
 pub async fn play(
     config: &Config,
     timeline: &Timeline,
@@ -47,16 +48,16 @@ pub async fn play(
     played
 }
 
-/// Where timelines are played, one after the other.
+/// Plays timelines, one after the other.
 pub struct Stage {
     platform: Arc<SimPlatform>,
-    session: Virtual,
-    /// Removed with the stage.
+    session: VirtualSession,
+    /// Deleted with the stage.
     _scratch: Option<tempfile::TempDir>,
 }
 
 impl Stage {
-    /// Opens the product in a data folder, or in one that is gone afterwards, at the time `start`.
+    /// Opens the product at the time `start`, in the given data folder or in a temporary one.
     pub async fn open(
         config: &Config,
         data: Option<&Path>,
@@ -69,7 +70,7 @@ impl Stage {
             None => Some(tempfile::tempdir().context("making a folder for the replay")?),
         };
         let config = match (data, &scratch) {
-            (None, Some(scratch)) => stores::apart(config, scratch.path()),
+            (None, Some(scratch)) => stores::scratch_config(config, scratch.path()),
             (data, _) => {
                 let mut config = config.clone();
                 config.data.dir = data.map(Path::to_path_buf);
@@ -79,12 +80,12 @@ impl Stage {
         let answers = ModelChoice::named(model);
         let clock = ManualClock::new(start.unwrap_or(Timestamp::UNIX_EPOCH));
         let platform = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-        let mut session = Virtual { config, answers, seed, clock, platform: platform.clone(), app: None };
+        let mut session = VirtualSession { config, answers, seed, clock, platform: platform.clone(), app: None };
         session.open().await?;
         Ok(Self { platform, session, _scratch: scratch })
     }
 
-    /// Plays a timeline, after those before it.
+    /// Plays a timeline after the earlier ones.
     pub async fn play(&mut self, timeline: &Timeline, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
         replay(timeline, &self.platform, &mut self.session, out).await?;
         Ok(())
@@ -96,7 +97,7 @@ impl Stage {
 }
 
 /// The product on a clock that the timeline moves.
-struct Virtual {
+struct VirtualSession {
     config: Config,
     answers: ModelChoice,
     seed: u64,
@@ -105,7 +106,7 @@ struct Virtual {
     app: Option<App>,
 }
 
-impl Virtual {
+impl VirtualSession {
     async fn open(&mut self) -> anyhow::Result<()> {
         let opening = BootstrapOptions {
             answers: self.answers.clone(),
@@ -128,20 +129,21 @@ impl Virtual {
 }
 
 #[async_trait]
-impl Session for Virtual {
+impl Session for VirtualSession {
     fn host(&self) -> Arc<dyn Host> {
-        // A reopening that fails ends the replay, so nobody asks while nothing is open.
-        let app = self.app.as_ref().expect("the house is open whenever a line is played");
+        // A failed reopening ends the replay, so nobody calls this while nothing is open.
+        let app = self.app.as_ref().expect("the app is open whenever a line is played");
         Arc::new(app.azera.clone())
     }
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
         if let Some(app) = &self.app {
-            let mut before: Option<Timestamp> = None;
+            let mut last_run: Option<Timestamp> = None;
             while let Some(due) = app.azera.next_due() {
-                // What stays due was tried: a while later it is looked at again, and with it what has become due by then.
-                let at = match before {
-                    Some(before) if due <= before => before.checked_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX),
+                // A job that is still due has been tried. Run it again a while later, along with whatever is due by
+                // then.
+                let at = match last_run {
+                    Some(last_run) if due <= last_run => last_run.checked_add(RETRY_AFTER).unwrap_or(Timestamp::MAX),
                     _ => due,
                 };
                 if at > to {
@@ -149,7 +151,7 @@ impl Session for Virtual {
                 }
                 self.clock.advance_to(at);
                 app.azera.run_jobs().await;
-                before = Some(at);
+                last_run = Some(at);
             }
         }
         self.clock.advance_to(to);

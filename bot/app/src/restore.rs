@@ -1,4 +1,4 @@
-//! `azera restore`.
+//! `azera restore`: restores a backup, salvages a damaged record, or undoes the last restore.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
         }
         None => newest(&backups, present.identity.as_deref())?,
     };
-    fill(&folder, &backup, &present)?;
+    write_new_record(&folder, &backup, &present)?;
     let aside = folder.exchange(SystemClock.now())?;
     println!("restored {}", backup.path.display());
     println!("{}; the next start builds the indexes anew", line(&backup));
@@ -52,20 +52,20 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Brings back what was put aside last, without what was forgotten since.
+/// Restores the record that was set aside last, without content that was forgotten since.
 fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
     let Some(last) = folder.aside()?.pop() else { bail!("nothing was put aside in {}", data.display()) };
     let now = SystemClock.now();
-    let mut unforgotten = pending_backup_forgets(&folder.record()).unwrap_or_else(|error| {
+    let mut pending_forgets = pending_backup_forgets(&folder.record()).unwrap_or_else(|error| {
         eprintln!("the present record cannot be read ({error:#})");
         PendingBackupForgets::default()
     });
-    if unforgotten.what.is_empty() {
-        let ask_again = || -> anyhow::Result<()> {
+    if pending_forgets.what.is_empty() {
+        let revoke_consent = || -> anyhow::Result<()> {
             Ok(Record::of(&SledStore::open(DataFolder::record_aside(&last))?)?.revoke_training_consent()?)
         };
-        if let Err(error) = ask_again() {
-            // A record that cannot be read does not start, either.
+        if let Err(error) = revoke_consent() {
+            // A record that cannot be read does not start either.
             eprintln!("the record that was put aside cannot be read ({error:#}); it comes back as it is");
         }
         folder.undo(now)?;
@@ -73,16 +73,16 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
         let why = "the record that was put aside cannot be read, so what was forgotten since would come back with it";
         let store = SledStore::open(DataFolder::record_aside(&last)).context(why)?;
         let aside = Record::of(&store)?;
-        unforgotten.join(aside.pending_backup_forgets()?);
+        pending_forgets.join(aside.pending_backup_forgets()?);
         let cleaned = SledStore::open(folder.new_record()?).context("making a record")?;
-        let mut cleaning = unforgotten.what.cleaning();
+        let mut cleaning = pending_forgets.what.cleaning();
         restore::<azera_memory::Error>(&cleaned, |take| {
             aside.dump(&mut |batch| take(cleaning.clean(&batch)?.0)).map(drop)
         })
         .context(why)?;
         let cleaned = Record::of(&cleaned)?;
         cleaned.add_backup_folders(aside.backup_folders()?)?;
-        cleaned.take_over(&unforgotten)?;
+        cleaned.take_over(&pending_forgets)?;
         if let Err(error) = backups.forget(&cleaned) {
             eprintln!("not every backup could forget what was forgotten ({error}); the next start tries again");
         }
@@ -93,25 +93,25 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a record still has to forget in backups.
+/// Returns what a record still has to forget in backups.
 fn pending_backup_forgets(record: &Path) -> anyhow::Result<PendingBackupForgets> {
     Ok(Record::of(&SledStore::open(record)?)?.pending_backup_forgets()?)
 }
 
-/// What the present record still tells.
+/// Facts from the current record, as far as it can be read.
 #[derive(Default)]
 struct Present {
     identity: Option<String>,
-    /// What was forgotten and may still stand in a backup.
-    unforgotten: PendingBackupForgets,
-    /// Whether every backup was gone through with it.
+    /// Forgotten content that may still be in a backup.
+    pending_forgets: PendingBackupForgets,
+    /// True if all of it has left every backup.
     backups_forgot: bool,
-    /// Where backups were made into.
+    /// Folders that backups were made into.
     backup_folders: BTreeMap<String, PathBuf>,
 }
 
-/// Asks the present record, if there is one that can be read. What it forgot, backups and what lies aside forget before
-/// one of them comes back; where that fails, it is still known what may not come back.
+/// Reads the current record, if there is a readable one. Removes its forgotten content from the backups and from
+/// records set aside, before one of them is restored. If that fails, the result still says what must not come back.
 fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
     let confirm = || -> anyhow::Result<Present> {
         if !folder.has_record() {
@@ -119,14 +119,14 @@ fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
         }
         let store = SledStore::open(folder.record())?;
         let record = Record::of(&store)?;
-        let unforgotten = record.pending_backup_forgets()?;
+        let pending_forgets = record.pending_backup_forgets()?;
         let forgot = forget_in(&record, backups, data);
         if let Err(error) = &forgot {
             eprintln!("not every backup could forget what was forgotten ({error:#}); the restored record forgets it");
         }
         Ok(Present {
             identity: Some(record.identity().to_owned()),
-            unforgotten,
+            pending_forgets,
             backups_forgot: forgot.is_ok(),
             backup_folders: record.backup_folders()?,
         })
@@ -137,7 +137,7 @@ fn present(folder: &DataFolder, backups: &Folder, data: &Path) -> Present {
     })
 }
 
-/// The newest whole backup, of this record if it is known.
+/// Returns the newest whole backup, of this record if its identity is known.
 fn newest(backups: &Folder, record: Option<&str>) -> anyhow::Result<Backup> {
     let mut found = backups.list()?.backups;
     match record {
@@ -161,28 +161,28 @@ fn newest(backups: &Folder, record: Option<&str>) -> anyhow::Result<Backup> {
     bail!("there is no whole backup in {}", backups.dir().display())
 }
 
-/// Writes the backup's record beside the present one.
-fn fill(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Result<()> {
+/// Writes the backup's record beside the current one.
+fn write_new_record(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Result<()> {
     let bar = Bar::new();
     let store = SledStore::open(folder.new_record()?).context("making a record")?;
-    let mut cleaning = present.unforgotten.what.cleaning();
+    let mut cleaning = present.pending_forgets.what.cleaning();
     restore::<Error>(&store, |take| {
         backup.read(&mut |done| bar.bytes("restoring", done, Some(backup.manifest.bytes)), &mut |batch| {
             Ok(take(cleaning.clean(&batch)?.0)?)
         })
     })?;
     let record = Record::of(&store)?;
-    // Another record's folders are not this one's.
+    // Folders that belong to another record stay out.
     if present.identity.as_deref() == Some(record.identity()) {
         record.add_backup_folders(present.backup_folders.clone())?;
     }
     if !present.backups_forgot {
-        record.take_over(&present.unforgotten)?;
+        record.take_over(&present.pending_forgets)?;
     }
     Ok(())
 }
 
-/// Makes a record of what can be read of the present one, and puts that aside.
+/// Builds a record from the readable rows of the current one, and sets the damaged one aside.
 fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Result<ExitCode> {
     ensure!(folder.has_record(), "there is no record to salvage");
     let store = SledStore::open(folder.new_record()?).context("making a record")?;
@@ -199,12 +199,12 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
         "no message of the damaged record can be read, so it was left as it is; `azera restore --replace` brings back the \
          newest backup"
     );
-    // Where its name is lost too, it is that of the only record the backups are of.
+    // If the record's name is lost as well, it takes the name of the backups, provided that they all share one.
     let names: BTreeSet<String> = backups.list()?.backups.into_iter().map(|backup| backup.manifest.record).collect();
     let name = names.first().filter(|_| names.len() == 1);
     let record = Record::named(&store, name.map(String::as_str))?;
     let identity = record.identity().to_owned();
-    // Damage can leave an older state of some rows.
+    // Damage can bring back an older state of some rows.
     record.forget_again()?;
     if let Err(error) = forget_in(&record, backups, data) {
         eprintln!("not every backup could forget what was forgotten ({error:#}); the next start tries again");

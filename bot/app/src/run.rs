@@ -1,4 +1,4 @@
-//! `azera run`: serves the platforms that are configured, until it is told to stop.
+//! `azera run`: runs the configured platforms until a signal stops it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::cli::RunOptions;
 use crate::discord;
 use crate::matrix;
 
-/// A platform with a connection that is kept up.
+/// A platform whose connection this process keeps up.
 #[async_trait]
 pub trait Connection: Send + Sync {
-    /// The platform, as the core is given it.
+    /// Returns the platform as the engine sees it.
     fn platform(&self) -> Arc<dyn Platform>;
 
-    /// Is told where pictures and names of personas come from, before it begins.
-    fn set_avatars(&self, _portraits: Arc<dyn Avatars>) {}
+    /// Sets the source of the personas' names and pictures. Called before [`Connection::begin`].
+    fn set_avatars(&self, _avatars: Arc<dyn Avatars>) {}
 
-    /// Learns what the platform must know before anything is delivered there. A server that is away is waited for.
+    /// Loads what the platform needs before the engine delivers anything there. Waits for an unreachable server.
     async fn begin(&self) -> anyhow::Result<()>;
 
-    /// Hands in what happens until `stop` is cancelled; an error is one that waiting does not mend.
+    /// Passes events to the host until `stop` is cancelled. Fails only for errors that waiting does not fix.
     async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()>;
 }
 
-/// The platforms that are configured.
+/// Returns a connection for each configured platform.
 async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>> {
-    // Discord is not asked yet, so what is wrong there is said before Matrix is.
+    // Discord sends no request yet. So a wrong Discord setting is reported before Matrix connects.
     let discord = discord::connect(config).await?;
     let matrix = matrix::connect(config).await?;
     Ok(matrix.into_iter().chain(discord).collect())
@@ -55,10 +55,10 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
         );
     }
     let app = bootstrap::open(config, opening).await?;
-    let usual = PersonaId::new(&config.chat.persona).context("chat.persona")?;
-    let portraits = Arc::new(RecordAvatars::new(app.memory.clone(), usual));
+    let default_persona = PersonaId::new(&config.chat.persona).context("chat.persona")?;
+    let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {
-        connection.set_avatars(portraits.clone());
+        connection.set_avatars(avatars.clone());
         app.azera.attach(connection.platform());
         tokio::select! {
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,
@@ -86,8 +86,8 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Ctrl-C and a service manager's wish to stop, once; the second time it ends at once, as it would without this, after what is done
-/// `last`.
+/// Cancels `stop` on the first Ctrl-C or SIGTERM, after calling `notify`. A second signal calls `last` and ends the
+/// process at once.
 pub fn cancel_on_signal(
     stop: CancellationToken,
     notify: impl FnOnce() + Send + 'static,

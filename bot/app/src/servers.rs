@@ -1,4 +1,4 @@
-//! Servers of models, as the configuration names them.
+//! Model servers named in the configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use azera_model_remote::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The server that stands in the place of a model of this kind on this machine, if one does.
+/// Returns the server that replaces a local model of this kind, if one is configured.
 pub fn configured(config: &Config, kind: Kind) -> Option<ServerConfig> {
     let (chat, embedding) = (&config.chat_server, &config.embedding_server);
     match kind {
@@ -39,10 +39,10 @@ fn server(
         ServerApi::LlamaCpp => Api::LlamaCpp,
         ServerApi::Ollama => Api::Ollama,
     };
-    let usual = || api.usual_url().unwrap_or_default().to_owned();
+    let default_url = || api.usual_url().unwrap_or_default().to_owned();
     Some(ServerConfig {
         api,
-        url: url.clone().unwrap_or_else(usual),
+        url: url.clone().unwrap_or_else(default_url),
         model: model.clone().unwrap_or_default(),
         key: key.as_ref().map(|key| ApiKey::new(key.expose())),
         section: section.to_owned(),
@@ -50,12 +50,12 @@ fn server(
     })
 }
 
-/// Whether a model's name means the one on the chat server: its plain name, or the one with its host.
-pub fn means(config: &Config, name: &str) -> bool {
+/// Returns true if `name` is the model on the chat server, with or without the server's host.
+pub fn is_server_model(config: &Config, name: &str) -> bool {
     configured(config, Kind::Chat).is_some_and(|server| name == server.model || name == server.full_name())
 }
 
-/// The model on the chat server.
+/// Connects to the model on the chat server.
 pub async fn chat(config: &Config, server: ServerConfig) -> anyhow::Result<Arc<dyn ChatModel>> {
     let remote = RemoteChatConfig {
         server,
@@ -68,18 +68,18 @@ pub async fn chat(config: &Config, server: ServerConfig) -> anyhow::Result<Arc<d
 }
 
 fn embedder_config(config: &Config, server: ServerConfig) -> RemoteEmbedderConfig {
-    let own = &config.embedding_server;
+    let settings = &config.embedding_server;
     RemoteEmbedderConfig {
         server,
         similarity_floor: config.memory.similarity_floor.unwrap_or(0.0),
-        query_prefix: own.query_prefix.clone(),
-        document_prefix: own.document_prefix.clone(),
-        max_tokens: own.max_tokens as usize,
+        query_prefix: settings.query_prefix.clone(),
+        document_prefix: settings.document_prefix.clone(),
+        max_tokens: settings.max_tokens as usize,
     }
 }
 
-/// The model on the embedding server. If the server cannot be reached, what it gave last time is taken for what it
-/// gives, so that everything else can run without it: memory is then searched by words, and indexing waits.
+/// Connects to the model on the embedding server. If the server is unreachable, uses the answer saved last time.
+/// Everything else then runs: recall uses words only, and indexing waits.
 pub async fn embedder(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<Arc<dyn Embedder>> {
     let remote = embedder_config(config, server);
     let query = ServerQuery::of(&remote);
@@ -88,9 +88,9 @@ pub async fn embedder(config: &Config, server: ServerConfig, data: &Path) -> any
             query.remember(data, embedder.info())?;
             Ok(embedder)
         }
-        Err(error) if error.is_transient() => match query.remembered(data, &remote)? {
+        Err(error) if error.is_transient() => match query.saved_answer(data, &remote)? {
             Some(info) => {
-                tracing::warn!(%error, "memory is searched by words alone until the embedding server is back");
+                tracing::warn!(%error, "the embedding server is unreachable: recall searches by words only until it is back");
                 Ok(RemoteEmbedder::resume(remote, info)?)
             }
             None => Err(error.into()),
@@ -99,7 +99,7 @@ pub async fn embedder(config: &Config, server: ServerConfig, data: &Path) -> any
     }
 }
 
-/// The model on the embedding server as it is now, or why it cannot be used.
+/// Connects to the embedding server now, or returns why it cannot be used.
 pub async fn try_embedder(
     config: &Config,
     server: ServerConfig,
@@ -107,22 +107,23 @@ pub async fn try_embedder(
     RemoteEmbedder::connect(embedder_config(config, server)).await
 }
 
-/// Whether it is known what the embedding server gives, so that everything else runs while it is away.
-pub fn is_known(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<bool> {
+/// Returns true if an earlier answer of the embedding server is saved. Azera can then start while the server is
+/// unreachable.
+pub fn has_saved_info(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<bool> {
     let remote = embedder_config(config, server);
-    Ok(ServerQuery::of(&remote).remembered(data, &remote)?.is_some())
+    Ok(ServerQuery::of(&remote).saved_answer(data, &remote)?.is_some())
 }
 
-/// What the stores must know of the embedding server: what it gave last time, or else what it says now.
+/// Returns what the stores need to know about the embedding server: the saved answer, or else a fresh one.
 pub async fn embedder_info(config: &Config, server: ServerConfig, data: &Path) -> anyhow::Result<EmbedderInfo> {
     let remote = embedder_config(config, server.clone());
-    match ServerQuery::of(&remote).remembered(data, &remote)? {
+    match ServerQuery::of(&remote).saved_answer(data, &remote)? {
         Some(info) => Ok(info),
         None => Ok(embedder(config, server, data).await?.info().clone()),
     }
 }
 
-/// What a server was asked for. Only the same question has the same answer.
+/// The settings that a saved answer belongs to. Other settings need a new answer.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct ServerQuery {
     api: String,
@@ -132,9 +133,9 @@ struct ServerQuery {
     document_prefix: String,
 }
 
-/// The answer, in the data folder.
+/// The server's answer, as saved in the data folder.
 #[derive(Debug, Serialize, Deserialize)]
-struct Remembered {
+struct SavedAnswer {
     #[serde(rename = "asked")]
     query: ServerQuery,
     id: String,
@@ -157,25 +158,25 @@ impl ServerQuery {
     }
 
     fn remember(self, data: &Path, info: &EmbedderInfo) -> anyhow::Result<()> {
-        let remembered = Remembered { query: self, id: info.id.clone(), dimension: info.dimension };
+        let saved_answer = SavedAnswer { query: self, id: info.id.clone(), dimension: info.dimension };
         std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
         let file = file(data);
-        // Beside it first: a crash leaves the old one or the new one.
+        // Write to a temporary file first: after a crash, either the old or the new file is whole.
         let new = file.with_extension("new");
-        std::fs::write(&new, serde_json::to_vec_pretty(&remembered)?)
+        std::fs::write(&new, serde_json::to_vec_pretty(&saved_answer)?)
             .and_then(|()| std::fs::rename(&new, &file))
             .with_context(|| format!("writing {}", file.display()))
     }
 
-    fn remembered(&self, data: &Path, remote: &RemoteEmbedderConfig) -> anyhow::Result<Option<EmbedderInfo>> {
+    fn saved_answer(&self, data: &Path, remote: &RemoteEmbedderConfig) -> anyhow::Result<Option<EmbedderInfo>> {
         let file = file(data);
         let bytes = match std::fs::read(&file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
         };
-        // One that cannot be read is as good as none: the server is asked.
-        let found = serde_json::from_slice::<Remembered>(&bytes).ok().filter(|found| found.query == *self);
+        // An unreadable file counts as missing: the server is asked again.
+        let found = serde_json::from_slice::<SavedAnswer>(&bytes).ok().filter(|found| found.query == *self);
         Ok(found.map(|found| EmbedderInfo {
             id: found.id,
             dimension: found.dimension,

@@ -1,5 +1,5 @@
-//! `azera tour`: a few made-up days with the real thing, told as they happen. The days are a timeline as `azera replay` plays
-//! them, with a line of explanation before each part.
+//! `azera tour`: plays a few made-up days with the real models. The days are a timeline in the format of `azera
+//! replay`, with a line of explanation before each part.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,10 +14,9 @@ use serde_json::Value;
 use crate::cli::TourOptions;
 use crate::replay::Stage;
 
-/// The days.
 const DAYS: &str = include_str!("../tour/days.jsonl");
 
-/// Makes the tour the same each time; replies differ with the model all the same.
+/// Fixes the tour's random choices. Replies still differ between models.
 const SEED: u64 = 1;
 
 pub async fn run(config: &Config, options: TourOptions) -> anyhow::Result<ExitCode> {
@@ -31,7 +30,7 @@ pub async fn run(config: &Config, options: TourOptions) -> anyhow::Result<ExitCo
     let mut parts = read(DAYS)?.into_iter();
     let start = DAYS.lines().filter_map(|line| Timeline::read(line.as_bytes()).ok()?.start()).next();
     let mut stage = Stage::open(config, None, &options.model, SEED, start).await?;
-    let outcome = tell(&mut stage, &mut parts, out).await;
+    let outcome = play_parts(&mut stage, &mut parts, out).await;
     stage.close().await;
     outcome?;
     writeln!(
@@ -44,34 +43,34 @@ pub async fn run(config: &Config, options: TourOptions) -> anyhow::Result<ExitCo
 
 /// A part of the tour.
 enum Part {
-    /// What to know about what follows.
-    Scene(String),
-    /// Something that happens.
-    Happens(Timeline),
+    /// Explanation of the next part.
+    Explanation(String),
+    /// Events of one part.
+    Events(Timeline),
 }
 
 fn read(days: &str) -> anyhow::Result<Vec<Part>> {
     let part = |line: &str| {
         let value: Value = serde_json::from_str(line)?;
         Ok(match value["scene"].as_str() {
-            Some(scene) => Part::Scene(scene.to_owned()),
-            None => Part::Happens(Timeline::read(line.as_bytes())?),
+            Some(scene) => Part::Explanation(scene.to_owned()),
+            None => Part::Events(Timeline::read(line.as_bytes())?),
         })
     };
     let parts = days.lines().filter(|line| !line.is_empty()).map(part);
     parts.collect::<anyhow::Result<_>>().context("the tour cannot be read")
 }
 
-async fn tell(
+async fn play_parts(
     stage: &mut Stage,
     parts: &mut impl Iterator<Item = Part>,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<()> {
     for part in parts {
         match part {
-            Part::Scene(scene) => writeln!(out, "\n=== {scene}\n")?,
-            Part::Happens(timeline) => {
-                // What came to pass by itself until then is told before it.
+            Part::Explanation(scene) => writeln!(out, "\n=== {scene}\n")?,
+            Part::Events(timeline) => {
+                // Show what happened on its own before this part's time.
                 let waits = timeline.lines().iter().any(|line| matches!(line.event, Event::Wait(_)));
                 if let Some(at) = timeline.start().filter(|_| !waits) {
                     let until = serde_json::json!({"type": "wait", "until": at}).to_string();
@@ -89,7 +88,7 @@ async fn tell(
     Ok(())
 }
 
-/// Plays what happens and shows what comes of it.
+/// Plays events and shows their results.
 async fn play(stage: &mut Stage, timeline: &Timeline, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     let mut output = Vec::new();
     stage.play(timeline, &mut output).await?;
@@ -99,7 +98,7 @@ async fn play(stage: &mut Stage, timeline: &Timeline, out: &mut (dyn Write + Sen
     Ok(())
 }
 
-/// What somebody does, before it is known what comes of it.
+/// Shows an event before its results.
 fn announce(event: &Event, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     match event {
         Event::Message(line) => {
@@ -114,7 +113,7 @@ fn announce(event: &Event, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What came of it.
+/// Shows a result.
 fn show(line: &Value, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
     let text = |key: &str| line[key].as_str().unwrap_or_default();
     let body = text("text").trim().replace('\n', "\n        ");
@@ -148,9 +147,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_days_are_a_timeline_with_scenes() {
+    fn the_days_are_a_timeline_with_explanations() {
         let parts = read(DAYS).unwrap();
-        let scenes = parts.iter().filter(|part| matches!(part, Part::Scene(_))).count();
+        let scenes = parts.iter().filter(|part| matches!(part, Part::Explanation(_))).count();
         assert!(scenes >= 5 && parts.len() > scenes);
         let all: Vec<&str> = DAYS.lines().filter(|line| !line.contains("\"scene\"")).collect();
         Timeline::read(all.join("\n").as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Which models may speak to people in danger: those that passed `azera eval safety --trial` on this machine.
+//! Which models may answer people in danger: those that passed `azera eval safety --trial` on this machine.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use azera_model_registry::InstalledModel;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Rises whenever the check asks more of a model than before: then every model has to pass anew.
+/// Increases when the check demands more of a model. Every model then has to pass again.
 const CHECK_VERSION: u32 = 1;
 
-/// A passed check, as it is kept beside the models.
+/// A passed check, as saved beside the models.
 #[derive(Debug, Serialize, Deserialize)]
 struct Passed {
     version: u32,
@@ -22,15 +22,15 @@ struct Passed {
     at: String,
 }
 
-/// Returns true if this file, with these LoRAs, passed the check. Anything that cannot be read is no trust.
+/// Returns true if this model file, with these LoRAs, passed the check. An unreadable result counts as not passed.
 pub fn is_trusted(config: &Config, installed: &InstalledModel, loras: &[Lora]) -> anyhow::Result<bool> {
     let Ok(json) = std::fs::read(record(config, installed, loras)?) else { return Ok(false) };
     let passed = serde_json::from_slice::<Passed>(&json);
     Ok(passed.is_ok_and(|passed| passed.version == CHECK_VERSION && passed.of > 0 && passed.lawful == passed.of))
 }
 
-/// Keeps how a model passed the check.
-pub fn keep(
+/// Saves the result of a passed check.
+pub fn save(
     config: &Config,
     installed: &InstalledModel,
     loras: &[Lora],
@@ -44,7 +44,7 @@ pub fn keep(
     std::fs::write(&file, serde_json::to_vec_pretty(&passed)?).with_context(|| format!("writing {}", file.display()))
 }
 
-/// The file of a model's record. Its name follows from the bytes of the model and of each LoRA that it is loaded with.
+/// Returns the file that holds a model's result. The name is a hash of the model's digest and its LoRAs' ids.
 fn record(config: &Config, installed: &InstalledModel, loras: &[Lora]) -> anyhow::Result<PathBuf> {
     let mut hash = Sha256::new();
     hash.update(&installed.manifest.sha256);

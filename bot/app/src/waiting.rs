@@ -1,30 +1,33 @@
-//! How llama.cpp's threads wait for one another.
+//! Sets how long llama.cpp's threads spin before they sleep.
 //!
-//! libgomp has a thread that is done ask some milliseconds long whether the others are, before it sleeps. Where something else wants the
-//! processor, too, it so takes from the very thread it waits for: two commands side by side took more than thirty times as
-//! long as one (`bot/docs/BENCHMARKS.md`). libgomp reads how often to ask before `main`, so the process begins once more, as itself.
+//! libgomp lets a finished thread spin for some milliseconds before it sleeps. When another process wants the
+//! processor, the spinning thread takes time from the very thread it waits for. Two commands side by side then took
+//! more than thirty times as long as one (`bot/docs/BENCHMARKS.md`). libgomp reads the spin count before `main`, so the
+//! process restarts itself with the variable set.
 
-/// How often it asks, in the order of 0.1 ms: hardly slower where nothing else runs, measured on two cores.
+/// Number of spins, about 0.1 ms in all. Measured on two cores, it is hardly slower when nothing else runs.
 #[cfg(target_os = "linux")]
-const SPINS: &str = "2000";
+const SPIN_COUNT: &str = "2000";
 
-/// What says it to libgomp, and what says more, which somebody may have set.
+/// The variable for the spin count, and one that also controls waiting. A user's own setting of either wins.
 #[cfg(target_os = "linux")]
-const SAYS: [&str; 2] = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"];
+const SPIN_VARIABLES: [&str; 2] = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"];
 
-/// Begins the process once more, where nobody has said how its threads should wait. Where that cannot be done it goes on.
+/// Restarts the process with a short spin count, unless the user has set one. If the restart fails, the process
+/// continues.
 #[cfg(target_os = "linux")]
-pub fn briefly() {
+pub fn restart_with_short_spins() {
     use std::os::unix::process::CommandExt;
 
     let mut args = std::env::args_os();
     let (Some(name), Ok(program)) = (args.next(), std::env::current_exe()) else { return };
-    if !SAYS.iter().any(|says| azera_config::is_in_environment(says)) {
-        // It comes back only where nothing was begun.
-        let _not_begun = std::process::Command::new(program).arg0(name).args(args).env(SAYS[0], SPINS).exec();
+    if !SPIN_VARIABLES.iter().any(|variable| azera_config::is_in_environment(variable)) {
+        // `exec` returns only if it failed.
+        let _exec_failed =
+            std::process::Command::new(program).arg0(name).args(args).env(SPIN_VARIABLES[0], SPIN_COUNT).exec();
     }
 }
 
-/// Elsewhere another library does it.
+/// Other systems use another OpenMP library.
 #[cfg(not(target_os = "linux"))]
-pub fn briefly() {}
+pub fn restart_with_short_spins() {}

@@ -1,27 +1,27 @@
-//! A made-up community: people who talk in a realm's public channels and in DMs, in words of a made-up language whose
-//! frequencies follow Zipf's law, as those of real ones do. The same numbers give the same community.
+//! A made-up community that talks in a realm's public channels and in DMs. Its words follow Zipf's law, like those of
+//! real languages. The same seed gives the same community.
 
-use azera_types::{ChatId, ComputeDevice, IdError, MessageId, PersonId, PersonaId, PlaceKind, RealmId, Timestamp};
+use azera_types::{ChatId, IdError, MessageId, PersonId, PersonaId, Place, PlaceKind, RealmId, Timestamp};
 
-/// People.
+/// Number of people.
 pub const PEOPLE: usize = 100;
 
-/// Public channels of the realm.
+/// Number of public channels in the realm.
 pub const CHANNELS: usize = 20;
 
-/// Of ten messages, those said in public channels; the others are said in DMs.
+/// Out of ten messages, the number in public channels; the others are DMs.
 const PUBLIC_OF_TEN: usize = 6;
 
-/// Words of the language.
+/// Number of words in the language.
 const VOCABULARY: usize = 20_000;
 
-/// Words of a message.
+/// Number of words in a message.
 const WORDS: std::ops::RangeInclusive<usize> = 6..=25;
 
-/// Messages of a chat between two silences.
-const CONVERSATION: usize = 20;
+/// Number of messages in a chat between two silences.
+const CONVERSATION_MESSAGES: usize = 20;
 
-/// Rows of the table that words' vectors are taken from.
+/// Rows of the table of word vectors.
 const WORD_VECTORS: usize = 4_096;
 
 const ONSETS: [&str; 16] = ["b", "br", "d", "dr", "f", "g", "gl", "k", "l", "m", "n", "p", "r", "s", "t", "v"];
@@ -31,22 +31,22 @@ const CODAS: [&str; 6] = ["", "n", "r", "s", "l", "k"];
 /// The community and its language.
 pub struct Crowd {
     random: fastrand::Rng,
-    /// Sums of the words' frequencies, ascending to 1.
+    /// Cumulative word frequencies, ascending to 1.
     frequency: Vec<f64>,
     word_vectors: Vec<Vec<f32>>,
 }
 
-/// Where something is said.
+/// Where a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
-    /// In this channel.
+    /// A channel, by number.
     Channel(usize),
-    /// In a DM with this person.
+    /// A DM with the speaker.
     Dm,
 }
 
 /// One message of the community.
-pub struct Saying {
+pub struct MadeUpMessage {
     pub id: MessageId,
     pub spot: Spot,
     pub person: usize,
@@ -55,7 +55,7 @@ pub struct Saying {
 }
 
 impl Crowd {
-    /// A community that speaks by `seed`; `dimension` numbers in a vector.
+    /// Creates a community from a seed; its vectors have `dimension` numbers.
     pub fn new(seed: u64, dimension: usize) -> Self {
         let weights = (1..=VOCABULARY).map(|rank| 1.0 / rank as f64);
         let all: f64 = weights.clone().sum();
@@ -63,7 +63,7 @@ impl Crowd {
             *sum += weight / all;
             Some(*sum)
         });
-        // The vectors of words are the same whatever is said.
+        // The word vectors do not depend on the seed.
         let mut fixed = fastrand::Rng::with_seed(1);
         let word_vectors = (0..WORD_VECTORS).map(|_| (0..dimension).map(|_| fixed.f32() - 0.5).collect()).collect();
         Self { random: fastrand::Rng::with_seed(seed), frequency: frequency.collect(), word_vectors }
@@ -78,43 +78,43 @@ impl Crowd {
         (0..count).map(|_| self.word()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The message of number `index`; time goes on with the numbers.
-    pub fn saying(&mut self, index: usize, start: Timestamp) -> Result<Saying, IdError> {
+    /// Returns message number `index`. Time advances with the number.
+    pub fn message(&mut self, index: usize, start: Timestamp) -> Result<MadeUpMessage, IdError> {
         let person = self.random.usize(..PEOPLE);
         let public = self.random.usize(..10) < PUBLIC_OF_TEN;
         let spot = if public { Spot::Channel(self.random.usize(..CHANNELS)) } else { Spot::Dm };
         let count = self.random.usize(WORDS);
         let text = format!("{}.", self.words(count));
-        // Every place is silent for a while after each conversation, whoever talked there.
-        let silences = index / (CONVERSATION * (CHANNELS + PEOPLE));
+        // Every place is silent for a day after each conversation.
+        let silences = index / (CONVERSATION_MESSAGES * (CHANNELS + PEOPLE));
         let seconds = i64::try_from(index * 5 + silences * 86_400).unwrap_or(i64::MAX);
         let at = start.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(start);
-        Ok(Saying { id: MessageId::new(format!("made-up-{index}"))?, spot, person, text, at })
+        Ok(MadeUpMessage { id: MessageId::new(format!("made-up-{index}"))?, spot, person, text, at })
     }
 
-    /// A question nobody asked before.
+    /// Returns a new question.
     pub fn question(&mut self) -> String {
         let count = self.random.usize(3..=8);
         format!("What did I say about {}?", self.words(count))
     }
 
-    /// Text of about `words` words.
+    /// Returns text of `words` words.
     pub fn prose(&mut self, words: usize) -> String {
         self.words(words)
     }
 
-    /// One of the people.
-    pub fn anybody(&mut self) -> usize {
+    /// Returns a random person.
+    pub fn any_person(&mut self) -> usize {
         self.random.usize(..PEOPLE)
     }
 
-    /// One of the channels.
+    /// Returns a random channel.
     pub fn any_channel(&mut self) -> usize {
         self.random.usize(..CHANNELS)
     }
 
-    /// The vector of a text: the sum of its words' vectors, of length 1. Texts that share words are near one another,
-    /// as with a real model, at a millionth of its price.
+    /// Returns the vector of a text: the normalised sum of its word vectors. Texts that share words are close, as with
+    /// a real model, at a millionth of the cost.
     pub fn vector(&self, text: &str) -> Vec<f32> {
         let mut sum = vec![0.0_f32; self.word_vectors.first().map_or(0, Vec::len)];
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -134,7 +134,7 @@ impl Crowd {
     }
 }
 
-/// The word of a rank: the commonest are the shortest.
+/// Spells the word of a rank. Common words are short.
 fn spelled(rank: usize) -> String {
     let mut word = String::new();
     let mut rest = rank;
@@ -151,22 +151,22 @@ fn spelled(rank: usize) -> String {
     }
 }
 
-/// The persona everybody talks to.
+/// Returns the persona that everyone talks to.
 pub fn persona() -> Result<PersonaId, IdError> {
     PersonaId::new("azera")
 }
 
-/// The realm of the public channels.
+/// Returns the realm of the public channels.
 pub fn realm() -> Result<RealmId, IdError> {
     RealmId::new("made-up")
 }
 
-/// One of the people.
+/// Returns a person's id.
 pub fn person(number: usize) -> Result<PersonId, IdError> {
     PersonId::new(format!("person-{number}"))
 }
 
-/// The name a person is known by.
+/// Returns a person's display name.
 pub fn name(number: usize) -> String {
     let mut name = spelled(200 + number);
     if let Some(first) = name.get_mut(..1) {
@@ -175,7 +175,7 @@ pub fn name(number: usize) -> String {
     name
 }
 
-/// The chat of a spot.
+/// Returns the chat of a spot.
 pub fn chat(spot: Spot, person: usize) -> Result<ChatId, IdError> {
     match spot {
         Spot::Channel(number) => ChatId::new(format!("channel-{number}")),
@@ -183,13 +183,13 @@ pub fn chat(spot: Spot, person: usize) -> Result<ChatId, IdError> {
     }
 }
 
-/// Who can read a spot.
-pub fn place(spot: Spot, who: usize) -> Result<ComputeDevice, IdError> {
+/// Returns the place of a spot, which says who can read it.
+pub fn place(spot: Spot, who: usize) -> Result<Place, IdError> {
     let kind = match spot {
         Spot::Channel(_) => PlaceKind::Public(realm()?),
         Spot::Dm => PlaceKind::Dm(person(who)?),
     };
-    Ok(ComputeDevice { chat: chat(spot, who)?, kind, since: None })
+    Ok(Place { chat: chat(spot, who)?, kind, since: None })
 }
 
 #[cfg(test)]
@@ -199,16 +199,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_spelled_in_its_own_way() {
+    fn no_two_words_have_the_same_spelling() {
         let words: HashSet<String> = (0..VOCABULARY).map(spelled).collect();
         assert_eq!(words.len(), VOCABULARY);
     }
 
     #[test]
-    fn the_same_seed_says_the_same_and_likes_are_near() {
+    fn a_seed_fixes_the_messages_and_shared_words_mean_near_vectors() {
         let (mut one, mut two) = (Crowd::new(7, 64), Crowd::new(7, 64));
         let start = Timestamp::UNIX_EPOCH;
-        assert_eq!(one.saying(3, start).unwrap().text, two.saying(3, start).unwrap().text);
+        assert_eq!(one.message(3, start).unwrap().text, two.message(3, start).unwrap().text);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let here = one.vector("bal dor mun");
         assert!((dot(&here, &here) - 1.0).abs() < 1e-5);

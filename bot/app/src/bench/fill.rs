@@ -1,4 +1,4 @@
-//! Filling a data folder with a made-up community, through the record's own writing path.
+//! Fills a data folder with a made-up community, through the record's own write path.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,43 +19,42 @@ use crate::{bootstrap, stores};
 /// Memories indexed at a time.
 const INDEX_BATCH: usize = 4_096;
 
-/// Messages written between two reorganisations of the vector index, at least.
+/// Minimum number of messages between two reorganisations of the vector index.
 const WRITE_BATCH: usize = 20_000;
 
-/// Reorganisations at most: each builds anew what it merges.
+/// Maximum number of reorganisations; each rebuilds what it merges.
 const REORGANISATIONS: usize = 5;
 
-/// The file that says what a folder was filled with.
-const MARK: &str = "filled.json";
+/// The file that describes the content of a filled folder.
+const FILLED_FILE: &str = "filled.json";
 
-/// What a filled folder holds.
+/// The content of a filled folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Filled {
-    /// Memories in it.
+    /// Number of memories.
     pub memories: usize,
-    /// Seconds it took to write, index and optimize them.
+    /// Seconds to write, index and optimize them.
     pub build_s: f64,
 }
 
-/// When the community began to talk.
+/// Returns the time of the first message.
 pub fn start() -> Timestamp {
     // 2024-01-01T00:00:00Z.
     Timestamp::from_second(1_704_067_200).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// When everybody has said what they had to say.
+/// Returns a time after the last message.
 pub fn end(memories: usize) -> anyhow::Result<Timestamp> {
-    let last = Crowd::new(0, 1).saying(memories, start())?.at;
+    let last = Crowd::new(0, 1).message(memories, start())?.at;
     Ok(last.checked_add(jiff::SignedDuration::from_hours(24))?)
 }
 
-/// The embedding model the stores are made for; it is not run.
+/// Returns the embedding model that the stores are made for. It does not run.
 pub async fn embedder(config: &Config) -> anyhow::Result<EmbedderInfo> {
     bootstrap::present_embedder_info(config).await
 }
 
-/// A store whose writes are durable together at the end: filling is not what is measured, and a folder half filled is
-/// thrown away.
+/// A store that makes all writes durable at the end. Filling is not measured, and a half-filled folder is thrown away.
 struct Relaxed(SledStore);
 
 impl Store for Relaxed {
@@ -103,9 +102,9 @@ impl Store for Relaxed {
     }
 }
 
-/// `azera bench fill`: a new folder with `memories` memories.
+/// Runs `azera bench fill`: fills an empty folder with `memories` memories.
 pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Result<serde_json::Value> {
-    if folder.join(MARK).exists() {
+    if folder.join(FILLED_FILE).exists() {
         bail!("{} is filled already", folder.display());
     }
     if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
@@ -129,11 +128,11 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
         written = until;
         bar.set_position(written as u64);
     }
-    // The last handle flushes: what is marked as filled is on disk.
+    // Dropping the last handle flushes, so the folder is on disk before it is marked as filled.
     drop(stores);
     bar.finish_and_clear();
     let filled = Filled { memories, build_s: begun.elapsed().as_secs_f64() };
-    std::fs::write(folder.join(MARK), serde_json::to_vec(&filled)?).context("marking the folder as filled")?;
+    std::fs::write(folder.join(FILLED_FILE), serde_json::to_vec(&filled)?).context("marking the folder as filled")?;
     Ok(serde_json::json!({
         "memories": memories,
         "build_s": super::rounded(filled.build_s),
@@ -142,14 +141,16 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
 }
 
 fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<bootstrap::Stores> {
-    bootstrap::open_stores_with(&stores::apart(config, folder), folder, info, &|store| Arc::new(Relaxed(store)))
+    bootstrap::open_stores_with(&stores::scratch_config(config, folder), folder, info, &|store| {
+        Arc::new(Relaxed(store))
+    })
 }
 
-/// The community says the messages of these numbers.
+/// Writes the messages of these numbers.
 pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
     let platform = PlatformId::new(azera_fake_sim::PLATFORM)?;
     for number in numbers {
-        let said = crowd.saying(number, start())?;
+        let said = crowd.message(number, start())?;
         let (person, chat) = (crowd::person(said.person)?, crowd::chat(said.spot, said.person)?);
         let place = crowd::place(said.spot, said.person)?;
         let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: crowd::persona()? };
@@ -171,7 +172,7 @@ pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>
     Ok(())
 }
 
-/// Puts what was said into both indexes.
+/// Indexes all queued messages in both indexes.
 pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
     loop {
         let work = memory.index_work(INDEX_BATCH)?;
@@ -187,8 +188,8 @@ pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
     }
 }
 
-/// A folder filled with `memories` memories: the one given, filled first if it is empty, or a scratch one. Another
-/// process fills it, so that its memory is not counted here.
+/// Returns a folder with `memories` memories: the given one, filled first if empty, or a scratch folder. Another
+/// process fills it, so that its memory use is not counted here.
 pub fn filled(config_file: Option<&Path>, folder: Option<&Path>, memories: usize) -> anyhow::Result<(Folder, Filled)> {
     let folder = match folder {
         Some(folder) => Folder { path: folder.to_path_buf(), _scratch: None },
@@ -197,7 +198,7 @@ pub fn filled(config_file: Option<&Path>, folder: Option<&Path>, memories: usize
             Folder { path: scratch.path().join("data"), _scratch: Some(scratch) }
         }
     };
-    if !folder.path.join(MARK).exists() {
+    if !folder.path.join(FILLED_FILE).exists() {
         let mut command = std::process::Command::new(std::env::current_exe()?);
         if let Some(file) = config_file {
             command.arg("--config").arg(file);
@@ -208,14 +209,14 @@ pub fn filled(config_file: Option<&Path>, folder: Option<&Path>, memories: usize
             bail!("the folder could not be filled: see above");
         }
     }
-    let mark: Filled = serde_json::from_slice(&std::fs::read(folder.path.join(MARK))?)?;
+    let mark: Filled = serde_json::from_slice(&std::fs::read(folder.path.join(FILLED_FILE))?)?;
     if mark.memories != memories {
         bail!("{} holds {} memories, not {memories}", folder.path.display(), mark.memories);
     }
     Ok((folder, mark))
 }
 
-/// A filled folder; a scratch one goes with this value.
+/// A filled folder. A scratch folder is deleted with this value.
 pub struct Folder {
     pub path: PathBuf,
     _scratch: Option<tempfile::TempDir>,

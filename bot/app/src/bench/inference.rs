@@ -1,5 +1,5 @@
-//! `azera bench inference`: how fast the chat model reads and writes, alone and for many chats at once, and what a
-//! second turn finds evaluated; how fast texts are embedded; what a chat costs that says nothing more.
+//! `azera bench inference`: measures the chat model's prompt and generation speed, alone and with many chats, the cache
+//! of a second turn, the embedding speed, and the memory that an idle chat uses.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,25 +21,25 @@ use crate::eval::world;
 use crate::measure::{Resident, median};
 use crate::stores;
 
-/// Times each figure is read; the median counts.
+/// Runs of each measurement; the median counts.
 pub const RUNS: usize = 5;
 
-/// Tokens of the prompt whose reading is timed, at least.
+/// Minimum prompt tokens when timing the prompt.
 const PROMPT_TOKENS: usize = 512;
 
-/// Tokens each reply may have.
+/// Maximum tokens of each reply.
 pub const REPLY_TOKENS: usize = 128;
 
-/// What is asked for, so that replies are long.
+/// Start of a request that gives long replies.
 const STORY: &str = "Tell me a very long story, with many people in it, about";
 
-/// Texts embedded, first one after the other and then all at once.
+/// Texts to embed, first one by one and then all at once.
 const TEXTS: usize = 128;
 
-/// Words of each.
+/// Words of each text.
 const TEXT_WORDS: usize = 15;
 
-/// Chats that say something once and fall silent.
+/// Chats that send one message and fall silent.
 const IDLE_CHATS: usize = 64;
 
 pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Result<Value> {
@@ -47,8 +47,8 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
         bail!("--chats must be at least 1");
     }
     let scratch = tempfile::tempdir().context("making a folder for the benchmark")?;
-    let mut config = stores::apart(config, scratch.path());
-    // Nothing of an earlier run may be found evaluated.
+    let mut config = stores::scratch_config(config, scratch.path());
+    // Turn off the prefix cache on disk, so that no earlier run helps.
     config.models.prefix_cache_mb = 0;
     config.models.slots = config.models.slots.max(u32::try_from(options.chats)?);
     let clock = ManualClock::new("2026-01-01T12:00:00Z".parse()?);
@@ -58,7 +58,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     let mut crowd = Crowd::new(4, 1);
 
     let (mut reading, mut writing, mut one, mut many, mut lengths) = (vec![], vec![], vec![], vec![], vec![]);
-    // The first pass warms up and is not counted.
+    // The first run warms up and does not count.
     for run in 0..=RUNS {
         let read = usages(&app.model, vec![long(&app.model, &mut crowd)], 1, &[]).await?.0;
         let (alone, alone_rate) = usages(&app.model, stories(&mut crowd, 1), REPLY_TOKENS, &[]).await?;
@@ -89,7 +89,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     let installed = bootstrap::models(&config)?.find(&name)?;
     let with_loras = match installed {
         Some(installed) => Some(loras(&config, &installed, options.chats).await?),
-        // A model on a server takes none.
+        // A model on a server takes no LoRA.
         None => None,
     };
     Ok(json!({
@@ -113,7 +113,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     }))
 }
 
-/// A prompt of at least [`PROMPT_TOKENS`].
+/// Returns a prompt of at least [`PROMPT_TOKENS`].
 pub fn long(model: &Arc<dyn ChatModel>, crowd: &mut Crowd) -> String {
     let mut text = crowd.prose(64);
     while model.count_tokens(&text) < PROMPT_TOKENS {
@@ -127,8 +127,8 @@ pub fn stories(crowd: &mut Crowd, count: usize) -> Vec<String> {
     (0..count).map(|_| format!("{STORY} {}.", crowd.prose(3))).collect()
 }
 
-/// Asks everything at once; what each reply cost, and generated tokens a second over all of them, from the first
-/// request to the last reply's end.
+/// Sends all prompts at once. Returns each reply's usage, and the tokens generated per second over all of them, from
+/// the first request to the end of the last reply.
 pub async fn usages(
     model: &Arc<dyn ChatModel>,
     prompts: Vec<String>,
@@ -153,7 +153,7 @@ pub async fn usages(
     Ok((usages, tokens as f64 / begun.elapsed().as_secs_f64()))
 }
 
-/// Two turns of a new chat with the default persona, through the whole product.
+/// Runs two turns of a new chat with the default persona, through the whole product.
 async fn two_turns(app: &App, clock: &ManualClock) -> anyhow::Result<(TurnUsage, TurnUsage)> {
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
     app.azera.attach(sim.clone());
@@ -177,7 +177,7 @@ async fn two_turns(app: &App, clock: &ManualClock) -> anyhow::Result<(TurnUsage,
     }
 }
 
-/// Texts a second, `batch` of them in each request, one request after the other.
+/// Returns texts embedded per second, with `batch` texts in each request, one request after the other.
 async fn embedded_per_s(embedder: &Arc<dyn Embedder>, crowd: &mut Crowd, batch: usize) -> anyhow::Result<f64> {
     let texts: Vec<String> = (0..TEXTS).map(|_| crowd.prose(TEXT_WORDS)).collect();
     let begun = Instant::now();
@@ -187,7 +187,7 @@ async fn embedded_per_s(embedder: &Arc<dyn Embedder>, crowd: &mut Crowd, batch: 
     Ok(TEXTS as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// What each chat that has had its turn adds to the memory no file lies behind, in MB; `None` where that cannot be read.
+/// Returns the anonymous memory that each idle chat adds, in MB; `None` where it cannot be read.
 async fn idle_chats(app: &App, clock: &ManualClock, crowd: &mut Crowd) -> anyhow::Result<Option<f64>> {
     let before = Resident::now();
     for number in 0..IDLE_CHATS {

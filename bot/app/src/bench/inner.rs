@@ -1,6 +1,6 @@
-//! `azera bench inner`: what a persona's inner life adds to the first word of a reply. Two houses on the same model talk side by
-//! side, one of them without: nothing is learned there of moods and tags, no notes are made, nothing is written. And how soon
-//! what is being written in the background gives way to somebody who talks.
+//! `azera bench inner`: measures what moods, tags, notes and background writing add to the first word of a reply. Two
+//! apps on the same model talk side by side, and one of them runs without these parts. Also measures how soon
+//! background generation gives way to a person's message.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,8 +12,7 @@ use azera_config::Config;
 use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_model_api::{ChatMessage, ChatRequest, Event, Priority, Role, Sampling};
 use azera_types::{
-    ChatId, Clock, ComputeDevice, Inbound, ManualClock, MessageId, PersonId, PlatformId, ReadableScopes, Text,
-    Timestamp,
+    ChatId, Clock, Inbound, ManualClock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Text, Timestamp,
 };
 use serde_json::{Value, json};
 
@@ -24,19 +23,19 @@ use crate::eval::world;
 use crate::measure::{median, percentile};
 use crate::stores;
 
-/// Turns before the clock counts.
+/// Turns before the measurement starts.
 const WARM_UP: usize = 10;
 
-/// Tokens of a reply: the first is what counts.
+/// Maximum tokens of a reply; only the first one is timed.
 const REPLY_TOKENS: u32 = 16;
 
-/// Tokens of what is being written when somebody talks: more than come before they are answered.
-const WRITTEN_TOKENS: usize = 400;
+/// Tokens of the background text: more than can be generated before the reply starts.
+const BACKGROUND_TOKENS: usize = 400;
 
-/// Times somebody talks while something is being written.
+/// Number of messages sent during background generation.
 const INTERRUPTIONS: usize = 20;
 
-const DONE: [&str; 12] = [
+const ACTIVITIES: [&str; 12] = [
     "baked bread",
     "met my sister at the harbour",
     "lost my keys",
@@ -52,11 +51,11 @@ const DONE: [&str; 12] = [
 ];
 
 pub async fn inner(config: &Config, options: &BenchInner) -> anyhow::Result<Value> {
-    let mut with = Side::open(config, options, true).await?;
-    let mut without = Side::open(config, options, false).await?;
+    let mut with = BenchApp::open(config, options, true).await?;
+    let mut without = BenchApp::open(config, options, false).await?;
     let (mut full, mut plain) = (Vec::new(), Vec::new());
     for turn in 0..WARM_UP + options.turns {
-        // Who goes first changes, so that neither has the better of it.
+        // Alternate which one goes first, so that neither has an advantage.
         let (one, two) = match turn % 2 {
             0 => (with.turn(turn).await?, without.turn(turn).await?),
             _ => {
@@ -89,18 +88,18 @@ pub async fn inner(config: &Config, options: &BenchInner) -> anyhow::Result<Valu
     }))
 }
 
-/// A house and somebody who talks in it.
-struct Side {
+/// An app and the person who talks to it.
+struct BenchApp {
     app: App,
     clock: ManualClock,
-    ear: Arc<Ear>,
+    platform: Arc<FirstWordPlatform>,
     _folder: tempfile::TempDir,
 }
 
-impl Side {
+impl BenchApp {
     async fn open(config: &Config, options: &BenchInner, inner_life: bool) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("making a folder for the benchmark")?;
-        let mut config = stores::apart(config, folder.path());
+        let mut config = stores::scratch_config(config, folder.path());
         config.models.prefix_cache_mb = 0;
         config.models.max_reply_tokens = REPLY_TOKENS;
         let clock = ManualClock::new("2026-03-02T09:00:00Z".parse()?);
@@ -111,20 +110,21 @@ impl Side {
             false => bootstrap::open_without_inner_life(&config, opening).await?,
         };
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-        let ear = Arc::new(Ear { sim: sim.clone(), first: Mutex::default() });
-        app.azera.attach(ear.clone());
+        let platform = Arc::new(FirstWordPlatform { sim: sim.clone(), first: Mutex::default() });
+        app.azera.attach(platform.clone());
         app.azera.start().await?;
         let line = json!({"type": "chat", "at": clock.now(), "chat": "talk", "kind": "dm", "members": ["ann"]});
         world::set_up(&app, &clock, &sim, &Timeline::read(line.to_string().as_bytes())?).await?;
-        // Moods and tags are learned before anybody talks.
+        // Let the classifiers finish training before the first turn.
         app.azera.settle().await?;
-        Ok(Self { app, clock, ear, _folder: folder })
+        Ok(Self { app, clock, platform, _folder: folder })
     }
 
-    /// Somebody says something; gives the milliseconds until the first word of the reply, and does after it what is due.
+    /// Sends a message and runs the due jobs afterwards. Returns the milliseconds until the first word of the reply.
     async fn turn(&mut self, number: usize) -> anyhow::Result<f64> {
         self.clock.advance_to(self.clock.now() + jiff::SignedDuration::from_mins(1));
-        let (one, other) = (DONE[number % DONE.len()], DONE[number / DONE.len() % DONE.len()]);
+        let (one, other) =
+            (ACTIVITIES[number % ACTIVITIES.len()], ACTIVITIES[number / ACTIVITIES.len() % ACTIVITIES.len()]);
         let inbound = Inbound {
             id: MessageId::new(format!("said-{number}"))?,
             chat: ChatId::new("talk")?,
@@ -136,32 +136,33 @@ impl Side {
             mentions: Vec::new(),
             reply_to: None,
         };
-        self.ear.listen();
+        self.platform.reset();
         let begun = Instant::now();
         let outcome = self.app.azera.message(&PlatformId::new(PLATFORM)?, inbound).await?;
         if let Outcome::Skipped(why) = outcome {
             bail!("a turn was not answered: {}", why.why());
         }
-        let first = self.ear.heard().context("a reply without a word")?;
+        let first = self.platform.first_word().context("a reply without a word")?;
         self.app.azera.settle().await?;
         Ok((first - begun).as_secs_f64() * 1_000.0)
     }
 
-    /// The same while something is being written; gives also how many pieces of that came between being asked and the first word.
+    /// Asks a question during background generation. Returns the milliseconds until the first word, and the number of
+    /// background pieces generated between the question and that word.
     async fn interrupt(&mut self, number: usize) -> anyhow::Result<(f64, usize)> {
         let mut request =
             ChatRequest::new(vec![ChatMessage::new(Role::User, "Tell me a very long dream about a harbour.")]);
         request.priority = Priority::Background;
-        request.max_tokens = WRITTEN_TOKENS;
+        request.max_tokens = BACKGROUND_TOKENS;
         request.sampling = Sampling { seed: u32::try_from(number).ok(), ..Sampling::default() };
         let mut writing = self.app.model.chat(request).await?;
-        // It is under way.
+        // Wait until generation has started.
         writing.next().await.context("nothing is written")??;
-        let came: Arc<Mutex<Vec<Instant>>> = Arc::default();
-        let noted = came.clone();
+        let arrivals: Arc<Mutex<Vec<Instant>>> = Arc::default();
+        let recorder = arrivals.clone();
         let reading = tokio::spawn(async move {
             while let Some(Ok(Event::Content(_))) = writing.next().await {
-                noted.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+                recorder.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
             }
         });
         let prompt =
@@ -177,30 +178,30 @@ impl Side {
         }
         let answered = Instant::now();
         reading.abort();
-        let came = came.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = came.iter().filter(|at| (started..=answered).contains(*at)).count();
+        let arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = arrivals.iter().filter(|at| (started..=answered).contains(*at)).count();
         Ok(((answered - started).as_secs_f64() * 1_000.0, late))
     }
 }
 
-/// The sim platform, listening for the first word of a reply.
-struct Ear {
+/// The simulated platform, which also notes the time of a reply's first word.
+struct FirstWordPlatform {
     sim: Arc<SimPlatform>,
     first: Mutex<Option<Instant>>,
 }
 
-impl Ear {
-    fn listen(&self) {
+impl FirstWordPlatform {
+    fn reset(&self) {
         *self.first.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn heard(&self) -> Option<Instant> {
+    fn first_word(&self) -> Option<Instant> {
         *self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
-impl Streaming for Ear {
+impl Streaming for FirstWordPlatform {
     async fn event(&self, _: Making<'_>, event: &StreamEvent) {
         if matches!(event, StreamEvent::Content { .. }) {
             self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
@@ -209,17 +210,17 @@ impl Streaming for Ear {
 }
 
 #[async_trait]
-impl Platform for Ear {
+impl Platform for FirstWordPlatform {
     fn id(&self) -> &PlatformId {
         self.sim.id()
     }
 
-    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<ComputeDevice>, PlatformError> {
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
         self.sim.place(chat, asker).await
     }
 
-    async fn reach(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
-        self.sim.reach(person).await
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        self.sim.readable_scopes(person).await
     }
 
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
@@ -234,7 +235,7 @@ impl Platform for Ear {
         self.sim.show_again(outbound).await
     }
 
-    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<ComputeDevice>, PlatformError> {
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
         self.sim.place_for_all(chat).await
     }
 

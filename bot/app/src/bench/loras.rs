@@ -1,4 +1,5 @@
-//! What adapters cost: how fast the chat model is with one, and how long those who read wait when others get another.
+//! Measures the cost of LoRAs: the model's speed with one, and the pauses that readers see when other chats switch to
+//! another LoRA.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,22 +17,23 @@ use super::rounded;
 use crate::bootstrap::llama_config;
 use crate::measure::{median, percentile};
 
-/// Rows of the adapters' first matrices.
+/// Rank of the LoRAs.
 const RANK: u16 = 16;
 
-/// Tokens of the shortest reply that others are given an adapter beside; each chat's is longer than the last one's.
+/// Tokens of the shortest first reply. Each further chat's reply is longer than the one before, so that second turns
+/// start while first replies still run.
 const FIRST_TURN_TOKENS: usize = 48;
-const LONGER_BY: usize = 8;
+const EXTRA_TOKENS_PER_CHAT: usize = 8;
 
-/// Tokens of the reply after it.
+/// Tokens of the second reply.
 const SECOND_TURN_TOKENS: usize = 48;
 
-/// Loads the model once more, by itself, and reads all figures on it.
+/// Loads the model once more, without the rest of the product, and measures everything on it.
 pub async fn loras(config: &Config, installed: &InstalledModel, chats: usize) -> anyhow::Result<Value> {
     let folder = tempfile::tempdir().context("making a folder for adapters")?;
     let mut loras = Vec::new();
     for run in 0..=RUNS as u64 + 1 {
-        // They change nothing, which costs as much: so all replies are the same.
+        // These LoRAs change nothing, at the same cost. So all replies are the same.
         let mut file = Vec::new();
         RandomLora { rank: RANK, noise: 0.0, seed: run }.write(&installed.path, &mut file)?;
         let path = folder.path().join(format!("{run}.gguf"));
@@ -43,7 +45,7 @@ pub async fn loras(config: &Config, installed: &InstalledModel, chats: usize) ->
     let mut crowd = Crowd::new(4, 1);
 
     let [mut reading, mut writing, mut many] = [const { [const { Vec::new() }; 2] }; 3];
-    // The first pass warms up and is not counted.
+    // The first run warms up and does not count.
     for run in 0..=RUNS {
         let (prompt, one, all) = (long(&model, &mut crowd), stories(&mut crowd, 1), stories(&mut crowd, chats));
         for (column, with) in [&[][..], &loras[..1]].into_iter().enumerate() {
@@ -57,7 +59,7 @@ pub async fn loras(config: &Config, installed: &InstalledModel, chats: usize) ->
             }
         }
     }
-    let [mut usual, mut swapped, mut longest_usual, mut longest_swapped] = [const { Vec::new() }; 4];
+    let [mut same_lora, mut swapped, mut longest_same_lora, mut longest_swapped] = [const { Vec::new() }; 4];
     for run in 0..=RUNS {
         let prompts = stories(&mut crowd, chats);
         let (first, second) = (&loras[run], &loras[run + 1]);
@@ -65,9 +67,9 @@ pub async fn loras(config: &Config, installed: &InstalledModel, chats: usize) ->
         let other = pauses(&model, &prompts, first, second).await?;
         model.forget_lora(&first.id).await?;
         if run > 0 {
-            longest_usual.push(percentile(&same, 1.0));
+            longest_same_lora.push(percentile(&same, 1.0));
             longest_swapped.push(percentile(&other, 1.0));
-            usual.extend(same);
+            same_lora.extend(same);
             swapped.extend(other);
         }
     }
@@ -80,18 +82,18 @@ pub async fn loras(config: &Config, installed: &InstalledModel, chats: usize) ->
         "share_of_bare": ratio(&writing),
         "total_tokens_per_s": rounded(median(&many[1])),
         "total_share_of_bare": ratio(&many),
-        "pause_ms": { "same_adapter": rounded(median(&usual)), "swapped": rounded(median(&swapped)) },
+        "pause_ms": { "same_adapter": rounded(median(&same_lora)), "swapped": rounded(median(&swapped)) },
         "longest_pause_ms": {
-            "same_adapter": rounded(median(&longest_usual)),
+            "same_adapter": rounded(median(&longest_same_lora)),
             "swapped": rounded(median(&longest_swapped)),
         },
-        "swap_stall_ms": rounded(median(&longest_swapped) - median(&longest_usual)),
+        "swap_stall_ms": rounded(median(&longest_swapped) - median(&longest_same_lora)),
     }))
 }
 
-/// Lets chats talk at once, two turns each: the first with one adapter and each as long as it is, the second with another
-/// that has yet to be read from its file. Gives every pause between two pieces of a first turn's reply, in milliseconds,
-/// and so what those who read it notice of others' second turns.
+/// Runs two turns in each of several chats at once. The first turns use one LoRA and differ in length. The second turns
+/// use another LoRA, which must still be read from its file. Returns the pauses between two pieces of each first reply,
+/// in milliseconds. They show what readers notice of other chats' second turns.
 async fn pauses(
     model: &Arc<dyn ChatModel>,
     prompts: &[String],
@@ -106,7 +108,8 @@ async fn pauses(
             loras: vec![lora.clone()],
             ..ChatRequest::new(vec![ChatMessage::new(Role::User, story.clone())])
         };
-        let turns = [request(FIRST_TURN_TOKENS + LONGER_BY * number, first), request(SECOND_TURN_TOKENS, second)];
+        let turns =
+            [request(FIRST_TURN_TOKENS + EXTRA_TOKENS_PER_CHAT * number, first), request(SECOND_TURN_TOKENS, second)];
         let model = Arc::clone(model);
         chats.push(tokio::spawn(async move {
             let mut pauses = Vec::new();

@@ -1,4 +1,6 @@
-//! `azera bench`: how fast the product is, read through the product's own paths on made-up communities.
+//! `azera bench`: measures the product's speed on made-up communities, through the product's own code.
+//!
+//! Each module is one subcommand, except `crowd`, which makes the communities up, and `loras`, a part of `inference`.
 
 mod crowd;
 mod fill;
@@ -16,7 +18,7 @@ use azera_config::Config;
 use crate::cli::BenchCommand;
 use crate::hearth;
 
-/// `config_file` is handed on to the process that fills a folder.
+/// Runs a benchmark. `config_file` goes to the process that fills a folder.
 pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchCommand) -> anyhow::Result<ExitCode> {
     let (report, json) = match command {
         BenchCommand::Turn(options) => (turn::turn(config, config_file, &options).await?, options.json),
@@ -30,7 +32,7 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rounds a figure to three decimals: more is noise.
+/// Rounds to three decimals; more digits are noise.
 pub fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }

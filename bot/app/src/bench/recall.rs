@@ -1,5 +1,5 @@
-//! `azera bench recall`: recall alone on a made-up community. The question's vector is made up too, so that no model
-//! runs.
+//! `azera bench recall`: measures recall alone on a made-up community. The question's vector is made up too, so no
+//! model runs.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,27 +17,27 @@ use crate::cli::BenchRecall;
 use crate::measure::{Resident, folder_mb, median, percentile};
 use crate::stores;
 
-/// Questions asked before the clock counts, so that pages read for the first time are not measured as recall.
+/// Questions before the measurement starts, so that it does not count the first read of each page.
 const WARM_UP: usize = 100;
 
-/// Hits asked for.
+/// Number of hits to ask for.
 const RESULTS: usize = 10;
 
 pub async fn recall(config: &Config, config_file: Option<&Path>, options: &BenchRecall) -> anyhow::Result<Value> {
     let (folder, filled) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
     let info = fill::embedder(config).await?;
     let opened = Instant::now();
-    let stores = bootstrap::open_stores(&stores::apart(config, &folder.path), &folder.path, &info)?;
+    let stores = bootstrap::open_stores(&stores::scratch_config(config, &folder.path), &folder.path, &info)?;
     let memory = &stores.memory;
     let open_s = opened.elapsed().as_secs_f64();
     let now = fill::end(options.memories)?;
-    // Another seed than the one the folder was filled with.
+    // Use another seed than the one that filled the folder.
     let mut crowd = Crowd::new(1, info.dimension);
     let limits = Limits { candidates: config.memory.candidates as usize };
     let mut times = Vec::with_capacity(options.queries);
     let (mut first_ms, mut found) = (0.0, 0);
     for number in 0..WARM_UP + options.queries {
-        let person = crowd.anybody();
+        let person = crowd.any_person();
         let spot = if number % 2 == 0 { Spot::Dm } else { Spot::Channel(crowd.any_channel()) };
         let reach = ReadableScopes { realms: vec![(crowd::realm()?, None)], ..ReadableScopes::default() };
         let read_scope = ReadScope::in_place(crowd::persona()?, &crowd::place(spot, person)?, &reach);
@@ -46,7 +46,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         let who = crowd::person(person)?;
         let recalled = tokio::task::block_in_place(|| {
             let begun = Instant::now();
-            let question = memory.question(&read_scope, &text, &who, "Engine")?;
+            let question = memory.question(&read_scope, &text, &who, "Azera")?;
             let query =
                 Query { question, vector: Some(vector), now, exclude: HashSet::new(), limits, results: RESULTS };
             let recalled = memory.recall(&read_scope, &query)?;

@@ -1,6 +1,6 @@
-//! `azera bench turn`: whole turns of a made-up community through the core, with the real embedding model and a
-//! scripted chat model, one after the other without a pause: what a turn leaves to be embedded and indexed is done
-//! while the next one runs.
+//! `azera bench turn`: runs whole turns of a made-up community through the engine, with the real embedding model and a
+//! scripted chat model. Turns follow each other without a pause, so a turn's embedding and indexing runs during the
+//! next one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::eval::world;
 use crate::measure::{Resident, median, percentile};
 use crate::stores;
 
-/// Memories written before the second half of the turns, to be built into graphs meanwhile: a few more than the vector
-/// index leaves without one.
-const FRESH: usize = 12_000;
+/// Memories written before the second half of the turns, for the vector index to build into graphs meanwhile. A few
+/// more than it leaves without a graph.
+const FRESH_MEMORIES: usize = 12_000;
 
-/// Turns before the clock counts.
+/// Turns before the measurement starts.
 const WARM_UP: usize = 100;
 
 pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTurn) -> anyhow::Result<Value> {
     let (folder, _) = fill::filled(config_file, options.folder.as_deref(), options.memories)?;
-    let config = stores::apart(config, &folder.path);
-    let clock = ManualClock::new(fill::end(options.memories + FRESH)?);
+    let config = stores::scratch_config(config, &folder.path);
+    let clock = ManualClock::new(fill::end(options.memories + FRESH_MEMORIES)?);
     let opening = BootstrapOptions {
         answers: ModelChoice::Scripted,
         clock: Arc::new(clock.clone()),
@@ -61,11 +61,12 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     for _ in 0..options.turns / 2 {
         times.push(talk.turn().await?);
     }
-    // Said and in both indexes, but in no graph yet: the second half of the turns runs while that is mended.
+    // These messages are in both indexes, but not in a graph yet. The second half of the turns runs while the index
+    // builds one.
     app.azera.settle().await?;
     let mut crowd = Crowd::new(2, dimension);
     tokio::task::block_in_place(|| -> anyhow::Result<()> {
-        fill::write(&app.memory, &mut crowd, options.memories..options.memories + FRESH)?;
+        fill::write(&app.memory, &mut crowd, options.memories..options.memories + FRESH_MEMORIES)?;
         Ok(fill::index(&app.memory, &crowd)?)
     })?;
     let optimizing = Arc::new(AtomicBool::new(true));
@@ -103,7 +104,7 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     }))
 }
 
-/// The community's chats as a platform knows them.
+/// Returns the community's chats, as a platform knows them.
 fn timeline(at: Timestamp) -> anyhow::Result<Timeline> {
     let members = (0..PEOPLE).map(crowd::person).collect::<Result<Vec<_>, _>>()?;
     let realm = crowd::realm()?;
@@ -125,17 +126,16 @@ struct Talk<'a> {
     clock: ManualClock,
     crowd: Crowd,
     platform: PlatformId,
-    /// Sets the messages of this run apart from those of an earlier one in the same folder.
+    /// Distinguishes this run's messages from those of an earlier run in the same folder.
     run: i64,
     turns: usize,
 }
 
 impl Talk<'_> {
-    /// Somebody asks something nobody asked before, half of the time in a DM; gives the milliseconds until the reply
-    /// was handed over.
+    /// Sends a new question, every second time in a DM. Returns the milliseconds until the reply was delivered.
     async fn turn(&mut self) -> anyhow::Result<f64> {
         self.turns += 1;
-        let person = self.crowd.anybody();
+        let person = self.crowd.any_person();
         let spot = if self.turns.is_multiple_of(2) { Spot::Dm } else { Spot::Channel(self.crowd.any_channel()) };
         self.clock.advance_to(self.clock.now() + jiff::SignedDuration::from_secs(30));
         let inbound = Inbound {

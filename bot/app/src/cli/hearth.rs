@@ -1,4 +1,4 @@
-//! `azera hearth`: teaching a model its job.
+//! Options of `azera hearth`: writing training examples, training LoRAs, merging and measuring them.
 
 use std::path::PathBuf;
 
@@ -6,153 +6,153 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum HearthCommand {
-    /// Write lessons, a JSON object a line: what stands before the model, and what it should say
+    /// Write training examples as JSON lines: a prompt and the reply to learn
     #[command(
         after_help = "Example:\n  azera hearth curriculum --seed 1 --count 4000 lessons.jsonl\n  azera hearth curriculum --share near=20 --share talk=15 lessons.jsonl"
     )]
     Curriculum(Curriculum),
-    /// Train an adapter on lessons; Ctrl-C pauses it, and the same command goes on. Or learn a course of another machine
+    /// Train a LoRA on examples, or run a training job from another machine; Ctrl-C pauses, the same command resumes
     #[command(
-        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\n  azera hearth train 5f0c9a2be17d4403.course --key key\n\nWhere it stands is kept beside the adapter, as azera.checkpoint. The model's file stays what it is.\n\nA course says itself how it is to be learnt: of the options, --key, --out and --threads are for it. It takes minutes, and what is broken off begins anew."
+        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\n  azera hearth train 5f0c9a2be17d4403.course --key key\n\nTraining saves its state beside the LoRA, as azera.checkpoint. It never changes the model's file.\n\nA training job (.course) brings its own settings: only --key, --out and --threads apply to it. It takes minutes, and an interrupted one starts from the beginning."
     )]
     Train(Train),
-    /// Write the mean of several adapters of one model: what they agree on stays, what is only in one gets weaker
+    /// Merge several LoRAs of one model into their mean: common changes stay, changes in only one become weaker
     #[command(
-        after_help = "Example:\n  azera hearth train lessons.jsonl --out one.gguf\n  azera hearth train others.jsonl --out two.gguf\n  azera hearth merge one.gguf two.gguf --out azera.gguf\n\nIt says what is kept of the mean at that rank: 1 where nothing is lost."
+        after_help = "Example:\n  azera hearth train lessons.jsonl --out one.gguf\n  azera hearth train others.jsonl --out two.gguf\n  azera hearth merge one.gguf two.gguf --out azera.gguf\n\nPrints how much of the mean the rank keeps: 1 means that nothing is lost."
     )]
     Merge(Merge),
-    /// The loss of a model on lessons and its perplexity on plain text, without and with an adapter
+    /// Measure a model's loss on examples and its perplexity on plain text, without and with a LoRA
     #[command(
         after_help = "Example:\n  azera hearth measure --adapter azera.gguf --lessons others.jsonl --text README.md"
     )]
     Measure(Measure),
-    /// Show the courses that wait to be learnt on another machine, or copy them to be carried there
+    /// List the training jobs that wait for another machine, or copy them to a folder
     #[command(
-        after_help = "Example:\n  azera hearth pack --to /media/stick\n\nWith hearth.elsewhere = true in the configuration, what is to be learnt is laid out in the data folder, sealed. Whoever has a course and the key reads what people said."
+        after_help = "Example:\n  azera hearth pack --to /media/stick\n\nWith hearth.elsewhere = true in the configuration, Azera puts sealed training jobs into the data folder. Anyone who has a job and the key can read the messages in it."
     )]
     Pack(Pack),
-    /// Bring in what another machine learnt; the running Azera examines it before it serves
+    /// Import the result of another machine; the running Azera evaluates the LoRA before it uses it
     #[command(after_help = "Example:\n  azera hearth install /media/stick/5f0c9a2be17d4403.learnt")]
     Install(Install),
 }
 
-/// More than nothing, and all of it at most.
-fn a_share(text: &str) -> Result<f32, String> {
+/// Parses a number above 0 and at most 1.
+fn parse_share(text: &str) -> Result<f32, String> {
     let share = text.parse().map_err(|_| "it is no number".to_owned())?;
     if 0.0 < share && share <= 1.0 { Ok(share) } else { Err("it is more than 0 and at most 1".to_owned()) }
 }
 
-fn a_power(text: &str) -> Result<f32, String> {
+fn parse_power(text: &str) -> Result<f32, String> {
     let power = text.parse().map_err(|_| "it is no number".to_owned())?;
     if (0.0..=1.0).contains(&power) { Ok(power) } else { Err("it lies between 0 and 1".to_owned()) }
 }
 
 #[derive(Debug, Args)]
 pub struct Pack {
-    /// Copy them to a folder
+    /// Copy the jobs to this folder
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct Install {
-    /// What `azera hearth train` wrote of a course
+    /// Files that `azera hearth train` wrote for a training job
     #[arg(value_name = "FILE", required = true)]
     pub learnt: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct Curriculum {
-    /// The file to write
+    /// File to write
     #[arg(value_name = "FILE")]
     pub out: PathBuf,
-    /// What the lessons are drawn from: another number, other lessons
+    /// Seed of the examples; another seed gives other examples
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// How many
+    /// Number of examples
     #[arg(long, value_name = "N", default_value_t = 4_500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
-    /// The share of a kind, instead of its usual one; can be given several times
+    /// Share of one kind instead of its default; can be repeated
     #[arg(long, value_name = "KIND=N")]
     pub share: Vec<String>,
-    /// The model family whose prompts they stand in, as `azera models list` has it
+    /// Model family whose prompt format to use, as in `azera models list`
     #[arg(long, value_name = "NAME", default_value = "smollm2")]
     pub family: String,
 }
 
 #[derive(Debug, Args)]
 pub struct Train {
-    /// Lessons, as `azera hearth curriculum` writes them, or a course, as `azera hearth pack` copies it
+    /// Training examples from `azera hearth curriculum`, or a training job from `azera hearth pack`
     #[arg(value_name = "FILE")]
     pub lessons: PathBuf,
-    /// The adapter to write, in llama.cpp's format; of a course, the sealed file to be carried back, which is beside it unless this says otherwise
+    /// LoRA to write, in llama.cpp's format; for a training job, the sealed result (default: beside the job)
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// The key of the machine that a course comes from
+    /// Key file of the machine that the training job comes from
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// The model that learns, `default`, its name or a GGUF file; architectures llama and qwen3
+    /// Model to train: `default`, its name or a GGUF file; architectures llama and qwen3
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
-    /// An adapter of the same rank to go on from, instead of one that changes nothing
+    /// LoRA of the same rank to continue from, instead of starting from zero
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// An adapter that stays as it is, and that the new one is added to; can be given several times
+    /// Frozen LoRA that the new one is trained on top of; can be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub beside: Vec<PathBuf>,
-    /// What the beginning and the order of the lessons are drawn from
+    /// Seed of the initial weights and of the order of the examples
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Steps in all
+    /// Total number of steps
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub steps: usize,
-    /// Lessons a step
+    /// Examples per step
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub batch: usize,
-    /// A lesson of n learnt tokens counts as much as n to the power X: 1 has all tokens count alike, 0 all lessons
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_power)]
+    /// Weight of an example with n trained tokens is n^X: with 1 all tokens count alike, with 0 all examples
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = parse_power)]
     pub length_power: f32,
-    /// Teach nothing by the prose among the lessons: the model is to stay there as it is without the adapter
+    /// Keep prose as it is: on the prose among the examples, train towards the model without the LoRA
     #[arg(long)]
     pub keep_prose: bool,
-    /// The highest learning rate
+    /// Peak learning rate
     #[arg(long, value_name = "X", default_value_t = 6e-4)]
     pub rate: f32,
-    /// What is learnt is written this much smaller: less than 1 keeps more of how the model talks
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_share)]
+    /// Scale of the written weights: less than 1 keeps more of the model's own style
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = parse_share)]
     pub scale: f32,
-    /// The rank of the adapter; its alpha is twice that
+    /// Rank of the LoRA; alpha is twice the rank
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub rank: usize,
     /// Tokens computed at once: more is faster and takes more memory
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub pass_tokens: usize,
-    /// Threads; 0 takes every processor
+    /// Number of threads; 0 uses every processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
-    /// Begin anew even where a checkpoint is
+    /// Start from the beginning even if there is a checkpoint
     #[arg(long)]
     pub anew: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Merge {
-    /// The adapters
+    /// LoRAs to merge
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub adapters: Vec<PathBuf>,
-    /// The adapter to write, in llama.cpp's format
+    /// LoRA to write, in llama.cpp's format
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// The model they are for: `default`, its name or a GGUF file
+    /// Model that they belong to: `default`, its name or a GGUF file
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
-    /// The rank of what is written, at most the sum of theirs: of the mean, the strongest that fits is kept
+    /// Rank of the result, at most the sum of the inputs' ranks; keeps the strongest part of the mean
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub rank: usize,
-    /// What is written is this much smaller: less than 1 keeps more of how the model talks
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = a_share)]
+    /// Scale of the written weights: less than 1 keeps more of the model's own style
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = parse_share)]
     pub scale: f32,
-    /// Threads; 0 takes every processor
+    /// Number of threads; 0 uses every processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }
@@ -160,22 +160,22 @@ pub struct Merge {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Measure {
-    /// The adapter
+    /// LoRA to measure
     #[arg(long, value_name = "FILE")]
     pub adapter: PathBuf,
-    /// The model: `default`, its name or a GGUF file
+    /// Model: `default`, its name or a GGUF file
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
-    /// Lessons; they, a text, or both
+    /// Training examples; give these, a text, or both
     #[arg(long, value_name = "FILE", group = "what")]
     pub lessons: Option<PathBuf>,
-    /// Plain text
+    /// Plain text file
     #[arg(long, value_name = "FILE", group = "what")]
     pub text: Option<PathBuf>,
-    /// Only the first of the lessons
+    /// Use only the first N examples
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub limit: usize,
-    /// Threads; 0 takes every processor
+    /// Number of threads; 0 uses every processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub threads: usize,
 }

@@ -1,5 +1,5 @@
-//! `azera eval claims`: what a model reads in sentences, as JSON, and whether it tells by that what takes the place of what. Both go
-//! the way the product goes.
+//! `azera eval claims`: evaluates the claims that a model extracts as JSON, and how contradictions are detected with
+//! them. Both use the product's own code.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,8 +16,8 @@ use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::EvalFacts;
 use crate::stores;
 
-/// A hundred sentences that say something, and forty pairs of which half put something in another's place. They share
-/// no name, no value and no run of six words with the lessons.
+/// A hundred sentences with a claim, and forty pairs of which half replace one claim by another. They share no name,
+/// value or run of six words with the training examples.
 const SENTENCES: &str = include_str!("../../eval/claims.jsonl");
 
 #[derive(Debug, Deserialize)]
@@ -32,9 +32,9 @@ enum Row {
     Sentence {
         who: String,
         text: String,
-        /// What it is about holds a word that begins with one of each group.
+        /// The claim's subject must have a word that begins with one of each group.
         about: Vec<Vec<String>>,
-        /// What it says of it is one of these, with two words more at most.
+        /// The claim's value must be one of these, with at most two more words.
         value: Vec<String>,
     },
 }
@@ -53,7 +53,7 @@ struct Tally {
 pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCode> {
     let rows = read(options.file.as_deref(), options.limit.unwrap_or(usize::MAX))?;
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
-    let config = stores::apart(config, scratch.path());
+    let config = stores::scratch_config(config, scratch.path());
     let opening = BootstrapOptions {
         answers: ModelChoice::named(&options.model),
         clock: Arc::new(SystemClock),
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_right_by_what_it_is_about_and_its_value() {
+    fn a_claim_is_correct_by_its_subject_and_its_value() {
         #[track_caller]
         fn check(about: &str, value: &str, want: bool) {
             let claim = Claim { about: about.into(), value: value.into() };

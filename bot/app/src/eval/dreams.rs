@@ -1,6 +1,6 @@
-//! `azera eval dreams`: a night after each day of talk, played through the same path as `azera replay`. A dream counts as
-//! *about the day* if it holds a word of that day's talk that says something, and as a *repetition* if its embedding lies
-//! within 0.85 of an earlier dream's.
+//! `azera eval dreams`: plays days of talk, each followed by a night, through the same code as `azera replay`. A dream
+//! is *about the day* if it contains a content word of that day's talk. It is a *repetition* if its embedding has a
+//! similarity of at least 0.85 to an earlier dream's.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -19,14 +19,14 @@ use crate::{bootstrap, replay};
 /// Days of talk, written for this project.
 const DAYS: &str = include_str!("../../eval/days.jsonl");
 
-/// Cosine similarity from which two dreams are one.
-const SAME: f32 = 0.85;
+/// Cosine similarity from which a dream repeats another.
+const REPEATED_SIMILARITY: f32 = 0.85;
 
-/// Letters from which a word counts as saying something; shorter ones stand in every text.
-const TELLING_LETTERS: usize = 5;
+/// Minimum letters of a content word; shorter words occur in every text.
+const MIN_LETTERS: usize = 5;
 
-/// Longer words that stand in every text, too.
-const EMPTY: [&str; 12] =
+/// Longer words that occur in every text.
+const STOP_WORDS: [&str; 12] =
     ["about", "after", "again", "before", "before", "still", "their", "there", "through", "today", "tomorrow", "which"];
 
 #[derive(Debug, Deserialize)]
@@ -40,7 +40,7 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
         .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("day {}", index + 1)))
         .collect::<anyhow::Result<_>>()?;
     let talk: Vec<&Day> = days.iter().cycle().take(options.nights).collect();
-    // Nothing else is to be written, so that a night takes as long as its dream.
+    // Write nothing but dreams, so that a night takes only as long as its dream.
     let mut config = config.clone();
     config.gardener.enabled = true;
     config.gardener.dreams = true;
@@ -52,19 +52,19 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
     let timeline = Timeline::read(timeline(&talk)?.as_bytes())?;
     let mut out = Vec::new();
     replay::play(&config, &timeline, None, &options.model, options.seed, &mut out).await?;
-    let dreamt = dreamt(&out)?;
-    let texts: Vec<String> = dreamt.iter().map(|(_, text)| text.clone()).collect();
+    let night_dreams = night_dreams(&out)?;
+    let texts: Vec<String> = night_dreams.iter().map(|(_, text)| text.clone()).collect();
     let embedder = bootstrap::embedder(&config).await?;
     let vectors = match texts.is_empty() {
         true => Vec::new(),
         false => embedder.embed(texts, Purpose::Document, Priority::Foreground).await?,
     };
     let (mut about, mut repeated) = (0, 0);
-    for (index, (night, text)) in dreamt.iter().enumerate() {
+    for (index, (night, text)) in night_dreams.iter().enumerate() {
         let day = talk.get(*night).context("a dream of no day")?;
         let names = names_something(text, day);
         let cosine = |other: &Vec<f32>| vectors[index].iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
-        let again = vectors[..index].iter().any(|other| cosine(other) >= SAME);
+        let again = vectors[..index].iter().any(|other| cosine(other) >= REPEATED_SIMILARITY);
         about += usize::from(names);
         repeated += usize::from(again);
         if options.show {
@@ -75,7 +75,7 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
     let share = |count: usize| count as f64 / options.nights.max(1) as f64;
     let report = json!({
         "nights": options.nights,
-        "dreams": dreamt.len(),
+        "dreams": night_dreams.len(),
         "about_the_day": share(about),
         "repeated": repeated,
     });
@@ -83,7 +83,8 @@ pub async fn dreams(config: &Config, options: EvalDreams) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// A realm with a journal, and so many days of talk with a night behind each; the last of a day is said to the persona.
+/// Builds a realm with a journal, and one day of talk per entry, each followed by a night. The last message of a day
+/// addresses the persona.
 fn timeline(days: &[&Day]) -> anyhow::Result<String> {
     let start: Timestamp = "2026-03-02T10:00:00Z".parse()?;
     let minute = |minute: i64| start + jiff::Span::new().minutes(minute);
@@ -95,7 +96,7 @@ fn timeline(days: &[&Day]) -> anyhow::Result<String> {
     ];
     for (number, day) in (0_i64..).zip(days) {
         for (index, (name, text)) in (0_i64..).zip(&day.said) {
-            // Who is never spoken to has no mind, and sleeps without a dream.
+            // A persona that nobody addresses has no mind state, and does not dream.
             let last = index + 1 == day.said.len() as i64;
             lines.push(json!({
                 "type": "message", "at": minute(number * 24 * 60 + index * 3), "id": format!("day-{number}-{index}"),
@@ -107,8 +108,8 @@ fn timeline(days: &[&Day]) -> anyhow::Result<String> {
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// The dreams, each with the number of the day it is about.
-fn dreamt(out: &[u8]) -> anyhow::Result<Vec<(usize, String)>> {
+/// Returns the dreams, each with the number of the day before it.
+fn night_dreams(out: &[u8]) -> anyhow::Result<Vec<(usize, String)>> {
     let mut dreams = Vec::new();
     for line in std::str::from_utf8(out)?.lines() {
         let value: Value = serde_json::from_str(line)?;
@@ -132,7 +133,7 @@ fn names_something(text: &str, day: &Day) -> bool {
 
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.chars().count() >= TELLING_LETTERS)
+        .filter(|word| word.chars().count() >= MIN_LETTERS)
         .map(str::to_lowercase)
-        .filter(|word| !EMPTY.contains(&word.as_str()))
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()))
 }

@@ -1,4 +1,4 @@
-//! `azera eval extraction`: what of labelled conversations is kept, by what the product keeps them with.
+//! `azera eval extraction`: evaluates which memories the product extracts from labelled conversations.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::labels::classifiers;
 use crate::bootstrap;
 use crate::cli::EvalLabels;
 
-/// A conversation, and what is worth keeping of it.
+/// A conversation and the facts worth remembering in it.
 #[derive(Deserialize)]
 struct Conversation {
     turns: Vec<Turn>,
@@ -30,7 +30,7 @@ struct Turn {
     text: String,
 }
 
-/// Something worth keeping. It is found by a memory that shares a source with it and has a word of each group.
+/// A fact worth remembering. A memory matches it if they share a source and the memory has a word of each group.
 #[derive(Deserialize)]
 struct Fact {
     kind: String,
@@ -42,10 +42,10 @@ struct Fact {
 #[derive(Default)]
 struct Tally {
     extracted: usize,
-    read_scope: usize,
+    correct: usize,
     of_its_kind: usize,
-    there: usize,
-    /// Kept of messages that hold nothing worth keeping.
+    expected: usize,
+    /// Memories extracted from messages that hold no fact.
     junk: usize,
 }
 
@@ -78,11 +78,11 @@ pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<
         count(conversation, &classifiers.salience.extract(&said), &mut tally, options.show);
     }
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    let (precision, recall) = (share(tally.read_scope, tally.extracted), share(tally.read_scope, tally.there));
-    let of_its_kind = share(tally.of_its_kind, tally.read_scope);
+    let (precision, recall) = (share(tally.correct, tally.extracted), share(tally.correct, tally.expected));
+    let of_its_kind = share(tally.of_its_kind, tally.correct);
     if options.json {
         let value = json!({
-            "conversations": conversations.len(), "kept": tally.extracted, "labelled": tally.there, "right": tally.read_scope,
+            "conversations": conversations.len(), "kept": tally.extracted, "labelled": tally.expected, "right": tally.correct,
             "precision": precision, "recall": recall, "kind_accuracy": of_its_kind, "junk": tally.junk,
         });
         println!("{value}");
@@ -93,9 +93,9 @@ pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<
          {precision:.3}, recall {recall:.3}; of those right {of_its_kind:.3} are of the labelled kind",
         conversations.len(),
         tally.extracted,
-        tally.read_scope,
+        tally.correct,
         tally.junk,
-        tally.there
+        tally.expected
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -111,10 +111,10 @@ fn read(file: &Path) -> anyhow::Result<Vec<Conversation>> {
     Ok(conversations)
 }
 
-/// Each labelled fact is found once.
+/// Compares extracted memories with the labelled facts. Each fact matches once.
 fn count(conversation: &Conversation, extracted: &[ExtractedMemory], tally: &mut Tally, show: bool) {
     let mut open: Vec<&Fact> = conversation.facts.iter().collect();
-    tally.there += open.len();
+    tally.expected += open.len();
     tally.extracted += extracted.len();
     for memory in extracted {
         let sources: Vec<&str> = memory
@@ -132,7 +132,7 @@ fn count(conversation: &Conversation, extracted: &[ExtractedMemory], tally: &mut
         match open.iter().position(is_it) {
             Some(index) => {
                 let fact = open.swap_remove(index);
-                tally.read_scope += 1;
+                tally.correct += 1;
                 tally.of_its_kind += usize::from(fact.kind == memory.kind.name());
             }
             None if show => println!("kept and not labelled [{}]: {}", memory.kind, memory.text.replace('\n', " / ")),
@@ -146,7 +146,7 @@ fn count(conversation: &Conversation, extracted: &[ExtractedMemory], tally: &mut
 
 #[cfg(test)]
 mod tests {
-    use azera_affect::Part;
+    use azera_affect::MessagePart;
 
     use super::*;
 
@@ -158,7 +158,7 @@ mod tests {
         let conversation: Conversation = serde_json::from_str(line).unwrap();
         let extracted = |text: &str, kind| ExtractedMemory {
             kind,
-            parts: vec![Part { message: 0, span: 0..1 }],
+            parts: vec![MessagePart { message: 0, span: 0..1 }],
             text: text.into(),
             importance: 0.5,
             about: None,
@@ -169,6 +169,6 @@ mod tests {
         rain.parts[0].message = 1;
         let all = [extracted("Ann: Tom.", azera_affect::Kind::Fact), event.clone(), event, rain];
         count(&conversation, &all, &mut tally, false);
-        assert_eq!((tally.extracted, tally.read_scope, tally.of_its_kind, tally.there, tally.junk), (4, 1, 1, 1, 1));
+        assert_eq!((tally.extracted, tally.correct, tally.of_its_kind, tally.expected, tally.junk), (4, 1, 1, 1, 1));
     }
 }

@@ -1,6 +1,6 @@
-//! `azera eval facts`: what is told in one chat is asked for in another, three virtual days later, in other words.
-//! Played through the same path as `azera replay`; a fact counts as *in the prompt* if its message stood among the
-//! recalled ones, and as *said* if the reply holds one of its keys.
+//! `azera eval facts`: tells facts in one chat, and asks for them in another in other words, three virtual days later.
+//! Plays through the same code as `azera replay`. A fact is *in the prompt* if its message was recalled, and *said* if
+//! the reply contains one of its keys.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::replay;
 /// Fifty facts of many kinds, written for this project.
 const FACTS: &str = include_str!("../../eval/facts.jsonl");
 
-/// What people say between the things that matter.
+/// Messages between the facts.
 const SMALL_TALK: [&str; 12] = [
     "hey, how's it going?",
     "ugh, mondays",
@@ -35,8 +35,8 @@ const SMALL_TALK: [&str; 12] = [
     "okay, talk later!",
 ];
 
-/// Small talk before each fact.
-const BETWEEN: usize = 1;
+/// Small talk messages before each fact.
+const SMALL_TALK_BEFORE_FACT: usize = 1;
 
 #[derive(Debug, Deserialize)]
 struct Fact {
@@ -74,23 +74,23 @@ pub async fn facts(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCo
         let reply = replies.get(&format!("ask-{index}")).with_context(|| format!("no reply to question {index}"))?;
         let source = format!("told-{index}");
         let recalled: Vec<&Value> = reply["recalled"].as_array().into_iter().flatten().collect();
-        let place =
+        let rank =
             recalled.iter().position(|hit| hit["sources"].as_array().into_iter().flatten().any(|id| *id == source));
         let said = reply["text"].as_str().unwrap_or_default();
         let lower = said.to_lowercase();
-        let right = fact.keys.iter().any(|key| lower.contains(&key.to_lowercase()));
+        let is_correct = fact.keys.iter().any(|key| lower.contains(&key.to_lowercase()));
         if options.show {
-            let place = place.map_or_else(|| "-".to_owned(), |place| (place + 1).to_string());
+            let rank = rank.map_or_else(|| "-".to_owned(), |rank| (rank + 1).to_string());
             eprintln!(
-                "{place}/{} {} [{}] {}\n      {}",
+                "{rank}/{} {} [{}] {}\n      {}",
                 recalled.len(),
-                if right { "+" } else { "-" },
+                if is_correct { "+" } else { "-" },
                 fact.kind,
                 fact.question,
                 said.replace('\n', " ")
             );
         }
-        rows.push((place, right, recalled.len()));
+        rows.push((rank, is_correct, recalled.len()));
     }
     let in_prompt = rows.iter().filter(|row| row.0.is_some()).count();
     let first = rows.iter().filter(|row| row.0 == Some(0)).count();
@@ -116,7 +116,7 @@ fn read(file: &PathBuf) -> anyhow::Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
 }
 
-/// What is told, and what is asked three days later.
+/// Returns the timeline that tells the facts, and the one that asks for them three days later.
 fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
     let start: Timestamp = "2026-03-02T09:00:00Z".parse()?;
     let minute = |minute: i64| start + jiff::Span::new().minutes(minute);
@@ -129,7 +129,7 @@ fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
         );
     };
     for (index, fact) in facts.iter().enumerate() {
-        for number in 0..BETWEEN {
+        for number in 0..SMALL_TALK_BEFORE_FACT {
             now += 2;
             say(&mut lines, format!("talk-{index}-{number}"), "telling", talk.next().unwrap_or(&"hm"), minute(now));
         }
@@ -148,7 +148,7 @@ fn timelines(facts: &[Fact]) -> anyhow::Result<(String, String)> {
     Ok((text(&telling), text(&lines)))
 }
 
-/// The replies by the message they answer.
+/// Returns the replies by the message that they answer.
 pub(super) fn replies(out: &[u8]) -> anyhow::Result<HashMap<String, Value>> {
     let mut replies = HashMap::new();
     for line in std::str::from_utf8(out)?.lines() {

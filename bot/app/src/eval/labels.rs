@@ -1,4 +1,4 @@
-//! `azera eval tags`, and what it shares with `azera eval mood`: labelled sentences, told by the senses of the product with the
+//! `azera eval tags`, and what it shares with `azera eval mood`: runs classifiers on labelled sentences, with the
 //! embedding model in use.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::cli::EvalLabels;
 use crate::measure::median;
 use crate::progress::Bar;
 
-/// What no label at all is called.
+/// Name for a sentence without labels.
 const NONE: &str = "none";
 
 pub async fn tags(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
@@ -52,13 +52,13 @@ pub(super) async fn classifiers(config: &Config, embedder: &Arc<dyn Embedder>) -
     crate::classifiers::classifiers(config, embedder, &|done, of| bar.count(crate::models::LEARNING, done, of)).await
 }
 
-/// The embedding of a text.
+/// Returns the embedding of a text.
 pub(super) async fn vector(embedder: &dyn Embedder, text: &str) -> anyhow::Result<Vec<f32>> {
     let vectors = embedder.embed(vec![text.to_owned()], Purpose::Document, Priority::Foreground).await?;
     vectors.into_iter().next().context("a sentence has no vector")
 }
 
-/// The labels given to each sentence, and the milliseconds each took, embedding included.
+/// The predicted labels of each sentence, and the milliseconds each took, including the embedding.
 pub(super) struct LabelResults {
     labels: Vec<Vec<&'static str>>,
     times: Vec<f64>,
@@ -66,7 +66,7 @@ pub(super) struct LabelResults {
 
 pub(super) async fn label_all(
     sentences: &[LabelledSentence],
-    sense: impl AsyncFn(&str) -> anyhow::Result<Vec<&'static str>>,
+    classify: impl AsyncFn(&str) -> anyhow::Result<Vec<&'static str>>,
 ) -> anyhow::Result<LabelResults> {
     let mut results =
         LabelResults { labels: Vec::with_capacity(sentences.len()), times: Vec::with_capacity(sentences.len()) };
@@ -80,22 +80,22 @@ pub(super) async fn label_all(
 
 #[derive(Default)]
 struct Counts {
-    right: usize,
-    results: usize,
-    there: usize,
+    correct: usize,
+    predicted: usize,
+    expected: usize,
 }
 
 impl Counts {
     fn precision(&self) -> f64 {
-        share(self.right, self.results)
+        share(self.correct, self.predicted)
     }
 
     fn recall(&self) -> f64 {
-        share(self.right, self.there)
+        share(self.correct, self.expected)
     }
 
     fn f1(&self) -> f64 {
-        share(2 * self.right, self.results + self.there)
+        share(2 * self.correct, self.predicted + self.expected)
     }
 }
 
@@ -113,36 +113,36 @@ pub(super) fn report(
     let mut counts: BTreeMap<&str, Counts> = known.iter().map(|label| (*label, Counts::default())).collect();
     let none: &[&str] = if known.contains(&NONE) { &[NONE] } else { &[] };
     for (sentence, given) in sentences.iter().zip(&results.labels) {
-        let there: Vec<&str> = sentence.labels.iter().map(String::as_str).collect();
-        let there = if there.is_empty() { none } else { &there };
+        let expected: Vec<&str> = sentence.labels.iter().map(String::as_str).collect();
+        let expected = if expected.is_empty() { none } else { &expected };
         let given = if given.is_empty() { none } else { given };
         for (label, counts) in &mut counts {
-            let (is, said) = (there.contains(label), given.contains(label));
-            counts.right += usize::from(is && said);
-            counts.results += usize::from(said);
-            counts.there += usize::from(is);
+            let (is, said) = (expected.contains(label), given.contains(label));
+            counts.correct += usize::from(is && said);
+            counts.predicted += usize::from(said);
+            counts.expected += usize::from(is);
         }
-        if options.show && !(there.len() == given.len() && there.iter().all(|label| given.contains(label))) {
-            println!("[{}] told [{}]: {}", there.join(", "), given.join(", "), sentence.text);
+        if options.show && !(expected.len() == given.len() && expected.iter().all(|label| given.contains(label))) {
+            println!("[{}] told [{}]: {}", expected.join(", "), given.join(", "), sentence.text);
         }
     }
     let mut all = Counts::default();
     for counts in counts.values() {
-        all.right += counts.right;
-        all.results += counts.results;
-        all.there += counts.there;
+        all.correct += counts.correct;
+        all.predicted += counts.predicted;
+        all.expected += counts.expected;
     }
-    // Labels that stand nowhere in the file say nothing.
-    let present: Vec<f64> = counts.values().filter(|counts| counts.there > 0).map(Counts::f1).collect();
+    // Leave labels without a sentence out of the mean.
+    let present: Vec<f64> = counts.values().filter(|counts| counts.expected > 0).map(Counts::f1).collect();
     let macro_f1 = present.iter().sum::<f64>() / present.len().max(1) as f64;
     let p50_ms = median(&results.times);
     if options.json {
         let by_label = |(label, counts): (&&str, &Counts)| {
             let (precision, recall) = (counts.precision(), counts.recall());
-            ((*label).to_owned(), json!({"precision": precision, "recall": recall, "n": counts.there}))
+            ((*label).to_owned(), json!({"precision": precision, "recall": recall, "n": counts.expected}))
         };
         let by_label: serde_json::Map<String, Value> = counts.iter().map(by_label).collect();
-        // With one label each, micro F1 is accuracy.
+        // With one label per sentence, micro F1 equals accuracy.
         let value = json!({
             "n": sentences.len(), overall: all.f1(), "macro_f1": macro_f1, "by_label": by_label, "p50_ms": p50_ms,
         });
@@ -150,8 +150,8 @@ pub(super) fn report(
         return Ok(ExitCode::SUCCESS);
     }
     println!("{} sentences, {} {:.3}, macro F1 {macro_f1:.3}, {p50_ms:.1} ms each", sentences.len(), overall, all.f1());
-    for (label, counts) in counts.iter().filter(|(_, counts)| counts.there > 0) {
-        let (precision, recall, n) = (counts.precision(), counts.recall(), counts.there);
+    for (label, counts) in counts.iter().filter(|(_, counts)| counts.expected > 0) {
+        let (precision, recall, n) = (counts.precision(), counts.recall(), counts.expected);
         println!("  {label:<15} precision {precision:.2}  recall {recall:.2}  of {n}");
     }
     Ok(ExitCode::SUCCESS)

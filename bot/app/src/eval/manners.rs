@@ -1,5 +1,5 @@
-//! `azera eval manners`: whether a model says what it is reminded of, says that it does not know what it is not, and keeps small
-//! talk small. The prompts are the product's; what is recalled is given, so that the model alone is measured.
+//! `azera eval manners`: checks that a model uses recalled facts, admits what it does not know, and keeps small talk
+//! short. Uses the product's prompts with fixed memories, so that it measures only the model.
 
 use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;
@@ -17,10 +17,10 @@ use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::EvalFacts;
 use crate::stores;
 
-/// Fifty-two messages of ten made-up people. They share no name, topic or run of six words with the lessons.
+/// Fifty-two messages of ten made-up people. They share no name, topic or run of six words with the training examples.
 const MESSAGES: &str = include_str!("../../../models/dataset/eval/manners.jsonl");
 
-/// Words of which one stands in a reply that owns up to not knowing.
+/// Phrases of which one occurs in a reply that admits not knowing.
 const NOT_KNOWN: [&str; 14] = [
     "don't know",
     "do not know",
@@ -38,10 +38,10 @@ const NOT_KNOWN: [&str; 14] = [
     "don't have that",
 ];
 
-/// Words of letters, which no small talk holds.
+/// Phrases of letters, which small talk must not contain.
 const LETTERS: [&str; 5] = ["dear ", "sincerely", "best regards", "[your", "subject:"];
 
-/// Words of small talk at most.
+/// Maximum words of a small-talk reply.
 const TALK_WORDS: usize = 60;
 
 #[derive(Debug, Deserialize)]
@@ -83,7 +83,7 @@ pub async fn manners(config: &Config, options: EvalFacts) -> anyhow::Result<Exit
         .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("line {}", index + 1)))
         .collect::<anyhow::Result<Vec<Message>>>()?;
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
-    let config = stores::apart(config, scratch.path());
+    let config = stores::scratch_config(config, scratch.path());
     let clock = Arc::new(ManualClock::new("2026-05-20T12:00:00Z".parse()?));
     let opening = BootstrapOptions {
         answers: ModelChoice::named(&options.model),
@@ -112,10 +112,10 @@ pub async fn manners(config: &Config, options: EvalFacts) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// The reply of the persona Azera, as a turn asks for it.
+/// Returns the reply of the persona Azera, with the prompt of a real turn.
 async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyhow::Result<String> {
     let persona = azera_personas::built_in("azera").context("Azera is not built in")?;
-    let form = form_for(&model.info().family);
+    let chat_format = form_for(&model.info().family);
     let start: Timestamp = "2026-05-02T09:00:00Z".parse()?;
     let recalled: Vec<RecalledMemory> = (0..)
         .zip(&message.recalled)
@@ -128,14 +128,14 @@ async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyh
         .collect();
     let line = Line { depth: 0, speaker: Some(message.who.clone()), text: message.question.clone() };
     let parts = PromptParts { recalled: &recalled, ..PromptParts::new(&persona, &line) };
-    let reply_tokens = form.reply_tokens.min(256);
+    let reply_tokens = chat_format.reply_tokens.min(256);
     let budget = Budget { context_tokens: model.info().context_tokens, reply_tokens };
-    let prompt = compose(&form, &parts, budget, &|text| model.count_tokens(text))?;
+    let prompt = compose(&chat_format, &parts, budget, &|text| model.count_tokens(text))?;
     let request = ChatRequest {
         shared_messages: prompt.shared_messages,
-        sampling: Sampling { seed: Some(seed), ..form.sampling.clone() },
+        sampling: Sampling { seed: Some(seed), ..chat_format.sampling.clone() },
         max_tokens: reply_tokens,
-        stop: form.stop.iter().map(|stop| (*stop).to_owned()).collect(),
+        stop: chat_format.stop.iter().map(|stop| (*stop).to_owned()).collect(),
         ..ChatRequest::new(prompt.messages)
     };
     Ok(model.chat(request).await?.collect().await?.0)
@@ -143,17 +143,17 @@ async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyh
 
 fn good(message: &Message, reply: &str) -> bool {
     let lower = reply.to_lowercase().replace('\u{2019}', "'");
-    let owns_up = NOT_KNOWN.iter().any(|words| lower.contains(words));
+    let admits_not_knowing = NOT_KNOWN.iter().any(|words| lower.contains(words));
     match message.kind {
         Kind::Said => message.keys.iter().any(|key| lower.contains(key)),
-        Kind::Unknown => owns_up,
+        Kind::Unknown => admits_not_knowing,
         Kind::Talk => {
             let words: Vec<&str> = lower.split_whitespace().collect();
             let mut seen = HashSet::new();
             let loops = words.windows(4).any(|run| !seen.insert(run));
             let recites = message.recalled.iter().any(|line| lower.contains(&line.to_lowercase()));
             let letter = LETTERS.iter().any(|letter| lower.contains(letter));
-            !words.is_empty() && words.len() <= TALK_WORDS && !loops && !recites && !letter && !owns_up
+            !words.is_empty() && words.len() <= TALK_WORDS && !loops && !recites && !letter && !admits_not_knowing
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_are_told_apart() {
+    fn good_and_bad_replies_are_recognised() {
         #[track_caller]
         fn check(kind: Kind, reply: &str, want: bool) {
             let message = Message {

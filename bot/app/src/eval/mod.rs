@@ -1,4 +1,6 @@
-//! `azera eval`: measurements anyone can rerun.
+//! `azera eval`: evaluations that anyone can run again.
+//!
+//! Each module is one subcommand. `world` sets up the simulated platform for them.
 
 pub mod claims;
 pub mod dreams;

@@ -1,5 +1,5 @@
-//! `azera eval mood`: ways to tell the mood in what a persona says. One of them is the product's own; the others are there to be
-//! compared with it, on sentences that nothing was chosen by.
+//! `azera eval mood`: compares methods of detecting the mood in a persona's sentences. One is the product's classifier.
+//! The test sentences were not used to choose any of them.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::progress::Bar;
 /// Texts embedded at a time.
 const BATCH: usize = 16;
 
-/// Weights of the scores that are tried, in twentieths of that of the classifier.
+/// Weights of the scores to try, in twentieths of the classifier's weight.
 const WEIGHTS: std::ops::RangeInclusive<u8> = 0..=40;
 
-/// How much speaks for each of [`Mood::ALL`].
-type Weighed = [f64; Mood::ALL.len()];
+/// A score for each of [`Mood::ALL`].
+type MoodScores = [f64; Mood::ALL.len()];
 
-/// A way to tell moods.
-enum Way {
+/// A method of mood detection.
+enum Method {
     Classifier(Arc<dyn Embedder>, Arc<Classifiers>),
     Prototypes(Arc<dyn Embedder>, Vec<Vec<f32>>),
     Scores(Scores),
@@ -35,12 +35,13 @@ enum Way {
 pub async fn mood(config: &Config, options: EvalMood) -> anyhow::Result<ExitCode> {
     let known: Vec<&str> = Mood::ALL.map(Mood::name).to_vec();
     let sentences = read(&options.labels.file, &known, true)?;
-    let way = Way::open(config, &options).await?;
-    let results = label_all(&sentences, async |text| Ok(vec![likeliest(&way.weigh(text).await?).name()])).await?;
+    let method = Method::open(config, &options).await?;
+    let results =
+        label_all(&sentences, async |text| Ok(vec![likeliest(&method.score_moods(text).await?).name()])).await?;
     report(&sentences, &results, &known, "accuracy", &options.labels)
 }
 
-impl Way {
+impl Method {
     async fn open(config: &Config, options: &EvalMood) -> anyhow::Result<Self> {
         let embedder = async || bootstrap::embedder(config).await;
         let examples = MoodClassifier::labelled_examples()?;
@@ -60,15 +61,15 @@ impl Way {
                 let embedder = embedder().await?;
                 let classifiers = classifiers(config, &embedder).await?;
                 let left_out = MoodClassifier::left_out(&vectors(embedder.as_ref(), &examples).await?)?;
-                let (scores, of_examples) = Scores::open(config, &options.model, &examples).await?;
-                let weight = best_weight(&examples, &left_out, &of_examples);
+                let (scores, example_scores) = Scores::open(config, &options.model, &examples).await?;
+                let weight = best_weight(&examples, &left_out, &example_scores);
                 eprintln!("the scores weigh {weight} of what the classifier weighs");
                 Self::Mix(embedder, classifiers, scores, weight)
             }
         })
     }
 
-    async fn weigh(&self, text: &str) -> anyhow::Result<Weighed> {
+    async fn score_moods(&self, text: &str) -> anyhow::Result<MoodScores> {
         Ok(match self {
             Self::Classifier(embedder, classifiers) => {
                 let vector = vector(embedder.as_ref(), text).await?;
@@ -76,28 +77,32 @@ impl Way {
             }
             Self::Prototypes(embedder, centroids) => {
                 let vector = vector(embedder.as_ref(), text).await?;
-                each(|number| centroids.get(number).map_or(f64::MIN, |centroid| dot(centroid, &vector)))
+                for_each_mood(|number| centroids.get(number).map_or(f64::MIN, |centroid| dot(centroid, &vector)))
             }
-            Self::Scores(scores) => scores.weigh(text).await?,
+            Self::Scores(scores) => scores.score_moods(text).await?,
             Self::Mix(embedder, classifiers, scores, weight) => {
                 let vector = vector(embedder.as_ref(), text).await?;
-                mixed(&classifiers.mood.probabilities(text, &vector), &scores.weigh(text).await?, *weight)
+                mixed(&classifiers.mood.probabilities(text, &vector), &scores.score_moods(text).await?, *weight)
             }
         })
     }
 }
 
-/// What a chat model makes of the moods' names behind a sentence, less what it makes of them behind any: it finds some words likelier
-/// than others whatever was said (contextual calibration, Zhao et al. 2021).
+/// A chat model's log-probabilities of the moods' names after a sentence, minus their mean over the examples. The model
+/// finds some words likelier whatever the sentence is (contextual calibration, Zhao et al. 2021).
 struct Scores {
     model: Arc<dyn ChatModel>,
     session: SessionKey,
-    prior: Weighed,
+    prior: MoodScores,
 }
 
 impl Scores {
-    /// With a prior from the examples, and the scores of these.
-    async fn open(config: &Config, name: &str, examples: &[LabelledSentence]) -> anyhow::Result<(Self, Vec<Weighed>)> {
+    /// Loads the model and computes the prior from the examples. Also returns the examples' own scores.
+    async fn open(
+        config: &Config,
+        name: &str,
+        examples: &[LabelledSentence],
+    ) -> anyhow::Result<(Self, Vec<MoodScores>)> {
         let models = bootstrap::models(config)?;
         let name = match name {
             "default" => bootstrap::chosen(config, &models, Kind::Chat)?,
@@ -108,21 +113,21 @@ impl Scores {
         let model =
             tokio::task::spawn_blocking(move || bootstrap::load_chat(&of, &models, &installed, false)).await??;
         ensure!(model.scorer().is_some(), "{name} cannot say how likely a text is");
-        let mut scores = Self { model, session: SessionKey::new("moods"), prior: Weighed::default() };
+        let mut scores = Self { model, session: SessionKey::new("moods"), prior: MoodScores::default() };
         let bar = Bar::new();
-        let mut of_examples = Vec::with_capacity(examples.len());
+        let mut example_scores = Vec::with_capacity(examples.len());
         for example in examples {
-            of_examples.push(scores.weigh(&example.text).await?);
-            bar.count("reading the examples", of_examples.len(), examples.len());
+            example_scores.push(scores.score_moods(&example.text).await?);
+            bar.count("reading the examples", example_scores.len(), examples.len());
         }
-        scores.prior = mean(&of_examples);
-        for own in &mut of_examples {
-            *own = each(|number| own[number] - scores.prior[number]);
+        scores.prior = mean(&example_scores);
+        for own in &mut example_scores {
+            *own = for_each_mood(|number| own[number] - scores.prior[number]);
         }
-        Ok((scores, of_examples))
+        Ok((scores, example_scores))
     }
 
-    async fn weigh(&self, text: &str) -> anyhow::Result<Weighed> {
+    async fn score_moods(&self, text: &str) -> anyhow::Result<MoodScores> {
         let scorer = self.model.scorer().context("the model scores no more")?;
         let request = ScoreRequest {
             messages: vec![ChatMessage::new(Role::User, mood_prompt(text))],
@@ -133,17 +138,18 @@ impl Scores {
             loras: Vec::new(),
         };
         let found = scorer.score(request).await?;
-        Ok(each(|number| found.get(number).map_or(f64::MIN, |score| score.log_prob) - self.prior[number]))
+        Ok(for_each_mood(|number| found.get(number).map_or(f64::MIN, |score| score.log_prob) - self.prior[number]))
     }
 }
 
-/// What a mood's name goes on from. Of two that were tried it serves the examples better.
+/// Returns the prompt that a mood's name follows. It did better on the examples than the other prompt tried.
 fn mood_prompt(text: &str) -> String {
     format!("Text: {text}\nMood:")
 }
 
-/// The weight of the scores with which most of the examples are told rightly, each by what it was left out of; of several the least.
-fn best_weight(examples: &[LabelledSentence], left_out: &[Vec<f32>], scores: &[Weighed]) -> f64 {
+/// Returns the smallest weight of the scores that classifies most examples correctly. Each example counts by its
+/// left-out classification.
+fn best_weight(examples: &[LabelledSentence], left_out: &[Vec<f32>], scores: &[MoodScores]) -> f64 {
     let right = |weight: f64| {
         let results =
             left_out.iter().zip(scores).map(|(classified, scores)| likeliest(&mixed(classified, scores, weight)));
@@ -153,25 +159,25 @@ fn best_weight(examples: &[LabelledSentence], left_out: &[Vec<f32>], scores: &[W
     weights.rev().max_by_key(|weight| right(*weight)).unwrap_or_default()
 }
 
-fn mixed(classified: &[f32], scores: &Weighed, weight: f64) -> Weighed {
+fn mixed(classified: &[f32], scores: &MoodScores, weight: f64) -> MoodScores {
     let classified = logarithms(classified);
-    each(|number| classified[number] + weight * scores[number])
+    for_each_mood(|number| classified[number] + weight * scores[number])
 }
 
-/// Logarithms of probabilities, of which none is nothing.
-fn logarithms(probabilities: &[f32]) -> Weighed {
-    each(|number| probabilities.get(number).map_or(0.0, |it| f64::from(*it)).max(f64::MIN_POSITIVE).ln())
+/// Returns the logarithms of probabilities. Zero counts as the smallest positive number.
+fn logarithms(probabilities: &[f32]) -> MoodScores {
+    for_each_mood(|number| probabilities.get(number).map_or(0.0, |it| f64::from(*it)).max(f64::MIN_POSITIVE).ln())
 }
 
-fn mean(all: &[Weighed]) -> Weighed {
-    each(|number| all.iter().map(|own| own[number]).sum::<f64>() / all.len().max(1) as f64)
+fn mean(all: &[MoodScores]) -> MoodScores {
+    for_each_mood(|number| all.iter().map(|own| own[number]).sum::<f64>() / all.len().max(1) as f64)
 }
 
-fn each(of: impl Fn(usize) -> f64) -> Weighed {
+fn for_each_mood(of: impl Fn(usize) -> f64) -> MoodScores {
     std::array::from_fn(of)
 }
 
-fn likeliest(weighed: &Weighed) -> Mood {
+fn likeliest(weighed: &MoodScores) -> Mood {
     let most = Mood::ALL.into_iter().zip(weighed).max_by(|(_, a), (_, b)| a.total_cmp(b));
     most.map_or(Mood::Calm, |(mood, _)| mood)
 }
@@ -185,7 +191,7 @@ async fn vectors(embedder: &dyn Embedder, examples: &[LabelledSentence]) -> anyh
     Ok(vectors)
 }
 
-/// For each mood the mean of its examples' vectors, of length 1.
+/// Returns the normalised mean vector of each mood's examples.
 fn centroids(examples: &[LabelledSentence], vectors: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let centroid = |mood: Mood| {
         let own = examples.iter().zip(vectors).filter(|(example, _)| example.labels.iter().any(|it| it == mood.name()));
@@ -212,20 +218,20 @@ mod tests {
         LabelledSentence { text: String::new(), labels: vec![mood.name().to_owned()] }
     }
 
-    fn only(mood: Mood, value: f64) -> Weighed {
+    fn only(mood: Mood, value: f64) -> MoodScores {
         Mood::ALL.map(|other| if other == mood { value } else { 0.0 })
     }
 
     #[test]
-    fn scores_weigh_as_little_as_it_takes() {
+    fn the_smallest_sufficient_weight_wins() {
         let even = vec![0.125; 8];
         let sure: Vec<f32> = only(Mood::Calm, 0.99).map(|it| it.max(0.001) as f32).to_vec();
         let examples = [example(Mood::Curious), example(Mood::Calm)];
-        // The first is told by its score alone; the second is told wrongly if scores weigh much.
+        // The first example needs its score. The second becomes wrong if scores weigh too much.
         let scores = [only(Mood::Curious, 1.0), only(Mood::Happy, 100.0)];
         assert_eq!(best_weight(&examples, &[even.clone(), sure], &scores), 0.05);
-        // Scores that say nothing weigh nothing.
-        assert_eq!(best_weight(&examples, &[even.clone(), even], &[Weighed::default(); 2]), 0.0);
+        // Scores without information get no weight.
+        assert_eq!(best_weight(&examples, &[even.clone(), even], &[MoodScores::default(); 2]), 0.0);
     }
 
     #[test]
@@ -235,11 +241,11 @@ mod tests {
         assert_eq!(found[0], [0.6, 0.8]);
         assert_eq!(found[3], [0.0, 1.0]);
         assert_eq!(found[1], [0.0, 0.0]);
-        assert_eq!(likeliest(&each(|number| dot(&found[number], &[0.1, 1.0]))), Mood::Calm);
+        assert_eq!(likeliest(&for_each_mood(|number| dot(&found[number], &[0.1, 1.0]))), Mood::Calm);
     }
 
     #[test]
-    fn a_prior_is_what_is_made_of_a_word_whatever_was_said() {
+    fn the_prior_is_the_mean_of_the_examples() {
         assert_eq!(mean(&[only(Mood::Happy, -2.0), only(Mood::Happy, -4.0)]), only(Mood::Happy, -3.0));
     }
 }

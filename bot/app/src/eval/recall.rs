@@ -1,4 +1,4 @@
-//! `azera eval recall`: how well the product's own recall finds what answers a question.
+//! `azera eval recall`: evaluates how well the product's recall finds the evidence for a question.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::eval::world;
 use crate::measure::{median, percentile};
 use crate::stores;
 
-/// The most turns a question may be answered with.
+/// Maximum number of turns to retrieve for a question.
 const DEPTH: usize = 20;
 
 #[derive(Debug, Deserialize)]
@@ -96,7 +96,7 @@ fn read(file: &PathBuf) -> anyhow::Result<Conversation> {
     serde_json::from_str(&text).with_context(|| file.display().to_string())
 }
 
-/// A conversation that was remembered, and somebody who asks about it from another chat of the same audience.
+/// A remembered conversation, and a person who asks about it from another chat of the same audience.
 struct RecallRun {
     app: App,
     platform: PlatformId,
@@ -108,7 +108,7 @@ struct RecallRun {
 impl RecallRun {
     async fn open(config: &Config, conversation: &Conversation) -> anyhow::Result<Self> {
         let scratch = tempfile::tempdir()?;
-        let config = stores::apart(config, scratch.path());
+        let config = stores::scratch_config(config, scratch.path());
         let Some(first) = conversation.turns.first() else { bail!("{} has no turns", conversation.id) };
         let clock = ManualClock::new(first.time);
         let opening = BootstrapOptions {
@@ -162,19 +162,19 @@ impl RecallRun {
         let started = Instant::now();
         let hits = self.app.azera.search(&self.platform, line).await?;
         let ms = started.elapsed().as_secs_f64() * 1_000.0;
-        // A hit that names several turns takes as many places; a turn named twice counts once.
-        let mut places: Vec<Option<&str>> = Vec::new();
+        // A hit with several turns takes one rank for each. A repeated turn counts once.
+        let mut ranked: Vec<Option<&str>> = Vec::new();
         let mut seen = HashSet::new();
         for id in hits.iter().flat_map(|hit| &hit.sources) {
-            places.push(seen.insert(id.as_str()).then_some(id.as_str()));
+            ranked.push(seen.insert(id.as_str()).then_some(id.as_str()));
         }
         let evidence: HashSet<&str> = question.evidence.iter().map(String::as_str).collect();
-        let among = |k: usize| places.iter().take(k).flatten().filter(|id| evidence.contains(**id)).count();
+        let among = |k: usize| ranked.iter().take(k).flatten().filter(|id| evidence.contains(**id)).count();
         let share = |k: usize| among(k) as f64 / evidence.len().max(1) as f64;
         let session_of = |id: &str| conversation.turns.iter().find(|turn| turn.id == id).map(|turn| turn.session);
-        let wanted: HashSet<u64> = evidence.iter().filter_map(|id| session_of(id)).collect();
+        let evidence_sessions: HashSet<u64> = evidence.iter().filter_map(|id| session_of(id)).collect();
         let mut sessions: Vec<u64> = Vec::new();
-        for session in places.iter().flatten().filter_map(|id| session_of(id)) {
+        for session in ranked.iter().flatten().filter_map(|id| session_of(id)) {
             if !sessions.contains(&session) {
                 sessions.push(session);
             }
@@ -184,7 +184,7 @@ impl RecallRun {
             recall: [share(5), share(10), share(20)],
             any_at_10: among(10) > 0,
             all_at_10: among(10) == evidence.len(),
-            session_any_at_5: sessions.iter().take(5).any(|session| wanted.contains(session)),
+            session_any_at_5: sessions.iter().take(5).any(|session| evidence_sessions.contains(session)),
             ms,
         })
     }

@@ -1,4 +1,4 @@
-//! Setting up a world on the sim platform: who is there, which chats they have.
+//! Sets up people and chats on the simulated platform.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use azera_types::{ManualClock, Timestamp};
 
 use crate::bootstrap::App;
 
-/// Plays the lines of a timeline that only describe the world.
+/// Plays a timeline that only describes the world.
 pub async fn set_up(app: &App, clock: &ManualClock, sim: &Arc<SimPlatform>, timeline: &Timeline) -> anyhow::Result<()> {
     play(app, clock, sim, timeline, &mut std::io::sink()).await
 }
 
-/// Plays the lines of a timeline, and writes what comes of them.
+/// Plays a timeline and writes the resulting events to `out`.
 pub async fn play(
     app: &App,
     clock: &ManualClock,
@@ -21,18 +21,18 @@ pub async fn play(
     timeline: &Timeline,
     out: &mut (dyn std::io::Write + Send),
 ) -> anyhow::Result<()> {
-    replay(timeline, sim, &mut Still { app, clock }, out).await?;
+    replay(timeline, sim, &mut SingleRunSession { app, clock }, out).await?;
     Ok(())
 }
 
-/// A session that never restarts.
-struct Still<'a> {
+/// A session that cannot restart.
+struct SingleRunSession<'a> {
     app: &'a App,
     clock: &'a ManualClock,
 }
 
 #[async_trait::async_trait]
-impl Session for Still<'_> {
+impl Session for SingleRunSession<'_> {
     fn host(&self) -> Arc<dyn Host> {
         Arc::new(self.app.azera.clone())
     }

@@ -1,4 +1,4 @@
-//! What stands in the place of training in a build without the feature `learning`.
+//! Replaces `learning` in a build without the feature `learning`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,18 +19,21 @@ fn enabled() -> anyhow::Error {
     left_out::error("hearth.enabled is set", PART)
 }
 
+/// Fails, because nothing here trains.
+///
 /// # Errors
-/// Always: nothing here trains.
+///
+/// Always.
 pub fn trainer(_config: &Config, _models: Models) -> anyhow::Result<Arc<dyn Trainer>> {
     Err(enabled())
 }
 
-/// None: without a trainer, nothing is sent to another machine.
-pub fn courier(_config: &Config, _data: &Path) -> Option<Arc<dyn OffloadTransport>> {
+/// Returns `None`: without a trainer, nothing goes to another machine.
+pub fn offload_transport(_config: &Config, _data: &Path) -> Option<Arc<dyn OffloadTransport>> {
     None
 }
 
-/// What `azera doctor` says about learning.
+/// Runs the Hearth's check of `azera doctor`.
 pub fn check(config: &Config) -> Found {
     if config.hearth.enabled {
         return Found::Bad(enabled().to_string(), left_out::INSTALL.into());
@@ -38,12 +41,12 @@ pub fn check(config: &Config) -> Found {
     Found::Good("off".into())
 }
 
-/// `azera hearth`.
+/// Fails: `azera hearth` needs the feature.
 pub async fn run(_config: &Config, _command: HearthCommand) -> anyhow::Result<ExitCode> {
     Err(left_out::error("`azera hearth` trains models", PART))
 }
 
-/// `azera bench hearth`.
+/// Fails: `azera bench hearth` needs the feature.
 pub async fn bench(_config: &Config, _options: &BenchHearth) -> anyhow::Result<Value> {
     Err(left_out::error("`azera bench hearth` trains a model", PART))
 }

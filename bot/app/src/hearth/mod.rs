@@ -1,7 +1,7 @@
-//! Learning in the weights: what it needs from the configuration, and `azera hearth`.
+//! The Hearth: its setup from the configuration, and `azera hearth`.
 //!
-//! Whatever trains is in `learning`, which a build without the feature `learning` leaves out. Such a build still withdraws
-//! and forgets what was learnt before.
+//! Training is in `learning`, which a build without the feature `learning` leaves out. Such a build still withdraws and
+//! forgets LoRAs that were trained before.
 
 #[cfg(feature = "learning")]
 mod learning;
@@ -21,14 +21,14 @@ use crate::discord;
 
 pub use learning::{bench, check, run};
 
-/// The folder of what was learnt, in the data folder.
+/// The folder of trained LoRAs, in the data folder.
 const FOLDER: &str = "hearth";
 
-/// Why nothing is learnt from what is said on Discord, unless the operator says that it may be.
+/// Why the Hearth learns nothing on Discord unless the operator allows it.
 const DISCORD_FORBIDS: &str =
     "Discord's Developer Policy forbids to train models on what people say there, unless Discord permitted it.";
 
-/// What personas learn with, if the operator lets them or did before.
+/// Returns the Hearth if the operator enabled it now or before.
 pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Option<Hearth>> {
     let folder = data.join(FOLDER);
     if !config.hearth.enabled && !folder.exists() {
@@ -41,9 +41,9 @@ pub fn hearth(config: &Config, models: Models, data: &Path) -> anyhow::Result<Op
         tracing::warn!("hearth.discord is on: {DISCORD_FORBIDS}");
     }
     Ok(Some(Hearth {
-        // What was learnt before is unlearnt all the same.
+        // Without a trainer, the Hearth still withdraws earlier training.
         trainer: if config.hearth.enabled { Some(learning::trainer(config, models)?) } else { None },
-        transport: learning::courier(config, data),
+        transport: learning::offload_transport(config, data),
         folder,
         exchanges: config.hearth.exchanges as usize,
         barred,

@@ -1,4 +1,4 @@
-//! Stores on servers, as the configuration names them: working memory on Redis, the vector index on Qdrant.
+//! Stores on servers, by the configuration: working memory on Redis, the vector index on Qdrant.
 
 #[cfg(feature = "qdrant")]
 mod qdrant;
@@ -20,28 +20,28 @@ use azera_config::Config;
 pub use qdrant::{check as check_vectors, vectors};
 pub use redis::{check as check_working, working};
 
-/// The file that says what the server of working memory holds and is owed.
+/// The file that says what the working memory server holds and which changes it still has to get.
 const WORKING_SERVER: &str = "working_server.json";
 
-/// The folder of what the server of the vector index is owed.
+/// The folder of changes that the vector index server still has to get.
 const VECTOR_SERVER: &str = "vector_server";
 
-/// Waits until a server knows of every change, at most for so long; returns whether it does.
+/// Waits at most the given time until a server has every change. Returns true if it does.
 type Wait = Arc<dyn Fn(Duration) -> bool + Send + Sync>;
 
-/// The stores that servers have a part in.
+/// The stores that use a server.
 #[derive(Clone, Default)]
 pub struct OnServers(Vec<Wait>);
 
 impl OnServers {
-    /// Waits until the servers know of every change, at most for so long with each; gives whether they do, or nothing if
-    /// there is none. A server that fails is not waited for.
+    /// Waits until the servers have every change, at most `at_most` for each. Returns whether they do, or `None`
+    /// without a server. Does not wait for a server that fails.
     pub fn wait(&self, at_most: Duration) -> Option<bool> {
         self.0.iter().map(|wait| wait(at_most)).reduce(|one, two| one && two)
     }
 }
 
-/// Addresses of the servers that get vectors of what is said, without what stands before an `@`.
+/// Returns the addresses of the servers that receive vectors of messages, without credentials.
 pub fn addresses(config: &Config) -> Vec<String> {
     let urls = [&config.vector_server.url, &config.working_server.url].into_iter().flatten();
     let bare = |url: &String| match url.split_once("://") {
@@ -51,9 +51,9 @@ pub fn addresses(config: &Config) -> Vec<String> {
     urls.map(bare).collect()
 }
 
-/// The same configuration for made-up memories in another folder: they have no business on the servers of real ones, and
-/// are worth no backup.
-pub fn apart(config: &Config, data: &Path) -> Config {
+/// Returns the configuration for made-up memories in another folder: without the servers of real memories and without
+/// backups.
+pub fn scratch_config(config: &Config, data: &Path) -> Config {
     let mut config = config.clone();
     config.data.dir = Some(data.to_path_buf());
     config.backup.enabled = false;

@@ -8,17 +8,17 @@ use azera_config::Config;
 use azera_memory::VectorIndex;
 use azera_memory_qdrant::{MirroredVectors, QdrantConfig, QdrantVectors};
 use azera_memory_remote::RetryPolicy;
-use azera_memory_vector::EdgeVectors;
+use azera_memory_vector::EmbeddedVectors;
 
 use super::{OnServers, VECTOR_SERVER};
 use crate::bootstrap;
 use crate::doctor::{Found, has_embedder, unencrypted};
 
-/// The vector index: the one on this machine, mirrored to a server if one is configured, which is then noted in `on`.
+/// Returns the vector index. It is local, and mirrored to a server if one is configured. Adds that server to `on`.
 pub fn vectors(
     config: &Config,
     data: &Path,
-    local: EdgeVectors,
+    local: EmbeddedVectors,
     dimension: usize,
     on: &mut OnServers,
 ) -> anyhow::Result<Arc<dyn VectorIndex>> {
@@ -26,38 +26,38 @@ pub fn vectors(
         Some(server) => {
             let mirrored = MirroredVectors::open(local, server, data.join(VECTOR_SERVER)).context("vector_server")?;
             let mirrored = Arc::new(mirrored);
-            let giving = mirrored.clone();
-            on.0.push(Arc::new(move |at_most| giving.give(at_most)));
+            let mirror = mirrored.clone();
+            on.0.push(Arc::new(move |at_most| mirror.give(at_most)));
             mirrored
         }
         None => {
-            MirroredVectors::<EdgeVectors>::leave(data.join(VECTOR_SERVER))?;
+            MirroredVectors::<EmbeddedVectors>::leave(data.join(VECTOR_SERVER))?;
             Arc::new(local)
         }
     })
 }
 
-/// The server, if one is configured, for looking at what a data folder has there.
+/// Returns a client that reads a data folder's collection, if a server is configured.
 fn server(config: &Config, data: &Path, dimension: usize) -> anyhow::Result<Option<QdrantVectors>> {
     let Some(mut server) = server_config(config, dimension) else { return Ok(None) };
-    server.secret = MirroredVectors::<EdgeVectors>::secret(data.join(VECTOR_SERVER))?.unwrap_or_default();
+    server.secret = MirroredVectors::<EmbeddedVectors>::secret(data.join(VECTOR_SERVER))?.unwrap_or_default();
     Ok(Some(QdrantVectors::new(server).context("vector_server")?))
 }
 
 fn server_config(config: &Config, dimension: usize) -> Option<QdrantConfig> {
-    let own = &config.vector_server;
+    let settings = &config.vector_server;
     Some(QdrantConfig {
-        url: own.url.clone()?,
-        key: own.key.as_ref().map(|key| key.expose().to_owned()),
-        collection: own.collection.clone(),
+        url: settings.url.clone()?,
+        key: settings.key.as_ref().map(|key| key.expose().to_owned()),
+        collection: settings.collection.clone(),
         dimension,
-        // The data folder has one.
+        // The secret lies in the data folder.
         secret: String::new(),
         patience: RetryPolicy::default(),
     })
 }
 
-/// What `azera doctor` says about the vector index.
+/// Runs the vector index's check of `azera doctor`.
 pub async fn check(config: &Config) -> Found {
     if config.vector_server.url.is_none() {
         return Found::Good("on this machine".into());

@@ -1,11 +1,11 @@
-//! What stands in the place of Qdrant in a build without the feature `qdrant`.
+//! Replaces `qdrant` in a build without the feature `qdrant`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use azera_config::Config;
 use azera_memory::VectorIndex;
-use azera_memory_vector::EdgeVectors;
+use azera_memory_vector::EmbeddedVectors;
 
 use super::{OnServers, VECTOR_SERVER};
 use crate::doctor::Found;
@@ -17,15 +17,16 @@ fn configured() -> anyhow::Error {
     left_out::error("vector_server.url is set", PART)
 }
 
-/// The vector index on this machine.
+/// Returns the local vector index.
 ///
 /// # Errors
-/// If a server is configured, or if one mirrored this data folder before: only a build with the client can note that it does not
-/// any more.
+///
+/// Fails if a server is configured, or if one mirrored this data folder before. Only a build with the client can record
+/// that the mirroring has ended.
 pub fn vectors(
     config: &Config,
     data: &Path,
-    local: EdgeVectors,
+    local: EmbeddedVectors,
     _dimension: usize,
     _on: &mut OnServers,
 ) -> anyhow::Result<Arc<dyn VectorIndex>> {
@@ -38,7 +39,7 @@ pub fn vectors(
     Ok(Arc::new(local))
 }
 
-/// What `azera doctor` says about the vector index.
+/// Runs the vector index's check of `azera doctor`.
 pub async fn check(config: &Config) -> Found {
     match config.vector_server.url {
         Some(_) => Found::Bad(configured().to_string(), left_out::INSTALL.into()),

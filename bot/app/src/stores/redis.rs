@@ -13,15 +13,15 @@ use azera_memory_sled::SledWorking;
 use super::{OnServers, WORKING_SERVER};
 use crate::doctor::{Found, unencrypted};
 
-/// Working memory: files on this machine, behind a server if one is configured, which is then noted in `on`.
+/// Returns working memory. It is in local files, behind a server if one is configured. Adds that server to `on`.
 pub fn working(config: &Config, data: &Path, on: &mut OnServers) -> anyhow::Result<Arc<dyn Working>> {
     let local = SledWorking::open(data.join("working")).context("opening working memory")?;
     Ok(match server(config)? {
         Some(server) => {
-            let both = Arc::new(FallbackWorking::new(server, local, data.join(WORKING_SERVER))?);
-            let waiting = both.clone();
-            on.0.push(Arc::new(move |at_most| waiting.wait(at_most)));
-            both
+            let with_fallback = Arc::new(FallbackWorking::new(server, local, data.join(WORKING_SERVER))?);
+            let waiter = with_fallback.clone();
+            on.0.push(Arc::new(move |at_most| waiter.wait(at_most)));
+            with_fallback
         }
         None => {
             azera_memory_redis::leave(data.join(WORKING_SERVER))?;
@@ -30,20 +30,20 @@ pub fn working(config: &Config, data: &Path, on: &mut OnServers) -> anyhow::Resu
     })
 }
 
-/// The server, if one is configured. It is not asked yet.
+/// Returns the server's client, if one is configured. Sends no request yet.
 fn server(config: &Config) -> anyhow::Result<Option<RedisWorking>> {
-    let own = &config.working_server;
-    let Some(url) = &own.url else { return Ok(None) };
+    let settings = &config.working_server;
+    let Some(url) = &settings.url else { return Ok(None) };
     let redis = RedisConfig {
         url: url.clone(),
-        password: own.password.as_ref().map(|password| password.expose().to_owned()),
-        prefix: own.prefix.clone(),
+        password: settings.password.as_ref().map(|password| password.expose().to_owned()),
+        prefix: settings.prefix.clone(),
         patience: RetryPolicy::default(),
     };
     Ok(Some(RedisWorking::new(redis).context("working_server")?))
 }
 
-/// What `azera doctor` says about working memory.
+/// Runs working memory's check of `azera doctor`.
 pub fn check(config: &Config) -> Found {
     match server(config) {
         Ok(None) => Found::Good("on this machine".into()),

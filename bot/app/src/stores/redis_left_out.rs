@@ -1,4 +1,4 @@
-//! What stands in the place of Redis in a build without the feature `redis`.
+//! Replaces `redis` in a build without the feature `redis`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,11 +18,12 @@ fn configured() -> anyhow::Error {
     left_out::error("working_server.url is set", PART)
 }
 
-/// Working memory in files on this machine.
+/// Returns working memory in local files.
 ///
 /// # Errors
-/// If a server is configured, or if one held working memory of this data folder before: only a build with the client can note
-/// that it does not any more.
+///
+/// Fails if a server is configured, or if one held working memory of this data folder before. Only a build with the
+/// client can record that this has ended.
 pub fn working(config: &Config, data: &Path, _on: &mut OnServers) -> anyhow::Result<Arc<dyn Working>> {
     if config.working_server.url.is_some() {
         return Err(configured());
@@ -33,7 +34,7 @@ pub fn working(config: &Config, data: &Path, _on: &mut OnServers) -> anyhow::Res
     Ok(Arc::new(SledWorking::open(data.join("working")).context("opening working memory")?))
 }
 
-/// What `azera doctor` says about working memory.
+/// Runs working memory's check of `azera doctor`.
 pub fn check(config: &Config) -> Found {
     match config.working_server.url {
         Some(_) => Found::Bad(configured().to_string(), left_out::INSTALL.into()),

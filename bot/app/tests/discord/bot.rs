@@ -1,4 +1,4 @@
-//! The real binary, connected to a peer.
+//! Starts the real binary against the fake Discord.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -11,37 +11,37 @@ use tempfile::TempDir;
 
 use crate::model::Model;
 
-/// How long something in the log is waited for.
+/// How long to wait for a line in the log.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A data folder, and how the bot is started on it.
+/// A data folder and a bot that runs on it.
 pub struct Bot {
     scratch: TempDir,
     api: String,
     token: String,
     model: Option<String>,
-    /// The default model of the ledger answers.
+    /// True if the registry's default model answers.
     own_model: bool,
     more: Vec<(String, String)>,
     process: Option<Child>,
     log: Arc<(Mutex<String>, Condvar)>,
 }
 
-/// The folder of the default models, which `make test` names.
+/// Returns the folder of the default models, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn models() -> PathBuf {
     let dir = std::env::var_os("AZERA_TEST_MODELS");
     dir.map(PathBuf::from).expect("AZERA_TEST_MODELS names the folder of the default models; run `make test`")
 }
 
-/// Discord's own description, where its file is named.
+/// Returns the file of Discord's own OpenAPI description, if one is set.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 pub fn description() -> Option<PathBuf> {
     std::env::var_os("AZERA_DISCORD_OPENAPI").map(PathBuf::from).filter(|path| path.exists())
 }
 
 impl Bot {
-    /// A bot that answers with the model; with the scripted one if there is none.
+    /// Creates a bot that answers with the given model, or with the scripted one.
     pub fn new(fake: &FakeDiscord, model: Option<&Model>) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
         std::fs::write(scratch.path().join("root.pem"), &fake.root_certificate).expect("a file");
@@ -57,24 +57,24 @@ impl Bot {
         }
     }
 
-    /// Has the default model answer.
+    /// Lets the default model answer.
     pub fn with_own_model(mut self) -> Self {
         self.own_model = true;
         self
     }
 
-    /// Nothing is too young to be recalled.
+    /// Lets recall find new memories at once.
     pub fn recalling_at_once(self) -> Self {
         self.with("AZERA__MEMORY__MIN_AGE_S", "0")
     }
 
-    /// Sets a key of the configuration.
+    /// Sets a configuration key.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.more.push((key.to_owned(), value.to_owned()));
         self
     }
 
-    /// The binary with a command, configured for the peer.
+    /// Returns the binary with a command, configured for the fake.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let home = self.scratch.path();
         let mut command = Command::new(env!("CARGO_BIN_EXE_azera"));
@@ -95,7 +95,7 @@ impl Bot {
         command
     }
 
-    /// Starts the bot, and waits until it listens.
+    /// Starts the bot and waits until it listens.
     pub fn start(&mut self, fake: &FakeDiscord) {
         let before = fake.world(|world| world.identified);
         let arguments: &[&str] =
@@ -105,9 +105,9 @@ impl Bot {
         let log = self.log.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let mut retained = log.0.lock().expect("nobody panics while they hold this");
-                retained.push_str(&line);
-                retained.push('\n');
+                let mut log_text = log.0.lock().expect("nobody panics while they hold this");
+                log_text.push_str(&line);
+                log_text.push('\n');
                 log.1.notify_all();
             }
         });
@@ -115,7 +115,7 @@ impl Bot {
         fake.wait("the bot to connect", |world| (world.identified > before && world.listening()).then_some(()));
     }
 
-    /// Kills it where it stands.
+    /// Kills the bot.
     pub fn kill(&mut self, fake: &FakeDiscord) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it can be killed");
@@ -124,7 +124,7 @@ impl Bot {
         }
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Asks the bot to stop and waits until it has.
     pub fn stop(&mut self, fake: &FakeDiscord) {
         if let Some(mut process) = self.process.take() {
             let id = process.id().to_string();
@@ -136,7 +136,7 @@ impl Bot {
         }
     }
 
-    /// Waits until it logs something that the peer cannot tell.
+    /// Waits until the bot logs these words, for what the fake cannot see.
     #[track_caller]
     pub fn logs(&self, words: &str) {
         let log = self.log.0.lock().expect("nobody panics while they hold this");
@@ -145,7 +145,7 @@ impl Bot {
         assert!(log.contains(words), "waited in vain for {words:?} in the log");
     }
 
-    /// What it logged.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         self.log.0.lock().expect("nobody panics while they hold this").clone()
     }

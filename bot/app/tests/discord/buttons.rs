@@ -1,4 +1,4 @@
-//! What people do about replies, by buttons and by reactions, long after they were written and over restarts.
+//! Buttons and reactions on replies, also on old ones and after restarts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::commands::{answer_text, square};
 use crate::model::Model;
 use crate::{answered_for_good, answers, as_described, fake, text};
 
-/// The message that answers another.
+/// Returns the id of the reply to a message.
 fn reply_to(world: &World, channel: u64, question: u64) -> u64 {
     let reply = world.answers(channel, question)[0]["id"].as_str().expect("an id");
     reply.parse().expect("a number")
@@ -35,7 +35,7 @@ fn react(fake: &FakeDiscord, channel: u64, question: u64, who: u64, emoji: &str)
     });
 }
 
-/// Waits until somebody was told something by direct message.
+/// Waits until the bot says something to a person in a direct message.
 #[track_caller]
 fn dm_says(fake: &FakeDiscord, who: u64, words: &str) {
     fake.wait(&format!("{words:?} in a direct message"), |world| {
@@ -44,8 +44,8 @@ fn dm_says(fake: &FakeDiscord, who: u64, words: &str) {
     });
 }
 
-/// So much is said by others, and so much time passes, that nobody knows of the reply any more but Discord.
-fn later(fake: &FakeDiscord, bot: &mut Bot, channel: u64) {
+/// Pushes the reply out of the bot's caches: a restart, and 150 messages of another bot.
+fn age_reply(fake: &FakeDiscord, bot: &mut Bot, channel: u64) {
     bot.stop(fake);
     fake.world(|world| {
         world.forget_nonces();
@@ -59,7 +59,7 @@ fn later(fake: &FakeDiscord, bot: &mut Bot, channel: u64) {
 }
 
 #[test]
-fn buttons_and_reactions_work_on_old_replies_for_who_may() {
+fn buttons_and_reactions_work_on_old_replies_for_permitted_people() {
     let fake = fake();
     let ([_, bob, cid], square) = square(&fake);
     let count = Arc::new(AtomicUsize::new(0));
@@ -75,19 +75,19 @@ fn buttons_and_reactions_work_on_old_replies_for_who_may() {
         fake.world(|world| assert_eq!(answers(world, square, question).len(), 1, "it stands where it stood"));
     };
     shows(1);
-    later(&fake, &mut bot, square);
+    age_reply(&fake, &mut bot, square);
     let refused = press(&fake, square, question, cid, "Again");
     assert!(refused.contains("Only the person I answered"), "{refused}");
     assert_eq!(press(&fake, square, question, bob, "Again"), "Done.");
     shows(2);
-    later(&fake, &mut bot, square);
+    age_reply(&fake, &mut bot, square);
     press(&fake, square, question, bob, "\u{25c0}");
     shows(1);
     press(&fake, square, question, bob, "\u{25b6}");
     shows(2);
     let why = press(&fake, square, question, cid, "Why?");
     assert!(why.contains("Prompt in tokens"), "{why}");
-    later(&fake, &mut bot, square);
+    age_reply(&fake, &mut bot, square);
     react(&fake, square, question, bob, "🔁");
     shows(3);
     react(&fake, square, question, bob, "⬅️");
@@ -100,7 +100,7 @@ fn buttons_and_reactions_work_on_old_replies_for_who_may() {
     react(&fake, square, question, cid, "🗑️");
     dm_says(&fake, cid, "somebody else's");
     shows(2);
-    later(&fake, &mut bot, square);
+    age_reply(&fake, &mut bot, square);
     react(&fake, square, question, bob, "🗑️");
     dm_says(&fake, bob, "Forgotten");
     fake.wait("the reply to go", |world| answers(world, square, question).is_empty().then_some(()));

@@ -1,4 +1,4 @@
-//! Commands: each by people who may give it and by people who may not, and what can be done about a message.
+//! Commands: each is given by people who are permitted to and by people who are not. Also the commands on a message.
 
 use std::time::{Duration, Instant};
 
@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 use crate::bot::Bot;
 use crate::{answered_for_good, answers, as_described, fake};
 
-/// Who may give a command in a channel of many.
+/// The rank that a command needs in a channel with several people.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Who {
+enum Rank {
     Members,
     Admins,
     Operators,
 }
 
-use Who::{Admins, Members, Operators};
+use Rank::{Admins, Members, Operators};
 
-/// A command in one of its forms, with options that mean something.
-type Given = (&'static str, &'static str, &'static [(&'static str, &'static str)], Who);
+/// A command in one of its forms, with valid options.
+type Form = (&'static str, &'static str, &'static [(&'static str, &'static str)], Rank);
 
 const WORDS: &[(&str, &str)] = &[("words", "lighthouse")];
 const FIRST: &[(&str, &str)] = &[("number", "1")];
 const DREAM: &[(&str, &str)] = &[("text", "I dreamt that the lighthouse walked into the sea.")];
 
-/// All there are, those that take something away behind the others.
-const FORMS: &[Given] = &[
+/// All forms, with the destructive ones last.
+const FORMS: &[Form] = &[
     ("help", "", &[], Members),
     ("persona", "list", &[], Members),
     ("persona", "show", &[("name", "azera")], Members),
@@ -73,7 +73,7 @@ const FORMS: &[Given] = &[
     ("garden", "export", &[], Members),
     ("garden", "write", &[], Admins),
     ("garden", "publish", FIRST, Admins),
-    // In a channel nobody may, and everybody is told why.
+    // Nobody can use these in a channel, and everyone is told why.
     ("checkin", "show", &[], Members),
     ("checkin", "on", &[], Members),
     ("checkin", "off", &[], Members),
@@ -117,7 +117,7 @@ const FORMS: &[Given] = &[
     ("model", "use", &[("name", "no-such-model")], Operators),
     ("model", "pull", &[("name", "no-such-model")], Operators),
     ("model", "remove", &[("name", "no-such-model")], Operators),
-    // Who may is asked of their own words, and told apart below.
+    // Whether these are allowed depends on the person's own messages. Other tests check that.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),
     ("forget", "last", &[], Members),
@@ -126,14 +126,14 @@ const FORMS: &[Given] = &[
     ("forget", "chat", &[], Admins),
 ];
 
-/// Whether somebody was told that they may not.
+/// Returns true if an answer refuses the command.
 fn is_refusal(answer_text: &str) -> bool {
     ["for admins", "are the admins'", "is the admins'", "its admins", "for the operator", "Only the operator"]
         .iter()
         .any(|words| answer_text.contains(words))
 }
 
-/// The options of a command as a person's client sends them.
+/// Returns a command's options, as a person's client sends them.
 fn options(world: &mut World, name: &str, form: &str, values: &[(&str, &str)]) -> Value {
     let command = world.commands.iter().find(|command| command["name"] == *name).expect("it is declared");
     let declared = command["options"].as_array().cloned().unwrap_or_default();
@@ -154,17 +154,17 @@ fn options(world: &mut World, name: &str, form: &str, values: &[(&str, &str)]) -
     if form.is_empty() { json!(given) } else { json!([{"name": form, "type": 1, "options": given}]) }
 }
 
-/// The kind of an answer that is a form.
-const FORM: u64 = 9;
+/// The interaction answer type of a modal.
+const MODAL: u64 = 9;
 
-/// What somebody is told, or the form that they are shown.
+/// Returns the answer to a command, or the form that it opens.
 #[track_caller]
 pub fn answer_text(fake: &FakeDiscord, id: u64) -> String {
     let answer = fake.wait("a command's answer", |world| {
         let answer = &world.interaction(id).answer;
-        (answer.message.is_some() || answer.kind == Some(FORM)).then(|| answer.clone())
+        (answer.message.is_some() || answer.kind == Some(MODAL)).then(|| answer.clone())
     });
-    if answer.kind == Some(FORM) {
+    if answer.kind == Some(MODAL) {
         return answer.first.unwrap_or_default().to_string();
     }
     assert!(answer.ephemeral, "everybody sees it");
@@ -172,7 +172,7 @@ pub fn answer_text(fake: &FakeDiscord, id: u64) -> String {
     format!("{}{}", message["content"].as_str().unwrap_or_default(), message["file_text"].as_str().unwrap_or_default())
 }
 
-/// Gives a command and waits for what comes of it.
+/// Gives a command and waits for the answer.
 #[track_caller]
 pub fn give(fake: &FakeDiscord, channel: u64, who: u64, name: &str, form: &str, values: &[(&str, &str)]) -> String {
     let id = fake.world(|world| {
@@ -182,13 +182,13 @@ pub fn give(fake: &FakeDiscord, channel: u64, who: u64, name: &str, form: &str, 
     answer_text(fake, id)
 }
 
-/// Chooses something in the menu of a message.
-fn choose(fake: &FakeDiscord, channel: u64, who: u64, name: &str, target: u64) -> u64 {
+/// Chooses a command from the menu of a message.
+fn choose_from_menu(fake: &FakeDiscord, channel: u64, who: u64, name: &str, target: u64) -> u64 {
     let what = Invoked::Command { name: name.to_owned(), kind: 3, options: json!([]), target: Some(target) };
     fake.world(|world| world.invoke(channel, who, what))
 }
 
-/// A server of Ann's with Bob and Cid in it, and a channel of it.
+/// Creates a server that Ann owns, with Bob and Cid in it, and a channel.
 pub fn square(fake: &FakeDiscord) -> ([u64; 3], u64) {
     fake.world(|world| {
         let people = ["Ann", "Bob", "Cid"].map(|name| world.user(name));
@@ -197,14 +197,13 @@ pub fn square(fake: &FakeDiscord) -> ([u64; 3], u64) {
     })
 }
 
-/// How long something is looked for at most that was said just now: it is embedded first.
-const LONGEST: Duration = Duration::from_secs(30);
+/// How long a search may fail to find a new message, which must be embedded first.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Looks for words in memory until a word is found there: what was said is found a moment later. Where nothing is too young,
-/// that is.
+/// Searches memory until a word is found, because indexing takes a moment. The bot must recall new memories at once.
 #[track_caller]
 pub fn find(fake: &FakeDiscord, channel: u64, who: u64, words: &str, word: &str) {
-    let until = Instant::now() + LONGEST;
+    let until = Instant::now() + SEARCH_TIMEOUT;
     while !give(fake, channel, who, "memory", "search", &[("words", words)]).contains(word) {
         assert!(Instant::now() < until, "{word} is not found in {channel}");
     }
@@ -218,7 +217,7 @@ pub fn ask(fake: &FakeDiscord, channel: u64, who: u64) -> u64 {
 }
 
 #[test]
-fn every_command_is_obeyed_or_refused_by_who_gives_it() {
+fn every_command_is_obeyed_or_refused_by_rank() {
     let fake = fake();
     let ([ann, bob, cid], square) = square(&fake);
     let mut bot = Bot::new(&fake, None).with("AZERA__DISCORD__OPERATORS", &cid.to_string());
@@ -247,7 +246,7 @@ fn every_command_is_obeyed_or_refused_by_who_gives_it() {
 }
 
 #[test]
-fn what_is_somebodys_own_is_theirs_to_show_and_to_forget() {
+fn people_can_show_and_forget_only_what_is_their_own() {
     let fake = fake();
     let ([ann, bob, cid], square) = square(&fake);
     let dm = fake.world(|world| world.dm(bob));
@@ -259,7 +258,7 @@ fn what_is_somebodys_own_is_theirs_to_show_and_to_forget() {
     assert!(refused.contains("Only the person I answered"), "{refused}");
     assert_eq!(give(&fake, square, bob, "regenerate", "", &[]), "Done.");
     assert_eq!(give(&fake, square, ann, "regenerate", "", &[]), "Done.");
-    // What they told in confidence is theirs alone, whoever looks for it where.
+    // Bob's secret from a direct message stays his own in every search.
     give(&fake, dm, bob, "remember", "", &[("text", "the password is heliotrope")]);
     for who in [ann, bob, cid] {
         let found = give(&fake, square, who, "memory", "search", &[("words", "password heliotrope")]);
@@ -268,9 +267,9 @@ fn what_is_somebodys_own_is_theirs_to_show_and_to_forget() {
     let refused = give(&fake, square, bob, "memory", "export", &[]);
     assert!(refused.contains("direct message"), "{refused}");
     assert!(give(&fake, dm, bob, "memory", "export", &[]).contains("heliotrope"));
-    // What they had kept in the channel is found there, and theirs to forget.
-    let retained = give(&fake, square, bob, "remember", "", &[("text", "the ferry leaves at nine")]);
-    let id = retained.split('`').nth(1).expect("its id").to_owned();
+    // Bob's fact from the channel is found there, and only he can forget it.
+    let kept = give(&fake, square, bob, "remember", "", &[("text", "the ferry leaves at nine")]);
+    let id = kept.split('`').nth(1).expect("its id").to_owned();
     let refused = give(&fake, square, cid, "forget", "memory", &[("mnumber", &id)]);
     assert!(refused.contains("somebody else's"), "{refused}");
     let receipt = give(&fake, square, bob, "forget", "memory", &[("mnumber", &id)]);
@@ -279,7 +278,7 @@ fn what_is_somebodys_own_is_theirs_to_show_and_to_forget() {
 }
 
 #[test]
-fn a_messages_menu_is_about_that_message() {
+fn a_command_from_a_messages_menu_concerns_that_message() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let mut bot = Bot::new(&fake, None);
@@ -291,14 +290,14 @@ fn a_messages_menu_is_about_that_message() {
         let id = fake.world(|world| world.answers(square, question)[0]["id"].clone());
         id.as_str().and_then(|id| id.parse::<u64>().ok()).expect("an id")
     };
-    let why = answer_text(&fake, choose(&fake, square, ann, "Why?", reply(first)));
+    let why = answer_text(&fake, choose_from_menu(&fake, square, ann, "Why?", reply(first)));
     assert!(why.contains("Prompt in tokens"), "{why}");
-    let refused = answer_text(&fake, choose(&fake, square, ann, "Remember this", first));
+    let refused = answer_text(&fake, choose_from_menu(&fake, square, ann, "Remember this", first));
     assert!(refused.contains("somebody else's"), "{refused}");
-    let retained = answer_text(&fake, choose(&fake, square, bob, "Remember this", first));
-    assert!(retained.starts_with("Kept as"), "{retained}");
-    // A branch begins where it was asked for, not at the end.
-    let form = choose(&fake, square, bob, "Branch from here", reply(first));
+    let kept = answer_text(&fake, choose_from_menu(&fake, square, bob, "Remember this", first));
+    assert!(kept.starts_with("Kept as"), "{kept}");
+    // The branch begins at the chosen message, not at the end.
+    let form = choose_from_menu(&fake, square, bob, "Branch from here", reply(first));
     let custom_id = fake.wait("a form", |world| {
         let form = world.interaction(form).answer.first.as_ref()?;
         form["custom_id"].as_str().map(str::to_owned)
@@ -307,11 +306,11 @@ fn a_messages_menu_is_about_that_message() {
     let branched = fake.world(|world| world.invoke(square, bob, Invoked::Form { custom_id, fields }));
     let branched = answer_text(&fake, branched);
     assert!(branched.contains("elsewhere") && branched.contains("Azera: \"Noted.\""), "{branched}");
-    let refused = answer_text(&fake, choose(&fake, square, bob, "Forget this", ask(&fake, square, ann)));
+    let refused = answer_text(&fake, choose_from_menu(&fake, square, bob, "Forget this", ask(&fake, square, ann)));
     assert!(!refused.starts_with("Forgotten"), "an owner's words are not Bob's: {refused}");
-    let receipt = answer_text(&fake, choose(&fake, square, bob, "Forget this", first));
+    let receipt = answer_text(&fake, choose_from_menu(&fake, square, bob, "Forget this", first));
     assert!(receipt.starts_with("Forgotten") && receipt.contains("built on it"), "{receipt}");
-    let receipt = answer_text(&fake, choose(&fake, square, ann, "Forget this", reply(first)));
+    let receipt = answer_text(&fake, choose_from_menu(&fake, square, ann, "Forget this", reply(first)));
     assert!(receipt.starts_with("Forgotten"), "{receipt}");
     fake.wait("the reply to go", |world| answers(world, square, first).is_empty().then_some(()));
     as_described(&fake);

@@ -1,4 +1,4 @@
-//! Long files.
+//! Long files in messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use crate::commands::{find, give, square};
 use crate::model::Model;
 use crate::{answered, answered_for_good, as_described, fake};
 
-/// How long a change is waited for.
+/// How long to wait for a change.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What is looked for.
-const LOOKED_FOR: &str = "heliotrope key lighthouse keeper stair";
+/// The words to search for.
+const SEARCH_WORDS: &str = "heliotrope key lighthouse keeper stair";
 
 #[test]
-fn what_stands_far_back_in_a_long_file_is_found_where_it_may_be_and_goes_with_its_message() {
+fn the_end_of_a_long_file_is_found_by_its_readers_and_forgotten_with_its_message() {
     let fake = fake();
     let ([ann, bob, cid], square) = square(&fake);
     let den = fake.world(|world| {
@@ -32,8 +32,8 @@ fn what_stands_far_back_in_a_long_file_is_found_where_it_may_be_and_goes_with_it
         format!("{}The lighthouse keeper hides the heliotrope key under the third stair.\n{page}", page.repeat(150));
     let question = fake.world(|world| world.upload(den, bob, "Azera, keep this", &[("harbour.log", file.as_bytes())]));
     answered_for_good(&fake, den, question, "Noted.");
-    let found = |channel: u64, who: u64| give(&fake, channel, who, "memory", "search", &[("words", LOOKED_FOR)]);
-    find(&fake, den, ann, LOOKED_FOR, "heliotrope key under the third stair");
+    let found = |channel: u64, who: u64| give(&fake, channel, who, "memory", "search", &[("words", SEARCH_WORDS)]);
+    find(&fake, den, ann, SEARCH_WORDS, "heliotrope key under the third stair");
     assert!(!found(square, cid).contains("heliotrope"));
     fake.world(|world| world.delete(den, question));
     fake.wait("the answer to go", |world| world.answers(den, question).is_empty().then_some(()));
@@ -41,7 +41,7 @@ fn what_stands_far_back_in_a_long_file_is_found_where_it_may_be_and_goes_with_it
     as_described(&fake);
 }
 
-/// Waits until what somebody said is in the record as it stands without its file.
+/// Waits until the record has the message without its file.
 #[track_caller]
 fn until_changed(fake: &FakeDiscord, dm: u64, who: u64) {
     let until = Instant::now() + LONGEST;
@@ -55,7 +55,7 @@ fn until_changed(fake: &FakeDiscord, dm: u64, who: u64) {
 }
 
 #[test]
-fn a_file_that_is_taken_back_while_its_message_is_answered_is_not_remembered() {
+fn a_file_removed_while_its_message_is_answered_is_not_remembered() {
     let fake = fake();
     let ([_, bob, _], square) = square(&fake);
     let dm = fake.world(|world| world.dm(bob));
@@ -65,22 +65,22 @@ fn a_file_that_is_taken_back_while_its_message_is_answered_is_not_remembered() {
     fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     let file = |page: &str, secret: &str| format!("{}{secret}\n{page}", page.repeat(150));
     let page = "The log of the harbour, of which nobody remembers a thing, goes on and on about ropes and tar.\n";
-    let answer_text = file(page, "The lighthouse keeper hides the heliotrope key under the third stair.");
+    let first_file = file(page, "The lighthouse keeper hides the heliotrope key under the third stair.");
     model.close();
     let question =
-        fake.world(|world| world.upload(square, bob, "Azera, keep this", &[("a.log", answer_text.as_bytes())]));
+        fake.world(|world| world.upload(square, bob, "Azera, keep this", &[("a.log", first_file.as_bytes())]));
     answered(&fake, square, question, "Half");
     fake.world(|world| world.remove_files(square, question));
     until_changed(&fake, dm, bob);
     model.open();
     answered_for_good(&fake, square, question, "Half and half.");
-    // What comes later is there; by then what was taken back would be, too.
+    // A later file is found, so the removed one would be found by now, too.
     let page = "Bread, butter, onions, two lemons and a sack of flour were bought, and nobody paid for any of it.\n";
     let other = file(page, "The ferryman keeps the obsidian spoon in his left boot.");
     let later = fake.world(|world| world.upload(square, bob, "Azera, and this", &[("b.log", other.as_bytes())]));
     answered_for_good(&fake, square, later, "Half and half.");
     find(&fake, square, bob, "obsidian spoon ferryman boot", "obsidian spoon");
-    let found = give(&fake, square, bob, "memory", "search", &[("words", LOOKED_FOR)]);
+    let found = give(&fake, square, bob, "memory", "search", &[("words", SEARCH_WORDS)]);
     assert!(!found.contains("heliotrope"), "{found}");
     as_described(&fake);
 }

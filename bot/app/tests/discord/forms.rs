@@ -1,4 +1,4 @@
-//! What is offered while somebody types, forms, and people who bring the bot along.
+//! Autocomplete, modals and user installs.
 
 use azera_fake_discord::{FakeDiscord, Invoked};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::commands::{answer_text, ask, find, give, square};
 use crate::model::Model;
 use crate::{answered_for_good, as_described, fake};
 
-/// What is offered to somebody who types so far.
+/// Returns the autocomplete choices for what a person has typed so far.
 #[track_caller]
 fn suggestions(
     fake: &FakeDiscord,
@@ -28,14 +28,14 @@ fn suggestions(
     choices.iter().map(|choice| choice["value"].as_str().expect("text").to_owned()).collect()
 }
 
-/// A persona's file, for a server.
+/// Returns the file of a new persona.
 fn nix(fake: &FakeDiscord, channel: u64, who: u64) -> String {
     let template = give(fake, channel, who, "persona", "template", &[]).replacen("Here it is.", "", 1);
     template.replace("Name", "Nix").replacen("id: name", "id: nix", 1)
 }
 
 #[test]
-fn what_may_be_meant_is_offered_to_who_may_see_it() {
+fn autocomplete_offers_only_what_the_person_may_see() {
     let fake = fake();
     let ([ann, bob, cid], square) = square(&fake);
     let (other, dm_bob) = fake.world(|world| {
@@ -48,19 +48,19 @@ fn what_may_be_meant_is_offered_to_who_may_see_it() {
     let file = nix(&fake, square, ann);
     give(&fake, square, ann, "persona", "upload", &[("file", &file)]);
     give(&fake, square, ann, "persona", "confirm", &[]);
-    assert_eq!(options(&fake, square, bob, "persona", "use", "name", "ni"), ["nix"]);
-    assert!(options(&fake, square, bob, "persona", "show", "name", "").contains(&"azera".to_owned()));
-    assert!(options(&fake, other, cid, "persona", "use", "name", "ni").is_empty(), "it is another server's");
-    assert!(options(&fake, dm_bob, bob, "persona", "use", "name", "nix").is_empty());
+    assert_eq!(suggestions(&fake, square, bob, "persona", "use", "name", "ni"), ["nix"]);
+    assert!(suggestions(&fake, square, bob, "persona", "show", "name", "").contains(&"azera".to_owned()));
+    assert!(suggestions(&fake, other, cid, "persona", "use", "name", "ni").is_empty(), "it is another server's");
+    assert!(suggestions(&fake, dm_bob, bob, "persona", "use", "name", "nix").is_empty());
     let models = suggestions(&fake, square, bob, "model", "use", "name", "qwen");
     assert!(models.len() > 1 && models.iter().all(|name| name.contains("qwen")), "{models:?}");
     ask(&fake, square, bob);
     give(&fake, square, bob, "branch", "new", &[("name", "aside")]);
-    assert_eq!(options(&fake, square, bob, "branch", "switch", "name", "as"), ["aside"]);
+    assert_eq!(suggestions(&fake, square, bob, "branch", "switch", "name", "as"), ["aside"]);
     as_described(&fake);
 }
 
-/// Opens the form of a persona, changes what stands there, and gives what is answered.
+/// Opens a persona's form, submits it with a change, and returns the answer.
 #[track_caller]
 fn edit(fake: &FakeDiscord, channel: u64, who: u64, name: &str, change: &dyn Fn(String) -> String) -> String {
     let options = json!([{"name": "edit", "type": 1, "options": [{"name": "name", "type": 3, "value": name}]}]);
@@ -83,7 +83,7 @@ fn edit(fake: &FakeDiscord, channel: u64, who: u64, name: &str, change: &dyn Fn(
 }
 
 #[test]
-fn an_edited_persona_keeps_what_its_card_held() {
+fn an_edited_persona_keeps_the_fields_of_its_card() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let model = Model::telling_everything();
@@ -128,7 +128,7 @@ fn a_persona_is_edited_in_a_form_and_taken_back() {
     assert!(refused.contains("the admins'"), "{refused}");
     let wrong = edit(ann, &|text| text.replacen("id: nix", "id: fay", 1));
     assert!(wrong.contains("another `id`"), "{wrong}");
-    // In the form the id stands before the name, whatever the file was like.
+    // The form puts the id before the name, whatever the order in the file.
     let wrong = edit(ann, &|text| text.replacen("id: nix", "id: NOT AN ID", 1));
     assert!(wrong.contains("line 2"), "{wrong}");
     let preview = edit(ann, &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
@@ -143,7 +143,7 @@ fn a_persona_is_edited_in_a_form_and_taken_back() {
 }
 
 #[test]
-fn a_line_that_fits_no_field_of_a_form_is_said_to_need_a_file() {
+fn a_persona_with_a_line_too_long_for_a_form_needs_a_file() {
     let fake = fake();
     let ([ann, ..], square) = square(&fake);
     let mut bot = Bot::new(&fake, None);
@@ -158,7 +158,7 @@ fn a_line_that_fits_no_field_of_a_form_is_said_to_need_a_file() {
 }
 
 #[test]
-fn who_brings_it_along_is_answered_as_in_direct_messages() {
+fn a_user_install_answers_as_in_direct_messages() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let dm = fake.world(|world| world.dm(bob));

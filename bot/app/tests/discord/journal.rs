@@ -1,4 +1,4 @@
-//! What is written between messages reaches the channel that was chosen for it.
+//! Journal entries reach the channel chosen for them.
 
 use azera_fake_discord::{FakeDiscord, Fault, Invoked, World};
 
@@ -7,11 +7,11 @@ use crate::commands::{answer_text, give, square};
 use crate::model::Model;
 use crate::{answered_for_good, as_described, fake, text};
 
-/// What the model writes into the journal.
+/// The entry that the model writes.
 const ENTRY: &str =
     "The lanterns over the bridge stay with me tonight; I would like to walk behind such a parade myself.";
 
-/// Whether a message is the entry. The answer to who asked for it is shown to them alone and stands in no channel.
+/// Counts the posts of the entry in a channel. The answer to the command is ephemeral and does not count.
 fn entries(world: &World, channel: u64) -> usize {
     world.bots_messages(channel).into_iter().filter(|message| text(message) == ENTRY).count()
 }
@@ -31,9 +31,9 @@ fn press(fake: &FakeDiscord, channel: u64, who: u64, label: &str) -> String {
     answer_text(fake, pressed)
 }
 
-/// An archive comes as a file, by whoever keeps the place, and is for that place.
+/// Only an admin can import an archive, and it belongs to that place.
 #[test]
-fn an_archive_is_brought_as_a_file() {
+fn an_admin_imports_an_archive_as_a_file() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let mut bot = Bot::new(&fake, None);
@@ -52,9 +52,10 @@ fn an_archive_is_brought_as_a_file() {
     as_described(&fake);
 }
 
-/// One entry is posted once, where it was chosen, though the bot is killed when Discord has it and the bot does not know.
+/// An entry is posted once, in the chosen channel, even if the bot is killed after Discord stored it and before the bot
+/// knows.
 #[test]
-fn an_entry_is_posted_once_where_it_was_chosen() {
+fn an_entry_is_posted_once_in_the_chosen_channel() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let journal = fake.world(|world| {
@@ -88,8 +89,7 @@ fn an_entry_is_posted_once_where_it_was_chosen() {
     fake.world(World::forget_nonces);
     bot.start(&fake);
     fake.wait("it to be found again", |world| {
-        let found =
-            world.question.iter().any(|question| question.method == "PATCH" && question.path.starts_with(&path));
+        let found = world.requests.iter().any(|request| request.method == "PATCH" && request.path.starts_with(&path));
         found.then_some(())
     });
     bot.stop(&fake);
@@ -97,7 +97,7 @@ fn an_entry_is_posted_once_where_it_was_chosen() {
     let question = fake.world(|world| world.say(journal, bob, "Azera, are you there?"));
     answered_for_good(&fake, journal, question, "Noted.");
     fake.world(|world| assert_eq!((entries(world, journal), entries(world, square)), (1, 0)));
-    // How it came to be is told, and it goes when an admin has it forgotten.
+    // The entry explains its sources, and only an admin can forget it.
     let why = press(&fake, journal, bob, "Why?");
     assert!(why.contains("Written by") && why.contains("lantern parade"), "{why}");
     let refused = press(&fake, journal, bob, "Forget");

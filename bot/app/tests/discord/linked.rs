@@ -1,11 +1,11 @@
-//! Two accounts of one human.
+//! Two linked accounts of one person.
 
 use crate::bot::Bot;
 use crate::commands::{find, give, square};
 use crate::{as_described, fake};
 
 #[test]
-fn two_accounts_are_linked_by_a_code_and_taken_apart_again() {
+fn two_accounts_are_linked_by_a_code_and_unlinked_again() {
     let fake = fake();
     let ([ann, bob, cid], square) = square(&fake);
     let [dm_ann, dm_bob, dm_cid] = fake.world(|world| [world.dm(ann), world.dm(bob), world.dm(cid)]);
@@ -30,7 +30,7 @@ fn two_accounts_are_linked_by_a_code_and_taken_apart_again() {
     assert!(!finds(square, bob) && !finds(square, ann) && !finds(dm_cid, cid));
     let used = give(&fake, dm_cid, cid, "link", "code", &[("code", code)]);
     assert!(used.contains("does not hold"), "{used}");
-    // What was linked stays so over a restart, and is not in the log by its code.
+    // The link survives a restart, and the code is not in the log.
     bot.stop(&fake);
     assert!(!bot.log().contains(code));
     bot.start(&fake);

@@ -1,4 +1,4 @@
-//! How fast it is, and what becomes of many at once.
+//! Latency, and many channels at once.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,30 +10,30 @@ use serde_json::json;
 use crate::bot::Bot;
 use crate::{answered, answers, as_described, fake};
 
-/// Guilds, and channels of each.
+/// Number of servers, and of channels in each.
 const GUILDS: usize = 10;
 const CHANNELS: usize = 10;
 
 /// Time between two messages, over all channels.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// Requests a second that Discord allows a bot.
+/// Requests per second that Discord allows a bot.
 const REQUESTS: usize = 50;
 
-/// How long people talk, in seconds: `make soak` asks for two minutes.
+/// Returns how many seconds people talk; `make soak` asks for two minutes.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn seconds() -> usize {
     std::env::var("AZERA_SOAK_DISCORD_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
 }
 
-/// The beat in which people talk.
-struct Beat {
+/// Paces the messages.
+struct Pacer {
     next: Instant,
     never: Receiver<()>,
     _silent: Sender<()>,
 }
 
-impl Beat {
+impl Pacer {
     fn new() -> Self {
         let (silent, never) = channel();
         Self { next: Instant::now(), never, _silent: silent }
@@ -46,13 +46,13 @@ impl Beat {
     }
 }
 
-/// The time that so many of a hundred stay below.
-fn percentile(took: &mut [Duration], of_hundred: usize) -> Duration {
+/// Returns the time that this percentage of the answers stay below.
+fn percentile(took: &mut [Duration], percent: usize) -> Duration {
     took.sort();
-    took[(took.len() * of_hundred / 100).min(took.len() - 1)]
+    took[(took.len() * percent / 100).min(took.len() - 1)]
 }
 
-/// The messages that a channel's answers reply to, in the order the answers stand in.
+/// Returns the messages that a channel's answers reply to, in the order of the answers.
 fn answered_in_order(world: &World, channel: u64) -> Vec<u64> {
     let question = |message: &&serde_json::Value| message["message_reference"]["message_id"].as_str()?.parse().ok();
     world.bots_messages(channel).iter().filter_map(question).collect()
@@ -75,8 +75,8 @@ fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
         .with("AZERA__DISCORD__MESSAGES_PER_PERSON", "10000")
         .with("AZERA__DISCORD__MESSAGES_PER_SERVER", "10000");
     bot.start(&fake);
-    let (mut beat, begun) = (Beat::new(), Instant::now());
-    let mut question: HashMap<u64, Vec<u64>> = HashMap::new();
+    let (mut pacer, begun) = (Pacer::new(), Instant::now());
+    let mut questions: HashMap<u64, Vec<u64>> = HashMap::new();
     let mut open: Vec<(u64, u64, Instant)> = Vec::new();
     let mut took: Vec<Duration> = Vec::new();
     let mut look = |open: &mut Vec<(u64, u64, Instant)>, world: &World| {
@@ -87,15 +87,15 @@ fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
         });
     };
     for n in 0..seconds() * 10 {
-        // A stride that has nothing in common with their number goes through all of them.
+        // 37 and the number of channels share no factor, so this visits every channel.
         let (channel, who) = places[n * 37 % places.len()];
         let id = fake.world(|world| {
             look(&mut open, world);
             world.say(channel, who, &format!("Azera, number {n}"))
         });
-        question.entry(channel).or_default().push(id);
+        questions.entry(channel).or_default().push(id);
         open.push((channel, id, Instant::now()));
-        beat.wait();
+        pacer.wait();
     }
     fake.wait("the last answers", |world| {
         look(&mut open, world);
@@ -104,16 +104,16 @@ fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
     let whole = begun.elapsed();
     bot.stop(&fake);
     fake.world(|world| {
-        for (channel, question) in &question {
-            assert_eq!(&answered_in_order(world, *channel), question, "answers in {channel}");
-            assert!(question.iter().all(|id| answers(world, *channel, *id) == ["Noted."]));
+        for (channel, questions) in &questions {
+            assert_eq!(&answered_in_order(world, *channel), questions, "answers in {channel}");
+            assert!(questions.iter().all(|id| answers(world, *channel, *id) == ["Noted."]));
         }
-        let count = |status| world.question.iter().filter(|question| question.status == status).count();
+        let count = |status| world.requests.iter().filter(|request| request.status == status).count();
         println!(
             "{} messages in {} channels in {whole:.1?}: {} requests, {} of them too many; an answer took p50 {:.0?}, p99 {:.0?}",
             took.len(),
             places.len(),
-            world.question.len(),
+            world.requests.len(),
             count(429),
             percentile(&mut took, 50),
             percentile(&mut took, 99),
@@ -123,7 +123,7 @@ fn a_hundred_channels_at_once_are_answered_once_and_in_order() {
 }
 
 #[test]
-fn first_words_come_soon() {
+fn the_first_words_come_within_a_second() {
     let fake = fake();
     let (ann, square) = fake.world(|world| {
         let ann = world.user("Ann");
@@ -161,7 +161,7 @@ fn commands_are_acknowledged_while_the_model_is_busy() {
     for n in 0..100 {
         let channel = channels[n / 10];
         if n % 10 == 0 {
-            // There is always a story that is not told yet.
+            // Keep the model busy with one story in each channel.
             fake.world(|world| world.say(channel, ann, "Azera, tell me a very long story about a lighthouse"));
         }
         let what = Invoked::Command { name: "help".to_owned(), kind: 1, options: json!([]), target: None };

@@ -1,4 +1,4 @@
-//! The bot on Discord, as the real binary against a Discord of the tests' own.
+//! The bot on Discord: the real binary against a fake Discord.
 
 mod bot;
 mod buttons;
@@ -22,22 +22,22 @@ use serde_json::Value;
 
 use crate::bot::description;
 
-/// A peer that checks every request, where Discord's description is there.
+/// Starts a fake that checks every request, if Discord's description is available.
 pub fn fake() -> FakeDiscord {
     FakeDiscord::start(description().as_deref())
 }
 
-/// The bot's answers to a message: what is shown now.
+/// Returns the texts of the bot's answers to a message, as shown now.
 pub fn answers(world: &World, channel: u64, question: u64) -> Vec<String> {
     world.answers(channel, question).iter().map(|message| text(message)).collect()
 }
 
-/// What a message says.
+/// Returns a message's text.
 pub fn text(message: &Value) -> String {
     message["content"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Waits until a message is answered with this, and the answer is as it stays: then it has its buttons.
+/// Waits until a message has this finished answer, which has its buttons.
 #[track_caller]
 pub fn answered_for_good(fake: &FakeDiscord, channel: u64, question: u64, with: &str) {
     fake.wait(&format!("{with:?} in answer to {question}, with buttons"), |world| {
@@ -46,7 +46,7 @@ pub fn answered_for_good(fake: &FakeDiscord, channel: u64, question: u64, with: 
     });
 }
 
-/// Waits until a message is answered with this.
+/// Waits until a message has this answer.
 #[track_caller]
 pub fn answered(fake: &FakeDiscord, channel: u64, question: u64, with: &str) {
     fake.wait(&format!("{with:?} in answer to {question}"), |world| {
@@ -54,7 +54,7 @@ pub fn answered(fake: &FakeDiscord, channel: u64, question: u64, with: &str) {
     });
 }
 
-/// Nothing that was asked of the peer was against Discord's description.
+/// Checks that every request followed Discord's description.
 #[track_caller]
 pub fn as_described(fake: &FakeDiscord) {
     let violations = fake.world(|world| world.violations.clone());

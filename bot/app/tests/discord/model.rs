@@ -1,5 +1,5 @@
-//! A chat model as the tests want it: it gives away everything its prompt holds, or stops in the middle of a reply until
-//! it is told to go on.
+//! A chat model for the tests: it repeats the secrets in its prompt, or stops in the middle of a reply until the test
+//! lets it continue.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 
-/// What the model says: pieces, the second half only when the gate is open.
+/// Returns the two parts of a reply to a request. The second part waits for the gate.
 pub type Script = Arc<dyn Fn(&Value) -> (String, String) + Send + Sync>;
 
-/// A server of OpenAI's interface.
+/// A server with OpenAI's interface.
 pub struct Model {
     pub url: String,
     gate: Arc<Gate>,
@@ -32,7 +32,7 @@ impl Gate {
 }
 
 impl Model {
-    /// A model that says what the script makes of its prompt. The gate is open.
+    /// Starts a model that replies by a script. The gate is open.
     pub fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
@@ -41,30 +41,30 @@ impl Model {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (script, gate) = (script.clone(), served.clone());
-                // A client that went away ends its own answer alone.
+                // A client that hangs up ends only its own answer.
                 std::thread::spawn(move || answer(stream, &script, &gate).ok());
             }
         });
         Self { url, gate }
     }
 
-    /// A model that repeats all it was told.
+    /// Starts a model that repeats every secret in its prompt.
     pub fn telling_everything() -> Self {
         Self::start(Arc::new(|body| {
             let messages = body["messages"].as_array().into_iter().flatten();
-            let answer_text: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
+            let prompt_texts: Vec<&str> = messages.filter_map(|message| message["content"].as_str()).collect();
             let known: Vec<&str> =
-                SECRETS.into_iter().filter(|word| answer_text.iter().any(|text| text.contains(word))).collect();
+                SECRETS.into_iter().filter(|word| prompt_texts.iter().any(|text| text.contains(word))).collect();
             (format!("I know: {}.", known.join(", ")), String::new())
         }))
     }
 
-    /// From now on replies stop in their middle.
+    /// Makes replies stop in the middle from now on.
     pub fn close(&self) {
         *self.gate.open.lock().expect("no test panics while it holds this") = false;
     }
 
-    /// They go on.
+    /// Lets replies continue.
     pub fn open(&self) {
         *self.gate.open.lock().expect("no test panics while it holds this") = true;
         self.gate.changed.notify_all();

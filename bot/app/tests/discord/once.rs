@@ -1,4 +1,4 @@
-//! Every message answered once, whatever breaks.
+//! Every message is answered exactly once, whatever fails.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::bot::Bot;
 use crate::model::Model;
 use crate::{answered, answers, as_described, fake};
 
-/// A server with a channel and its owner.
+/// Creates a server with a channel and its owner.
 fn square(fake: &FakeDiscord) -> (u64, u64) {
     fake.world(|world| {
         let ann = world.user("Ann");
@@ -17,19 +17,19 @@ fn square(fake: &FakeDiscord) -> (u64, u64) {
     })
 }
 
-/// What was answered with one reply each, and nothing else said.
+/// Checks that each question has one reply and that the bot said nothing else.
 #[track_caller]
-fn once_each(fake: &FakeDiscord, channel: u64, question: &[u64]) {
+fn once_each(fake: &FakeDiscord, channel: u64, questions: &[u64]) {
     fake.world(|world| {
-        for question in question {
+        for question in questions {
             assert_eq!(answers(world, channel, *question).len(), 1, "answers to {question}");
         }
-        assert_eq!(world.bots_messages(channel).len(), question.len());
+        assert_eq!(world.bots_messages(channel).len(), questions.len());
     });
 }
 
 #[test]
-fn what_was_said_while_it_was_away_is_answered_and_what_was_said_before_it_came_is_not() {
+fn missed_messages_are_answered_and_those_before_the_first_start_are_not() {
     let fake = fake();
     let (square, ann) = square(&fake);
     let dm = fake.world(|world| world.dm(ann));
@@ -60,7 +60,7 @@ fn what_was_said_while_it_was_away_is_answered_and_what_was_said_before_it_came_
 }
 
 #[test]
-fn killed_in_the_middle_of_a_reply_it_finishes_that_reply() {
+fn a_reply_interrupted_by_a_kill_is_finished() {
     let fake = fake();
     let (square, ann) = square(&fake);
     let model = Model::start(std::sync::Arc::new(|_| ("The beginning ".to_owned(), "and the end.".to_owned())));
@@ -78,26 +78,26 @@ fn killed_in_the_middle_of_a_reply_it_finishes_that_reply() {
 }
 
 #[test]
-fn the_gateway_breaks_in_every_way() {
+fn every_message_is_answered_once_whatever_the_gateway_does() {
     let fake = fake();
     let (square, ann) = square(&fake);
     let mut bot = Bot::new(&fake, None);
     bot.start(&fake);
-    let mut question = Vec::new();
+    let mut questions = Vec::new();
     let mut say = |text: &str| {
         let id = fake.world(|world| world.say(square, ann, &format!("Azera, {text}")));
-        question.push(id);
+        questions.push(id);
         id
     };
     answered(&fake, square, say("at first"), "Noted.");
-    // Events that come twice, and in another order.
+    // Repeated events, and events in another order.
     fake.world(|world| world.tell_twice(2));
     answered(&fake, square, say("twice"), "Noted.");
     fake.world(|world| world.tell_out_of_order());
     let (one, two) = (say("behind"), say("before"));
     answered(&fake, square, one, "Noted.");
     answered(&fake, square, two, "Noted.");
-    // Connections that break, and are resumed; what was said meanwhile comes with it.
+    // Broken connections that are resumed, with messages sent meanwhile.
     type Break = fn(&mut azera_fake_discord::World);
     let breaks: [(Break, &str); 3] = [
         (|world| world.drop_sockets(), "a dropped socket"),
@@ -110,17 +110,17 @@ fn the_gateway_breaks_in_every_way() {
         fake.wait(how, |world| (world.resumed > resumes).then_some(()));
         answered(&fake, square, meanwhile, "Noted.");
     }
-    // A session that is over: what was said meanwhile stands in the history alone.
+    // An invalidated session: only the history has the messages sent meanwhile.
     fake.world(|world| world.invalidate());
     let lost = say("op 9");
     answered(&fake, square, lost, "Noted.");
     bot.stop(&fake);
-    once_each(&fake, square, &question);
+    once_each(&fake, square, &questions);
     as_described(&fake);
 }
 
 #[test]
-fn the_api_fails_in_every_way() {
+fn every_message_is_answered_once_whatever_the_api_does() {
     let fake = fake();
     let (square, ann) = square(&fake);
     let mut bot = Bot::new(&fake, None);
@@ -136,16 +136,16 @@ fn the_api_fails_in_every_way() {
         Fault::done_but_fails("POST", &path, 500),
         Fault::done_but_fails("POST", &path, 504).times(2),
     ];
-    let mut question = Vec::new();
+    let mut questions = Vec::new();
     for fault in faults {
         let id = fake.world(|world| {
             world.order(fault);
             world.say(square, ann, "Azera, and now?")
         });
         answered(&fake, square, id, "Noted.");
-        question.push(id);
+        questions.push(id);
     }
     bot.stop(&fake);
-    once_each(&fake, square, &question);
+    once_each(&fake, square, &questions);
     as_described(&fake);
 }

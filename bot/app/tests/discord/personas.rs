@@ -1,4 +1,4 @@
-//! Personas that admins bring to their server.
+//! Personas that admins add to their server.
 
 use azera_fake_discord::{BOT, FakeDiscord, Invoked};
 
@@ -6,7 +6,7 @@ use crate::bot::Bot;
 use crate::commands::{answer_text, give, square};
 use crate::{answered, answered_for_good, as_described, fake};
 
-/// Uploads a file, and presses one of the buttons under what is answered.
+/// Uploads a file, and presses a button under the preview.
 #[track_caller]
 fn upload(fake: &FakeDiscord, channel: u64, who: u64, file: &str, button: &str) -> (String, String) {
     let preview = give(fake, channel, who, "persona", "upload", &[("file", file)]);
@@ -22,7 +22,7 @@ fn upload(fake: &FakeDiscord, channel: u64, who: u64, file: &str, button: &str) 
 }
 
 #[test]
-fn an_admin_brings_a_persona_that_is_shown_first_and_can_be_taken_back() {
+fn an_admin_adds_a_persona_after_a_preview_and_rolls_it_back() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let mut bot = Bot::new(&fake, None);
@@ -66,7 +66,7 @@ fn an_admin_brings_a_persona_that_is_shown_first_and_can_be_taken_back() {
 }
 
 #[test]
-fn personas_that_are_invited_answer_in_one_channel_by_their_names() {
+fn invited_personas_answer_by_name_in_one_channel() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let mut bot = Bot::new(&fake, None);
@@ -90,7 +90,7 @@ fn personas_that_are_invited_answer_in_one_channel_by_their_names() {
     let said = answered_by(&fake, square, to_nix, "Nix");
     let to_azera = fake.world(|world| world.say(square, bob, "Azera, the bridge is closed"));
     answered_by(&fake, square, to_azera, "azera");
-    // Who replies to Nix means it, and what stands under its answers is about them.
+    // A reply to Nix's message is for Nix, and the buttons under Nix's answers are about Nix.
     let replied = fake.world(|world| world.reply(square, bob, "and back at ten", said));
     answered_by(&fake, square, replied, "Nix");
     let why = fake.world(|world| {
@@ -102,7 +102,7 @@ fn personas_that_are_invited_answer_in_one_channel_by_their_names() {
     });
     let why = answer_text(&fake, why);
     assert!(why.contains("Prompt in tokens"), "{why}");
-    // One that everybody has is sent away also when the server has one of its own by that name.
+    // A built-in persona can be dismissed even if the server has one of its own by that name.
     give(&fake, square, ann, "persona", "invite", &[("name", "areza")]);
     let areza = give(&fake, square, ann, "persona", "template", &[]).replacen("Here it is.", "", 1);
     let areza = areza.replace("Name", "Areza").replacen("id: name", "id: areza", 1);

@@ -1,4 +1,4 @@
-//! Numbers as pictures.
+//! Charts as pictures.
 
 use azera_fake_discord::{Answer, FakeDiscord, Invoked};
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use crate::bot::Bot;
 use crate::commands::{ask, square};
 use crate::{as_described, fake};
 
-/// What a PNG file begins with (<https://www.w3.org/TR/png-3/#5PNG-file-signature>).
+/// The signature of a PNG file (<https://www.w3.org/TR/png-3/#5PNG-file-signature>).
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 
-/// Width and height as the header of a PNG file says them.
+/// Returns the width and height in a PNG file's header.
 fn size(picture: &[u8]) -> (u32, u32) {
     let number = |at: usize| u32::from_be_bytes(picture[at..at + 4].try_into().expect("four bytes"));
     (number(16), number(20))
 }
 
-/// The answer to a command, with its picture.
+/// Returns the answer to a command, with its picture.
 #[track_caller]
 fn drawn(fake: &FakeDiscord, channel: u64, who: u64, name: &str, options: Value) -> Answer {
     let id = fake.world(|world| {
@@ -34,7 +34,7 @@ fn drawn(fake: &FakeDiscord, channel: u64, who: u64, name: &str, options: Value)
 }
 
 #[test]
-fn how_it_is_and_what_it_remembers_is_drawn_and_described() {
+fn status_and_memory_charts_have_pictures_with_descriptions() {
     let fake = fake();
     let ([_, bob, _], square) = square(&fake);
     let mut bot = Bot::new(&fake, None);

@@ -1,4 +1,4 @@
-//! Who may be shown what, by the permissions of the moment.
+//! Permissions: the bot shows each person only what they may see at that moment.
 
 use azera_fake_discord::{BOT, Bits, FakeDiscord, Overwrite};
 use serde_json::Value;
@@ -8,24 +8,23 @@ use crate::commands::find;
 use crate::model::{Model, SECRETS};
 use crate::{answers, as_described, fake};
 
-/// What the bot, which tells everything it knows, says to a question.
+/// Returns the answer of a bot that repeats everything in its prompt.
 #[track_caller]
-fn answer_text(fake: &FakeDiscord, channel: u64, who: u64) -> String {
+fn answer_to_question(fake: &FakeDiscord, channel: u64, who: u64) -> String {
     let question = fake.world(|world| world.say(channel, who, "Azera, what is the password of the lighthouse door?"));
     fake.wait("an answer", |world| answers(world, channel, question).into_iter().find(|answer| answer.ends_with('.')))
 }
 
-/// What the bot says to the question once it finds a word there: what was said is found by its meaning a moment later, when
-/// it was embedded.
+/// Returns that answer once search finds a word, because indexing takes a moment.
 #[track_caller]
 fn wait_for_answer(fake: &FakeDiscord, channel: u64, who: u64, word: &str) -> String {
     find(fake, channel, who, &format!("password of the old lighthouse door {word}"), word);
-    let answer_text = answer_text(fake, channel, who);
+    let answer_text = answer_to_question(fake, channel, who);
     assert!(answer_text.contains(word), "{word} was not told, but: {answer_text}");
     answer_text
 }
 
-/// Tells a secret, and waits until it was heard.
+/// Tells the bot a secret and waits for its reply.
 #[track_caller]
 fn tell(fake: &FakeDiscord, channel: u64, who: u64, word: &str) {
     let text = format!("Azera, the password of the old lighthouse door is {word}, keep it");
@@ -34,7 +33,7 @@ fn tell(fake: &FakeDiscord, channel: u64, who: u64, word: &str) {
 }
 
 #[test]
-fn secrets_stay_where_they_were_told() {
+fn a_secret_is_shown_only_to_its_readers() {
     let fake = fake();
     let (ann, bob, cid) = fake.world(|world| (world.user("Ann"), world.user("Bob"), world.user("Cid")));
     let (guild, square, den, other_bar) = fake.world(|world| {
@@ -58,37 +57,37 @@ fn secrets_stay_where_they_were_told() {
             assert!(!answer_text.contains(word) || may.contains(&word), "{word} was told: {answer_text}");
         }
     }
-    // The owner of a DM's secret and others ask for it in a channel, and in DMs.
+    // The owner of a secret from a DM and others ask for it in a channel and in DMs.
     check(&wait_for_answer(&fake, square, ann, "tangerine"), &["tangerine"]);
-    check(&answer_text(&fake, square, bob), &["tangerine"]);
+    check(&answer_to_question(&fake, square, bob), &["tangerine"]);
     check(&wait_for_answer(&fake, den, ann, "obsidian"), &["tangerine", "obsidian"]);
     check(&wait_for_answer(&fake, other_bar, cid, "zeppelin"), &["zeppelin"]);
     check(&wait_for_answer(&fake, dm_ann, ann, "heliotrope"), &["heliotrope", "tangerine", "obsidian"]);
     check(&wait_for_answer(&fake, dm_bob, bob, "obsidian"), &["tangerine", "obsidian"]);
     check(&wait_for_answer(&fake, dm_cid, cid, "tangerine"), &["tangerine", "zeppelin"]);
-    // Bob may not see the den any more: at once, and whatever he was told before.
+    // Bob loses access to the den at once, whatever he was told before.
     fake.world(|world| {
         let hidden = Overwrite { id: guild, user: false, allow: Bits::default(), deny: Bits::VIEW };
         let seen = |id| Overwrite { id, user: true, allow: Bits::VIEW, deny: Bits::default() };
         world.set_overwrites(den, vec![hidden, seen(ann), seen(BOT)]);
     });
-    check(&answer_text(&fake, dm_bob, bob), &["tangerine"]);
-    // A role opens it to him again, and its loss shuts it.
+    check(&answer_to_question(&fake, dm_bob, bob), &["tangerine"]);
+    // A role gives Bob access again, and losing the role takes it away.
     fake.world(|world| {
         let role = world.role(guild, Bits::ADMINISTRATOR);
         world.set_roles(guild, bob, vec![role]);
     });
     check(&wait_for_answer(&fake, dm_bob, bob, "obsidian"), &["tangerine", "obsidian"]);
     fake.world(|world| world.set_roles(guild, bob, Vec::new()));
-    check(&answer_text(&fake, dm_bob, bob), &["tangerine"]);
-    // Who leaves the server knows nothing of it any more.
+    check(&answer_to_question(&fake, dm_bob, bob), &["tangerine"]);
+    // Cid loses access to everything in the server by leaving it.
     fake.world(|world| world.leave(guild, cid));
-    check(&answer_text(&fake, dm_cid, cid), &["zeppelin"]);
+    check(&answer_to_question(&fake, dm_cid, cid), &["zeppelin"]);
     as_described(&fake);
 }
 
 #[test]
-fn where_it_may_not_speak_it_stays_silent_and_its_reply_is_not_lost_elsewhere() {
+fn a_channel_without_send_permission_does_not_block_others() {
     let fake = fake();
     let ann = fake.world(|world| world.user("Ann"));
     let (quiet, square) = fake.world(|world| {
@@ -102,10 +101,10 @@ fn where_it_may_not_speak_it_stays_silent_and_its_reply_is_not_lost_elsewhere() 
     let question = fake.world(|world| world.say(square, ann, "Azera, are you there?"));
     crate::answered(&fake, square, question, "Noted.");
     let refused = fake.wait("a refusal", |world| {
-        let refused = |question: &&azera_fake_discord::RecordedRequest| {
-            question.status == 403 && question.path.contains(&quiet.to_string())
+        let refused = |request: &&azera_fake_discord::RecordedRequest| {
+            request.status == 403 && request.path.contains(&quiet.to_string())
         };
-        world.question.iter().find(refused).map(|question| question.body.clone())
+        world.requests.iter().find(refused).map(|request| request.body.clone())
     });
     assert!(refused.is_none_or(|body: Value| body["content"].is_string()));
     bot.stop(&fake);

@@ -1,11 +1,11 @@
-//! What people want to be kept of what they say.
+//! People's retention preferences.
 
 use crate::bot::Bot;
 use crate::commands::{find, give, square};
 use crate::{answered_for_good, as_described, fake};
 
 #[test]
-fn who_wants_so_is_kept_only_in_what_they_say_to_it() {
+fn a_person_can_limit_memory_to_messages_addressed_to_the_bot() {
     let fake = fake();
     let ([ann, bob, _], square) = square(&fake);
     let mut bot = Bot::new(&fake, None).recalling_at_once();
@@ -25,7 +25,7 @@ fn who_wants_so_is_kept_only_in_what_they_say_to_it() {
     find(&fake, square, ann, "tangerine kettle", "tangerine kettle");
     let found = give(&fake, square, ann, "memory", "search", &[("words", "heliotrope ferry leaves at nine")]);
     assert!(!found.contains("heliotrope"), "{found}");
-    // A wish outlives what was said.
+    // The preference survives forgetting the person's messages.
     give(&fake, square, bob, "forget", "me", &[]);
     assert!(give(&fake, square, bob, "privacy", "show", &[]).contains("as you wish"));
     give(&fake, square, bob, "privacy", "everything", &[]);

@@ -1,4 +1,4 @@
-//! Talking: where, when, and how it looks.
+//! Replies: where, when and in which form.
 
 use azera_fake_discord::{BOT, Kind};
 
@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::{answered, answers, as_described, fake, text};
 
 #[test]
-fn it_answers_once_where_it_is_addressed() {
+fn the_bot_answers_once_where_it_is_addressed() {
     let fake = fake();
     let (ann, bob) = fake.world(|world| (world.user("Ann"), world.user("Bob")));
     let (square, thread) = fake.world(|world| {
@@ -28,7 +28,7 @@ fn it_answers_once_where_it_is_addressed() {
     for (channel, question) in [(square, mentioned), (square, called), (dm, direct), (thread, threaded)] {
         answered(&fake, channel, question, "Noted.");
     }
-    // A reply to the bot is for the bot.
+    // A reply to the bot's message is addressed to the bot.
     let to_bot = fake.world(|world| {
         let answer = world.answers(square, called)[0]["id"].as_str().expect("an id").parse().expect("a number");
         world.reply(square, bob, "and why is that?", answer)
@@ -53,7 +53,7 @@ fn it_answers_once_where_it_is_addressed() {
 }
 
 #[test]
-fn long_replies_come_in_parts_and_what_they_say_calls_nobody() {
+fn long_replies_are_split_and_mention_nobody() {
     let fake = fake();
     let ann = fake.world(|world| world.user("Ann"));
     let square = fake.world(|world| {
@@ -81,7 +81,7 @@ fn long_replies_come_in_parts_and_what_they_say_calls_nobody() {
 }
 
 #[test]
-fn a_changed_message_is_answered_anew_and_a_deleted_one_is_forgotten() {
+fn an_edited_message_is_answered_again_and_a_deleted_one_is_forgotten() {
     let fake = fake();
     let ann = fake.world(|world| world.user("Ann"));
     let dm = fake.world(|world| world.dm(ann));
@@ -104,7 +104,7 @@ fn a_changed_message_is_answered_anew_and_a_deleted_one_is_forgotten() {
 }
 
 #[test]
-fn other_bots_are_not_listened_to_and_floods_are_told_so_once() {
+fn other_bots_are_ignored_and_a_flood_gets_one_notice() {
     let fake = fake();
     let (ann, robot) = fake.world(|world| (world.user("Ann"), world.user("Robot")));
     let dm = fake.world(|world| world.dm(ann));
@@ -123,8 +123,8 @@ fn other_bots_are_not_listened_to_and_floods_are_told_so_once() {
         answered(&fake, dm, *question, "Noted.");
     }
     fake.wait("the notice", |world| {
-        let answer_text = |message: &&serde_json::Value| text(message).contains("more than I can follow");
-        world.bots_messages(dm).into_iter().any(|message| answer_text(&message)).then_some(())
+        let is_notice = |message: &&serde_json::Value| text(message).contains("more than I can follow");
+        world.bots_messages(dm).into_iter().any(|message| is_notice(&message)).then_some(())
     });
     bot.stop(&fake);
     fake.world(|world| {

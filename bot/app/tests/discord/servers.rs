@@ -6,24 +6,24 @@ use crate::bot::Bot;
 use crate::commands::{find, give, square};
 use crate::{answered_for_good, as_described, fake};
 
-/// What is looked for.
-const LOOKED_FOR: &str = "password of the lighthouse door";
+/// The words to search for.
+const SEARCH_WORDS: &str = "password of the lighthouse door";
 
-/// What is found of the lighthouse in a channel.
+/// Returns what a search for the secret finds in a channel.
 fn found(fake: &FakeDiscord, channel: u64, who: u64) -> String {
-    give(fake, channel, who, "memory", "search", &[("words", LOOKED_FOR)])
+    give(fake, channel, who, "memory", "search", &[("words", SEARCH_WORDS)])
 }
 
-/// Tells a secret in a channel.
+/// Stores a secret in a channel.
 #[track_caller]
 fn keep(fake: &FakeDiscord, channel: u64, who: u64, word: &str) {
     let text = format!("the password of the lighthouse door is {word}");
-    let retained = give(fake, channel, who, "remember", "", &[("text", &text)]);
-    assert!(retained.starts_with("Kept as"), "{retained}");
-    find(fake, channel, who, LOOKED_FOR, word);
+    let stored = give(fake, channel, who, "remember", "", &[("text", &text)]);
+    assert!(stored.starts_with("Kept as"), "{stored}");
+    find(fake, channel, who, SEARCH_WORDS, word);
 }
 
-/// Starts the bot on a server with a public and a private channel in which secrets were told, and has it removed.
+/// Starts the bot, stores secrets in a public channel, a private channel and a DM, and lets the server remove the bot.
 fn removed(fake: &FakeDiscord, bot: &mut Bot) -> ([u64; 2], [u64; 3], azera_fake_discord::Guild) {
     let ([ann, bob, _], square) = square(fake);
     let (den, dm, guild) = fake.world(|world| {
@@ -40,36 +40,36 @@ fn removed(fake: &FakeDiscord, bot: &mut Bot) -> ([u64; 2], [u64; 3], azera_fake
 }
 
 #[test]
-fn a_server_that_removes_it_is_forgotten_and_nothing_else_is() {
+fn only_the_server_that_removes_the_bot_is_forgotten() {
     let fake = fake();
     let mut bot = Bot::new(&fake, None).recalling_at_once().with("AZERA__DISCORD__KEEP_REMOVED_DAYS", "0");
     let ([_, bob], [square, den, dm], guild) = removed(&fake, &mut bot);
-    bot.logs("removed the bot is forgotten");
+    bot.logs("forgot a server that removed the bot");
     fake.world(|world| world.readmit(guild));
     let question = fake.world(|world| world.say(square, bob, "Azera, are you back?"));
     answered_for_good(&fake, square, question, "Noted.");
     for channel in [square, den] {
-        let answer_text = found(&fake, channel, bob);
-        assert!(!answer_text.contains("tangerine") && !answer_text.contains("obsidian"), "{answer_text}");
+        let found_text = found(&fake, channel, bob);
+        assert!(!found_text.contains("tangerine") && !found_text.contains("obsidian"), "{found_text}");
     }
-    let answer_text = found(&fake, dm, bob);
+    let found_text = found(&fake, dm, bob);
     assert!(
-        answer_text.contains("heliotrope") && !answer_text.contains("tangerine") && !answer_text.contains("obsidian"),
-        "{answer_text}"
+        found_text.contains("heliotrope") && !found_text.contains("tangerine") && !found_text.contains("obsidian"),
+        "{found_text}"
     );
     as_described(&fake);
 }
 
 #[test]
-fn a_server_that_lets_it_in_again_in_time_finds_everything() {
+fn a_server_that_readmits_the_bot_in_time_loses_nothing() {
     let fake = fake();
     let mut bot = Bot::new(&fake, None).recalling_at_once();
     let ([_, bob], [square, den, dm], guild) = removed(&fake, &mut bot);
-    // What it knew of the server nobody sees meanwhile, and a start changes nothing about it.
-    let answer_text = found(&fake, dm, bob);
+    // Meanwhile nobody can see the server's memories, and a restart changes nothing.
+    let found_text = found(&fake, dm, bob);
     assert!(
-        answer_text.contains("heliotrope") && !answer_text.contains("tangerine") && !answer_text.contains("obsidian"),
-        "{answer_text}"
+        found_text.contains("heliotrope") && !found_text.contains("tangerine") && !found_text.contains("obsidian"),
+        "{found_text}"
     );
     bot.stop(&fake);
     bot.start(&fake);

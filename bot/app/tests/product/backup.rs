@@ -1,4 +1,4 @@
-//! Backups: made on a schedule, kept by a rule, restored by one command, and gone through when something is forgotten.
+//! Backups: made on a schedule, kept by a rule, restored by one command, and cleaned when something is forgotten.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::forgetting::{backups, holds, stands_in};
+use crate::forgetting::{backups, find_in_home, holds};
 use crate::{at, azera, command, fed, of, replay};
 
 fn dm() -> Value {
@@ -36,14 +36,14 @@ fn refuse(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// The manifests of all backups, the oldest first.
+/// Returns the manifests of all backups, oldest first.
 fn manifests(scratch: &Path) -> Vec<Value> {
     let list = succeed(&run(scratch, &["backup", "list", "--json"]));
     let list: Vec<Value> = serde_json::from_str(&list).expect("JSON");
     list.into_iter().map(|backup| backup["manifest"].clone()).collect()
 }
 
-/// What ann said, by the record.
+/// Returns ann's messages from the record.
 fn said(scratch: &Path) -> Vec<String> {
     let export: Value =
         serde_json::from_str(&succeed(&run(scratch, &["memory", "export", "--person", "ann"]))).expect("JSON");
@@ -51,16 +51,16 @@ fn said(scratch: &Path) -> Vec<String> {
     messages.map(|message| message["text"].as_str().expect("a text").to_owned()).collect()
 }
 
-/// Three hours of talk leave the backups the rule says, and each brings back the record of its moment.
+/// Three hours of talk leave the backups of the retention rule, and each restores the record of its time.
 #[test]
-fn backups_come_by_themselves_and_bring_back_their_moment() {
+fn scheduled_backups_restore_the_record_of_their_time() {
     let scratch = tempfile::tempdir().expect("a folder");
     let mut talk = vec![dm()];
     // From one to four o'clock, a message every three minutes.
     talk.extend(
         (0..60).map(|number| say(60 + number * 3, &format!("m{number}"), &format!("the day's word is w{number}"))),
     );
-    // Not so long that it falls asleep over it, which would be a change.
+    // Short enough that the persona does not fall asleep, which would change the record.
     talk.push(json!({"type": "wait", "until": at(250)}));
     let replayed = replay(&talk, scratch.path(), "scripted");
     assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
@@ -68,8 +68,8 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
         .iter()
         .map(|manifest| manifest["made_at"].as_str().expect("a time").trim_start_matches("2026-03-01T").to_owned())
         .collect();
-    // Kept as they stood at 04:00, when the last was made: the last hour's, and the first of each hour before. The rest of
-    // the wait changed nothing, so it made none.
+    // At 04:00, when the last backup was made, the rule keeps all of the last hour and the first of each earlier hour.
+    // The rest of the wait changed nothing, so it made no backup.
     let last_hour = (1..12).map(|step| format!("03:{:02}:00Z", step * 5)).chain(["04:00:00Z".to_owned()]);
     let hours = (0..4).map(|hour| format!("0{hour}:00:00Z"));
     let want: Vec<String> = hours.chain(last_hour).collect();
@@ -87,7 +87,7 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
     let early = said(scratch.path());
     assert_eq!(early, all[..early.len()]);
     assert_eq!(early.last().map(String::as_str), Some("the day's word is w19"));
-    // The indexes are made anew at the next start, and nothing is answered twice.
+    // The next start rebuilds the indexes, and nothing is answered twice.
     let replayed = replay(
         &[
             dm(),
@@ -106,7 +106,7 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
 
     succeed(&run(scratch.path(), &["restore", "--undo"]));
     assert_eq!(said(scratch.path()), all);
-    // The newest, into a folder in which nothing is left but the backups.
+    // Restore the newest backup into a folder that has nothing but backups.
     succeed(&run(scratch.path(), &["backup"]));
     for gone in ["record", "vectors", "text", "working", "personas", "aside"] {
         std::fs::remove_dir_all(scratch.path().join("data").join(gone)).expect("the folder was there");
@@ -116,18 +116,18 @@ fn backups_come_by_themselves_and_bring_back_their_moment() {
     assert!(succeed(&run(scratch.path(), &["persona", "list"])).contains("areza"));
 }
 
-/// What is forgotten leaves the backups too, however it is forgotten.
+/// Every way to forget also removes the content from the backups.
 #[test]
-fn backups_forget() {
+fn forgotten_content_leaves_the_backups() {
     let scratch = tempfile::tempdir().expect("a folder");
     let secret = "xylophonist77";
-    let answer_text = format!("my wifi password is {secret}");
+    let secret_message = format!("my wifi password is {secret}");
     let replayed = replay(
         &[
             dm(),
-            say(1, "m1", &answer_text),
+            say(1, "m1", &secret_message),
             say(10, "m2", "the weather is lovely"),
-            say(20, "m3", &answer_text),
+            say(20, "m3", &secret_message),
             json!({"type": "delete", "at": at(30), "id": "m1"}),
             say(40, "m4", "good night"),
         ],
@@ -148,17 +148,17 @@ fn backups_forget() {
         said
     };
     assert_eq!(restored(2), ["the weather is lovely"], "one of before the forgetting");
-    assert_eq!(restored(3), ["the weather is lovely", &answer_text], "m3 was not forgotten");
-    // By the command line, while nothing runs: at once, and what a restore put aside goes too.
+    assert_eq!(restored(3), ["the weather is lovely", &secret_message], "m3 was not forgotten");
+    // On the command line, forgetting cleans backups at once, and also deletes what a restore set aside.
     let receipt = succeed(&run(scratch.path(), &["memory", "forget", "--message", "m3", "--yes"]));
     let receipt: Value = serde_json::from_str(&receipt).expect("JSON");
     assert_eq!(receipt["backups_rewritten"], 3, "{receipt}");
     assert_eq!(restored(3), ["the weather is lovely"]);
-    assert_eq!(stands_in(scratch.path(), secret), None);
+    assert_eq!(find_in_home(scratch.path(), secret), None);
 }
 
-/// Neither a restore nor its undoing brings back what was forgotten, though a file among the backups cannot be read and
-/// the process ended before they were gone through.
+/// Neither a restore nor its undo brings back forgotten content, even if a backup cannot be read and the process ended
+/// before it cleaned the others.
 #[test]
 fn a_restore_does_not_bring_back_what_was_forgotten() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -170,7 +170,7 @@ fn a_restore_does_not_bring_back_what_was_forgotten() {
     std::fs::copy(&newest, &other_place).expect("a copy");
     succeed(&run(home, &["restore", "--replace"]));
     std::fs::rename(data.join("aside"), home.join("aside")).expect("what was there is aside");
-    // No file can be read that is a folder.
+    // A folder in place of a backup file cannot be read.
     let name = newest.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('-').next_back());
     let unreadable = data.join("backups").join(format!("azera-19990101T000000Z-{}", name.expect("its record")));
     std::fs::create_dir(&unreadable).expect("a folder");
@@ -179,7 +179,7 @@ fn a_restore_does_not_bring_back_what_was_forgotten() {
     let receipt: Value = serde_json::from_slice(&forget.stdout).expect("a receipt all the same");
     assert_eq!(receipt["messages"], 1, "{receipt}");
     assert!(!backups(home).iter().any(|backup| holds(backup, secret)), "the other backups forgot");
-    // As if it had ended before it came to what lay aside.
+    // As if the process had ended before it cleaned what was set aside.
     std::fs::rename(home.join("aside"), data.join("aside")).expect("it is back");
     succeed(&run(home, &["restore", "--undo"]));
     assert_eq!(said(home), ["the weather is lovely"]);
@@ -187,19 +187,19 @@ fn a_restore_does_not_bring_back_what_was_forgotten() {
     assert!(!String::from_utf8_lossy(&restored.stderr).contains("the present record cannot be read"));
     succeed(&restored);
     assert_eq!(said(home), ["the weather is lovely"]);
-    // The restored record knows what its backups owe.
+    // The restored record knows which content its backups still have to lose.
     let count = backups(home).len();
     assert!(refuse(&run(home, &["backup"])).contains("may still stand in a backup"));
     assert_eq!(backups(home).len(), count + 1, "it was made all the same");
     std::fs::remove_dir(&unreadable).expect("it was there");
     std::fs::rename(&other_place, data.join("backups").join("azera-found.zip")).expect("a name");
     succeed(&run(home, &["backup"]));
-    assert_eq!(stands_in(home, secret), None);
+    assert_eq!(find_in_home(home, secret), None);
 }
 
-/// What a restore put aside goes after its days, whether or not backups are made.
+/// Records that a restore set aside are deleted after some days, also with backups off.
 #[test]
-fn what_was_put_aside_has_its_days() {
+fn replaced_records_are_deleted_after_some_days() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let aside = |name: &str| data.join("aside").join(name);
@@ -212,9 +212,9 @@ fn what_was_put_aside_has_its_days() {
     assert!(!aside("20000101T000000Z").exists() && aside("29990101T000000Z").exists());
 }
 
-/// A running Azera says who has the folder, and makes its backups itself.
+/// A running Azera names itself as the folder's holder, and makes its backups itself.
 #[test]
-fn a_folder_in_use_is_left_alone() {
+fn a_folder_in_use_is_refused() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let chat = ["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")];
@@ -234,9 +234,9 @@ fn a_folder_in_use_is_left_alone() {
     assert_eq!(manifests(scratch.path()).len(), 1);
 }
 
-/// A folder of backups that is not there any more is named, until it is given up.
+/// A missing backup folder is reported until it is given up.
 #[test]
-fn a_folder_that_vanished_is_named_until_it_is_given_up() {
+fn a_missing_backup_folder_is_reported_until_it_is_given_up() {
     let scratch = tempfile::tempdir().expect("a folder");
     let lost = scratch.path().join("lost");
     let data = scratch.path().join("data");

@@ -1,10 +1,10 @@
-//! What is felt and noticed with the default embedding model, on sentences that nothing was learned from.
+//! The classifiers with the default embedding model, on sentences that were not used for training.
 
 use serde_json::Value;
 
 use crate::{azera, lines};
 
-fn answer_text(what: &str, options: &[&str]) -> Value {
+fn report(what: &str, options: &[&str]) -> Value {
     let home = tempfile::tempdir().expect("a folder");
     let file = format!("../affect/labelled/{what}.jsonl");
     let output = azera(home.path(), &[&["eval", what, &file, "--json"], options].concat(), "");
@@ -12,30 +12,30 @@ fn answer_text(what: &str, options: &[&str]) -> Value {
 }
 
 #[test]
-fn moods_are_told_from_what_is_said() {
-    let answer_text = answer_text("mood", &[]);
-    assert!(answer_text["accuracy"].as_f64() > Some(0.85), "{answer_text}");
-    assert_eq!(answer_text["by_label"]["melancholy"]["n"], 32, "{answer_text}");
+fn moods_are_detected_in_sentences() {
+    let report = report("mood", &[]);
+    assert!(report["accuracy"].as_f64() > Some(0.85), "{report}");
+    assert_eq!(report["by_label"]["melancholy"]["n"], 32, "{report}");
 }
 
-/// Whatever serves must be better than what was not taken.
+/// The built-in method must be better than the one it replaced.
 #[test]
-fn prototypes_tell_moods_less_well() {
-    let [served, other] = [answer_text("mood", &[]), answer_text("mood", &["--by", "prototypes"])];
-    let accuracy = |answer_text: &Value| answer_text["accuracy"].as_f64().expect("a share");
+fn prototypes_detect_moods_less_well() {
+    let [served, other] = [report("mood", &[]), report("mood", &["--by", "prototypes"])];
+    let accuracy = |report: &Value| report["accuracy"].as_f64().expect("a share");
     assert!(0.5 < accuracy(&other) && accuracy(&other) < accuracy(&served), "{served} {other}");
 }
 
 #[test]
-fn tags_are_told_from_what_people_write() {
-    let answer_text = answer_text("tags", &[]);
-    assert!(answer_text["macro_f1"].as_f64() > Some(0.8), "{answer_text}");
-    assert!(answer_text["by_label"]["self_harm"]["recall"].as_f64() > Some(0.9), "{answer_text}");
-    assert!(answer_text["by_label"]["none"]["n"].as_u64() > Some(90), "{answer_text}");
+fn tags_are_detected_in_messages() {
+    let report = report("tags", &[]);
+    assert!(report["macro_f1"].as_f64() > Some(0.8), "{report}");
+    assert!(report["by_label"]["self_harm"]["recall"].as_f64() > Some(0.9), "{report}");
+    assert!(report["by_label"]["none"]["n"].as_u64() > Some(90), "{report}");
 }
 
 #[test]
-fn a_label_that_does_not_exist_is_named() {
+fn an_unknown_label_is_reported() {
     let home = tempfile::tempdir().expect("a folder");
     let file = home.path().join("mine.jsonl");
     let check = |text: &str, want: &[&str]| {
@@ -51,10 +51,10 @@ fn a_label_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn what_somebody_says_is_read_as_json() {
+fn claims_are_extracted_as_json() {
     let home = tempfile::tempdir().expect("a folder");
-    // Without the adapter for reading, six of these are right.
-    let answer_text = lines(&azera(home.path(), &["eval", "claims", "--limit", "12", "--json"], "")).remove(0);
-    assert_eq!(answer_text["sentences"], 12, "{answer_text}");
-    assert!(answer_text["valid"].as_u64() > Some(9) && answer_text["right"].as_u64() > Some(8), "{answer_text}");
+    // Without the reading LoRA, six of these are right.
+    let report = lines(&azera(home.path(), &["eval", "claims", "--limit", "12", "--json"], "")).remove(0);
+    assert_eq!(report["sentences"], 12, "{report}");
+    assert!(report["valid"].as_u64() > Some(9) && report["right"].as_u64() > Some(8), "{report}");
 }

@@ -1,4 +1,4 @@
-//! Damaged files: indexes come back by themselves, a record says what can be saved.
+//! Damaged files: indexes repair themselves, and a damaged record says what can be recovered.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::kills::Dice;
 use crate::{command, fed};
 
-/// Damages tried; each costs two starts.
+/// Number of damages tried; each costs two starts.
 const DAMAGES: usize = 12;
 
 fn run(home: &Path, arguments: &[&str], input: &str) -> Output {
     let data = home.join("data");
     let mut command = command(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat());
-    // What was said a moment ago is to be found.
+    // Find new messages at once.
     fed(command.env("AZERA__MEMORY__MIN_AGE_S", "0"), input)
 }
 
@@ -54,7 +54,7 @@ fn talk(messages: usize) -> String {
 }
 
 #[test]
-fn a_damaged_index_is_mended() {
+fn a_damaged_index_is_repaired() {
     let home = tempfile::tempdir().expect("a folder");
     let chat = ["chat", "--json", "--as", "ann", "--model", "scripted"];
     assert!(run(home.path(), &chat, &talk(60)).status.success());
@@ -67,7 +67,7 @@ fn a_damaged_index_is_mended() {
     let mut by_itself = 0;
     for number in 0..DAMAGES {
         let file = loop {
-            // Names change as the indexes are made anew.
+            // File names change when the indexes are rebuilt.
             let at = dice.throw(found.len() as u64) as usize;
             if found[at].exists() {
                 break found[at].clone();
@@ -78,14 +78,14 @@ fn a_damaged_index_is_mended() {
             }
         };
         let what = damage(&file, &mut dice);
-        // As if the machine had gone down: nobody said goodbye.
+        // As if the machine had lost power: the lock file shows an unclean end.
         std::fs::write(home.path().join("data").join("lock"), "1\n0\n").expect("the lock");
         let output = run(home.path(), &chat, &format!("which orchard is mine {number}\n"));
         let (out, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{what}: {out}{log}");
         let check = run(home.path(), &["memory", "check", "--deep", "--json"], "");
         by_itself += usize::from(check.status.success());
-        // What no checksum guards is found by making it anew.
+        // Damage without a checksum is found by embedding again.
         let mended = run(home.path(), &["memory", "check", "--deep", "--mend", "--json"], "");
         let text = String::from_utf8_lossy(&mended.stdout).into_owned();
         assert!(mended.status.success(), "{what}: {text}{}", String::from_utf8_lossy(&mended.stderr));
@@ -100,9 +100,9 @@ fn a_damaged_index_is_mended() {
     assert_eq!(check["record"]["messages"], 60 + DAMAGES, "the record was never touched: {check}");
 }
 
-/// Other commands between a kill and the next start do not make it forget to compare the indexes with the record.
+/// Other commands between a kill and the next start do not clear the pending comparison of indexes and record.
 #[test]
-fn indexes_left_behind_by_a_kill_are_compared_however_late() {
+fn indexes_are_compared_after_a_kill_however_late() {
     let home = tempfile::tempdir().expect("a folder");
     let data = home.path().join("data");
     let chat = ["chat", "--json", "--as", "ann", "--model", "scripted"];
@@ -116,7 +116,7 @@ fn indexes_left_behind_by_a_kill_are_compared_however_late() {
     std::fs::rename(data.join("text"), &older).expect("the index");
     assert!(run(home.path(), &chat, &talk(8)).status.success());
     assert!(run(home.path(), &["memory", "check", "--mend"], "").status.success());
-    // Killed before the last changes of an index were on the disk.
+    // As if the process had been killed before the last index changes reached the disk.
     std::fs::remove_dir_all(data.join("text")).expect("the index");
     std::fs::rename(&older, data.join("text")).expect("the older index");
     std::fs::write(data.join("lock"), "1\n0\n").expect("the lock");
@@ -128,9 +128,9 @@ fn indexes_left_behind_by_a_kill_are_compared_however_late() {
     assert_eq!(unaccounted(), 0);
 }
 
-/// The record's own log is cut off: the start says so and what to do, and both ways out work.
+/// With the record's log cut off, the start says what to do, and both ways of recovery work.
 #[test]
-fn a_damaged_record_says_what_can_be_saved() {
+fn a_damaged_record_says_how_to_recover_it() {
     let home = tempfile::tempdir().expect("a folder");
     let chat = ["chat", "--json", "--as", "ann", "--model", "scripted"];
     assert!(run(home.path(), &chat, &talk(30)).status.success());
@@ -142,11 +142,11 @@ fn a_damaged_record_says_what_can_be_saved() {
     for arguments in [&chat[..], &["doctor"], &["memory", "check"]] {
         let output = run(home.path(), arguments, "hello\n");
         assert!(!output.status.success());
-        let answer_text = [output.stdout, output.stderr].concat();
-        let answer_text = String::from_utf8_lossy(&answer_text);
+        let output_text = [output.stdout, output.stderr].concat();
+        let output_text = String::from_utf8_lossy(&output_text);
         assert!(
-            answer_text.contains("damaged") && answer_text.contains("azera restore"),
-            "{arguments:?}: {answer_text}"
+            output_text.contains("damaged") && output_text.contains("azera restore"),
+            "{arguments:?}: {output_text}"
         );
     }
     let messages = || {
@@ -157,14 +157,14 @@ fn a_damaged_record_says_what_can_be_saved() {
         check["record"]["messages"].as_u64().expect("a count")
     };
     let salvaged = run(home.path(), &["restore", "--salvage"], "");
-    let answer_text = String::from_utf8_lossy(&salvaged.stderr).into_owned();
-    assert!(!salvaged.status.success() && answer_text.contains("--replace"), "{answer_text}");
+    let output_text = String::from_utf8_lossy(&salvaged.stderr).into_owned();
+    assert!(!salvaged.status.success() && output_text.contains("--replace"), "{output_text}");
     let salvaged = run(home.path(), &["restore", "--salvage", "--replace"], "");
-    let answer_text = String::from_utf8_lossy(&salvaged.stdout).into_owned();
-    assert!(salvaged.status.success(), "{answer_text}{}", String::from_utf8_lossy(&salvaged.stderr));
-    assert!(answer_text.contains("newest whole backup"), "{answer_text}");
-    let retained = messages();
-    assert!((30..60).contains(&retained), "{retained} of 60: {answer_text}");
+    let output_text = String::from_utf8_lossy(&salvaged.stdout).into_owned();
+    assert!(salvaged.status.success(), "{output_text}{}", String::from_utf8_lossy(&salvaged.stderr));
+    assert!(output_text.contains("newest whole backup"), "{output_text}");
+    let recovered = messages();
+    assert!((30..60).contains(&recovered), "{recovered} of 60: {output_text}");
     assert!(run(home.path(), &chat, "and on it goes\n").status.success());
     assert!(run(home.path(), &["restore", "--replace"], "").status.success());
     assert_eq!(messages(), 30);

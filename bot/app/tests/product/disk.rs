@@ -1,4 +1,4 @@
-//! Full disks: told plainly, nothing acknowledged lost, and on it goes when there is room.
+//! Full disks: Azera reports them, loses nothing acknowledged, and continues when there is space again.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 
 use crate::{azera, command};
 
-/// What a full disk is called.
+/// The error text of a full disk.
 const FULL: &str = "no room left on the disk";
 
-/// How long to go on asking whether there is room again; it takes a second.
+/// How long to wait until Azera continues; it takes a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that is talked to, one line after the other.
+/// A process that the test talks to line by line.
 struct Talk {
     child: Child,
     input: ChildStdin,
     events: Receiver<Value>,
-    /// Messages that were answered: their ids and what was said.
+    /// Answered messages: their ids and texts. The text is empty if only the reply was seen.
     answered: HashMap<String, String>,
-    /// What it logged.
+    /// The log file.
     log: PathBuf,
 }
 
@@ -47,13 +47,13 @@ impl Talk {
         Self { child, input, events, answered: HashMap::new(), log }
     }
 
-    /// Says a line and gives the event that ends what comes of it.
+    /// Sends a line and returns the event that ends its handling.
     fn say(&mut self, line: &str) -> Value {
         writeln!(self.input, "{line}").expect("it listens");
         loop {
             let event = self.events.recv().expect("it lives");
             match event["type"].as_str() {
-                // It may be the answer to something earlier, left over.
+                // A reply may belong to an earlier message.
                 Some("reply") => drop(self.answered.entry(id(&event["to"])).or_default()),
                 Some("turn") => {
                     self.answered.insert(id(&event["to"]), line.to_owned());
@@ -66,7 +66,7 @@ impl Talk {
         }
     }
 
-    /// Says lines until one is answered.
+    /// Sends lines until one is answered.
     fn say_until_answered(&mut self, what: &str) {
         let began = Instant::now();
         for number in 0.. {
@@ -78,7 +78,7 @@ impl Talk {
         }
     }
 
-    /// Says lines until one is refused, and makes sure that the reason is told.
+    /// Sends lines until one is refused, and checks the reason.
     fn say_until_full(&mut self, what: &str) {
         for number in 0..10_000 {
             let event = self.say(&format!("{what} {number}"));
@@ -90,19 +90,19 @@ impl Talk {
         panic!("the disk is not full");
     }
 
-    /// Asking is answered, if only by saying why not: the store may have been stopped in the middle of a change that even
-    /// reading would have to end.
+    /// Checks that a command is answered, if only with the reason for a failure. The store may have stopped in the
+    /// middle of a change that must finish before it can even read.
     fn ask_while_full(&mut self) {
-        let answer_text = self.say("/memory stats");
-        let text = answer_text["text"].as_str().expect("a text");
-        assert!(answer_text["ok"] == true || text.contains(FULL), "{answer_text}");
+        let answer = self.say("/memory stats");
+        let text = answer["text"].as_str().expect("a text");
+        assert!(answer["ok"] == true || text.contains(FULL), "{answer}");
     }
 
     fn log(&self) -> String {
         std::fs::read_to_string(&self.log).expect("the log")
     }
 
-    /// Lets it end; gives what was answered.
+    /// Ends the process and returns the answered messages.
     fn end(self) -> HashMap<String, String> {
         let Self { mut child, input, events, mut answered, log } = self;
         drop(input);
@@ -111,7 +111,7 @@ impl Talk {
                 answered.entry(id(&event["to"])).or_default();
             }
         }
-        // Something was refused, so it does not end well; but it ends by itself.
+        // Refused messages give a failure status, but the process ends by itself.
         let ended = child.wait().expect("it ends");
         assert!(ended.code().is_some(), "{}", std::fs::read_to_string(log).expect("the log"));
         answered
@@ -122,12 +122,12 @@ fn id(of: &Value) -> String {
     of.as_str().expect("an id").to_owned()
 }
 
-/// Chat arguments for a folder.
+/// Returns the arguments of a chat on a folder.
 fn chat(data: &str) -> [&str; 8] {
     ["chat", "--json", "--as", "ann", "--model", "scripted", "--data", data]
 }
 
-/// A shell around the binary, for what has to be set before it starts. `$0` is the binary, `$@` its arguments.
+/// Wraps the binary in a shell, for settings before it starts. `$0` is the binary, `$@` its arguments.
 fn in_shell(home: &Path, script: &str, arguments: &[&str]) -> Command {
     let bare = command(home, &[]);
     let mut command = Command::new("sh");
@@ -137,18 +137,19 @@ fn in_shell(home: &Path, script: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// What is wrong with the record and the indexes, and everything ann said with its answer.
+/// Returns the check of record and indexes, and ann's messages with their answers.
 fn inspect(home: &Path, data: &str) -> (Value, Value) {
     let json = |arguments: &[&str]| {
         let output = azera(home, &[arguments, &["--data", data]].concat(), "");
-        let answer_text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}{answer_text}", String::from_utf8_lossy(&output.stdout));
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}{output_text}", String::from_utf8_lossy(&output.stdout));
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
     (json(&["memory", "check", "--json"]), json(&["memory", "export", "--person", "console:ann"]))
 }
 
-/// Everything answered is there with its one answer; whatever else was taken in was answered in the end.
+/// Checks that every answered message is there with its one answer, and that every other stored message was answered in
+/// the end.
 #[track_caller]
 fn nothing_is_lost(answered: &HashMap<String, String>, check: &Value, export: &Value) {
     assert_eq!(check["good"], true, "{check}");
@@ -164,7 +165,7 @@ fn nothing_is_lost(answered: &HashMap<String, String>, check: &Value, export: &V
     }
 }
 
-/// Limits how far the files of a process may grow, which looks to it like a full disk; `None` lifts the limit.
+/// Limits the size of a process's files, which acts like a full disk; `None` lifts the limit.
 fn limit_files(child: &Child, bytes: Option<u64>) {
     let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
     let done = Command::new("prlimit")
@@ -175,11 +176,11 @@ fn limit_files(child: &Child, bytes: Option<u64>) {
 }
 
 #[test]
-fn a_disk_that_is_full_for_a_while() {
+fn a_disk_that_is_full_for_a_while_loses_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let data = home.path().join("data");
     let folder = data.to_str().expect("a path");
-    // A write beyond the limit is to fail, and not to end the process.
+    // A write beyond the limit must fail, not end the process.
     let mut talk = Talk::with(in_shell(home.path(), r#"trap "" XFSZ; exec "$0" "$@""#, &chat(folder)), home.path());
     assert_eq!(talk.say("the harbour code is 1111")["type"], "turn");
     for round in 0..3 {
@@ -200,7 +201,7 @@ fn a_disk_that_is_full_for_a_while() {
 }
 
 #[test]
-fn a_start_on_a_full_disk_says_so_and_harms_nothing() {
+fn a_start_on_a_full_disk_reports_it_and_damages_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let data = home.path().join("data");
     let folder = data.to_str().expect("a path");
@@ -209,11 +210,11 @@ fn a_start_on_a_full_disk_says_so_and_harms_nothing() {
     for blocks in [1, 8, 64] {
         let script = format!(r#"trap "" XFSZ; ulimit -S -f {blocks}; exec "$0" "$@""#);
         let output = in_shell(home.path(), &script, &chat(folder)).output().expect("it runs");
-        let answer_text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code().is_some(), "{answer_text}");
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code().is_some(), "{output_text}");
         assert!(
-            output.status.success() || answer_text.contains(FULL) || answer_text.contains("File too large"),
-            "{answer_text}"
+            output.status.success() || output_text.contains(FULL) || output_text.contains("File too large"),
+            "{output_text}"
         );
     }
     let (check, export) = inspect(home.path(), folder);
@@ -221,11 +222,11 @@ fn a_start_on_a_full_disk_says_so_and_harms_nothing() {
     assert_eq!(export["messages"].as_array().map(Vec::len), Some(40));
 }
 
-/// A file system of its own that is filled to the last byte: files that are mapped and not written must not end the
-/// process. Needs a user namespace, which some machines do not give.
+/// Fills a separate file system to the last byte. Mapped files that cannot be written must not end the process. Needs a
+/// user namespace, which some machines do not allow.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
-fn a_small_disk_filled_to_the_last_byte() {
+fn a_disk_filled_to_the_last_byte_loses_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let data = home.path().join("data");
     std::fs::create_dir(&data).expect("a folder");
@@ -239,7 +240,7 @@ fn a_small_disk_filled_to_the_last_byte() {
         eprintln!("not tested: this machine gives no user namespace to mount a small disk in");
         return;
     }
-    // What is left of the disk is looked through before it goes with the namespace.
+    // Inspect the small disk before it disappears with the namespace.
     let script = r#"mount -t tmpfs -o size=96m tmpfs "$DATA" && "$0" "$@";
         "$0" memory check --json --data "$DATA" > "$OUT/check" && "$0" memory export --person console:ann --data "$DATA" > "$OUT/export""#;
     let inner = in_shell(home.path(), script, &chat(folder));

@@ -1,5 +1,4 @@
-//! Forgetting, on the disk: after it no byte of what was said is left in any file, packed or not, and nothing brings it
-//! back.
+//! Forgetting on disk: no byte of forgotten content remains in any file, packed or not, and nothing brings it back.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{at, azera, command, models, of, replay};
 
-/// Where `word` stands in what the home holds: files as they are, and backups unpacked.
-pub fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
+/// Returns a file in the home that contains `word`: a plain file, or a backup by its unpacked content.
+pub fn find_in_home(home: &Path, word: &str) -> Option<PathBuf> {
     for folder in ["data", "models/prefixes"] {
         let folder = home.join(folder);
         if let Some(found) = folder.is_dir().then(|| on_disk(&folder, word)).flatten() {
@@ -20,7 +19,7 @@ pub fn stands_in(home: &Path, word: &str) -> Option<PathBuf> {
     backups(home).into_iter().find(|backup| holds(backup, word)).map(|backup| backup.path)
 }
 
-/// Whether any byte of `needle` stands in a file under `dir`.
+/// Returns a file under `dir` that contains `needle`.
 pub fn on_disk(dir: &Path, needle: &str) -> Option<PathBuf> {
     for entry in std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {
@@ -61,7 +60,7 @@ pub fn holds(backup: &Backup, word: &str) -> bool {
     found
 }
 
-/// Runs a command on the data folder and gives what it prints as JSON.
+/// Runs a command on the data folder and returns its output as JSON.
 #[track_caller]
 fn run(home: &Path, arguments: &[&str]) -> Value {
     let data = home.join("data");
@@ -70,7 +69,7 @@ fn run(home: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
-/// How many rows of a table the record has now, by a fresh backup.
+/// Returns a table's number of rows in the record, from a fresh backup.
 fn rows(home: &Path, table: &str) -> i64 {
     let path = home.join("count.zip");
     run(home, &["backup", "--to", path.to_str().expect("a path")]);
@@ -79,16 +78,89 @@ fn rows(home: &Path, table: &str) -> i64 {
     manifest.rows.get(table).map_or(0, |count| *count as i64)
 }
 
-/// Each way to forget takes what it names out of every file, tells the truth about it, and leaves the rest alone.
+/// Each way to forget removes its content from every file, reports it truthfully, and leaves the rest.
 #[test]
-fn no_byte_of_what_was_forgotten_is_left() {
+fn no_byte_of_forgotten_content_remains() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
+    let replayed = tell(home);
+    assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
+    let fact = of(&replayed, "command")[0]["text"].as_str().expect("a text");
+    let fact = fact.split('`').nth(1).expect("the id of the fact").to_owned();
+    let made: Vec<_> = backups(home).into_iter().map(|backup| backup.manifest.made_at).collect();
+    assert!(made.len() > 5, "every five minutes in which something changed: {made:?}");
+    assert!(made.windows(2).all(|pair| pair[1].duration_since(pair[0]).as_mins() >= 5), "{made:?}");
+
+    let (from, to) = (at(19), at(20));
+    // Ways to forget, and the words that must disappear with each.
+    let table: [(&[&str], &[&str]); 6] = [
+        (&["--message", "a1"], &["heliotrope"]),
+        (&["--memory", &fact], &["quagmire"]),
+        (&["--chat", "den", "--from", &from, "--to", &to], &["obsidian"]),
+        (&["--person", "bob"], &["tangerine", "bobington"]),
+        (&["--chat", "dm-cid"], &["zeppelin", "marzipan"]),
+        (&["--realm", "club"], &["cormorant", "cidington"]),
+    ];
+    let gone = |done: usize| table.iter().take(done).flat_map(|(_, words)| *words);
+    let left = |done: usize| table.iter().skip(done).flat_map(|(_, words)| *words).chain(&["greengage"]);
+    for done in 0..=table.len() {
+        for word in gone(done) {
+            // Cid spoke in two places; the name disappears with the last one.
+            assert_eq!(find_in_home(home, word), None, "{word} after {done} forgettings");
+        }
+        for word in left(done) {
+            assert!(find_in_home(home, word).is_some(), "{word} after {done} forgettings");
+            assert!(backups(home).iter().any(|backup| holds(backup, word)), "{word} in a backup");
+        }
+        let Some((what, _)) = table.get(done) else { break };
+        let count = |home: &Path| {
+            let record = run(home, &["memory", "check", "--json"])["record"].clone();
+            ["messages", "replies", "memories"].map(|field| record[field].as_i64().expect("a count"))
+        };
+        let (before, why_before) = (count(home), rows(home, "why"));
+        let receipt = run(home, &[&["memory", "forget", "--yes", "--quotes"], *what].concat());
+        let (after, why_after) = (count(home), rows(home, "why"));
+        let counted = ["messages", "replies", "memories", "why"].map(|field| receipt[field].as_i64().expect("a count"));
+        let went = [before[0] - after[0], before[1] - after[1], before[2] - after[2], why_before - why_after];
+        assert_eq!(counted, went, "messages, replies, memories and notes: {what:?} {receipt}");
+        assert!(went.iter().sum::<i64>() > 0, "{what:?} {receipt}");
+    }
+    let words: Vec<&str> = gone(table.len()).copied().collect();
+    nothing_brings_back(home, &words);
+}
+
+/// Nothing that is made anew brings forgotten words back, nor does a backup.
+fn nothing_brings_back(home: &Path, words: &[&str]) {
+    run(home, &["memory", "rebuild"]);
+    for restored in [false, true] {
+        if restored {
+            let oldest = backups(home).into_iter().find(|backup| holds(backup, "greengage")).expect("a backup").path;
+            run(home, &["restore", "--replace", oldest.to_str().expect("a path")]);
+        }
+        let ask = |word: &&str| json!({"type": "probe", "at": at(100), "chat": "dm-ann", "person": "ann", "query": word, "limit": 50});
+        let mut timeline = vec![
+            json!({"type": "realm", "at": at(99), "realm": "guild", "members": ["ann", "bob"]}),
+            json!({"type": "chat", "at": at(99), "realm": "guild", "chat": "den", "kind": "private", "members": ["ann"]}),
+            json!({"type": "chat", "at": at(99), "chat": "dm-ann", "kind": "dm", "members": ["ann"]}),
+        ];
+        timeline.extend(words.iter().map(ask));
+        let replayed = replay(&timeline, home, "scripted");
+        let hits: String = of(&replayed, "probe").iter().map(|search| search["hits"].to_string()).collect();
+        for word in words {
+            assert!(!hits.contains(word), "{word} was found: {hits}");
+            assert_eq!(find_in_home(home, word), None, "{word}");
+        }
+        assert!(restored || hits.contains("lies there"), "something is found: {hits}");
+    }
+}
+
+/// Tells of everything that is forgotten later, in chats of every kind.
+fn tell(home: &Path) -> Vec<Value> {
     let say = |minute: usize, id: &str, chat: &str, person: &str, text: &str| {
         json!({"type": "message", "at": at(minute), "id": id, "chat": chat, "person": person,
             "name": format!("{person}ington"), "text": text, "mentions_bot": true})
     };
-    let replayed = replay(
+    replay(
         &[
             json!({"type": "realm", "at": at(0), "realm": "guild", "members": ["ann", "bob"]}),
             json!({"type": "realm", "at": at(0), "realm": "club", "members": ["cid"]}),
@@ -112,79 +184,16 @@ fn no_byte_of_what_was_forgotten_is_left() {
         ],
         home,
         "scripted",
-    );
-    assert!(of(&replayed, "error").is_empty(), "{replayed:?}");
-    let fact = of(&replayed, "command")[0]["text"].as_str().expect("a text");
-    let fact = fact.split('`').nth(1).expect("the id of the fact").to_owned();
-    let made: Vec<_> = backups(home).into_iter().map(|backup| backup.manifest.made_at).collect();
-    assert!(made.len() > 5, "every five minutes in which something changed: {made:?}");
-    assert!(made.windows(2).all(|pair| pair[1].duration_since(pair[0]).as_mins() >= 5), "{made:?}");
-
-    let (from, to) = (at(19), at(20));
-    // How to forget, and the words that must go with it.
-    let table: [(&[&str], &[&str]); 6] = [
-        (&["--message", "a1"], &["heliotrope"]),
-        (&["--memory", &fact], &["quagmire"]),
-        (&["--chat", "den", "--from", &from, "--to", &to], &["obsidian"]),
-        (&["--person", "bob"], &["tangerine", "bobington"]),
-        (&["--chat", "dm-cid"], &["zeppelin", "marzipan"]),
-        (&["--realm", "club"], &["cormorant", "cidington"]),
-    ];
-    let gone = |done: usize| table.iter().take(done).flat_map(|(_, words)| *words);
-    let left = |done: usize| table.iter().skip(done).flat_map(|(_, words)| *words).chain(&["greengage"]);
-    for done in 0..=table.len() {
-        for word in gone(done) {
-            // Cid spoke in two places, and the name goes with the last of them.
-            assert_eq!(stands_in(home, word), None, "{word} after {done} forgettings");
-        }
-        for word in left(done) {
-            assert!(stands_in(home, word).is_some(), "{word} after {done} forgettings");
-            assert!(backups(home).iter().any(|backup| holds(backup, word)), "{word} in a backup");
-        }
-        let Some((what, _)) = table.get(done) else { break };
-        let count = |home: &Path| {
-            let record = run(home, &["memory", "check", "--json"])["record"].clone();
-            ["messages", "replies", "memories"].map(|field| record[field].as_i64().expect("a count"))
-        };
-        let (before, why_before) = (count(home), rows(home, "why"));
-        let receipt = run(home, &[&["memory", "forget", "--yes", "--quotes"], *what].concat());
-        let (after, why_after) = (count(home), rows(home, "why"));
-        let counted = ["messages", "replies", "memories", "why"].map(|field| receipt[field].as_i64().expect("a count"));
-        let went = [before[0] - after[0], before[1] - after[1], before[2] - after[2], why_before - why_after];
-        assert_eq!(counted, went, "messages, replies, memories and notes: {what:?} {receipt}");
-        assert!(went.iter().sum::<i64>() > 0, "{what:?} {receipt}");
-    }
-    // Nothing that is made anew brings it back, nor does a backup.
-    run(home, &["memory", "rebuild"]);
-    for restored in [false, true] {
-        if restored {
-            let oldest = backups(home).into_iter().find(|backup| holds(backup, "greengage")).expect("a backup").path;
-            run(home, &["restore", "--replace", oldest.to_str().expect("a path")]);
-        }
-        let ask = |word: &&str| json!({"type": "probe", "at": at(100), "chat": "dm-ann", "person": "ann", "query": word, "limit": 50});
-        let mut question = vec![
-            json!({"type": "realm", "at": at(99), "realm": "guild", "members": ["ann", "bob"]}),
-            json!({"type": "chat", "at": at(99), "realm": "guild", "chat": "den", "kind": "private", "members": ["ann"]}),
-            json!({"type": "chat", "at": at(99), "chat": "dm-ann", "kind": "dm", "members": ["ann"]}),
-        ];
-        question.extend(gone(table.len()).map(ask));
-        let replayed = replay(&question, home, "scripted");
-        let hits: String = of(&replayed, "probe").iter().map(|search| search["hits"].to_string()).collect();
-        for word in gone(table.len()) {
-            assert!(!hits.contains(word), "{word} was found: {hits}");
-            assert_eq!(stands_in(home, word), None, "{word}");
-        }
-        assert!(restored || hits.contains("lies there"), "something is found: {hits}");
-    }
+    )
 }
 
-/// The running bot forgets as well: by what people type and delete, with a real model whose evaluated prompts are kept
-/// on disk, and with everything logged.
+/// The running bot forgets as well, through commands and deletions, with a real model, its prompt cache on disk and
+/// full logging.
 #[test]
-fn a_running_bot_leaves_no_byte_either() {
+fn a_running_bot_leaves_no_byte_of_forgotten_content() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
-    // Models of its own, so that what it evaluates lies here.
+    // A models folder of its own, so that the prompt cache is here.
     std::fs::create_dir(home.join("models")).expect("a folder");
     for name in ["smollm2-135m", "minilm-l6-v2"] {
         std::os::unix::fs::symlink(models().join(name), home.join("models").join(name)).expect("a link");
@@ -217,7 +226,7 @@ fn a_running_bot_leaves_no_byte_either() {
     let before = prefixes();
     assert!(!before.is_empty());
     let words = ["heliotrope", "quagmire", "obsidian", "tangerine"];
-    let (answer_text, log) = play(&[
+    let (events, log) = play(&[
         dm.clone(),
         say(10, "m2", "the first password is heliotrope"),
         say(20, "m3", "the second password is quagmire"),
@@ -229,12 +238,12 @@ fn a_running_bot_leaves_no_byte_either() {
         forget(51, "me quotes"),
         json!({"type": "wait", "until": at(61)}),
     ]);
-    assert!(!answer_text.contains("\"type\":\"error\""), "{answer_text}");
+    assert!(!events.contains("\"type\":\"error\""), "{events}");
     for word in words {
-        assert_eq!(stands_in(home, word), None, "{word}");
+        assert_eq!(find_in_home(home, word), None, "{word}");
         assert!(!log.contains(word), "{word} was logged");
     }
-    // What is kept of prompts is the persona's, whatever was talked about.
+    // The cached prompts are only the persona's, whatever was said.
     assert_eq!(prefixes(), before);
     assert!(backups(home).len() > 3, "backups were made and gone through");
 }

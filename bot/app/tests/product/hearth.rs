@@ -1,5 +1,5 @@
-//! Learning in the weights, with the real model: a night after which an adapter serves where it was learnt, until something that it
-//! rests on is forgotten; and the same by way of another machine.
+//! The Hearth with the real model: after a night, a LoRA serves in the place of its training, until something that it
+//! rests on is forgotten. The same with training on another machine.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn said(at: &str, id: &str, text: &str) -> Value {
     json!({"type": "message", "at": at, "id": id, "chat": "dm-ann", "person": "ann", "text": text})
 }
 
-fn question(at: &str, text: &str) -> Value {
+fn command_line(at: &str, text: &str) -> Value {
     json!({"type": "command", "at": at, "chat": "dm-ann", "person": "ann", "text": text})
 }
 
@@ -24,7 +24,7 @@ fn loras(data: &Path) -> usize {
     files.filter(|file| file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|it| it == "gguf"))).count()
 }
 
-/// Plays a world on a data folder, with a persona that learns.
+/// Plays a timeline on a data folder, with the Hearth on.
 fn play(scratch: &Path, data: &Path, offload: bool, world: &[Value]) -> Vec<Value> {
     let text: String = world.iter().map(|line| format!("{line}\n")).collect();
     let folder = data.to_str().expect("a plain path");
@@ -50,11 +50,11 @@ fn chat(at: &str) -> Value {
     json!({"type": "chat", "at": at, "chat": "dm-ann", "kind": "dm", "members": ["ann"]})
 }
 
-/// An evening of which something is to be learnt.
+/// An evening with exchanges to learn from.
 fn evening() -> Vec<Value> {
     vec![
         chat("2026-03-01T19:00:00Z"),
-        question("2026-03-01T19:00:10Z", "/hearth opt-in"),
+        command_line("2026-03-01T19:00:10Z", "/hearth opt-in"),
         said("2026-03-01T19:01:00Z", "m1", "I carved a little owl out of pear wood today"),
         said("2026-03-01T19:03:00Z", "m2", "the ferry was late again and everybody sang"),
         said("2026-03-01T19:05:00Z", "m3", "my brother thinks that bees can count to four"),
@@ -64,48 +64,48 @@ fn evening() -> Vec<Value> {
 }
 
 #[test]
-fn a_night_teaches_and_forgetting_unlearns() {
+fn a_night_trains_a_lora_and_forgetting_withdraws_it() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let mut day = evening();
     day.extend([
-        question("2026-03-02T09:00:00Z", "/hearth status"),
-        question("2026-03-02T09:00:10Z", "/hearth history"),
+        command_line("2026-03-02T09:00:00Z", "/hearth status"),
+        command_line("2026-03-02T09:00:10Z", "/hearth history"),
         said("2026-03-02T09:01:00Z", "m6", "good morning, how did you sleep?"),
     ]);
     let replayed = play(scratch.path(), &data, false, &day);
     assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
-    let answer_text = answers(&replayed);
-    assert!(answer_text[1].contains("lesson 1 serves here, of 4 exchanges"), "{answer_text:?}");
-    assert!(answer_text[2].contains("lesson 1, 4 exchanges: kept (loss "), "{answer_text:?}");
+    let outputs = answers(&replayed);
+    assert!(outputs[1].contains("lesson 1 serves here, of 4 exchanges"), "{outputs:?}");
+    assert!(outputs[2].contains("lesson 1, 4 exchanges: kept (loss "), "{outputs:?}");
     assert_eq!(of(&replayed, "reply").len(), 6);
     assert_eq!(loras(&data), 1);
-    // Of the five one was left out of the lesson; of two forgotten one at least was in it.
+    // One of the five exchanges is held out. So of two forgotten ones, at least one was trained on.
     let after = [
         chat("2026-03-02T09:59:00Z"),
-        question("2026-03-02T10:00:00Z", "/hearth status"),
+        command_line("2026-03-02T10:00:00Z", "/hearth status"),
         json!({"type": "delete", "at": "2026-03-02T10:01:00Z", "id": "m1"}),
         json!({"type": "delete", "at": "2026-03-02T10:01:10Z", "id": "m2"}),
-        question("2026-03-02T10:01:20Z", "/hearth status"),
+        command_line("2026-03-02T10:01:20Z", "/hearth status"),
         said("2026-03-02T10:02:00Z", "m7", "are you still there?"),
     ];
     let replayed = play(scratch.path(), &data, false, &after);
-    let answer_text = answers(&replayed);
-    assert!(answer_text[0].contains("lesson 1 serves here"), "{answer_text:?}");
-    assert!(answer_text[1].contains("nothing serves here"), "{answer_text:?}");
+    let outputs = answers(&replayed);
+    assert!(outputs[0].contains("lesson 1 serves here"), "{outputs:?}");
+    assert!(outputs[1].contains("nothing serves here"), "{outputs:?}");
     assert_eq!(of(&replayed, "reply").len(), 1);
     assert_eq!(loras(&data), 0);
 }
 
 #[test]
-fn a_night_is_learnt_on_another_machine() {
+fn a_night_is_trained_on_another_machine() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (data, stick) = (scratch.path().join("data"), scratch.path().join("stick"));
     let mut night = evening();
-    night.push(question("2026-03-02T09:00:00Z", "/hearth status"));
-    let answer_text = answers(&play(scratch.path(), &data, true, &night));
-    assert!(answer_text[0].contains("another machine"), "{answer_text:?}");
-    assert!(answer_text[1].contains("a lesson waits to be learnt on that machine"), "{answer_text:?}");
+    night.push(command_line("2026-03-02T09:00:00Z", "/hearth status"));
+    let outputs = answers(&play(scratch.path(), &data, true, &night));
+    assert!(outputs[0].contains("another machine"), "{outputs:?}");
+    assert!(outputs[1].contains("a lesson waits to be learnt on that machine"), "{outputs:?}");
     assert_eq!(loras(&data), 0);
     let hearth = |arguments: &[&str]| {
         let mut command = command(scratch.path(), &["hearth"]);
@@ -127,7 +127,7 @@ fn a_night_is_learnt_on_another_machine() {
     for word in ["saffron", "laundry", "messages"] {
         assert!(!sealed.windows(word.len()).any(|some| some == word.as_bytes()), "{word}");
     }
-    // Without its key, or with another's, nobody reads it.
+    // Nobody can read the job without the right key.
     let (read, _, why) = hearth(&["train", job]);
     assert!(!read && why.contains("--key FILE"), "{why}");
     std::fs::write(stick.join("other"), "0".repeat(64)).expect("a file");
@@ -135,7 +135,7 @@ fn a_night_is_learnt_on_another_machine() {
     assert!(!read && why.contains("the key does not open it"), "{why}");
     let (trained, shown, why) = hearth(&["train", job, "--key", key.to_str().expect("a plain path")]);
     assert!(trained && shown.contains("loss "), "{shown}{why}");
-    // Under another name it is nothing.
+    // A result is rejected under another name.
     let renamed = stick.join("0000000000000000.learnt");
     std::fs::copy(learnt, &renamed).expect("a copy");
     let (installed, _, why) = hearth(&["install", renamed.to_str().expect("a plain path")]);
@@ -145,30 +145,30 @@ fn a_night_is_learnt_on_another_machine() {
     let morning = [
         chat("2026-03-02T09:59:00Z"),
         said("2026-03-02T10:00:00Z", "m6", "good morning, how did you sleep?"),
-        question("2026-03-02T13:00:00Z", "/hearth status"),
-        question("2026-03-02T13:00:10Z", "/hearth history"),
+        command_line("2026-03-02T13:00:00Z", "/hearth status"),
+        command_line("2026-03-02T13:00:10Z", "/hearth history"),
     ];
-    let answer_text = answers(&play(scratch.path(), &data, true, &morning));
-    assert!(answer_text[0].contains("lesson 1 serves here, of 4 exchanges"), "{answer_text:?}");
-    assert!(answer_text[1].contains("lesson 1, 4 exchanges: kept (loss "), "{answer_text:?}");
+    let outputs = answers(&play(scratch.path(), &data, true, &morning));
+    assert!(outputs[0].contains("lesson 1 serves here, of 4 exchanges"), "{outputs:?}");
+    assert!(outputs[1].contains("lesson 1, 4 exchanges: kept (loss "), "{outputs:?}");
     assert_eq!(loras(&data), 1);
     assert_eq!(std::fs::read_dir(data.join("hearth").join("away")).expect("a folder").count(), 1, "the key alone");
-    // Forgotten by whoever runs it, while it does not run: of two of the five one at least was in the lesson.
+    // The operator forgets two of the five while Azera is stopped; at least one was trained on.
     for message in ["m1", "m2"] {
         let forget = ["memory", "forget", "--message", message, "--yes", "--data"];
         let output = azera(scratch.path(), &[&forget[..], &[data.to_str().expect("a plain path")]].concat(), "");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     assert_eq!(loras(&data), 0);
-    let later = [chat("2026-03-02T13:59:00Z"), question("2026-03-02T14:00:00Z", "/hearth history")];
-    let answer_text = answers(&play(scratch.path(), &data, true, &later));
-    assert!(answer_text[0].contains("something that it rested on is gone"), "{answer_text:?}");
+    let later = [chat("2026-03-02T13:59:00Z"), command_line("2026-03-02T14:00:00Z", "/hearth history")];
+    let outputs = answers(&play(scratch.path(), &data, true, &later));
+    assert!(outputs[0].contains("something that it rested on is gone"), "{outputs:?}");
 }
 
-/// Who said no after a backup was made may not be learnt from by way of it: whatever brings an earlier record back has everybody
-/// asked anew, its undoing too.
+/// A restored record must not train on people who opted out after the backup. So every restore, and every undo, asks
+/// everyone again.
 #[test]
-fn a_record_that_comes_back_has_everybody_asked_anew() {
+fn a_restored_record_asks_everyone_for_consent_again() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let run = |arguments: &[&str]| {
@@ -177,23 +177,23 @@ fn a_record_that_comes_back_has_everybody_asked_anew() {
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     };
     let mut minute = 0;
-    let mut is_willing = |first: &[&str]| {
+    let mut has_consent = |first: &[&str]| {
         minute += 1;
         let at = format!("2026-03-01T19:{minute:02}:00Z");
         let mut world = vec![chat(&at)];
-        world.extend(first.iter().chain(&["/hearth status"]).map(|command| question(&at, command)));
-        let answer_text = answers(&play(scratch.path(), &data, false, &world)).pop().expect("an answer");
-        let (willing, unasked) =
-            (answer_text.contains("want me to learn"), answer_text.contains("did not say that I may learn"));
-        assert_ne!(willing, unasked, "{answer_text}");
-        willing
+        world.extend(first.iter().chain(&["/hearth status"]).map(|command| command_line(&at, command)));
+        let status = answers(&play(scratch.path(), &data, false, &world)).pop().expect("an answer");
+        let (consents, unasked) =
+            (status.contains("want me to learn"), status.contains("did not say that I may learn"));
+        assert_ne!(consents, unasked, "{status}");
+        consents
     };
-    assert!(!is_willing(&[]));
-    assert!(is_willing(&["/hearth opt-in"]));
+    assert!(!has_consent(&[]));
+    assert!(has_consent(&["/hearth opt-in"]));
     run(&["backup"]);
     run(&["restore", "--replace"]);
-    assert!(!is_willing(&[]), "a restored record asks anew");
-    assert!(is_willing(&["/hearth opt-in"]));
+    assert!(!has_consent(&[]), "a restored record asks anew");
+    assert!(has_consent(&["/hearth opt-in"]));
     run(&["restore", "--undo"]);
-    assert!(!is_willing(&[]), "one that is brought back does too");
+    assert!(!has_consent(&[]), "one that is brought back does too");
 }

@@ -1,10 +1,10 @@
-//! Whatever somebody writes: it is answered or refused in words, and what was there before stays.
+//! Hostile input: it is answered or refused in words, and earlier content stays.
 
 use serde_json::{Value, json};
 
 use crate::{at, azera, command, fed, of, replay};
 
-/// Texts that break what is careless.
+/// Texts that break careless code.
 fn texts() -> Vec<(&'static str, String)> {
     vec![
         ("blank", " \t \u{a0}\u{3000}".into()),
@@ -26,9 +26,9 @@ fn texts() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// In messages, edits, names, commands and probes, by the scripted model.
+/// Sends the texts as messages, edits, names, commands and searches, with the scripted model.
 #[test]
-fn whatever_is_written_is_answered_or_refused() {
+fn hostile_texts_are_answered_or_refused() {
     let mut world = vec![json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]})];
     let say = |minute: usize, id: String, text: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": text});
     world.push(say(1, "first".into(), "the spare key lies under the blue flowerpot"));
@@ -77,12 +77,12 @@ fn whatever_is_written_is_answered_or_refused() {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// Bytes up to which a text is worth the default model's time: what is longer is cut to the same tokens again and again.
+/// Maximum bytes of a text for the default model. Longer texts are cut to the same tokens again and again.
 const SHORT: usize = 500;
 
-/// The default model reads them too, and goes on talking.
+/// The default model reads them too and continues to talk.
 #[test]
-fn the_model_outlives_whatever_it_reads() {
+fn the_model_survives_hostile_texts() {
     let mut world = vec![json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]})];
     let texts = texts().into_iter().filter(|(what, text)| text.len() < SHORT || *what == "one word of a megabyte");
     for (index, (_, text)) in texts.enumerate() {
@@ -99,9 +99,9 @@ fn the_model_outlives_whatever_it_reads() {
     assert!(replies.iter().all(|reply| !reply["text"].as_str().expect("a text").contains("<|im_")));
 }
 
-/// Bytes that are no text reach the terminal chat through a pipe.
+/// Bytes that are not text reach the chat through a pipe.
 #[test]
-fn bytes_that_are_no_text_are_read_as_far_as_they_are() {
+fn invalid_utf8_is_read_with_replacement_characters() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let chat = ["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")];

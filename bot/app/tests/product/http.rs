@@ -1,11 +1,11 @@
-//! As much of HTTP as the tests' own servers of models need.
+//! The parts of HTTP that the tests' model servers need.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-/// Reads a request: its path and its body as JSON, null if it is none.
+/// Reads a request. Returns its path and its body as JSON, null if there is none.
 pub fn request(stream: &TcpStream) -> std::io::Result<(String, Value)> {
     let mut stream = BufReader::new(stream);
     let (mut line, mut path, mut length) = (String::new(), String::new(), 0);

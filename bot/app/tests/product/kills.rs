@@ -1,8 +1,8 @@
-//! The real process killed at random points, under load, and what is left of it compared after each.
+//! Kills the real process at random points under load, and checks what remains after each kill.
 //!
-//! The receiving end is this test, behind a pipe that outlives the process: several people talk at once, and what was
-//! written into the pipe before the kill was shown. Like every platform it knows a reply by its id and shows one of an
-//! id; it counts what came again.
+//! The receiver is this test, behind a pipe that outlives the process. Several people talk at once, and everything
+//! written to the pipe before the kill counts as shown. Like every platform, the test knows a reply by its id and shows
+//! each id once. It counts repeated replies.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -18,29 +18,29 @@ use serde_json::{Value, json};
 use crate::forgetting::on_disk;
 use crate::{azera, command};
 
-/// Kills on one data folder.
+/// Kills per data folder.
 const KILLS: usize = 20;
 
-/// People who talk at once. The last one has things forgotten.
+/// People who talk at once. The last one also forgets messages.
 const PEOPLE: [&str; 7] = ["ann", "ben", "cid", "dot", "eve", "fay", "leo"];
 
-/// When a process is killed.
+/// When to kill the process.
 #[derive(Clone, Copy, Debug)]
 enum When {
-    /// So long after its start, whatever it does.
+    /// A time after its start.
     Started(Duration),
-    /// So long after it first said something.
+    /// A time after its first event.
     Talking(Duration),
-    /// As soon as so many events were heard.
+    /// After this number of events.
     Events(usize),
-    /// As soon as so many pieces of replies were heard: the message was acknowledged, the reply is not written yet.
+    /// After this number of reply pieces: the message is acknowledged, and the reply is incomplete.
     Pieces(usize),
-    /// As soon as so many replies were heard: they were sent, and the last one is not acknowledged yet.
+    /// After this number of replies: they are sent, and the last one is not acknowledged.
     Replies(usize),
 }
 
 impl When {
-    fn thrown(dice: &mut Dice) -> Self {
+    fn random(dice: &mut Dice) -> Self {
         let ms = |dice: &mut Dice, most| Duration::from_millis(dice.throw(most));
         match dice.throw(8) {
             0 => Self::Started(ms(dice, 800)),
@@ -52,14 +52,14 @@ impl When {
     }
 }
 
-/// How many data folders are talked to, of [`KILLS`] kills each; `make soak` asks for more.
+/// Number of data folders, with [`KILLS`] kills each; `make soak` asks for more.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn rounds() -> usize {
     let kills = std::env::var("AZERA_SOAK_KILLS").ok().map(|kills| kills.parse().expect("a number of kills"));
     kills.unwrap_or(KILLS).div_ceil(KILLS)
 }
 
-/// Numbers that look random and are the same each time (xorshift, Marsaglia 2003).
+/// A deterministic random generator (xorshift, Marsaglia 2003).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -71,34 +71,34 @@ impl Dice {
     }
 }
 
-/// Something said to the process.
+/// Something sent to the process.
 #[derive(Clone, Debug)]
 enum Said {
     Message {
         person: &'static str,
         text: String,
     },
-    /// A command, with what it is about.
+    /// A command, and the person it is about.
     Export(&'static str),
     Remember(String),
     Forget(String),
     Stats,
 }
 
-/// What reached the other end of the pipe, over all sessions.
+/// What arrived at the other end of the pipe, over all sessions.
 #[derive(Clone, Default)]
 struct Shown {
-    /// Replies by their ids: chat, message answered, text.
+    /// Replies by id: chat, answered message, text.
     replies: HashMap<String, (String, String, String)>,
-    /// Messages of which something was shown, if only the first piece of a reply: chat and id.
+    /// Messages of which at least the first reply piece was shown: chat and id.
     acknowledged: HashSet<(String, String)>,
-    /// How often a reply came that had come before.
+    /// How often a known reply came again.
     again: usize,
-    /// Facts whose keeping was acknowledged.
-    retained: HashSet<String>,
-    /// What leo said and was told it is forgotten.
+    /// Facts whose `/remember` was acknowledged.
+    remembered: HashSet<String>,
+    /// Messages of leo whose forgetting was acknowledged.
     forgotten: Vec<String>,
-    /// Everything said.
+    /// Every text sent.
     said: HashSet<String>,
 }
 
@@ -112,7 +112,7 @@ impl Shown {
         }
     }
 
-    /// Messages that were answered with more than one reply.
+    /// Returns messages that were answered with more than one reply.
     fn doubles(&self) -> Vec<&String> {
         let mut answered: BTreeMap<&String, usize> = BTreeMap::new();
         for (_, to, _) in self.replies.values() {
@@ -121,7 +121,7 @@ impl Shown {
         answered.into_iter().filter(|(_, count)| *count > 1).map(|(to, _)| to).collect()
     }
 
-    /// Compares what was shown to a person with what the record holds of them. With `all`, nothing may be under way.
+    /// Compares what a person was shown with their record. With `all`, nothing may be pending.
     fn compare(&self, person: &str, export: &Value, all: bool) {
         let mut recorded = HashMap::new();
         for message in export["messages"].as_array().expect("messages") {
@@ -140,7 +140,7 @@ impl Shown {
             .collect();
         assert_eq!(texts.len(), recorded.len(), "something {person} said once is there twice");
         let chat = format!("console:{person}:main");
-        // What leo said may be forgotten, and the answer with it.
+        // Messages of leo may be forgotten, together with their answers.
         let lasting = |of: &String| *of == chat && person != "leo";
         for (_, message) in self.acknowledged.iter().filter(|(of, _)| lasting(of)) {
             assert!(recorded.contains_key(message.as_str()), "{message} was acknowledged and is lost");
@@ -162,7 +162,7 @@ impl Shown {
         if person == "ann" {
             let memories = export["memories"].as_array().expect("memories");
             let facts: HashSet<&str> = memories.iter().filter_map(|memory| memory["text"].as_str()).collect();
-            for fact in &self.retained {
+            for fact in &self.remembered {
                 assert!(facts.contains(fact.as_str()), "{fact:?} was kept and is lost");
             }
         }
@@ -172,22 +172,22 @@ impl Shown {
     }
 }
 
-/// One process, from its start to its end.
+/// One process, from start to end.
 struct Session {
     child: Child,
-    /// What all sessions log.
+    /// The log file of all sessions.
     log: PathBuf,
     events: Receiver<Value>,
-    /// Commands given, in order; their answers come in the same order.
+    /// Commands in the order sent; their answers come in the same order.
     commands: Arc<Mutex<Vec<Said>>>,
     answered: usize,
-    /// What had been shown before it started. Exports are asked for first, and while they are made what was left over is
-    /// answered, so that they may be older than what is shown before them.
+    /// What was shown before this session. Exports come first, while pending messages are still being answered. So an
+    /// export may be older than the replies shown before it.
     before: Shown,
 }
 
 impl Session {
-    /// Starts the process, and says to it what `talk` gives as fast as it listens.
+    /// Starts the process and sends `talk` as fast as it reads.
     fn start(scratch: &Path, model: &str, talk: Vec<Said>, shown: &Mutex<Shown>) -> Self {
         let data = scratch.join("data");
         let arguments = ["chat", "--json", "--as", "ann", "--model", model, "--data"];
@@ -199,7 +199,7 @@ impl Session {
         let (sender, events) = channel();
         std::thread::spawn(move || listen(output, &sender));
         let commands = Arc::new(Mutex::new(Vec::new()));
-        // What is said counts as said before it is written: half of it may arrive.
+        // A text counts as said before it is written, because half of it may arrive.
         for said in &talk {
             if let Said::Message { text, .. } = said {
                 shown.lock().expect("no panic").said.insert(text.clone());
@@ -211,7 +211,7 @@ impl Session {
         Self { child, log, events, commands, answered: 0, before }
     }
 
-    /// Takes in an event.
+    /// Handles one event.
     fn hear(&mut self, event: &Value, shown: &mut Shown) {
         match event["type"].as_str() {
             Some("reply") => shown.reply(event),
@@ -229,7 +229,7 @@ impl Session {
                         let export = serde_json::from_str(event["text"].as_str().expect("a text")).expect("JSON");
                         self.before.compare(person, &export, false);
                     }
-                    Said::Remember(fact) => drop(shown.retained.insert(fact)),
+                    Said::Remember(fact) => drop(shown.remembered.insert(fact)),
                     Said::Forget(text) => shown.forgotten.push(text),
                     Said::Message { .. } | Said::Stats => {}
                 }
@@ -239,7 +239,7 @@ impl Session {
         }
     }
 
-    /// Hears events until it is time, and kills the process. What it had written by then arrives all the same.
+    /// Reads events until the time to kill, and kills the process. Events written before the kill still arrive.
     fn kill(mut self, shown: &Mutex<Shown>, when: When) {
         let (mut heard, mut pieces, mut replies) = (0, 0, 0);
         let far = Instant::now() + Duration::from_secs(3_600);
@@ -284,7 +284,7 @@ impl Session {
         }
     }
 
-    /// Hears it to its orderly end.
+    /// Reads events until the process ends cleanly.
     fn end(mut self, shown: &Mutex<Shown>) {
         while let Ok(event) = self.events.recv() {
             self.hear(&event, &mut shown.lock().expect("no panic"));
@@ -293,7 +293,7 @@ impl Session {
     }
 }
 
-/// Writes what is said as fast as it is read, until the process is gone.
+/// Writes lines as fast as the process reads them, until it is gone.
 fn speak(mut input: ChildStdin, talk: Vec<Said>, commands: &Mutex<Vec<Said>>) {
     let mut speaking = "ann";
     for said in talk {
@@ -315,10 +315,10 @@ fn speak(mut input: ChildStdin, talk: Vec<Said>, commands: &Mutex<Vec<Said>>) {
     }
 }
 
-/// Passes on each whole line.
+/// Sends each whole line on.
 fn listen(output: ChildStdout, sender: &std::sync::mpsc::Sender<Value>) {
     for line in BufReader::new(output).lines() {
-        // The last line may be cut off by the kill, and then was not shown.
+        // The kill may cut the last line, which then was not shown.
         let Ok(event) = serde_json::from_str(&line.expect("UTF-8")) else { return };
         if sender.send(event).is_err() {
             return;
@@ -326,7 +326,7 @@ fn listen(output: ChildStdout, sender: &std::sync::mpsc::Sender<Value>) {
     }
 }
 
-/// What is said in one session: everybody asks for what is held about them, then all talk.
+/// Returns the input of one session: everyone exports their data, then all talk.
 fn talk(round: usize, session: usize, dice: &mut Dice) -> Vec<Said> {
     let mut said: Vec<Said> = PEOPLE.map(Said::Export).to_vec();
     let mut last_of_leo = None;
@@ -351,7 +351,7 @@ fn talk(round: usize, session: usize, dice: &mut Dice) -> Vec<Said> {
     said
 }
 
-/// Looks through record and indexes of a stopped process.
+/// Checks the record and indexes of a stopped process.
 #[track_caller]
 fn check(scratch: &Path, more: &[&str]) -> Value {
     let data = scratch.join("data");
@@ -363,7 +363,7 @@ fn check(scratch: &Path, more: &[&str]) -> Value {
 }
 
 #[test]
-fn killed_at_any_point_it_loses_nothing_and_says_nothing_twice() {
+fn a_kill_at_any_point_loses_nothing_and_repeats_nothing() {
     let began = Instant::now();
     let (mut kills, mut replies, mut again) = (0, 0, 0);
     for round in 0..rounds() {
@@ -372,9 +372,9 @@ fn killed_at_any_point_it_loses_nothing_and_says_nothing_twice() {
         let shown = Mutex::new(Shown::default());
         for session in 0..KILLS {
             let talk = talk(round, session, &mut dice);
-            // A real model takes its time between the first piece and the last; once it has said a little, that is enough.
+            // A real model takes time between the first piece and the last, so kill it after some pieces.
             let real = round > 0 && session == KILLS / 2;
-            let when = if real { When::Pieces(1 + dice.throw(200) as usize) } else { When::thrown(&mut dice) };
+            let when = if real { When::Pieces(1 + dice.throw(200) as usize) } else { When::random(&mut dice) };
             let model = if real { "default" } else { "scripted" };
             Session::start(scratch.path(), model, talk, &shown).kill(&shown, when);
             kills += 1;
@@ -382,7 +382,7 @@ fn killed_at_any_point_it_loses_nothing_and_says_nothing_twice() {
             assert_eq!(doubles, 0, "{:?}", shown.lock().expect("no panic").doubles());
             check(scratch.path(), &[]);
         }
-        // Nobody says anything more: what was left over is answered, then all is compared.
+        // Without new messages, pending ones are answered. Then compare everything.
         Session::start(scratch.path(), "scripted", Vec::new(), &shown).end(&shown);
         let shown = shown.into_inner().expect("no panic");
         let left = check(scratch.path(), &["--deep", "--mend"]);
@@ -418,7 +418,7 @@ fn export(scratch: &Path, person: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Two records, exchanged by restores that are killed: what is there afterwards is one of them, whole.
+/// Kills restores of two records. Afterwards one of the two must be there, whole.
 #[test]
 fn a_restore_killed_at_any_point_leaves_one_record_whole() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -439,7 +439,7 @@ fn a_restore_killed_at_any_point_leaves_one_record_whole() {
         run(&["backup", "--to", file]);
     }
     let counts = [counts[0], counts[0] + counts[1]];
-    // The large one is there; how long it takes to bring it back again says when to kill.
+    // The large record is current. The time of restoring it sets the range of kill times.
     let began = Instant::now();
     run(&["restore", files[1], "--replace"]);
     let whole = began.elapsed().as_micros() as u64;
@@ -453,9 +453,9 @@ fn a_restore_killed_at_any_point_leaves_one_record_whole() {
             .expect("the binary runs");
         let (sender, ended) = channel();
         let output = restore.stdout.take().expect("a pipe");
-        // It says something only when it is done, so this waits for the end or the time.
+        // The command prints only at its end, so this waits for the end or the timeout.
         std::thread::spawn(move || sender.send(BufReader::new(output).lines().count()));
-        // The first is killed before it can begin, the second left to its end; all others at any point.
+        // The first is killed before it begins, the second runs to its end, and the others die at any point.
         let within = match round {
             0 => Duration::ZERO,
             1 => Duration::from_micros(whole * 100),

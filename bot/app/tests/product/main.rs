@@ -1,4 +1,4 @@
-//! The product from outside: the real binary, the real small models, real stores on disk.
+//! The product from outside: the real binary, small real models, and real stores on disk.
 
 mod backup;
 mod classifiers;
@@ -27,19 +27,19 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// The folder of the default models, which `make test` names.
+/// Returns the folder of the default models, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn models() -> PathBuf {
     let dir = std::env::var_os("AZERA_TEST_MODELS");
     dir.map(PathBuf::from).expect("AZERA_TEST_MODELS names the folder of the default models; run `make test`")
 }
 
-/// The binary, with a home of its own and pipes to and from it.
+/// Returns the binary, with a home of its own and pipes.
 fn command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_azera"));
     command.args(arguments).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
     command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
-    // Tests run side by side: threads of one model that wait for each other would only take time from the others.
+    // Tests run in parallel, so more threads for one model would only slow the others down.
     command.env("AZERA__MODELS__THREADS", "1");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -63,7 +63,7 @@ fn lines(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON object a line")).collect()
 }
 
-/// Plays a timeline and gives what happened.
+/// Plays a timeline and returns the resulting events.
 #[track_caller]
 fn replay(timeline: &[Value], data: &Path, model: &str) -> Vec<Value> {
     let text: String = timeline.iter().map(|line| format!("{line}\n")).collect();
@@ -79,9 +79,9 @@ fn of<'a>(replayed: &'a [Value], kind: &str) -> Vec<&'a Value> {
     replayed.iter().filter(|line| line["type"] == kind).collect()
 }
 
-/// Secrets told in DMs and private channels, looked for by everybody from everywhere.
+/// Secrets from DMs and private channels, searched by everyone from everywhere.
 #[test]
-fn secrets_stay_where_they_were_told() {
+fn a_secret_is_found_only_by_its_readers() {
     let people = ["ann", "bob", "cid", "dot"];
     let mut world = vec![
         json!({"type": "realm", "at": at(0), "realm": "guild", "members": ["ann", "bob", "cid"], "admins": ["ann"]}),
@@ -97,7 +97,7 @@ fn secrets_stay_where_they_were_told() {
             json!({"type": "chat", "at": at(0), "chat": format!("dm-{person}"), "kind": "dm", "members": [person]}),
         );
     }
-    // Where, by whom, and the word that gives it away.
+    // Chat, person, and the word that gives the secret away.
     let secrets = [
         ("dm-ann", "ann", "heliotrope"),
         ("dm-bob", "bob", "quagmire"),
@@ -139,31 +139,6 @@ fn secrets_stay_where_they_were_told() {
     let found = of(&replayed, "probe");
     assert_eq!(found.len(), probes.len());
     assert!(of(&replayed, "error").is_empty(), "{:?}", of(&replayed, "error"));
-    // What each place may show, by the law: to whom it is readable, and the scopes all its readers share.
-    let allowed = |chat: &str, person: &str| -> HashSet<&str> {
-        let readable = match chat {
-            "square" | "ooc" => ["ann", "bob", "cid"].contains(&person),
-            "den" => ["ann", "bob"].contains(&person),
-            "guests" => ["ann", "dot"].contains(&person),
-            "bar" => ["cid", "dot"].contains(&person),
-            dm => dm == format!("dm-{person}"),
-        };
-        if !readable {
-            return HashSet::new();
-        }
-        match chat {
-            "square" => HashSet::from(["tangerine"]),
-            "ooc" => HashSet::from(["basilisk"]),
-            "den" => HashSet::from(["obsidian", "tangerine"]),
-            // A guest from outside reads there, so the guild's own words stay out.
-            "guests" => HashSet::from(["marzipan"]),
-            "bar" => HashSet::from(["cormorant"]),
-            "dm-ann" => HashSet::from(["heliotrope", "obsidian", "marzipan", "tangerine"]),
-            "dm-bob" => HashSet::from(["quagmire", "obsidian", "tangerine"]),
-            "dm-cid" => HashSet::from(["tangerine", "cormorant"]),
-            _ => HashSet::from(["zeppelin", "marzipan", "cormorant"]),
-        }
-    };
     for (search, (chat, person, query)) in found.iter().zip(&probes) {
         let text = search["hits"].to_string();
         let may = allowed(chat, person);
@@ -178,9 +153,35 @@ fn secrets_stay_where_they_were_told() {
     }
 }
 
-/// Who leaves loses sight of what was theirs to read, in the same moment, and so do replies built on it.
+/// What each place may show, by the law: to whom it is readable, and the scopes all its readers share.
+fn allowed(chat: &str, person: &str) -> HashSet<&'static str> {
+    let readable = match chat {
+        "square" | "ooc" => ["ann", "bob", "cid"].contains(&person),
+        "den" => ["ann", "bob"].contains(&person),
+        "guests" => ["ann", "dot"].contains(&person),
+        "bar" => ["cid", "dot"].contains(&person),
+        dm => dm == format!("dm-{person}"),
+    };
+    if !readable {
+        return HashSet::new();
+    }
+    match chat {
+        "square" => HashSet::from(["tangerine"]),
+        "ooc" => HashSet::from(["basilisk"]),
+        "den" => HashSet::from(["obsidian", "tangerine"]),
+        // A guest from outside reads there, so the guild's own words stay out.
+        "guests" => HashSet::from(["marzipan"]),
+        "bar" => HashSet::from(["cormorant"]),
+        "dm-ann" => HashSet::from(["heliotrope", "obsidian", "marzipan", "tangerine"]),
+        "dm-bob" => HashSet::from(["quagmire", "obsidian", "tangerine"]),
+        "dm-cid" => HashSet::from(["tangerine", "cormorant"]),
+        _ => HashSet::from(["zeppelin", "marzipan", "cormorant"]),
+    }
+}
+
+/// A person who leaves loses access to what they could read, at once, also in replies built on it.
 #[test]
-fn who_left_may_not_see() {
+fn a_person_who_left_finds_nothing_of_the_realm() {
     let scratch = tempfile::tempdir().expect("a folder");
     let search = |minute: usize| json!({"type": "probe", "at": at(minute), "chat": "dm-bob", "person": "bob", "query": "when is the parade?"});
     let replayed = replay(
@@ -203,9 +204,9 @@ fn who_left_may_not_see() {
     assert_eq!(hits, [1, 0, 1]);
 }
 
-/// What is forgotten is found neither by recall nor on the disk, also after a restart and a rebuild.
+/// Forgotten content is found neither by recall nor on disk, also after a restart and a rebuild.
 #[test]
-fn what_is_forgotten_is_gone() {
+fn forgotten_content_is_gone() {
     let scratch = tempfile::tempdir().expect("a folder");
     let search = |minute: usize| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": "what is my wifi password?"});
     let replayed = replay(
@@ -232,10 +233,10 @@ fn what_is_forgotten_is_gone() {
     assert_eq!(forgetting::on_disk(&data, "xylophonist77"), None);
 }
 
-/// A person leaves and comes back days later in another chat, after a restart, on the real default model; the second
-/// turn of a chat finds most of its prompt evaluated.
+/// A person comes back days later in another chat, after a restart, with the real default model. The second turn of a
+/// chat finds most of its prompt in the cache.
 #[test]
-fn it_talks_remembers_and_reuses_what_it_evaluated() {
+fn the_bot_remembers_across_chats_and_reuses_its_prompt_cache() {
     let scratch = tempfile::tempdir().expect("a folder");
     let replayed = replay(
         &[
@@ -269,9 +270,9 @@ fn it_talks_remembers_and_reuses_what_it_evaluated() {
     assert!(sources.iter().any(|id| **id == "a2"), "{}", replies[2]);
 }
 
-/// A message answered once is not answered again, whatever the platform repeats; others' conversations are left alone.
+/// A repeated message is not answered again, and other people's conversations are left alone.
 #[test]
-fn manners() {
+fn the_bot_answers_once_and_only_when_addressed() {
     let scratch = tempfile::tempdir().expect("a folder");
     let message = |minute: usize, id: &str, person: &str, text: &str, more: Value| {
         let mut line =
@@ -318,9 +319,10 @@ fn manners() {
     assert_eq!(allowed, [false, true]);
 }
 
-/// Asking twice does not bury the answer under the first asking, and a fact kept by command is found like any other.
+/// Repeating a question does not hide its answer behind the first question, and a fact from `/remember` is found like
+/// any other.
 #[test]
-fn a_question_asked_again_still_finds_its_answer() {
+fn a_repeated_question_still_finds_its_answer() {
     let scratch = tempfile::tempdir().expect("a folder");
     let ask = |minute: usize, id: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": "What did I call my sailing boat?"});
     let replayed = replay(
@@ -345,9 +347,9 @@ fn a_question_asked_again_still_finds_its_answer() {
     assert!(!probes[2]["hits"].to_string().contains("4471"), "{}", probes[2]);
 }
 
-/// Edits are answered anew, regenerated replies can be swiped through, branches keep both ways on.
+/// Edits get new answers, regenerated replies can be swiped through, and branches keep both continuations.
 #[test]
-fn branches_edits_and_swipes() {
+fn edits_swipes_and_branches_keep_the_right_messages() {
     let scratch = tempfile::tempdir().expect("a folder");
     let command = |minute: usize, text: &str| json!({"type": "command", "at": at(minute), "chat": "dm", "person": "ann", "text": text});
     let say = |minute: usize, id: &str, text: &str| json!({"type": "message", "at": at(minute), "id": id, "chat": "dm", "person": "ann", "text": text});
@@ -382,9 +384,9 @@ fn branches_edits_and_swipes() {
     assert!(hits.contains("four hives") && !hits.contains("three hives"), "{hits}");
 }
 
-/// Input from a pipe: replies and nothing else, one message a line.
+/// Piped input gives replies and nothing else, one message per line.
 #[test]
-fn the_console_works_in_a_pipe() {
+fn piped_input_gives_only_replies() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let data = data.to_str().expect("a path");
@@ -399,9 +401,9 @@ fn the_console_works_in_a_pipe() {
     assert_eq!(export["messages"].as_array().map(Vec::len), Some(3));
 }
 
-/// Personas come and go by file, and bad files are refused with the line.
+/// Personas are added and removed by file, and invalid files are refused with the line number.
 #[test]
-fn personas_by_file() {
+fn personas_are_added_and_removed_by_file() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let data = data.to_str().expect("a path");
@@ -427,16 +429,16 @@ fn personas_by_file() {
         "{}",
         String::from_utf8_lossy(&refused.stderr)
     );
-    // A file somebody deleted comes back from the record.
-    let retained = scratch.path().join("data/personas/areza.md");
-    std::fs::remove_file(&retained).expect("the file was there");
+    // The record restores a deleted file.
+    let restored = scratch.path().join("data/personas/areza.md");
+    std::fs::remove_file(&restored).expect("the file was there");
     run(&["list"]);
-    assert!(retained.exists());
+    assert!(restored.exists());
     assert!(run(&["remove", "mira"]).status.success());
     assert!(!String::from_utf8(run(&["list"]).stdout).expect("UTF-8").contains("mira"));
 }
 
-/// Bad timelines are refused before anything is played.
+/// An invalid timeline is refused before anything is played.
 #[test]
 fn a_bad_timeline_names_its_line() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -446,9 +448,9 @@ fn a_bad_timeline_names_its_line() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A persona's own bounds: how many memories stand in a prompt, and how many it keeps.
+/// A persona's own limits: memories in a prompt, and memories kept.
 #[test]
-fn a_persona_keeps_its_bounds() {
+fn a_persona_keeps_its_own_limits() {
     let scratch = tempfile::tempdir().expect("a folder");
     let personas = scratch.path().join("data/personas");
     std::fs::create_dir_all(&personas).expect("a folder");
@@ -481,7 +483,7 @@ fn a_persona_keeps_its_bounds() {
     assert_eq!(reply["recalled"].as_array().map(Vec::len), Some(2));
     let hits = of(&replayed, "probe")[0]["hits"].as_array().expect("hits").clone();
     assert!(!hits.is_empty() && hits.len() <= 10, "{} hits", hits.len());
-    // The newest stay.
+    // The newest memories stay.
     assert!(hits.iter().any(|hit| hit["sources"][0] == "told-29"), "{hits:?}");
     let stats = azera(scratch.path(), &["memory", "stats", "--json", "--data", &data], "");
     let stats: Value = serde_json::from_slice(&stats.stdout).expect("JSON");

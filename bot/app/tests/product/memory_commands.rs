@@ -1,4 +1,4 @@
-//! `azera memory`, every form of it: nobody is shown what others said.
+//! `azera memory`: no form of it shows a person what others said.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,23 +7,23 @@ use serde_json::json;
 
 use super::{at, azera, replay};
 
-/// What each of them said, and nobody else may see by these commands.
+/// Each person's secret word.
 const SECRETS: [(&str, &str); 3] = [("Ann", "heliotrope"), ("Bob", "quagmire"), ("a guild", "obsidian")];
 
-/// The commands that `azera memory --help` names.
+/// Returns the commands that `azera memory --help` lists.
 fn subcommands(data: &Path) -> BTreeSet<String> {
     let output = azera(data, &["memory", "--help"], "");
     let help = String::from_utf8(output.stdout).expect("UTF-8");
     let listed =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.trim().is_empty());
-    // A line that goes on is indented further.
+    // The continuation of a line is indented further.
     let named = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = named.filter_map(|line| line.split_whitespace().next().map(str::to_owned));
     names.filter(|name| name != "help").collect()
 }
 
 #[test]
-fn every_form_of_azera_memory_shows_its_viewer_what_is_theirs() {
+fn every_form_of_azera_memory_hides_what_others_said() {
     let scratch = tempfile::tempdir().expect("a folder");
     let folder = scratch.path().join("data");
     let data = folder.to_str().expect("a plain path");
@@ -41,11 +41,11 @@ fn every_form_of_azera_memory_shows_its_viewer_what_is_theirs() {
         let output = azera(scratch.path(), &chat, &format!("the word is {secret}\n"));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let mut driven = BTreeSet::new();
+    let mut tried = BTreeSet::new();
     let mut shown = |arguments: &[&str]| {
-        driven.insert(arguments[0].to_owned());
+        tried.insert(arguments[0].to_owned());
         let output = azera(scratch.path(), &[&["memory"], arguments, &["--data", data]].concat(), "");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &*String::from_utf8_lossy(&output.stderr);
         for (whose, secret) in &SECRETS[1..] {
             assert!(!text.contains(secret), "{arguments:?} showed Ann the word of {whose}: {text}");
         }
@@ -54,7 +54,7 @@ fn every_form_of_azera_memory_shows_its_viewer_what_is_theirs() {
     let (ok, found) = shown(&["search", "what is the word?", "--as", "Ann"]);
     assert!(ok, "{found}");
     shown(&["search", "heliotrope quagmire obsidian dm:console:bob chat:den", "--as", "Ann", "--json"]);
-    // Each run of the binary begins with numbers of its own.
+    // Each run of the binary starts a new range of ids.
     let numbers = (0..4).flat_map(|run| (1..=8).map(move |number| run * 1_024 + number));
     let all: Vec<(bool, String)> =
         numbers.map(|number| shown(&["show", &format!("m{number}"), "--as", "Ann"])).collect();
@@ -71,7 +71,7 @@ fn every_form_of_azera_memory_shows_its_viewer_what_is_theirs() {
     assert!(ok && receipt.contains("\"messages\": 1"), "{receipt}");
     assert_eq!(
         subcommands(scratch.path()),
-        driven,
+        tried,
         "every command that `azera memory` has, and no other, is tried here"
     );
 }

@@ -1,5 +1,5 @@
-//! How a persona is: it tires and recovers, it is told with each reply, it outlives a restart, and who is in danger is told
-//! where there is help.
+//! The mind: a persona tires and recovers, its state comes with each reply and survives a restart, and a person in
+//! danger gets help lines.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn energy(reply: &Value) -> f64 {
 }
 
 #[test]
-fn it_tires_by_talking_and_recovers_by_rest_also_over_a_restart() {
+fn energy_falls_by_talking_and_recovers_by_rest_across_a_restart() {
     let scratch = tempfile::tempdir().expect("a folder");
     let world = [
         dm("ann"),
@@ -49,9 +49,9 @@ fn it_tires_by_talking_and_recovers_by_rest_also_over_a_restart() {
     }
 }
 
-/// The default model is not trusted to speak to somebody in danger; the help lines stand alone, and nowhere else.
+/// The default model may not answer people in danger, so help lines are the whole reply, and appear nowhere else.
 #[test]
-fn who_is_in_danger_is_told_where_there_is_help() {
+fn a_person_in_danger_gets_help_lines() {
     let scratch = tempfile::tempdir().expect("a folder");
     let world = [
         dm("ann"),
@@ -67,14 +67,14 @@ fn who_is_in_danger_is_told_where_there_is_help() {
     for reply in &replies {
         let text = reply["text"].as_str().expect("a text");
         assert_eq!(text.contains(help), reply["to"] == "m2", "{reply}");
-        assert!(reply["to"] != "m2" || text.starts_with("You do not have to be alone with this."), "{reply}");
+        assert!(reply["to"] != "m2" || text.starts_with("I am an AI, and this is too important"), "{reply}");
     }
     assert!(replies.iter().any(|reply| reply["to"] == "m2"));
 }
 
-/// What happens between messages shows in a replay: what was posted where, and what it rests on.
+/// A replay shows what was posted between messages, where, and from which sources.
 #[test]
-fn an_evening_shows_what_was_posted_and_what_it_rests_on() {
+fn a_replay_shows_posts_with_their_sources() {
     let scratch = tempfile::tempdir().expect("a folder");
     let realm = "2026-03-01T19:00:00Z";
     let mut world = vec![
@@ -115,9 +115,9 @@ fn an_evening_shows_what_was_posted_and_what_it_rests_on() {
     assert!(posted < morning, "the evening comes before the morning");
 }
 
-/// What is felt towards somebody is theirs to see, and goes when they are forgotten.
+/// Feelings towards a person are part of their export and are forgotten with them.
 #[test]
-fn feelings_are_exported_and_forgotten() {
+fn feelings_are_exported_and_forgotten_with_the_person() {
     let scratch = tempfile::tempdir().expect("a folder");
     let world = [
         dm("ann"),

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::http::request;
 use super::{at, azera, lines, of};
 
-/// What the models on the server are at present.
+/// The current state of the models on the server.
 #[derive(Clone, Copy)]
 struct Served {
     digest: &'static str,
     dimension: usize,
 }
 
-/// A word the server embeds nothing with.
+/// A word that the server refuses to embed.
 const REFUSED: &str = "unspeakable";
 
 struct Ollama {
@@ -32,8 +32,8 @@ impl Ollama {
         Self::listen(TcpListener::bind("127.0.0.1:0").expect("a port"), served)
     }
 
-    /// Another one where this one was.
-    fn again(self, served: Served) -> Self {
+    /// Replaces this server with another one on the same port.
+    fn replace(self, served: Served) -> Self {
         let address = self.address.clone();
         drop(self);
         Self::listen(TcpListener::bind(address).expect("the same port"), served)
@@ -48,7 +48,7 @@ impl Ollama {
                 if stopping.load(Ordering::SeqCst) {
                     return;
                 }
-                // The other side may hang up whenever it likes.
+                // The client may hang up at any time.
                 stream.and_then(|stream| answer(stream, served)).ok();
             }
         });
@@ -59,7 +59,7 @@ impl Ollama {
 impl Drop for Ollama {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // Wakes it, so that it sees that it is over and lets go of the port.
+        // Wake the thread, so that it sees the flag and releases the port.
         TcpStream::connect(&self.address).ok();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -68,8 +68,8 @@ impl Drop for Ollama {
 }
 
 fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
-    let (path, question) = request(&stream)?;
-    let texts = question["input"].as_array().cloned().unwrap_or_default();
+    let (path, body) = request(&stream)?;
+    let texts = body["input"].as_array().cloned().unwrap_or_default();
     let refused = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(REFUSED)));
     let answer = match path.as_str() {
         "/api/embed" if refused => json!({"error": "not such a word"}).to_string(),
@@ -93,7 +93,7 @@ fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
     stream.write_all(answer.as_bytes())
 }
 
-/// Words in common make vectors alike.
+/// Returns a vector; texts with common words get similar ones.
 fn vector(text: &str, served: Served) -> Vec<f64> {
     let mut vector = vec![0.01; served.dimension];
     for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3) {
@@ -111,13 +111,13 @@ fn replay(scratch: &Path, config: &str, model: &str, timeline: &[Value]) -> Vec<
     lines(&azera(scratch, &["--config", config, "replay", "-", "--data", data, "--model", model], &text))
 }
 
-/// Signals by which the first hit of each probe was found; none without a hit.
+/// Returns the signals of each probe's first hit; null without a hit.
 fn signals(replayed: &[Value]) -> Vec<String> {
     of(replayed, "probe").iter().map(|search| search["hits"][0]["signals"].to_string()).collect()
 }
 
 #[test]
-fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
+fn servers_serve_chat_and_embeddings_through_a_model_change_and_an_outage() {
     let scratch = tempfile::tempdir().expect("a folder");
     let ollama = Ollama::start(Served { digest: "first", dimension: 64 });
     let file = scratch.path().join("azera.toml");
@@ -149,19 +149,19 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
     assert!(said.contains("ok    chat model: talker on Ollama at http://"), "{said}");
     assert!(said.contains("ok    embedding model: finder on Ollama") && said.contains("64 numbers"), "{said}");
 
-    // What needs no model leaves the indexes of the server's model as they are.
+    // Commands that need no model leave the indexes of the server's model alone.
     let personas = azera(
         scratch.path(),
         &["--config", config, "persona", "--data", scratch.path().join("data").to_str().expect("a path"), "list"],
         "",
     );
-    let answer_text = String::from_utf8_lossy(&personas.stderr).into_owned();
-    assert!(personas.status.success() && !answer_text.contains("embedded anew"), "{answer_text}");
+    let log = String::from_utf8_lossy(&personas.stderr).into_owned();
+    assert!(personas.status.success() && !log.contains("embedding all memories again"), "{log}");
     let replayed = replay(scratch.path(), config, "scripted", &[dm.clone(), search(150, "the boat called Petrichor")]);
     assert!(signals(&replayed)[0].contains("semantic"), "{replayed:?}");
 
-    // The same name, another model: noticed, and everything is embedded anew.
-    let ollama = ollama.again(Served { digest: "second", dimension: 96 });
+    // Another model under the same name is noticed, and all memories are embedded again.
+    let ollama = ollama.replace(Served { digest: "second", dimension: 96 });
     let replayed = replay(
         scratch.path(),
         config,
@@ -171,7 +171,7 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
     assert_eq!(of(&replayed, "reply")[0]["text"], "From afar.");
     assert!(signals(&replayed)[0].contains("semantic"), "{replayed:?}");
 
-    // Nobody there: what needs no server works, by words alone. The question is another, as its vector would be known.
+    // Without the server, recall searches by words. Ask a new question, because the vector of the old one is cached.
     drop(ollama);
     let replayed = replay(scratch.path(), config, "scripted", &[dm, search(400, "what boat is Petrichor?")]);
     let found = &signals(&replayed)[0];
@@ -190,7 +190,7 @@ fn a_server_answers_and_embeds_changes_its_model_and_goes_away() {
 }
 
 #[test]
-fn a_text_the_embedding_server_refuses_holds_up_no_other() {
+fn a_text_that_the_embedding_server_refuses_blocks_no_other() {
     let scratch = tempfile::tempdir().expect("a folder");
     let ollama = Ollama::start(Served { digest: "first", dimension: 64 });
     let file = scratch.path().join("azera.toml");

@@ -1,4 +1,4 @@
-//! The product with its stores on servers: a real redis-server, on loopback, and nobody where Qdrant should be.
+//! The product with its stores on servers: a real redis-server on loopback, and nothing at Qdrant's address.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{at, azera, lines, of};
 
-/// Ports tried until one is free; another test may take one between choosing and using it.
+/// Ports to try until one is free; another test may take one between choosing and using it.
 const TRIES: usize = 20;
 
 struct Redis {
@@ -16,7 +16,7 @@ struct Redis {
     port: u16,
 }
 
-/// The server's program, which `make test` names.
+/// Returns the redis-server program, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn program() -> String {
     std::env::var("AZERA_TEST_REDIS").unwrap_or_else(|_| "redis-server".into())
@@ -46,7 +46,7 @@ impl Redis {
         panic!("no redis-server starts");
     }
 
-    /// Keys it holds.
+    /// Returns the number of stored keys.
     fn keys(&self) -> usize {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         stream.write_all(b"DBSIZE\r\n").expect("a question");
@@ -64,7 +64,7 @@ impl Drop for Redis {
 }
 
 #[test]
-fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
+fn working_memory_uses_the_server_and_every_server_may_be_down() {
     let scratch = tempfile::tempdir().expect("a folder");
     let redis = Redis::start();
     let file = scratch.path().join("azera.toml");
@@ -88,16 +88,16 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
         assert!(probes[0]["hits"][0]["signals"].to_string().contains("semantic"), "{replayed:?}");
     };
     let doctor = || {
-        let answer_text = azera(scratch.path(), &["--config", config, "doctor", "--data", data], "");
-        let said = String::from_utf8_lossy(&answer_text.stdout).into_owned();
+        let output = azera(scratch.path(), &["--config", config, "doctor", "--data", data], "");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(
-            answer_text.status.success() && !said.contains("BAD"),
+            output.status.success() && !said.contains("BAD"),
             "what has a stand-in keeps nobody from talking: {said}"
         );
         said
     };
 
-    // What leaves nothing behind leaves nothing on the servers of real memories either.
+    // A temporary replay leaves nothing on the servers of real memories.
     let scratch_run = [dm.clone(), say(1, "made up")].map(|line| format!("{line}\n")).concat();
     lines(&azera(scratch.path(), &["--config", config, "replay", "-", "--model", "scripted"], &scratch_run));
     assert_eq!(redis.keys(), 0);
@@ -110,11 +110,11 @@ fn working_memory_lies_on_a_server_and_every_server_may_be_away() {
 
     let forget = || {
         let arguments = ["--config", config, "memory", "--data", data, "forget", "--message", "m1", "--yes"];
-        let answer_text = azera(scratch.path(), &arguments, "");
-        assert!(answer_text.status.success(), "{}", String::from_utf8_lossy(&answer_text.stderr));
-        serde_json::from_slice::<serde_json::Value>(&answer_text.stdout).expect("JSON")["servers"].clone()
+        let output = azera(scratch.path(), &arguments, "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")["servers"].clone()
     };
-    // Redis was told; Qdrant could not be.
+    // Redis has forgotten; Qdrant could not be reached.
     assert_eq!((forget(), redis.keys()), (json!("owed"), 0));
 
     drop(redis);

@@ -1,12 +1,12 @@
-//! How llama.cpp's threads wait for one another is said before anything else happens.
+//! The process sets how libgomp's threads wait before anything else.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
 
 use crate::command;
 
-/// What a process says to libgomp, read while it waits for its configuration.
-fn said(own: Option<&str>) -> Vec<String> {
+/// Returns libgomp's variable in the environment of a process that waits for its configuration.
+fn spin_counts(own: Option<&str>) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let pipe = folder.path().join("azera.toml");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -16,7 +16,7 @@ fn said(own: Option<&str>) -> Vec<String> {
         command.env("GOMP_SPINCOUNT", own);
     }
     let mut child = command.spawn().expect("the binary runs");
-    // Opening it waits for who reads it.
+    // Opening the pipe waits for its reader.
     let empty = File::options().write(true).open(&pipe).expect("a pipe");
     let environment = std::fs::read(format!("/proc/{}/environ", child.id())).expect("its environment");
     drop(empty);
@@ -26,7 +26,7 @@ fn said(own: Option<&str>) -> Vec<String> {
 }
 
 #[test]
-fn threads_wait_briefly_unless_somebody_says_how() {
-    assert_eq!(said(None), ["GOMP_SPINCOUNT=2000"]);
-    assert_eq!(said(Some("70")), ["GOMP_SPINCOUNT=70"]);
+fn threads_spin_briefly_unless_the_user_sets_it() {
+    assert_eq!(spin_counts(None), ["GOMP_SPINCOUNT=2000"]);
+    assert_eq!(spin_counts(Some("70")), ["GOMP_SPINCOUNT=70"]);
 }

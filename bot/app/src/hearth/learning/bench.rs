@@ -1,5 +1,6 @@
-//! `azera bench hearth`: how long it takes to learn what was lived through, and what becomes of it when more is learnt. The
-//! exchanges were written for this, and are nothing of what the default model was taught; the way is the product's own.
+//! `azera bench hearth`: measures how long a training job takes, and how well the first job's examples survive later
+//! ones. It uses the product's trainer. The exchanges were written for this benchmark, and the default model's LoRA was
+//! not trained on them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,10 +21,10 @@ use crate::bootstrap::{chosen, family, models};
 use crate::cli::BenchHearth;
 use crate::measure::Resident;
 
-/// What two people tell over some weeks, and what they are answered.
+/// What two people say over some weeks, and the replies.
 const TALK: &str = include_str!("../../../eval/talk.jsonl");
 
-/// Room enough for each of it.
+/// A budget that every exchange fits.
 const BUDGET: Budget = Budget { context_tokens: 8192, reply_tokens: 512 };
 
 #[derive(Deserialize)]
@@ -33,8 +34,8 @@ struct Exchange {
     reply: String,
 }
 
-/// Exchanges that are learnt for one that is left out.
-const LEFT_OUT: usize = 8;
+/// Training examples for each held-out one.
+const TRAINED_PER_HELD_OUT: usize = 8;
 
 pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Value> {
     let models = models(config)?;
@@ -53,9 +54,9 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
     };
     let trainer = LocalTrainer::watched(config.clone(), models, watch);
     trainer.base_fingerprint(&model).with_context(|| format!("{model} cannot learn here"))?;
-    let count = options.exchanges + options.exchanges.div_ceil(LEFT_OUT);
-    let mut lived = exchanges(&family)?.into_iter();
-    let enough = lived.len().checked_div(count).unwrap_or_default();
+    let count = options.exchanges + options.exchanges.div_ceil(TRAINED_PER_HELD_OUT);
+    let mut examples = exchanges(&family)?.into_iter();
+    let enough = examples.len().checked_div(count).unwrap_or_default();
     ensure!(
         (1..=enough).contains(&options.courses),
         "there is talk for {enough} courses of {} exchanges, not for {}",
@@ -65,15 +66,15 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
     let folder = tempfile::tempdir()?;
     let mut longest = Duration::ZERO;
     let (mut beside, mut first, mut jobs) = (None, Vec::new(), Vec::new());
-    let (mut slowest, mut largest_cosine, mut at_first, mut at_last) = (0.0_f64, 0.0_f32, None, None);
+    let (mut slowest, mut largest_cosine, mut first_loss, mut last_loss) = (0.0_f64, 0.0_f32, None, None);
     for number in 0..options.courses {
-        let training_examples: Vec<TrainingExample> = lived.by_ref().take(options.exchanges).collect();
-        let left_out: Vec<TrainingExample> = lived.by_ref().take(count - options.exchanges).collect();
+        let training_examples: Vec<TrainingExample> = examples.by_ref().take(options.exchanges).collect();
+        let held_out: Vec<TrainingExample> = examples.by_ref().take(count - options.exchanges).collect();
         let to = folder.path().join(format!("{number}.gguf"));
         let job = TrainingJob {
             model: model.clone(),
             training_examples: training_examples.clone(),
-            older: if first.is_empty() { left_out } else { first.clone() },
+            older: if first.is_empty() { held_out } else { first.clone() },
             voice: Vec::new(),
             beside: beside.clone(),
             to: to.clone(),
@@ -85,12 +86,12 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
         longest = longest.max(longest_between());
         let seconds = began.elapsed().as_secs_f64();
         let evaluation = trained.evaluation;
-        // What may not serve is dropped, and the next one is learnt beside what serves.
+        // Drop a LoRA that may not serve. The next one is trained on top of the last LoRA that may.
         if evaluation.may_serve() {
             beside = Some(to);
-            match at_first {
-                None => (at_first, first) = (Some(evaluation.learnt.after), training_examples),
-                Some(_) => at_last = evaluation.older.map(|older| older.after),
+            match first_loss {
+                None => (first_loss, first) = (Some(evaluation.learnt.after), training_examples),
+                Some(_) => last_loss = evaluation.older.map(|older| older.after),
             }
         }
         slowest = slowest.max(seconds);
@@ -104,7 +105,7 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
         }));
     }
     bar.finish_and_clear();
-    let worse = at_first.zip(at_last).map(|(first, last)| rounded(last / first - 1.0));
+    let worse = first_loss.zip(last_loss).map(|(first, last)| rounded(last / first - 1.0));
     Ok(json!({
         "model": model, "exchanges": options.exchanges, "slowest_s": rounded(slowest),
         "longest_until_it_gives_way_ms": rounded(longest.as_secs_f64() * 1_000.0), "largest_cosine": largest_cosine,
@@ -112,13 +113,13 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
     }))
 }
 
-/// Lets a course go on each time it asks, and tells the longest time between two times: so long somebody who talks may have to wait
-/// until the processor is theirs.
+/// Returns a gate that always lets training continue, and a function that returns the longest time between two calls of
+/// the gate. A person who talks may have to wait that long for the processor.
 fn timed_gate() -> (KeepGoing, impl Fn() -> Duration) {
     let times = Arc::new(Mutex::new((Instant::now(), Duration::ZERO)));
-    let noted = Arc::clone(&times);
+    let recorder = Arc::clone(&times);
     let may_go_on = move || {
-        let (last, longest) = &mut *noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, longest) = &mut *recorder.lock().unwrap_or_else(PoisonError::into_inner);
         *longest = (*longest).max(last.elapsed());
         *last = Instant::now();
         true
@@ -130,10 +131,10 @@ fn change(change: LossChange) -> Value {
     json!({"before": rounded(change.before), "after": rounded(change.after)})
 }
 
-/// All there are, in the product's prompts: each in a direct message, with the one before it in the conversation.
+/// Returns all exchanges in the product's prompts: each in a direct message, with the exchange before it as history.
 fn exchanges(family: &str) -> anyhow::Result<Vec<TrainingExample>> {
     let persona = built_in("azera").context("Azera is not built in")?;
-    let form = form_for(family);
+    let chat_format = form_for(family);
     let all: Vec<Exchange> =
         TALK.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("reading the talk")?;
     let line = |depth, speaker: Option<&str>, text: &str| Line {
@@ -150,8 +151,8 @@ fn exchanges(family: &str) -> anyhow::Result<Vec<TrainingExample>> {
             .unwrap_or_default();
         let message = line(history.len() as u64, Some(&exchange.who), &exchange.said);
         let parts = PromptParts { history: &history, ..PromptParts::new(&persona, &message) };
-        // They are far from any limit, so an estimate of the tokens does.
-        let prompt = compose(&form, &parts, BUDGET, &|text| text.len() / 3 + 1)?;
+        // The prompts are far below the limit, so an estimate of the tokens is enough.
+        let prompt = compose(&chat_format, &parts, BUDGET, &|text| text.len() / 3 + 1)?;
         training_examples.push(TrainingExample {
             messages: prompt.messages,
             words: exchange.said.clone(),

@@ -1,4 +1,4 @@
-//! What `azera doctor` says about learning.
+//! The Hearth's check of `azera doctor`.
 
 use azera_config::Config;
 use azera_model_registry::Kind;
@@ -8,23 +8,23 @@ use crate::doctor::Found;
 use crate::hearth::DISCORD_FORBIDS;
 use crate::{bootstrap, servers};
 
-/// Whether the model that talks can learn, and from whom.
+/// Checks whether the chat model can learn, and from whom.
 pub fn check(config: &Config) -> Found {
     if !config.hearth.enabled {
         return Found::Good("off".into());
     }
-    if let Some(why) = why_nothing_is_learnt(config) {
+    if let Some(why) = reason_against_learning(config) {
         return Found::Note(format!("on, but {why}"));
     }
     if config.hearth.discord {
         return Found::Note(format!("on, Discord included. {DISCORD_FORBIDS} Otherwise: hearth.discord = false"));
     }
-    let place = if config.hearth.elsewhere { ", on another machine: see `azera hearth pack`" } else { "" };
-    Found::Good(format!("on, for everybody who says `/hearth opt-in`{place}"))
+    let location = if config.hearth.elsewhere { ", on another machine: see `azera hearth pack`" } else { "" };
+    Found::Good(format!("on, for everybody who says `/hearth opt-in`{location}"))
 }
 
-/// Why the model that talks cannot learn; that it is not here is told elsewhere.
-fn why_nothing_is_learnt(config: &Config) -> Option<String> {
+/// Returns why the chat model cannot learn. Another check reports a missing model.
+fn reason_against_learning(config: &Config) -> Option<String> {
     if servers::configured(config, Kind::Chat).is_some() {
         return Some("the model that talks is on a server, and it takes one on this machine".into());
     }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
-    fn learning_is_on_only_where_something_can_learn() {
+    fn learning_is_on_only_if_the_model_can_learn() {
         let mut config = Config::default();
         config.models.dir = Some(std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into());
         assert!(matches!(check(&config), Found::Good(said) if said == "off"));

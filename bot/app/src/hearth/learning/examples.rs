@@ -1,4 +1,4 @@
-//! Lessons as lines of JSON.
+//! Training examples as JSON lines: writing, reading and tokenizing them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::offload::write_whole;
 use crate::cli::Curriculum;
 
-/// A line of a file of lessons.
+/// One line of a file of training examples.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     kind: Kind,
@@ -27,7 +27,7 @@ struct Said {
     content: String,
 }
 
-/// Writes lessons.
+/// Writes synthetic training examples to a file.
 pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     let path = &options.out;
     let shares = shares(&options.share)?;
@@ -45,7 +45,7 @@ pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The shares of the kinds, some of them as `KIND=N` has it.
+/// Returns the shares of the kinds, changed by options of the form `KIND=N`.
 fn shares(wanted: &[String]) -> anyhow::Result<Vec<(usize, Kind)>> {
     let mut shares = SHARES.to_vec();
     let kinds = || SHARES.map(|(_, kind)| name(kind)).join(", ");
@@ -63,7 +63,7 @@ fn shares(wanted: &[String]) -> anyhow::Result<Vec<(usize, Kind)>> {
     Ok(shares)
 }
 
-/// The name of a model family, if it is one that talks: lessons in the prompts of another teach nothing.
+/// Checks that a name is a chat model family. Examples in another family's prompt format teach nothing.
 fn family(wanted: &str) -> anyhow::Result<&str> {
     const TALKING: [Family; 3] = [Family::Smollm2, Family::Qwen3, Family::Generic];
     let known = TALKING.map(name);
@@ -75,12 +75,13 @@ fn family(wanted: &str) -> anyhow::Result<&str> {
     Ok(wanted)
 }
 
-/// How a kind, or a family, is written.
+/// Returns the serialized name of a kind or family.
 fn name(named: impl Serialize) -> String {
     serde_json::to_value(named).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Reads lessons as a model reads them, at most `limit`. With `keep_prose` what has no prompt is not taught but kept.
+/// Reads and tokenizes at most `limit` training examples. With `keep_prose`, examples without a prompt keep the model
+/// as it is.
 pub fn read(
     path: &Path,
     reader: &LlamaVocabulary,
@@ -89,8 +90,8 @@ pub fn read(
 ) -> anyhow::Result<Vec<TokenizedExample>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).take(limit);
-    let place = |index: usize| format!("line {} of {}", index + 1, path.display());
-    rows.map(|(index, line)| example(line, reader, keep_prose).with_context(|| place(index))).collect()
+    let position = |index: usize| format!("line {} of {}", index + 1, path.display());
+    rows.map(|(index, line)| example(line, reader, keep_prose).with_context(|| position(index))).collect()
 }
 
 fn example(line: &str, reader: &LlamaVocabulary, keep_prose: bool) -> anyhow::Result<TokenizedExample> {
@@ -108,10 +109,10 @@ fn example(line: &str, reader: &LlamaVocabulary, keep_prose: bool) -> anyhow::Re
     Ok(TokenizedExample { keeps: keep_prose && messages.is_empty(), ..tokenize(reader, &messages, &row.reply)? })
 }
 
-/// A reply to be learnt behind its prompt; plain prose, where there is none.
+/// Tokenizes a reply behind its prompt, or plain prose if there is no prompt.
 pub fn tokenize(reader: &LlamaVocabulary, messages: &[ChatMessage], reply: &str) -> anyhow::Result<TokenizedExample> {
     if messages.is_empty() {
-        // Its first token has nothing before it to be told from.
+        // Nothing precedes the first token, so it cannot be predicted.
         return Ok(TokenizedExample::from_token(1, reader.text(reply)?));
     }
     let (tokens, start) = reader.exchange(messages, reply)?;
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_before_stands_where_something_is_wrong() {
+    fn a_wrong_option_leaves_the_old_file_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("lessons.jsonl");
         let options_for = |family: &str, share: &str| Curriculum {
@@ -145,9 +146,9 @@ mod tests {
         }
     }
 
-    /// Whoever changes a lesson finds here that `make lora` makes another adapter than the one that ships.
+    /// Fails if an example changes, because `make lora` would then train another LoRA than the bundled one.
     #[test]
-    fn the_examples_are_those_that_the_loras_card_names() {
+    fn the_examples_match_the_checksums_on_the_loras_card() {
         let card = include_str!("../../../../models/registry/loras/README.md");
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("lessons.jsonl");
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_changed_by_name_and_mistakes_are_told() {
+    fn shares_change_by_name_and_mistakes_are_reported() {
         let of = |wanted: &[&str]| shares(&wanted.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&[]).unwrap(), SHARES);
         let changed = of(&["near=20", "of_another = 0"]).unwrap();

@@ -1,4 +1,4 @@
-//! `azera hearth measure`.
+//! `azera hearth measure`: measures a LoRA.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use super::examples;
 use crate::cli::Measure;
 
-/// Tokens of plain text read as one.
+/// Tokens of plain text in one window.
 const WINDOW: usize = 512;
 
 /// Tokens computed at once.
 const PASS_TOKENS: usize = 1_024;
 
-/// Loss on lessons, and perplexity on text; without and with the adapter.
-pub fn measure(model: &Path, place: &ComputeDevice, options: &Measure) -> anyhow::Result<Value> {
+/// Returns the loss on examples and the perplexity on text, without and with the LoRA.
+pub fn measure(model: &Path, device: &ComputeDevice, options: &Measure) -> anyhow::Result<Value> {
     let reader = LlamaVocabulary::open(model)?;
-    let base = BaseModel::open_at(model, place)?;
+    let base = BaseModel::open_at(model, device)?;
     let lora = Lora::read(&options.adapter, &base)?;
     let mut report = serde_json::Map::new();
     if let Some(path) = &options.lessons {

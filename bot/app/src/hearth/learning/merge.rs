@@ -1,4 +1,4 @@
-//! `azera hearth merge`.
+//! `azera hearth merge`: merges LoRAs.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Merge;
 
-/// Writes the mean of what adapters do; gives what is left of it at its rank.
+/// Writes the mean of several LoRAs. The report says how much of it the rank keeps.
 pub fn merge(model: &Path, options: &Merge) -> anyhow::Result<Value> {
     let base = BaseModel::open(model)?;
     let read = |path| Lora::read(path, &base).with_context(|| format!("reading {}", Path::display(path)));

@@ -1,4 +1,7 @@
-//! Lessons, training, and what came of it: on this machine or on another.
+//! `azera hearth` and the Hearth's trainer.
+//!
+//! `train_local` trains on this machine, `offload` hands training jobs to another one. The other modules are the
+//! subcommands. Begin with `train_local`.
 
 mod bench;
 mod canary;
@@ -29,34 +32,34 @@ pub use check::check;
 use offload::FolderTransport;
 use train_local::LocalTrainer;
 
-/// Trains on this machine, or says for which models another machine may.
+/// Returns the trainer. It trains on this machine, or says which models another machine may train.
 pub fn trainer(config: &Config, models: Models) -> anyhow::Result<Arc<dyn Trainer>> {
-    Ok(Arc::new(on_this_machine(config, models)))
+    Ok(Arc::new(local_trainer(config, models)))
 }
 
-/// Carries courses to another machine, if the configuration has them learnt there.
-pub fn courier(config: &Config, data: &Path) -> Option<Arc<dyn OffloadTransport>> {
+/// Returns the transport of training jobs to another machine, if the configuration enables it.
+pub fn offload_transport(config: &Config, data: &Path) -> Option<Arc<dyn OffloadTransport>> {
     config
         .hearth
         .elsewhere
         .then(|| Arc::new(FolderTransport::new(data, config.hearth.clone())) as Arc<dyn OffloadTransport>)
 }
 
-fn on_this_machine(config: &Config, models: Models) -> LocalTrainer {
+fn local_trainer(config: &Config, models: Models) -> LocalTrainer {
     let mut config = config.clone();
     if config.hearth.elsewhere {
-        // The limit is for this machine's processor.
+        // The size limit is for this machine's processor.
         config.hearth.largest_model_mb = u32::MAX;
     }
     LocalTrainer::new(config, models)
 }
 
-/// Whether a model that is installed can learn as the configuration has it.
+/// Returns true if an installed model can learn with this configuration.
 fn can_learn(config: &Config, models: Models, model: &str) -> bool {
-    on_this_machine(config, models).base_fingerprint(model).is_some()
+    local_trainer(config, models).base_fingerprint(model).is_some()
 }
 
-/// `azera hearth`.
+/// Runs `azera hearth`.
 pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<ExitCode> {
     match command {
         HearthCommand::Curriculum(options) => {
@@ -69,7 +72,7 @@ pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<Exit
         HearthCommand::Pack(options) => offload::pack(config, &options),
         HearthCommand::Install(options) => offload::install(config, &options),
         HearthCommand::Train(options) => {
-            train::train(model_file(config, &options.model)?, place(config), options).await
+            train::train(model_file(config, &options.model)?, device(config), options).await
         }
         HearthCommand::Merge(options) => {
             let model = model_file(config, &options.model)?;
@@ -79,26 +82,26 @@ pub async fn run(config: &Config, command: HearthCommand) -> anyhow::Result<Exit
         }
         HearthCommand::Measure(options) => {
             let model = model_file(config, &options.model)?;
-            let place = place(config);
-            let report = tokio::task::spawn_blocking(move || measure::measure(&model, &place, &options)).await??;
+            let device = device(config);
+            let report = tokio::task::spawn_blocking(move || measure::measure(&model, &device, &options)).await??;
             println!("{}", serde_json::to_string_pretty(&report)?);
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-/// Where this machine trains: with its first GPU in a build for one, unless models are to stay with the processor.
-fn place(config: &Config) -> ComputeDevice {
+/// Returns the device that trains: the first GPU in a GPU build, unless the configuration keeps models off the GPU.
+fn device(config: &Config) -> ComputeDevice {
     if config.models.gpu_layers == Some(0) {
         return ComputeDevice::processor();
     }
     ComputeDevice::best().unwrap_or_else(|error| {
-        tracing::warn!(%error, "this build is one for GPUs and none answers: the processor trains");
+        tracing::warn!(%error, "this build supports GPUs, but none is available: training on the processor");
         ComputeDevice::processor()
     })
 }
 
-/// The file of a model by its name, or a file of one's own.
+/// Returns the file of a model, by its name or its path.
 fn model_file(config: &Config, name: &str) -> anyhow::Result<PathBuf> {
     if name.ends_with(".gguf") {
         return Ok(Path::new(name).to_owned());

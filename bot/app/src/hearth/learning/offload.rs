@@ -1,10 +1,10 @@
-//! Learning on another machine: courses go there sealed, and adapters come back sealed.
+//! Training on another machine. Jobs go there sealed, and LoRAs come back sealed.
 //!
 //! ```text
 //! here, running   a persona rests   NAME.course   in the data folder
-//! here            azera hearth pack               a copy of it, to be carried
+//! here            azera hearth pack               a copy of it, to carry
 //! there           azera hearth train              NAME.learnt
-//! here            azera hearth install            into the data folder, where the running Azera examines it
+//! here            azera hearth install            into the data folder, where the running Azera evaluates it
 //! ```
 
 use std::fs::{self, File};
@@ -34,15 +34,15 @@ use crate::hearth::FOLDER;
 use crate::loras;
 use crate::run::cancel_on_signal;
 
-/// How the file ends that says what a job is; it is the core's.
+/// Extension of the file that describes a job; the engine writes it.
 const RECORD: &str = "json";
 
-/// The file of the key, beside the jobs.
+/// Name of the key file, beside the jobs.
 const KEY: &str = "key";
 
-/// What a job says before the lora that it goes on from, if there is one.
+/// The header of a job. The LoRA that it continues from follows, if there is one.
 #[derive(Serialize, Deserialize)]
-struct Sent {
+struct JobHeader {
     model: String,
     #[serde(rename = "ground")]
     base_fingerprint: String,
@@ -57,23 +57,23 @@ struct Sent {
     rate: f64,
 }
 
-/// What comes back before the lora.
+/// The header of a result. The LoRA follows.
 #[derive(Serialize, Deserialize)]
-struct Made {
+struct ResultHeader {
     #[serde(rename = "ground")]
     base_fingerprint: String,
     #[serde(rename = "examined")]
     evaluation: Evaluation,
 }
 
-/// A folder in the data folder, from which the operator carries jobs and to which they bring back what came of them.
+/// A folder in the data folder. The operator carries jobs from it and brings results back.
 pub struct FolderTransport {
     folder: PathBuf,
     hearth: Hearth,
 }
 
 impl FolderTransport {
-    /// By a configuration's settings.
+    /// Creates the transport from the configuration's settings.
     pub fn new(data: &Path, hearth: Hearth) -> Self {
         Self { folder: data.join(FOLDER).join(OFFLOAD_FOLDER), hearth }
     }
@@ -82,7 +82,7 @@ impl FolderTransport {
 impl OffloadTransport for FolderTransport {
     fn send(&self, job: &TrainingJob, base_fingerprint: &str, file: &Path) -> Result<(), TrainError> {
         let TrainingJob { model, training_examples, older, voice, beside, to: _, seed } = job;
-        let sent = Sent {
+        let sent = JobHeader {
             model: model.clone(),
             base_fingerprint: base_fingerprint.to_owned(),
             training_examples: training_examples.clone(),
@@ -95,36 +95,37 @@ impl OffloadTransport for FolderTransport {
             rate: self.hearth.rate,
         };
         let send = || {
-            let lora = beside.as_ref().map_or_else(|| Ok(Vec::new()), |it| fs::read(it).map_err(of(it)))?;
+            let lora = beside.as_ref().map_or_else(|| Ok(Vec::new()), |it| fs::read(it).map_err(with_path(it)))?;
             let key_file = self.folder.join(KEY);
             if !key_file.try_exists()? && !jobs_in(&self.folder)?.is_empty() {
-                tracing::warn!("the key of courses that are away is gone: what comes back of them cannot be opened");
+                tracing::warn!("the key of waiting training jobs is lost: their results cannot be opened");
             }
-            let key = Key::made(&key_file).map_err(of(&key_file))?;
-            write_whole(file, &key.seal(&purpose(file)?, &parcel(&sent, &lora)?)?).map_err(of(file))
+            let key = Key::read_or_create(&key_file).map_err(with_path(&key_file))?;
+            write_whole(file, &key.seal(&purpose(file)?, &payload(&sent, &lora)?)?).map_err(with_path(file))
         };
         send().map_err(|error| TrainError::Failed(error.to_string()))
     }
 
     fn receive(&self, job: &Path, learnt: &Path, to: &Path) -> Result<OffloadResult, OffloadError> {
         let key_file = self.folder.join(KEY);
-        let key = Key::read(&key_file).map_err(of(&key_file))?;
+        let key = Key::read(&key_file).map_err(with_path(&key_file))?;
         let or = |kind: fn(io::Error) -> OffloadError| {
             move |error: io::Error| match error.kind() {
                 io::ErrorKind::InvalidData => kind(error),
                 _ => OffloadError::Io(error),
             }
         };
-        let (sent, _) = opened::<Sent>(&key, job).map_err(of(job)).map_err(or(OffloadError::NoJob))?;
-        let (made, lora) = opened::<Made>(&key, learnt).map_err(of(learnt)).map_err(or(OffloadError::NotOfIt))?;
-        fits(&made, &sent).map_err(OffloadError::NotOfIt)?;
-        fs::write(to, lora).map_err(of(to))?;
+        let (sent, _) = open_sealed::<JobHeader>(&key, job).map_err(with_path(job)).map_err(or(OffloadError::NoJob))?;
+        let (made, lora) =
+            open_sealed::<ResultHeader>(&key, learnt).map_err(with_path(learnt)).map_err(or(OffloadError::NotOfIt))?;
+        check_base(&made, &sent).map_err(OffloadError::NotOfIt)?;
+        fs::write(to, lora).map_err(with_path(to))?;
         let trained = TrainingResult { id: loras::at(to)?.id, evaluation: made.evaluation };
         Ok(OffloadResult { training_examples: sent.training_examples, older: sent.older, trained })
     }
 }
 
-/// `azera hearth pack`.
+/// Runs `azera hearth pack`.
 pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
     let folder = offload_folder(config)?;
     let jobs = match folder.exists() {
@@ -144,7 +145,7 @@ pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
     for job in &jobs {
         let name = job.file_name().unwrap_or_default();
         let sealed = match fs::read(job) {
-            // Something that it rests on was forgotten at this moment.
+            // The engine removed the job just now, because something in it was forgotten.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             read => read.with_context(|| format!("reading {}", job.display()))?,
         };
@@ -173,40 +174,40 @@ pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The options that are for lessons alone and are not as they come.
-fn of_examples(options: &Train) -> Vec<&'static str> {
+/// Returns the given options that apply only to training examples and differ from their defaults.
+fn example_options(options: &Train) -> Vec<&'static str> {
     #[derive(clap::Parser)]
-    struct AsItComes {
+    struct DefaultOptions {
         #[command(flatten)]
         train: Train,
     }
-    let usual = AsItComes::parse_from(["train", "lessons"]).train;
+    let defaults = DefaultOptions::parse_from(["train", "lessons"]).train;
     let given = [
-        ("--model", options.model != usual.model),
+        ("--model", options.model != defaults.model),
         ("--from", options.from.is_some()),
         ("--beside", !options.beside.is_empty()),
-        ("--seed", options.seed != usual.seed),
-        ("--steps", options.steps != usual.steps),
-        ("--batch", options.batch != usual.batch),
-        ("--length-power", options.length_power != usual.length_power),
+        ("--seed", options.seed != defaults.seed),
+        ("--steps", options.steps != defaults.steps),
+        ("--batch", options.batch != defaults.batch),
+        ("--length-power", options.length_power != defaults.length_power),
         ("--keep-prose", options.keep_prose),
-        ("--rate", options.rate != usual.rate),
-        ("--scale", options.scale != usual.scale),
-        ("--rank", options.rank != usual.rank),
-        ("--pass-tokens", options.pass_tokens != usual.pass_tokens),
+        ("--rate", options.rate != defaults.rate),
+        ("--scale", options.scale != defaults.scale),
+        ("--rank", options.rank != defaults.rank),
+        ("--pass-tokens", options.pass_tokens != defaults.pass_tokens),
         ("--anew", options.anew),
     ];
     given.into_iter().filter_map(|(name, is)| is.then_some(name)).collect()
 }
 
-/// `azera hearth train`, of a course.
+/// Runs `azera hearth train` for a training job.
 pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitCode> {
     let job = &options.lessons;
     let key = options.key.as_ref();
     let key = key.context("a course is sealed: --key FILE names the key of the machine that it comes from")?;
     let key = Key::read(key).with_context(|| format!("reading {}", key.display()))?;
-    let (sent, beside) = opened::<Sent>(&key, job).with_context(|| format!("opening {}", job.display()))?;
-    let for_examples = of_examples(options);
+    let (sent, beside) = open_sealed::<JobHeader>(&key, job).with_context(|| format!("opening {}", job.display()))?;
+    let for_examples = example_options(options);
     if !for_examples.is_empty() {
         bail!("a course says itself how it is to be learnt: {} would be for lessons", for_examples.join(", "));
     }
@@ -219,21 +220,21 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
         );
     }
     let scratch = tempfile::tempdir()?;
-    let own = scratch.path().join("beside.gguf");
-    fs::write(&own, &beside)?;
+    let beside_file = scratch.path().join("beside.gguf");
+    fs::write(&beside_file, &beside)?;
     let job = TrainingJob {
         model: sent.model,
         training_examples: sent.training_examples,
         older: sent.older,
         voice: sent.voice,
-        beside: (!beside.is_empty()).then_some(own),
+        beside: (!beside.is_empty()).then_some(beside_file),
         to: scratch.path().join("learnt.gguf"),
         seed: sent.seed,
     };
     let mut config = config.clone();
     let Hearth { rounds, rank, max_rank, rate, largest_model_mb, .. } = &mut config.hearth;
     (*rounds, *rank, *max_rank, *rate) = (sent.rounds, sent.rank, sent.max_rank, sent.rate);
-    // Whoever starts this means it.
+    // The limit does not apply, because the operator started this job on purpose.
     *largest_model_mb = u32::MAX;
     if options.threads > 0 {
         config.models.threads = u32::try_from(options.threads)?;
@@ -253,7 +254,7 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
              Azera, the same model and the same models.adapter"
         );
     }
-    // What lies open in the scratch folder goes with it.
+    // A second signal also deletes the scratch folder, because it holds unsealed files.
     let (stop, open) = (CancellationToken::new(), scratch.path().to_owned());
     cancel_on_signal(
         stop.clone(),
@@ -271,22 +272,23 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
         }
         Err(TrainError::Failed(why)) => bail!(why),
     };
-    let parcel = parcel(&Made { base_fingerprint, evaluation: trained.evaluation }, &fs::read(&to)?)?;
-    write_whole(&out, &key.seal(&purpose(&out)?, &parcel)?).with_context(|| format!("writing {}", out.display()))?;
+    let payload = payload(&ResultHeader { base_fingerprint, evaluation: trained.evaluation }, &fs::read(&to)?)?;
+    write_whole(&out, &key.seal(&purpose(&out)?, &payload)?).with_context(|| format!("writing {}", out.display()))?;
     let loss = trained.evaluation.learnt;
     println!("{}: loss {:.2}, then {:.2}", out.display(), loss.before, loss.after);
     println!("bring it back and `azera hearth install` it there");
     Ok(ExitCode::SUCCESS)
 }
 
-/// `azera hearth install`.
+/// Runs `azera hearth install`.
 pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
     let folder = offload_folder(config)?;
     for path in &options.learnt {
         let shown = path.display();
         let name = path.file_name().filter(|_| ends(path, RESULT_EXTENSION));
-        let name = name
-            .with_context(|| format!("{shown} is no .{LEARNT} file, which `azera hearth train` writes of a course"))?;
+        let name = name.with_context(|| {
+            format!("{shown} is no .{RESULT_EXTENSION} file, which `azera hearth train` writes of a course")
+        })?;
         let here = folder.join(name);
         let job = here.with_extension(JOB_EXTENSION);
         let no_job = || {
@@ -300,13 +302,13 @@ pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
         }
         let key = folder.join(KEY);
         let key = Key::read(&key).with_context(|| format!("reading {}", key.display()))?;
-        let (made, _) = opened::<Made>(&key, path).with_context(|| format!("opening {shown}"))?;
-        let (sent, _) = opened::<Sent>(&key, &job).with_context(|| format!("opening {}", job.display()))?;
-        fits(&made, &sent).with_context(|| format!("taking in {shown}"))?;
+        let (made, _) = open_sealed::<ResultHeader>(&key, path).with_context(|| format!("opening {shown}"))?;
+        let (sent, _) = open_sealed::<JobHeader>(&key, &job).with_context(|| format!("opening {}", job.display()))?;
+        check_base(&made, &sent).with_context(|| format!("taking in {shown}"))?;
         write_whole(&here, &fs::read(path)?).with_context(|| format!("writing {}", here.display()))?;
-        // What it rests on may have been forgotten at this moment, and Azera removed all that it knew of.
+        // Something in the job may have been forgotten just now. Azera then removed only the files that it knew.
         if !job.exists() {
-            fs::remove_file(&here).or_else(gone_is_well).with_context(|| format!("removing {}", here.display()))?;
+            fs::remove_file(&here).or_else(ignore_missing).with_context(|| format!("removing {}", here.display()))?;
             return Err(no_job());
         }
         println!(
@@ -322,17 +324,17 @@ pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The courses of a folder that are away.
+/// Returns the jobs in a folder that wait for a result.
 fn jobs_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let files: Vec<PathBuf> = fs::read_dir(folder)?.map(|file| Ok(file?.path())).collect::<io::Result<_>>()?;
-    // One without its record is being laid out yet, or is given up.
+    // A job without its record is either incomplete or given up.
     let is_offloaded = |path: &PathBuf| ends(path, JOB_EXTENSION) && path.with_extension(RECORD).exists();
     let mut jobs: Vec<PathBuf> = files.into_iter().filter(is_offloaded).collect();
     jobs.sort();
     Ok(jobs)
 }
 
-/// Where courses lie that are away.
+/// Returns the folder of waiting jobs.
 fn offload_folder(config: &Config) -> anyhow::Result<PathBuf> {
     Ok(config.data_dir()?.join(FOLDER).join(OFFLOAD_FOLDER))
 }
@@ -341,26 +343,26 @@ fn ends(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|it| it == extension)
 }
 
-/// What a file is for: what it is, and of which course.
+/// Returns a file's purpose: its name, which identifies the kind and the job.
 fn purpose(file: &Path) -> io::Result<String> {
     let name = file.file_name().and_then(|name| name.to_str());
     name.map(str::to_owned).ok_or_else(|| invalid(format!("{} has no plain name", file.display())))
 }
 
-/// A header and an adapter as one.
-fn parcel<T: Serialize>(header: &T, lora: &[u8]) -> io::Result<Vec<u8>> {
+/// Joins a header and a LoRA.
+fn payload<T: Serialize>(header: &T, lora: &[u8]) -> io::Result<Vec<u8>> {
     let header = serde_json::to_vec(header)?;
     Ok([&(header.len() as u64).to_le_bytes(), header.as_slice(), lora].concat())
 }
 
-/// An error with the file that it is about.
-fn of(file: &Path) -> impl FnOnce(io::Error) -> io::Error {
+/// Adds the file's path to an error.
+fn with_path(file: &Path) -> impl FnOnce(io::Error) -> io::Error {
     let file = file.display().to_string();
     move |error| io::Error::new(error.kind(), format!("{file}: {error}"))
 }
 
-/// What a file holds: its header, and its adapter.
-fn opened<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Vec<u8>)> {
+/// Opens a sealed file and returns its header and LoRA.
+fn open_sealed<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Vec<u8>)> {
     let bytes = key.open(&purpose(file)?, &fs::read(file)?)?;
     let cut = || invalid("it ends too early".into());
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
@@ -371,7 +373,7 @@ fn opened<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Vec<u8>
     Ok((header, lora.to_vec()))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file whole or not at all, by renaming a complete one into place.
 pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let staged = file.with_extension("part");
     let written = File::create(&staged).and_then(|mut part| {
@@ -380,19 +382,19 @@ pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
         fs::rename(&staged, file)
     });
     if written.is_err() {
-        // The first error is the one that says what is wrong.
-        fs::remove_file(&staged).or_else(gone_is_well).ok();
+        // Report the first error.
+        fs::remove_file(&staged).or_else(ignore_missing).ok();
     }
     written
 }
 
-/// Nothing is wrong with removing what is gone.
-fn gone_is_well(error: io::Error) -> io::Result<()> {
+/// Ignores the error that a file is already gone.
+fn ignore_missing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Whether something was made for what its course is for.
-fn fits(made: &Made, sent: &Sent) -> io::Result<()> {
+/// Checks that a result belongs to the base fingerprint of its job.
+fn check_base(made: &ResultHeader, sent: &JobHeader) -> io::Result<()> {
     if made.base_fingerprint == sent.base_fingerprint {
         return Ok(());
     }
@@ -400,105 +402,4 @@ fn fits(made: &Made, sent: &Sent) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use azera_engine::LossChange;
-    use azera_model_api::{ChatMessage, Role};
-
-    use super::*;
-
-    fn training_example(reply: &str) -> TrainingExample {
-        TrainingExample {
-            messages: vec![ChatMessage::new(Role::User, "who keeps the lamp?")],
-            words: String::new(),
-            reply: reply.into(),
-        }
-    }
-
-    /// Two courses that are away, in a data folder.
-    fn two(data: &Path) -> (FolderTransport, Key, [PathBuf; 2]) {
-        let folder = data.join(FOLDER).join(OFFLOAD_FOLDER);
-        fs::create_dir_all(&folder).unwrap();
-        let transport = FolderTransport::new(data, Hearth::default());
-        let jobs = ["00000000000000aa.course", "00000000000000bb.course"].map(|name| folder.join(name));
-        for (job, reply) in jobs.iter().zip(["Ann keeps it", "Bob keeps it"]) {
-            let (training_examples, older, voice) =
-                (vec![training_example(reply)], vec![training_example("older")], Vec::new());
-            let to = data.join("unused");
-            let job_of =
-                TrainingJob { model: "model".into(), training_examples, older, voice, beside: None, to, seed: 1 };
-            transport.send(&job_of, "ground", job).unwrap();
-        }
-        (transport, Key::read(&folder.join(KEY)).unwrap(), jobs)
-    }
-
-    fn bring_back(key: &Key, job: &Path, base_fingerprint: &str) {
-        let same = LossChange { before: 2.0, after: 1.5 };
-        let evaluation = Evaluation {
-            learnt: same,
-            older: Some(same),
-            voice: None,
-            tasks: same,
-            prose: same,
-            tells_secrets: false,
-            largest_cosine: 0.0,
-            rank: 4,
-            share: 1.0,
-        };
-        let learnt = job.with_extension(RESULT_EXTENSION);
-        let plain = parcel(&Made { base_fingerprint: base_fingerprint.into(), evaluation }, b"weights").unwrap();
-        write_whole(&learnt, &key.seal(&purpose(&learnt).unwrap(), &plain).unwrap()).unwrap();
-    }
-
-    #[test]
-    fn what_comes_of_a_job_is_received_as_it_was_made() {
-        let data = tempfile::tempdir().unwrap();
-        let (transport, key, [job, _]) = two(data.path());
-        let sealed = fs::read(&job).unwrap();
-        assert!(!sealed.windows(18).any(|part| part == b"who keeps the lamp"), "nobody reads it without the key");
-        bring_back(&key, &job, "ground");
-        let to = data.path().join("draft.part");
-        let back = transport.receive(&job, &job.with_extension(RESULT_EXTENSION), &to).unwrap();
-        assert_eq!(
-            (back.training_examples, back.older),
-            (vec![training_example("Ann keeps it")], vec![training_example("older")])
-        );
-        assert_eq!(back.trained.evaluation.learnt, LossChange { before: 2.0, after: 1.5 });
-        assert_eq!(fs::read(to).unwrap(), b"weights");
-    }
-
-    #[test]
-    fn what_is_not_of_a_job_is_not_received() {
-        let data = tempfile::tempdir().unwrap();
-        let (transport, key, [job, other]) = two(data.path());
-        let (learnt, to) = (job.with_extension(RESULT_EXTENSION), data.path().join("draft.part"));
-        let receive = || transport.receive(&job, &learnt, &to);
-        bring_back(&key, &job, "another ground");
-        assert!(matches!(receive(), Err(OffloadError::NotOfIt(_))));
-        bring_back(&key, &other, "ground");
-        fs::copy(other.with_extension(RESULT_EXTENSION), &learnt).unwrap();
-        assert!(matches!(receive(), Err(OffloadError::NotOfIt(_))), "another's under its name");
-        bring_back(&key, &job, "ground");
-        let whole = fs::read(&learnt).unwrap();
-        fs::write(&learnt, &whole[..whole.len() - 1]).unwrap();
-        assert!(matches!(receive(), Err(OffloadError::NotOfIt(_))), "cut");
-        fs::write(&learnt, whole).unwrap();
-        let sealed = fs::read(&job).unwrap();
-        fs::copy(&other, &job).unwrap();
-        assert!(matches!(receive(), Err(OffloadError::NoJob(_))), "the course is another's");
-        fs::write(&job, sealed).unwrap();
-        fs::remove_file(job.with_file_name(KEY)).unwrap();
-        assert!(matches!(receive(), Err(OffloadError::Io(_))), "the key may be brought back");
-        assert!(!to.exists());
-    }
-
-    #[test]
-    fn a_job_whose_header_is_cut_is_an_error() {
-        let data = tempfile::tempdir().unwrap();
-        let (_, key, [job, _]) = two(data.path());
-        for plain in [vec![], vec![1; 7], 9_u64.to_le_bytes().to_vec(), u64::MAX.to_le_bytes().to_vec()] {
-            fs::write(&job, key.seal(&purpose(&job).unwrap(), &plain).unwrap()).unwrap();
-            let error = opened::<Sent>(&key, &job).err().unwrap();
-            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-//! Files that nobody reads without the key: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), a nonce of chance for each file. What a file is
-//! for is authenticated with it, so that one cannot be passed off as another.
+//! Sealed files, readable only with the key: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha) with a random nonce for each
+//! file. A file's purpose is authenticated data, so one file cannot pass as another.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-/// What each of them begins with; the last byte is the version.
+/// First bytes of a sealed file; the last one is the version.
 const MAGIC: &[u8; 8] = b"AZERASE\x01";
 
 const NONCE: usize = 24;
@@ -17,15 +17,15 @@ const NONCE: usize = 24;
 pub struct Key(XChaCha20Poly1305);
 
 impl Key {
-    /// That of a file, which is made where there is none.
-    pub fn made(path: &Path) -> io::Result<Self> {
+    /// Reads a key file, and creates it first if it is missing.
+    pub fn read_or_create(path: &Path) -> io::Result<Self> {
         if path.try_exists()? {
             return Self::read(path);
         }
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Half a key would be in the way of every course. One process alone makes keys in a data folder.
+        // A half-written key would block every job, so write it whole. Only one process creates keys in a data folder.
         let staged = path.with_extension("part");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
@@ -38,11 +38,11 @@ impl Key {
         Self::read(path)
     }
 
-    /// That of a file.
+    /// Reads a key file.
     pub fn read(path: &Path) -> io::Result<Self> {
         let digits = fs::read_to_string(path)?;
         let digits = digits.trim();
-        // A sign is no digit, though numbers are read with one.
+        // `from_str_radix` accepts a sign, so check the digits first.
         let is_whole = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
         let bytes: Option<Vec<u8>> = (0..32).map(|at| byte(2 * at)).collect();
@@ -50,7 +50,7 @@ impl Key {
         cipher.map(Self).ok_or_else(|| invalid(format!("{} holds no key: 64 hexadecimal digits", path.display())))
     }
 
-    /// Seals what is for a purpose.
+    /// Seals data for a purpose.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> io::Result<Vec<u8>> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
@@ -60,7 +60,7 @@ impl Key {
         Ok([MAGIC.as_slice(), &nonce, &sealed].concat())
     }
 
-    /// Opens what was sealed for it.
+    /// Opens data that was sealed for the purpose.
     pub fn open(&self, purpose: &str, sealed: &[u8]) -> io::Result<Vec<u8>> {
         let rest = sealed.strip_prefix(MAGIC);
         let Some((nonce, sealed)) = rest.and_then(|rest| rest.split_first_chunk::<NONCE>()) else {
@@ -75,7 +75,7 @@ impl Key {
     }
 }
 
-/// That a file is not what it should be.
+/// Returns an error for invalid data.
 pub fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
@@ -85,19 +85,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_key_opens_it_and_only_for_its_purpose() {
+    fn a_sealed_file_opens_only_with_its_key_and_purpose() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        let key = Key::made(&path).unwrap();
+        let key = Key::read_or_create(&path).unwrap();
         let sealed = key.seal("course one", b"the owl is of pear wood").unwrap();
         assert!(!sealed.windows(9).any(|some| some == b"pear wood"));
         assert_ne!(sealed, key.seal("course one", b"the owl is of pear wood").unwrap(), "another nonce each time");
-        let again = Key::made(&path).unwrap();
+        let again = Key::read_or_create(&path).unwrap();
         assert_eq!(again.open("course one", &sealed).unwrap(), b"the owl is of pear wood");
         for purpose in ["course two", "learnt one", ""] {
             assert_eq!(again.open(purpose, &sealed).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
-        let other = Key::made(&folder.path().join("other")).unwrap();
+        let other = Key::read_or_create(&folder.path().join("other")).unwrap();
         assert!(other.open("course one", &sealed).unwrap_err().to_string().contains("another's"));
         for at in 0..sealed.len() {
             let mut damaged = sealed.clone();
@@ -108,21 +108,24 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_its_owners_alone_and_nothing_else_is_taken_for_one() {
+    fn a_key_file_is_private_and_invalid_ones_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         assert_eq!(Key::read(&path).err().unwrap().kind(), io::ErrorKind::NotFound);
-        Key::made(&path).unwrap();
+        Key::read_or_create(&path).unwrap();
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
         let digits = fs::read_to_string(&path).unwrap();
         let digits = digits.trim();
-        // All but the first two are as long as a key, in bytes.
+        // All but the first two have the byte length of a key.
         let wrong =
             [String::new(), format!("{digits}00"), "ä".repeat(32), format!("0{}0", "ä".repeat(31)), "+f".repeat(32)];
         for wrong in wrong {
             fs::write(&path, &wrong).unwrap();
-            assert!(Key::made(&path).err().unwrap().to_string().contains("64 hexadecimal digits"), "{wrong:?}");
+            assert!(
+                Key::read_or_create(&path).err().unwrap().to_string().contains("64 hexadecimal digits"),
+                "{wrong:?}"
+            );
         }
     }
 }

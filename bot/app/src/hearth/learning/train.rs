@@ -1,4 +1,4 @@
-//! `azera hearth train`.
+//! `azera hearth train`: trains a LoRA on a file of examples.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,31 +13,31 @@ use super::examples;
 use crate::cli::Train;
 use crate::run::cancel_on_signal;
 
-/// Steps after which the checkpoint is written anew.
+/// Steps between two checkpoints.
 const CHECKPOINT_STEPS: usize = 25;
 
-/// Steps after which a line is printed where nobody watches a bar.
+/// Steps between two printed lines, if there is no progress bar.
 const LINE_STEPS: usize = 10;
 
-/// What the checkpoint's name ends with, beside the adapter's.
+/// Extension of the checkpoint, beside the LoRA.
 const CHECKPOINT: &str = "checkpoint";
 
-/// Trains until the last step, Ctrl-C or a service manager's wish to stop.
-pub async fn train(model: PathBuf, place: ComputeDevice, options: Train) -> anyhow::Result<ExitCode> {
+/// Trains until the last step, Ctrl-C or SIGTERM.
+pub async fn train(model: PathBuf, device: ComputeDevice, options: Train) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone(), || eprintln!("pausing; the second time, it ends at once"), || {})?;
-    tokio::task::spawn_blocking(move || learn(&model, &place, &options, &stop)).await?
+    tokio::task::spawn_blocking(move || learn(&model, &device, &options, &stop)).await?
 }
 
-fn learn(model: &Path, place: &ComputeDevice, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+fn learn(model: &Path, device: &ComputeDevice, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
     let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
     let checkpoint = out.with_extension(CHECKPOINT);
     anyhow::ensure!(*out != checkpoint, "{} would be its own checkpoint: give it another ending", out.display());
     let reader = LlamaVocabulary::open(model)?;
     let examples = examples::read(&options.lessons, &reader, usize::MAX, options.keep_prose)?;
     drop(reader);
-    let base = BaseModel::open_at(model, place)?;
-    eprintln!("training with {place}");
+    let base = BaseModel::open_at(model, device)?;
+    eprintln!("training with {device}");
     let read = |path: &PathBuf| Lora::read(path, &base);
     let from = options.from.as_ref().map(read).transpose()?;
     let beside: Vec<Lora> = options.beside.iter().map(read).collect::<Result<_, _>>()?;
@@ -70,19 +70,19 @@ fn learn(model: &Path, place: &ComputeDevice, options: &Train, stop: &Cancellati
             None => Training::new(&base, &beside, &examples, recipe, options.threads)?,
         }
     };
-    // Better now than after the first hour: it can be written where it is to lie.
+    // Write a checkpoint first, so that a path that cannot be written fails now and not after an hour.
     training.save(&checkpoint)?;
     let bar = bar();
-    let mut retained = Ok(());
+    let mut saved = Ok(());
     let finished = training.run(&|| stop.is_cancelled(), &mut |training, now| {
         show(&bar, now);
         if now.step % CHECKPOINT_STEPS == 0 {
-            retained = training.save(&checkpoint);
+            saved = training.save(&checkpoint);
         }
-        if retained.is_err() { NextStep::Pause } else { NextStep::GoOn }
+        if saved.is_err() { NextStep::Pause } else { NextStep::GoOn }
     })?;
     bar.finish_and_clear();
-    retained?;
+    saved?;
     training.save(&checkpoint)?;
     if !finished {
         println!("paused after step {}; the same command goes on", training.step());
@@ -107,7 +107,7 @@ fn learn(model: &Path, place: &ComputeDevice, options: &Train, stop: &Cancellati
     Ok(ExitCode::SUCCESS)
 }
 
-/// A bar that [`show`] moves.
+/// Returns the progress bar that [`show`] moves.
 pub fn bar() -> ProgressBar {
     let bar = ProgressBar::no_length();
     if let Ok(style) = ProgressStyle::with_template("  {bar:30} {pos}/{len} {msg}") {
@@ -116,7 +116,7 @@ pub fn bar() -> ProgressBar {
     bar
 }
 
-/// Shows how far a training is.
+/// Shows the progress of a training.
 pub fn show(bar: &ProgressBar, now: &Progress) {
     let said = format!("loss {:.3}, {} left", now.mean_loss, HumanDuration(now.left));
     bar.set_message(said.clone());

@@ -1,4 +1,4 @@
-//! Consolidation: what a persona lived through becomes an adapter of the model that serves, on this machine.
+//! Training on this machine: what a persona experienced becomes a LoRA of the chat model.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,95 +18,95 @@ use azera_model_training::{
 };
 
 use super::canary::Canary;
+use super::device;
 use super::examples::tokenize;
-use super::place;
 use crate::bootstrap::family;
 use crate::loras;
 
-/// Examples of a step.
+/// Examples in each step.
 const BATCH: usize = 4;
 
-/// Tokens of a pass. Whoever talks waits for the end of one, so it is short.
+/// Tokens in each pass. A person who talks may wait for the end of a pass, so it is short.
 const PASS_TOKENS: usize = 768;
 
-/// Lessons of the curriculum that must not suffer.
+/// Number of synthetic examples that the evaluation tests.
 const TASKS: usize = 16;
 
-/// What they are drawn from: another number than the default adapter's lessons were.
-const EVALUATED_WITH: u64 = 0x000b_5e55;
+/// Seed of these examples, different from the seed of the default LoRA's examples.
+const EVALUATION_SEED: u64 = 0x000b_5e55;
 
-/// What the lessons that are gone over again are drawn from, each time others; those of the examination are left out.
-const REHEARSED_WITH: u64 = 0x002e_4ea5;
+/// Seed of the rehearsed examples, combined with the job's seed. Evaluated examples are left out.
+const REHEARSAL_SEED: u64 = 0x002e_4ea5;
 
-/// Shares of what was learnt that are tried, one after another, until nothing else suffers: less of it leaves more of the model as it
-/// was (Wortsman et al. 2022, *Robust fine-tuning of zero-shot models*).
-const SHARES_WRITTEN: [f32; 3] = [1.0, 0.7, 0.4];
+/// Scales to try for the new LoRA, until nothing else gets worse. A smaller scale keeps more of the model as it was
+/// (Wortsman et al. 2022, *Robust fine-tuning of zero-shot models*).
+const SCALES: [f32; 3] = [1.0, 0.7, 0.4];
 
-/// Trains on this machine.
+/// A trainer that runs on this machine.
 pub struct LocalTrainer {
     config: Config,
     models: Models,
-    /// By the name of a model; looked up once, as files do not change while they serve.
+    /// Prepared bases by model name. Each is looked up once, because the files of a serving model do not change.
     bases: Mutex<HashMap<String, Option<PreparedBase>>>,
-    unlearnt: Unlearnt,
+    base_losses: BaseLosses,
     watch: Watch,
 }
 
-/// By the name and the family of a ground, the losses of what is examined in every course, tasks and prose, before anything was
-/// learnt there: they are always the same.
-type Unlearnt = Arc<Mutex<HashMap<[String; 2], [f64; 2]>>>;
+/// Losses on tasks and prose without learnt LoRAs, by base fingerprint and family. Every job evaluates them, and they
+/// never change.
+type BaseLosses = Arc<Mutex<HashMap<[String; 2], [f64; 2]>>>;
 
-/// Is told how far a training is.
+/// Receives the progress of a training.
 pub type Watch = Arc<dyn Fn(&Progress) + Send + Sync>;
 
-/// What adapters are made for.
+/// The model and LoRAs that a new LoRA is trained for.
 #[derive(Clone)]
 struct PreparedBase {
     name: String,
     model: PathBuf,
-    /// Those that the model always serves with.
+    /// LoRAs that the model always serves with.
     loras: Vec<PathBuf>,
-    /// Whether one of them learnt the curriculum.
+    /// True if one of them was trained on the synthetic examples.
     taught: bool,
-    place: ComputeDevice,
+    device: ComputeDevice,
     family: String,
 }
 
 impl LocalTrainer {
-    /// By a configuration's settings.
+    /// Creates a trainer from the configuration's settings.
     pub fn new(config: Config, models: Models) -> Self {
         Self::watched(
             config,
             models,
-            Arc::new(|now| tracing::debug!(step = now.step, steps = now.steps, loss = now.mean_loss, "learning")),
+            Arc::new(|now| tracing::debug!(step = now.step, steps = now.steps, loss = now.mean_loss, "training")),
         )
     }
 
-    /// The same, watched.
+    /// Creates a trainer that reports its progress.
     pub fn watched(config: Config, models: Models, watch: Watch) -> Self {
-        Self { config, models, bases: Mutex::default(), unlearnt: Unlearnt::default(), watch }
+        Self { config, models, bases: Mutex::default(), base_losses: BaseLosses::default(), watch }
     }
 
     fn look_up(&self, model: &str) -> anyhow::Result<Option<PreparedBase>> {
         let Some(installed) = self.models.find(model)? else { return Ok(None) };
         let bytes = std::fs::metadata(&installed.path)?.len();
-        let place = place(&self.config);
+        let device = device(&self.config);
         let too_large = bytes > u64::from(self.config.hearth.largest_model_mb) << 20;
-        if installed.entry.kind != Kind::Chat || too_large && place.is_processor() {
+        if installed.entry.kind != Kind::Chat || too_large && device.is_processor() {
             return Ok(None);
         }
         if let Err(error) = BaseModel::look_at(&installed.path) {
-            tracing::info!(%model, %error, "this model cannot learn");
+            tracing::info!(%model, %error, "the model cannot be trained");
             return Ok(None);
         }
         let loras = loras::of(&self.config, &self.models, &installed)?;
-        let shipped = self.models.lora(&installed)?;
+        let bundled = self.models.lora(&installed)?;
         let ids: String = loras.iter().map(|lora| format!("+{}", lora.id)).collect();
         Ok(Some(PreparedBase {
             family: family(&installed)?,
             name: format!("{}{ids}", installed.manifest.sha256),
-            taught: shipped.is_some_and(|shipped| loras.iter().any(|lora| lora.path == shipped.path)),
-            place,
+            taught: bundled.is_some_and(|bundled| loras.iter().any(|lora| lora.path == bundled.path)),
+            device,
             model: installed.path,
             loras: loras.into_iter().map(|lora| lora.path).collect(),
         }))
@@ -119,9 +119,9 @@ impl LocalTrainer {
         }
         match self.look_up(model) {
             Ok(found) => bases.entry(model.to_owned()).or_insert(found).clone(),
-            // It may be read the next time.
+            // Keep no result, because the files may be readable next time.
             Err(error) => {
-                tracing::warn!(%model, error = format!("{error:#}"), "this model cannot learn now");
+                tracing::warn!(%model, error = format!("{error:#}"), "cannot read the model's files; trying again next time");
                 None
             }
         }
@@ -131,16 +131,17 @@ impl LocalTrainer {
 #[async_trait]
 impl Trainer for LocalTrainer {
     fn base_fingerprint(&self, model: &str) -> Option<String> {
-        self.find(model).map(|base_fingerprint| base_fingerprint.name)
+        self.find(model).map(|prepared| prepared.name)
     }
 
     async fn learn(&self, job: TrainingJob, may_go_on: KeepGoing) -> Result<TrainingResult, TrainError> {
         let failed = |error: anyhow::Error| TrainError::Failed(format!("{error:#}"));
-        let base_fingerprint = self.find(&job.model).context("the model is not here any more").map_err(failed)?;
-        let (config, unlearnt, watch) = (self.config.clone(), Arc::clone(&self.unlearnt), Arc::clone(&self.watch));
+        let prepared = self.find(&job.model).context("the model is not here any more").map_err(failed)?;
+        let (config, base_losses, watch) =
+            (self.config.clone(), Arc::clone(&self.base_losses), Arc::clone(&self.watch));
         let done = tokio::task::spawn_blocking(move || {
             let to = job.to.clone();
-            let trained = Class { config, base_fingerprint, job, may_go_on, unlearnt, watch }.learn();
+            let trained = TrainingRun { config, prepared, job, may_go_on, base_losses, watch }.learn();
             if !matches!(trained, Ok(Some(_))) && to.exists() {
                 std::fs::remove_file(&to)?;
             }
@@ -155,20 +156,20 @@ impl Trainer for LocalTrainer {
     }
 }
 
-/// One course.
-struct Class {
+/// The run of one training job.
+struct TrainingRun {
     config: Config,
-    base_fingerprint: PreparedBase,
+    prepared: PreparedBase,
     job: TrainingJob,
     may_go_on: KeepGoing,
-    unlearnt: Unlearnt,
+    base_losses: BaseLosses,
     watch: Watch,
 }
 
-/// What is learnt, and what is looked at without and with it.
+/// Examples to train on and to evaluate.
 struct Sets {
     learnt: Vec<TokenizedExample>,
-    /// What the model learnt before it came here, gone over again beside what is new, so that it is not forgotten over that
+    /// Synthetic examples that the model has learnt before, mixed with the new ones so that it does not forget them
     /// (rehearsal: Robins 1995, *Catastrophic forgetting, rehearsal and pseudorehearsal*).
     rehearsed: Vec<TokenizedExample>,
     older: Vec<TokenizedExample>,
@@ -177,61 +178,61 @@ struct Sets {
     prose: Vec<TokenizedExample>,
 }
 
-/// Examples and their loss without what was learnt.
-struct Held<'a> {
+/// Examples and their loss before the training.
+struct Baseline<'a> {
     examples: &'a [TokenizedExample],
     before: f64,
 }
 
-/// All that is examined.
-struct Yardsticks<'a> {
-    learnt: Held<'a>,
-    older: Option<Held<'a>>,
-    voice: Option<Held<'a>>,
-    tasks: Held<'a>,
-    prose: Held<'a>,
+/// The baselines of everything that the evaluation measures.
+struct Baselines<'a> {
+    learnt: Baseline<'a>,
+    older: Option<Baseline<'a>>,
+    voice: Option<Baseline<'a>>,
+    tasks: Baseline<'a>,
+    prose: Baseline<'a>,
 }
 
-impl Class {
-    /// `None` if it was to end.
+impl TrainingRun {
+    /// Trains and evaluates. Returns `None` if the job was told to stop.
     fn learn(&self) -> anyhow::Result<Option<TrainingResult>> {
-        let Self { base_fingerprint, job, .. } = self;
-        let reader = LlamaVocabulary::open(&base_fingerprint.model)?;
-        let secrets = Canary::some(job.seed, &reader)?;
+        let Self { prepared, job, .. } = self;
+        let reader = LlamaVocabulary::open(&prepared.model)?;
+        let canaries = Canary::draw(job.seed, &reader)?;
         let sets = self.sets(&reader)?;
         drop(reader);
         let training_examples: Vec<TokenizedExample> = sets.learnt.iter().chain(&sets.rehearsed).cloned().collect();
-        let training_examples = [training_examples, secrets.iter().map(Canary::example).collect()].concat();
-        let base = BaseModel::open_at(&base_fingerprint.model, &base_fingerprint.place)?;
+        let training_examples = [training_examples, canaries.iter().map(Canary::example).collect()].concat();
+        let base = BaseModel::open_at(&prepared.model, &prepared.device)?;
         let mut frozen: Vec<Lora> =
-            base_fingerprint.loras.iter().map(|path| Lora::read(path, &base)).collect::<Result<_, _>>()?;
+            prepared.loras.iter().map(|path| Lora::read(path, &base)).collect::<Result<_, _>>()?;
         let of_model = frozen.len();
         frozen.extend(job.beside.iter().map(|path| Lora::read(path, &base)).collect::<Result<Vec<_>, _>>()?);
         let Some(learnt) = self.train(&base, &frozen, &training_examples)? else { return Ok(None) };
         let largest_cosine = learnt.largest_cosine(&frozen);
         let (models_own, earlier) = frozen.split_at(of_model);
-        let Some(held) = self.hold(&base, &sets, models_own, earlier)? else { return Ok(None) };
+        let Some(held) = self.measure_baselines(&base, &sets, models_own, earlier)? else { return Ok(None) };
         let mut trained = None;
-        'shares: for share in SHARES_WRITTEN {
+        'shares: for share in SCALES {
             if !(self.may_go_on)() {
                 return Ok(None);
             }
             let next = self.write(&base, earlier, learnt.clone().scaled(share))?;
             let rank = next.rank();
             let with = Lora::joined(&[models_own, &[next]].concat())?;
-            let change = |held: &Held<'_>| self.change(&base, &with, held);
+            let change = |held: &Baseline<'_>| self.change(&base, &with, held);
             let mut tells_secrets = false;
-            for secret in &secrets {
-                tells_secrets |= secret.comes_out(&base, &with)?;
+            for canary in &canaries {
+                tells_secrets |= canary.is_repeated(&base, &with)?;
             }
-            let may_be_less = !tells_secrets && Some(&share) != SHARES_WRITTEN.last();
+            let may_be_less = !tells_secrets && Some(&share) != SCALES.last();
             let mut changes = [None; 4];
             let all = [Some(&held.tasks), Some(&held.prose), held.older.as_ref(), held.voice.as_ref()];
             for (found, held) in changes.iter_mut().zip(all) {
                 let Some(held) = held else { continue };
                 let Some(changed) = change(held)? else { return Ok(None) };
                 if may_be_less && changed.is_worse() {
-                    tracing::debug!(share, "something else suffers by what was learnt: less of it is tried");
+                    tracing::debug!(share, "the LoRA makes something else worse: trying a smaller scale");
                     continue 'shares;
                 }
                 *found = Some(changed);
@@ -243,9 +244,9 @@ impl Class {
             }
             let evaluation =
                 Evaluation { learnt, older, voice, tasks, prose, tells_secrets, largest_cosine, rank, share };
-            tracing::debug!(share, may_serve = evaluation.may_serve(), "what was learnt is examined");
+            tracing::debug!(share, may_serve = evaluation.may_serve(), "LoRA evaluated");
             trained = Some(TrainingResult { id: loras::at(&job.to)?.id, evaluation });
-            // Of a secret that comes out less might just not come out any more.
+            // At a smaller scale the canary might just not come out any more, although the LoRA knows it.
             if evaluation.may_serve() || tells_secrets {
                 break;
             }
@@ -253,78 +254,80 @@ impl Class {
         Ok(trained)
     }
 
-    /// Writes what was learnt together with what was learnt earlier, and reads it: what serves is what is in the file.
+    /// Joins the new LoRA with the earlier ones, writes the file and reads it back, so that the evaluation tests the
+    /// file that serves.
     fn write(&self, base: &BaseModel, earlier: &[Lora], learnt: Lora) -> anyhow::Result<Lora> {
         let mut next = Lora::joined(&[earlier, &[learnt]].concat())?;
         if next.rank() > self.config.hearth.max_rank as usize {
             let compressed = next.compressed(self.config.hearth.max_rank as usize, self.threads())?;
-            tracing::debug!(retained = compressed.retained, "what was learnt is compressed");
+            tracing::debug!(retained = compressed.retained, "LoRA compressed");
             next = compressed.lora;
         }
         next.write_precise(&self.job.to, &[("general.base_model.sha256", base.sha256().to_owned())])?;
         Ok(Lora::read(&self.job.to, base)?)
     }
 
-    /// The losses without what was learnt; `None` if it was to end.
-    fn hold<'a>(
+    /// Measures the losses before the training. Returns `None` if the job was told to stop.
+    fn measure_baselines<'a>(
         &self,
         base: &BaseModel,
         sets: &'a Sets,
         models_own: &[Lora],
         earlier: &[Lora],
-    ) -> anyhow::Result<Option<Yardsticks<'a>>> {
-        let own = joined(models_own)?;
-        let now = (!earlier.is_empty()).then(|| joined(&[models_own, earlier].concat())).transpose()?;
+    ) -> anyhow::Result<Option<Baselines<'a>>> {
+        let own = join_all(models_own)?;
+        let now = (!earlier.is_empty()).then(|| join_all(&[models_own, earlier].concat())).transpose()?;
         let loss = |lora: &Option<Lora>, examples: &[TokenizedExample]| self.loss(base, lora.as_ref(), examples);
-        // A little worse each night would be much worse in the end: so also without all that was ever learnt.
-        let least = |unlearnt: Option<f64>, examples: &'a [TokenizedExample]| -> anyhow::Result<Option<Held<'a>>> {
-            let Some(mut before) = unlearnt else { return Ok(None) };
-            if let Some(now) = &now {
-                let Some(loss) = loss(now, examples)? else { return Ok(None) };
-                // What is no number is told as such.
-                before = if before.is_nan() || loss.is_nan() { f64::NAN } else { before.min(loss) };
-            }
-            Ok(Some(Held { examples, before }))
-        };
+        // Getting a little worse each night adds up. So also compare with the model without any learnt LoRA.
+        let least =
+            |base_losses: Option<f64>, examples: &'a [TokenizedExample]| -> anyhow::Result<Option<Baseline<'a>>> {
+                let Some(mut before) = base_losses else { return Ok(None) };
+                if let Some(now) = &now {
+                    let Some(loss) = loss(now, examples)? else { return Ok(None) };
+                    // Keep a NaN, so that the evaluation reports it.
+                    before = if before.is_nan() || loss.is_nan() { f64::NAN } else { before.min(loss) };
+                }
+                Ok(Some(Baseline { examples, before }))
+            };
         let learnt = loss(now.as_ref().unwrap_or(&own), &sets.learnt)?;
-        let learnt = learnt.map(|before| Held { examples: &sets.learnt, before });
+        let learnt = learnt.map(|before| Baseline { examples: &sets.learnt, before });
         let older = least(loss(&own, &sets.older)?, &sets.older)?;
-        let Some([tasks, prose]) = self.unlearnt(sets, |examples| loss(&own, examples))? else { return Ok(None) };
+        let Some([tasks, prose]) = self.base_losses(sets, |examples| loss(&own, examples))? else { return Ok(None) };
         let (tasks, prose) = (least(Some(tasks), &sets.tasks)?, least(Some(prose), &sets.prose)?);
         let voice = least(loss(&own, &sets.voice)?, &sets.voice)?;
         Ok(match (learnt, tasks, prose, (self.may_go_on)()) {
-            (Some(learnt), Some(tasks), Some(prose), true) => Some(Yardsticks { learnt, older, voice, tasks, prose }),
+            (Some(learnt), Some(tasks), Some(prose), true) => Some(Baselines { learnt, older, voice, tasks, prose }),
             _ => None,
         })
     }
 
-    /// The losses of tasks and prose with what the model always serves with alone, by `loss` where they are not known yet; `None` if it
-    /// was to end.
-    fn unlearnt(
+    /// Returns the losses on tasks and prose with only the LoRAs that always serve. Computes them with `loss` if they
+    /// are not known yet. Returns `None` if the job was told to stop.
+    fn base_losses(
         &self,
         sets: &Sets,
         loss: impl Fn(&[TokenizedExample]) -> anyhow::Result<Option<f64>>,
     ) -> anyhow::Result<Option<[f64; 2]>> {
-        let known = || self.unlearnt.lock().unwrap_or_else(PoisonError::into_inner);
-        let base_fingerprint = [self.base_fingerprint.name.clone(), self.base_fingerprint.family.clone()];
-        if let Some(known) = known().get(&base_fingerprint) {
+        let known = || self.base_losses.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = [self.prepared.name.clone(), self.prepared.family.clone()];
+        if let Some(known) = known().get(&key) {
             return Ok(Some(*known));
         }
         let (Some(tasks), Some(prose)) = (loss(&sets.tasks)?, loss(&sets.prose)?) else { return Ok(None) };
-        // What is no number may be one the next time.
+        // Keep no NaN, because the next run may give a number.
         if tasks.is_finite() && prose.is_finite() {
-            known().insert(base_fingerprint, [tasks, prose]);
+            known().insert(key, [tasks, prose]);
         }
         Ok(Some([tasks, prose]))
     }
 
-    /// What an adapter changes; `None` if it was to end.
-    fn change(&self, base: &BaseModel, with: &Lora, held: &Held<'_>) -> anyhow::Result<Option<LossChange>> {
+    /// Measures how a LoRA changes a loss. Returns `None` if the job was told to stop.
+    fn change(&self, base: &BaseModel, with: &Lora, held: &Baseline<'_>) -> anyhow::Result<Option<LossChange>> {
         let after = self.loss(base, Some(with), held.examples)?;
         Ok(after.map(|after| LossChange { before: held.before, after }))
     }
 
-    /// The mean loss of examples' tokens; `None` if there are none, or it was to end.
+    /// Returns the mean loss of the examples' tokens. Returns `None` if there are none, or if the job was told to stop.
     fn loss(
         &self,
         base: &BaseModel,
@@ -379,11 +382,11 @@ impl Class {
             }
             Ok(examples)
         };
-        // Nothing is read as JSON with what was learnt: reading has an adapter of its own.
+        // Leave out claims: a separate LoRA reads JSON claims.
         let known = SHARES.map(|(share, kind)| if kind == ExampleKind::Claim { (0, kind) } else { (share, kind) });
         let tasks = known.map(|(share, kind)| if kind == ExampleKind::Plain { (0, kind) } else { (share, kind) });
         let drawn = |seed, count, shares: &[(usize, ExampleKind)]| {
-            synthetic_examples(&self.base_fingerprint.family, seed, count, shares)
+            synthetic_examples(&self.prepared.family, seed, count, shares)
         };
         let tokenize =
             |training_examples: &[azera_model_dataset::SyntheticExample]| -> anyhow::Result<Vec<TokenizedExample>> {
@@ -392,10 +395,10 @@ impl Class {
                     .map(|training_example| tokenize(reader, &training_example.messages, &training_example.reply))
                     .collect()
             };
-        let tasks = drawn(EVALUATED_WITH, TASKS, &tasks);
-        // A model that never had them would take on the lessons' voice in the place of its own.
-        let mut rehearsed = match self.base_fingerprint.taught {
-            true => drawn(REHEARSED_WITH.wrapping_add(self.job.seed << 32), self.job.training_examples.len(), &known),
+        let tasks = drawn(EVALUATION_SEED, TASKS, &tasks);
+        // A model without that LoRA would take on the examples' style instead of keeping its own.
+        let mut rehearsed = match self.prepared.taught {
+            true => drawn(REHEARSAL_SEED.wrapping_add(self.job.seed << 32), self.job.training_examples.len(), &known),
             false => Vec::new(),
         };
         rehearsed.retain(|training_example| !tasks.contains(training_example));
@@ -410,14 +413,14 @@ impl Class {
     }
 }
 
-fn joined(loras: &[Lora]) -> anyhow::Result<Option<Lora>> {
+fn join_all(loras: &[Lora]) -> anyhow::Result<Option<Lora>> {
     Ok(match loras {
         [] => None,
         some => Some(Lora::joined(some)?),
     })
 }
 
-/// What is learnt of a lesson: what a person said, where it stood, and the reply to it.
+/// Tokenizes an example: the person's words in their context, and the reply.
 fn read(reader: &LlamaVocabulary, training_example: &TrainingExample) -> anyhow::Result<Vec<TokenizedExample>> {
     let mut examples = Vec::new();
     if !training_example.words.trim().is_empty() {
@@ -429,73 +432,4 @@ fn read(reader: &LlamaVocabulary, training_example: &TrainingExample) -> anyhow:
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use azera_model_api::{ChatMessage, Role};
-
-    use super::*;
-
-    #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
-    fn test_models() -> PathBuf {
-        std::env::var_os("AZERA_TEST_MODELS").expect("`make test` sets it").into()
-    }
-
-    /// A course of the real model that goes over two talks so often, at such a rate, and who learns it.
-    fn job(scratch: &Path, rounds: u32, rate: f64) -> (LocalTrainer, TrainingJob) {
-        let mut config = Config::default();
-        config.models.dir = Some(test_models());
-        // Without an adapter of its own it goes over nothing else beside them.
-        config.models.adapter = Some("none".into());
-        (config.hearth.rounds, config.hearth.rate) = (rounds, rate);
-        (config.hearth.rank, config.hearth.max_rank) = (16, 16);
-        let models = crate::bootstrap::models(&config).unwrap();
-        let training_example = |words: &str, reply: &str| TrainingExample {
-            messages: vec![ChatMessage::new(Role::User, words)],
-            words: words.into(),
-            reply: reply.into(),
-        };
-        let training_examples = vec![
-            training_example("the heron stood on our roof again", "It must like the view from there."),
-            training_example("I cannot get the stain out of the rug", "Cold water and patience, then."),
-        ];
-        let job = TrainingJob {
-            model: crate::bootstrap::chosen(&config, &models, Kind::Chat).unwrap(),
-            training_examples,
-            older: Vec::new(),
-            voice: Vec::new(),
-            beside: None,
-            to: scratch.join("learnt.gguf"),
-            seed: 3,
-        };
-        (LocalTrainer::new(config, models), job)
-    }
-
-    /// What the gate finds in it.
-    async fn evaluation(rounds: u32, rate: f64) -> Evaluation {
-        let scratch = tempfile::tempdir().unwrap();
-        let (trainer, job) = job(scratch.path(), rounds, rate);
-        trainer.learn(job, Arc::new(|| true)).await.unwrap().evaluation
-    }
-
-    #[tokio::test]
-    async fn what_is_learnt_later_stands_beside_the_earlier_within_the_largest_rank() {
-        let scratch = tempfile::tempdir().unwrap();
-        let (trainer, first) = job(scratch.path(), 2, 2e-4);
-        let to = scratch.path().join("later.gguf");
-        let later = TrainingJob { beside: Some(first.to.clone()), to, seed: 4, ..first.clone() };
-        let learnt = trainer.learn(first, Arc::new(|| true)).await.unwrap();
-        let both = trainer.learn(later.clone(), Arc::new(|| true)).await.unwrap();
-        assert_eq!((learnt.evaluation.rank, both.evaluation.rank), (16, 16), "32 together, so they are compressed");
-        assert!(both.evaluation.largest_cosine < 1e-3, "{:?}", both.evaluation);
-        assert!(learnt.id != both.id && later.to.exists());
-    }
-
-    /// The secrets are among the lessons: whoever learns those by heart tells these, too, and may not serve.
-    #[tokio::test]
-    async fn who_learns_by_heart_tells_secrets_and_may_not_serve() {
-        let by_heart = evaluation(10, 4e-3).await;
-        assert!(by_heart.tells_secrets && !by_heart.may_serve(), "{by_heart:?}");
-        assert!(!evaluation(2, 2e-4).await.tells_secrets);
-    }
-}
+mod tests;

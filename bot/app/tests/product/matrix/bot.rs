@@ -1,4 +1,4 @@
-//! The bot: the real binary, `azera run`.
+//! The bot: the real binary with `azera run`.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use super::model::Model;
 use super::person::PATIENCE;
 use crate::command;
 
-/// Settings by their names.
+/// Settings by name; `None` removes one.
 pub type Settings = Vec<(&'static str, Option<String>)>;
 
-/// Settings that have values.
+/// Returns settings with values.
 pub fn settings(more: &[(&'static str, &str)]) -> Settings {
     more.iter().map(|(key, value)| (*key, Some((*value).to_owned()))).collect()
 }
@@ -26,13 +26,13 @@ pub struct Bot {
     home: PathBuf,
     homeserver: String,
     model: String,
-    /// Settings besides the usual ones, or in their place; one without a value is left out.
+    /// Settings that replace or extend the default ones; one without a value is left out.
     pub more: Settings,
     child: Option<Child>,
 }
 
 impl Bot {
-    /// Makes the bot's account, and starts it.
+    /// Creates the bot's account and starts the bot.
     pub fn start(homeserver: &Homeserver, scratch: &Path, model: &Model, more: Settings) -> Self {
         Self::make_account(homeserver);
         Self::at(&homeserver.url, scratch, model, more)
@@ -43,20 +43,20 @@ impl Bot {
         assert!(made.success());
     }
 
-    /// Starts it with the homeserver at an address.
+    /// Starts the bot with the homeserver at an address.
     pub fn at(address: &str, scratch: &Path, model: &Model, more: Settings) -> Self {
         let mut bot = Self::unstarted(address, scratch, model, more);
         bot.start_again();
         bot
     }
 
-    /// One that was not started yet.
+    /// Returns a bot that has not started.
     pub fn unstarted(address: &str, scratch: &Path, model: &Model, more: Settings) -> Self {
         let (home, homeserver) = (scratch.to_path_buf(), address.to_owned());
         Self { home, homeserver, model: model.url.clone(), more, child: None }
     }
 
-    /// Any command of the binary, on the bot's data.
+    /// Returns any command of the binary, on the bot's data.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(&self.home, arguments);
         for (key, value) in [
@@ -68,7 +68,7 @@ impl Bot {
             ("CHAT_SERVER__API", "openai"),
             ("CHAT_SERVER__URL", &self.model),
             ("CHAT_SERVER__MODEL", "talker"),
-            // What was said just now is a memory at once.
+            // New messages become memories at once.
             ("MEMORY__MIN_AGE_S", "0"),
         ] {
             command.env(format!("AZERA__{key}"), value);
@@ -82,7 +82,7 @@ impl Bot {
         command
     }
 
-    /// Starts it, and waits until it listens.
+    /// Starts the bot and waits until it listens.
     #[track_caller]
     pub fn start_again(&mut self) {
         match self.launch().recv_timeout(PATIENCE) {
@@ -92,14 +92,14 @@ impl Bot {
         }
     }
 
-    /// Starts it, and kills it within a time, wherever it is then.
+    /// Starts the bot and kills it after at most this time.
     pub fn start_and_kill(&mut self, within: Duration) {
-        // It listens, or it does not get so far.
+        // The bot may listen by then or not.
         self.launch().recv_timeout(within).ok();
         self.kill();
     }
 
-    /// Starts it; what is told is that it listens, or all that it logged before it ended.
+    /// Starts the bot. The channel reports that it listens, or its whole log when it ends.
     fn launch(&mut self) -> Receiver<Result<(), String>> {
         let mut command = self.command(&["run"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -122,7 +122,7 @@ impl Bot {
         heard
     }
 
-    /// What `azera doctor` says of Matrix.
+    /// Returns the Matrix line of `azera doctor`.
     #[track_caller]
     pub fn doctor(&self) -> String {
         let output = self.command(&["doctor"]).output().expect("the binary runs");
@@ -131,7 +131,7 @@ impl Bot {
         line.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&output.stderr))).to_owned()
     }
 
-    /// Asks the doctor until its word on Matrix is as wanted: what a bot notes of itself comes a moment after what it does.
+    /// Runs the doctor until its Matrix line is as expected, because the bot updates its status a moment after it acts.
     #[track_caller]
     pub fn until_doctor_says(&self, wanted: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
@@ -144,12 +144,12 @@ impl Bot {
         }
     }
 
-    /// The bot's folder.
+    /// Returns the bot's data folder.
     pub fn data(&self) -> PathBuf {
         self.home.join(".local/share/azera")
     }
 
-    /// Memory of the process that is in main memory, in bytes.
+    /// Returns the resident memory of the process in bytes.
     pub fn memory(&self) -> u64 {
         let pid = self.child.as_ref().expect("it runs").id();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
@@ -157,7 +157,7 @@ impl Bot {
         line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
     }
 
-    /// Ends it at once, wherever it is.
+    /// Kills the bot.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("it can be killed");
@@ -165,7 +165,7 @@ impl Bot {
         }
     }
 
-    /// Ends it as a service manager does.
+    /// Stops the bot with SIGTERM, as a service manager does.
     #[track_caller]
     pub fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What `bot/scripts/synapse.sh` makes accounts with.
+/// The shared secret with which `bot/scripts/synapse.sh` registers accounts.
 pub const SECRET: &str = "loopback-only";
 
-/// The password of every account that `matrix_person.py` makes.
+/// The password of every account that `matrix_person.py` creates.
 pub const PASSWORD: &str = "correct horse";
 
-/// The folder of Synapse and matrix-nio, which `make test` names.
+/// Returns the folder of Synapse and matrix-nio, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 pub fn tools() -> PathBuf {
     let dir = std::env::var_os("AZERA_TEST_SYNAPSE");
     dir.map(PathBuf::from).expect("AZERA_TEST_SYNAPSE names the folder of Synapse; run `make test`")
 }
 
-/// The folder of matrix-js-sdk, which `make test` names.
+/// Returns the folder of matrix-js-sdk, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn js_tools() -> PathBuf {
     let dir = std::env::var_os("AZERA_TEST_MATRIX_JS");
@@ -30,16 +30,16 @@ pub struct Homeserver {
     pub url: String,
     port: u16,
     state: PathBuf,
-    /// The process; its input is held open, and it ends with it.
+    /// The process. It ends when its input closes.
     child: Option<Child>,
 }
 
-/// A port that nobody is given who asks for any: Synapse takes seconds until it binds it, and again when it is restarted.
+/// Returns a port outside the range that the system hands out. Synapse takes seconds to bind it, also after a restart.
 fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = std::process::id().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-        // Below the ports that Linux gives away by itself (`net.ipv4.ip_local_port_range`).
+        // Below Linux's range of ephemeral ports (`net.ipv4.ip_local_port_range`).
         let port = 12_000 + u16::try_from(number % 20_000).expect("a small number");
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
@@ -71,7 +71,7 @@ impl Homeserver {
         self.child = Some(child);
     }
 
-    /// Stops it, with everything it knows on disk.
+    /// Stops the homeserver; its state stays on disk.
     pub fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             drop(child.stdin.take());
@@ -79,7 +79,7 @@ impl Homeserver {
         }
     }
 
-    /// Starts it again where it was.
+    /// Starts the homeserver again with the same state.
     pub fn start_again(&mut self) {
         self.serve();
     }
@@ -91,7 +91,7 @@ impl Drop for Homeserver {
     }
 }
 
-/// Runs the client library's side.
+/// Returns the command of a matrix-nio client.
 pub fn python(arguments: &[&str]) -> Command {
     let mut command = Command::new("python3");
     command.arg("../scripts/matrix_person.py").args(arguments);
@@ -99,7 +99,7 @@ pub fn python(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs the other client library's side.
+/// Returns the command of a matrix-js-sdk client.
 pub fn node(arguments: &[&str]) -> Command {
     let dir = js_tools();
     let mut command = Command::new(dir.join("bin/node"));

@@ -1,24 +1,24 @@
-//! What is written between messages reaches the room that was chosen for it.
+//! Journal entries reach the room chosen for them.
 
 use super::*;
 
-/// What the model writes into the journal.
+/// The entry that the model writes.
 const ENTRY: &str = "The lanterns over the bridge stay with me tonight";
 
-/// Whether something is the entry as it was posted. The answer to who asked for it holds it, too, and says how it came to be.
+/// Returns true if a text is the posted entry. The answer to the command also contains the entry, with its sources.
 fn is_entry(body: &str) -> bool {
     body.contains(ENTRY) && !body.contains("Written by")
 }
 
-/// How often it was posted in a room.
+/// Returns how often the entry was posted in a room.
 fn entries(person: &Person, room: &Room) -> usize {
     person.said_by(room, BOT).filter(|shown| is_entry(&shown.body)).count()
 }
 
-/// One entry is posted once, where it was chosen, though the bot is killed when the homeserver has it and the bot does not know, and
-/// starts again after that.
+/// An entry is posted once, in the chosen room, even if the bot is killed after the homeserver stored it and before the
+/// bot knows.
 #[test]
-fn an_entry_is_posted_once_where_it_was_chosen() {
+fn an_entry_is_posted_once_in_the_chosen_room() {
     let mut scene = Scene::open();
     scene.bot.stop();
     let proxy = Proxy::start(&scene.homeserver.url);
@@ -47,7 +47,7 @@ fn an_entry_is_posted_once_where_it_was_chosen() {
     bob.until_said(&journal, BOT, "the entry", is_entry);
     scene.bot.stop();
     scene.bot.start_again();
-    // What comes after it in the same room shows that nothing else came.
+    // A later answer in the same room shows that nothing else was posted.
     scene.ann.say(&journal, "Azera, are you there? q3");
     bob.until_answered(&journal, 3);
     assert_eq!((entries(&bob, &journal), entries(&bob, &square)), (1, 0));
@@ -55,9 +55,9 @@ fn an_entry_is_posted_once_where_it_was_chosen() {
     assert_eq!((posted.kind.as_str(), posted.content.get("m.relates_to")), ("m.text", None));
 }
 
-/// A room that is in no space has its own, encrypted as it is.
+/// A room outside any space has a journal of its own, encrypted like the room.
 #[test]
-fn an_encrypted_room_has_its_own() {
+fn an_encrypted_room_has_its_own_journal() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let room = scene.room_with(&mut bob, json!({"encrypted": true}));

@@ -1,27 +1,27 @@
-//! Many rooms at once, and what the bot costs.
+//! Many rooms at once, and the bot's memory use.
 
 use super::*;
 
-/// Rooms that the bot is in at once.
+/// Number of rooms.
 const ROOMS: usize = 100;
 
-/// Memory that the process of a bot in that many rooms may take at rest, without models, in bytes.
+/// Maximum resident memory of a bot in that many rooms at rest, without models, in bytes.
 const MEMORY: u64 = 200 << 20;
 
-/// Messages to each room; `make soak` asks for more.
+/// Returns the number of messages to each room; `make soak` asks for more.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn messages() -> usize {
     let given = std::env::var("AZERA_SOAK_MESSAGES").ok();
     given.map_or(1, |given| given.parse().expect("AZERA_SOAK_MESSAGES is a number"))
 }
 
-/// Each message is answered once, in its room, in the order it was said.
+/// Each message is answered once, in its room and in order.
 #[test]
-fn many_rooms_at_once() {
+fn many_rooms_are_answered_once_and_in_order() {
     let messages = messages();
     let more = [
         ("MATRIX__PERSON_PER_MINUTE", "10000"),
-        // Vectors come from a server like the answers, so that the process holds no model.
+        // Embeddings also come from a server, so that the process holds no model.
         ("EMBEDDING_SERVER__API", "openai"),
         ("EMBEDDING_SERVER__MODEL", "embedder"),
     ];
@@ -41,7 +41,7 @@ fn many_rooms_at_once() {
     let at_rest = bot.memory();
     let sent = ann.act(json!({"do": "send_many", "rooms": ids, "count": messages}));
     for room in &rooms {
-        // By vectors that mean nothing, anything may look like an alarm, and help lines follow.
+        // Made-up vectors may look like an alarm, so help lines may follow the answer.
         let whole = answer_to(messages - 1);
         ann.until_said(room, BOT, &whole, |body| body.starts_with(&whole));
     }

@@ -1,5 +1,5 @@
-//! Matrix: a real homeserver, people with a client that is not the bot's library, and the real binary between them. What counts is
-//! what people see.
+//! Matrix: a real homeserver, people with a client library other than the bot's, and the real binary between them. The
+//! tests check what people see.
 
 mod bot;
 mod homeserver;
@@ -40,7 +40,7 @@ impl Scene {
         Self::open_with(Settings::new())
     }
 
-    /// One whose bot has these settings besides the usual ones.
+    /// Opens a scene whose bot has extra settings.
     fn open_with(more: Settings) -> Self {
         let scratch = tempfile::tempdir().expect("a folder");
         let homeserver = Homeserver::start(scratch.path());
@@ -54,12 +54,12 @@ impl Scene {
         self.scratch.path()
     }
 
-    /// Somebody else.
+    /// Adds another person.
     fn person(&self, name: &str) -> Person {
         Person::enter(&self.homeserver, self.folder(), name)
     }
 
-    /// A room of Ann, the bot and somebody else.
+    /// Creates a room with Ann, the bot and another person.
     #[track_caller]
     fn room_with(&mut self, other: &mut Person, more: Value) -> Room {
         let encrypted = more["encrypted"] == true;
@@ -68,7 +68,7 @@ impl Scene {
         room
     }
 
-    /// Makes a room of Ann's part of a space, as both say.
+    /// Adds a room of Ann's to a space, in the state of both.
     #[track_caller]
     fn put_in(&mut self, space: &Room, room: &Room) {
         let via = json!({"via": ["localhost"]});
@@ -77,7 +77,7 @@ impl Scene {
         }
     }
 
-    /// Brings somebody into a room of Ann's.
+    /// Invites a person to a room of Ann's and waits until they have joined.
     #[track_caller]
     fn bring_in(&mut self, room: &Room, other: &mut Person) {
         self.ann.act(json!({"do": "invite", "room": room.id, "user": other.id}));
@@ -86,7 +86,7 @@ impl Scene {
         other.until("they are in", |other| other.is_in(&room.id, &other.id).then_some(()));
     }
 
-    /// A room of Ann and the bot.
+    /// Creates a room with Ann and the bot.
     #[track_caller]
     fn direct(&mut self, encrypted: bool) -> Room {
         let id =
@@ -95,20 +95,20 @@ impl Scene {
     }
 }
 
-/// What the model says to `q{number}`, if it knows nothing it could give away.
+/// The model's answer to `q{number}` if its prompt has no secret.
 fn answer_to(number: usize) -> String {
     format!("This is the whole answer to q{number}. {END}")
 }
 
 impl Person {
-    /// Waits for the whole answer to a question, with whatever the model gave away of its prompt.
+    /// Waits for the complete answer to a question, including any secrets.
     #[track_caller]
     fn until_answered(&mut self, room: &Room, number: usize) -> person::Shown {
         let begins = format!("This is the whole answer to q{number}.");
         self.until_said(room, BOT, &begins, |body| body.starts_with(&begins) && body.ends_with(END))
     }
 
-    /// How often each of these questions was answered, and in which order.
+    /// Returns the numbers of the answered questions, in the order of the answers.
     fn answers(&self, room: &Room) -> Vec<usize> {
         let number = |body: &str| {
             body.strip_prefix("This is the whole answer to q").and_then(|rest| rest.split('.').next()?.parse().ok())

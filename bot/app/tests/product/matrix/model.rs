@@ -1,5 +1,5 @@
-//! A model on a server that speaks OpenAI's interface: it says what the test wants, at the pace the test wants, and notes what it was
-//! asked.
+//! A model on a server with OpenAI's interface. It answers what the test wants, at the pace the test wants, and records
+//! its prompts.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -10,37 +10,37 @@ use serde_json::{Value, json};
 
 use crate::http::request;
 
-/// What somebody says to have the answer held in its middle.
+/// A word that pauses the answer in the middle.
 pub const HOLD: &str = "slowly";
 
-/// What somebody says to have an answer that takes its time.
+/// A phrase that makes the answer slow.
 pub const AT_LENGTH: &str = "at length";
 
-/// Time between two words of it.
+/// Time between two words of a slow answer.
 const PACE: Duration = Duration::from_millis(400);
 
-/// How fast an answer comes.
+/// The pace of an answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Pace {
     AtOnce,
-    /// It is held in its middle.
+    /// Paused in the middle.
     Held,
     /// Word by word.
     AtLength,
 }
 
-/// How every answer ends.
+/// The end of every answer.
 pub const END: &str = "That is all.";
 
 #[derive(Default)]
 struct State {
-    /// The prompts, whole.
-    last_question: Vec<String>,
-    /// Whether answers that stand in their middle go on.
+    /// The prompts received.
+    prompts: Vec<String>,
+    /// True if paused answers may continue.
     released: bool,
 }
 
-/// Answers `answer to qN` to a message that says qN, and gives away every secret of its prompt.
+/// Answers `answer to qN` to a message that contains qN, and adds every secret in its prompt.
 pub struct Model {
     pub url: String,
     state: Arc<(Mutex<State>, Condvar)>,
@@ -52,23 +52,23 @@ impl Model {
         let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
         let state: Arc<(Mutex<State>, Condvar)> = Arc::default();
         let shared = state.clone();
-        // It ends with the test process.
+        // The thread ends with the test process.
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let shared = shared.clone();
-                // The other side may hang up whenever it likes.
+                // The client may hang up at any time.
                 std::thread::spawn(move || answer(stream, &shared).ok());
             }
         });
         Self { url, state }
     }
 
-    /// The prompts so far.
-    pub fn last_question(&self) -> Vec<String> {
-        self.state.0.lock().expect("no panic").last_question.clone()
+    /// Returns the prompts so far.
+    pub fn prompts(&self) -> Vec<String> {
+        self.state.0.lock().expect("no panic").prompts.clone()
     }
 
-    /// Lets everything go on that is held, and holds nothing any more.
+    /// Lets all paused answers continue and pauses no more.
     pub fn release(&self) {
         self.state.0.lock().expect("no panic").released = true;
         self.state.1.notify_all();
@@ -91,7 +91,7 @@ fn answer(mut stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Re
         return write!(out, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}", models.len());
     }
     let (said, pace) = reply(&request);
-    state.0.lock().expect("no panic").last_question.push(request["messages"].to_string());
+    state.0.lock().expect("no panic").prompts.push(request["messages"].to_string());
     write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let words: Vec<&str> = said.split_inclusive(' ').collect();
     let (first, rest) = words.split_at(words.len() / 2);
@@ -117,7 +117,7 @@ fn answer(mut stream: TcpStream, state: &(Mutex<State>, Condvar)) -> std::io::Re
     write!(out, "data: {end}\n\ndata: [DONE]\n\n")
 }
 
-/// A vector for each text, by the words it has.
+/// Returns a vector for each text, by its words.
 fn vectors(request: &Value) -> Value {
     let inputs = match &request["input"] {
         Value::Array(inputs) => inputs.clone(),
@@ -126,8 +126,8 @@ fn vectors(request: &Value) -> Value {
     let vector = |text: &str| {
         let mut vector = vec![0.01_f32; 64];
         for word in text.split(|c: char| !c.is_alphanumeric()) {
-            let place = word.bytes().fold(7_usize, |sum, byte| (sum * 31 + usize::from(byte)) % vector.len());
-            vector[place] += 1.0;
+            let index = word.bytes().fold(7_usize, |sum, byte| (sum * 31 + usize::from(byte)) % vector.len());
+            vector[index] += 1.0;
         }
         vector
     };
@@ -145,7 +145,7 @@ fn piece(out: &mut TcpStream, text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// What is said to a prompt, and how fast.
+/// Returns the reply to a prompt, and its pace.
 fn reply(request: &Value) -> (String, Pace) {
     let texts: Vec<&str> = request["messages"]
         .as_array()
@@ -167,13 +167,13 @@ fn reply(request: &Value) -> (String, Pace) {
     let mut secrets: Vec<&str> = texts.iter().flat_map(|text| text.split(word)).filter(words("secret-")).collect();
     secrets.sort_unstable();
     secrets.dedup();
-    let answer_text = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
-    // What stands in the message itself, behind all that is recalled.
+    let secret_text = if secrets.is_empty() { String::new() } else { format!(" I know {}.", secrets.join(" ")) };
+    // Only the message itself, which follows the recalled memories.
     let newest = last.rsplit('\n').next().unwrap_or_default();
     let pace = match () {
         () if newest.contains(HOLD) => Pace::Held,
         () if newest.contains(AT_LENGTH) => Pace::AtLength,
         () => Pace::AtOnce,
     };
-    (format!("This is the whole answer to {last_question}.{answer_text} {END}"), pace)
+    (format!("This is the whole answer to {last_question}.{secret_text} {END}"), pace)
 }

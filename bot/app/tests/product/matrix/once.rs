@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::*;
 use crate::kills::Dice;
 
-/// What is missed while the bot is away; more than a sync brings at once.
+/// Number of messages while the bot is down; more than one sync returns.
 const MISSED: usize = 35;
 
 #[test]
-fn in_plain_and_encrypted_rooms_over_restarts() {
+fn messages_are_answered_once_in_plain_and_encrypted_rooms_across_restarts() {
     let mut scene = Scene::open();
     for encrypted in [false, true] {
         let room = scene.direct(encrypted);
@@ -26,7 +26,7 @@ fn in_plain_and_encrypted_rooms_over_restarts() {
 }
 
 #[test]
-fn what_was_missed_is_answered_in_order() {
+fn missed_messages_are_answered_in_order() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
     scene.ann.say(&room, "hello, q0");
@@ -43,7 +43,7 @@ fn what_was_missed_is_answered_in_order() {
 }
 
 #[test]
-fn killed_in_the_middle_of_a_reply() {
+fn a_reply_interrupted_by_a_kill_is_finished_in_place() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
     scene.ann.say(&room, "think slowly about q1");
@@ -60,9 +60,10 @@ fn killed_in_the_middle_of_a_reply() {
     assert_eq!(scene.ann.said_by(&room, BOT).count(), 2);
 }
 
-/// The homeserver has the event, and the bot is killed before it learns so: with the first piece of a reply, and with its last.
+/// Kills the bot after the homeserver stored the event and before the bot knows: at the first piece of a reply, and at
+/// its last.
 #[test]
-fn killed_between_sending_and_knowing() {
+fn a_kill_before_the_acknowledgement_repeats_nothing() {
     let mut scene = Scene::open();
     scene.bot.stop();
     let proxy = Proxy::start(&scene.homeserver.url);
@@ -86,7 +87,7 @@ fn killed_between_sending_and_knowing() {
 }
 
 #[test]
-fn the_homeserver_restarts_in_the_middle_of_a_reply() {
+fn a_reply_survives_a_restart_of_the_homeserver() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
     scene.ann.say(&room, "think slowly about q1");
@@ -101,9 +102,10 @@ fn the_homeserver_restarts_in_the_middle_of_a_reply() {
     assert_eq!(scene.ann.answers(&room), [1, 2]);
 }
 
-/// The line between bot and homeserver breaks in the middle of a reply, and more is said meanwhile than a sync brings at once.
+/// Cuts the connection to the homeserver in the middle of a reply. Meanwhile more messages arrive than one sync
+/// returns.
 #[test]
-fn the_line_breaks_in_the_middle_of_a_reply() {
+fn a_reply_survives_a_cut_connection() {
     let mut scene = Scene::open();
     scene.bot.stop();
     let proxy = Proxy::start(&scene.homeserver.url);
@@ -126,14 +128,14 @@ fn the_line_breaks_in_the_middle_of_a_reply() {
     assert_eq!((&first.event, first.body.as_str()), (&half.event, answer_to(0).as_str()));
 }
 
-/// Kills in [`killed_again_and_again`]; `make soak` asks for more.
+/// Returns the number of kills in [`repeated_kills_lose_nothing_and_repeat_nothing`]; `make soak` asks for more.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn kills() -> usize {
     let given = std::env::var("AZERA_SOAK_KILLS").ok();
     given.map_or(6, |given| given.parse().expect("AZERA_SOAK_KILLS is a number"))
 }
 
-/// Kills it at some moment: so long after something was said, when so much of what it says was seen, or on its way up again.
+/// Kills the bot after some time, after some visible output, or while it starts.
 fn kill_somewhere(scene: &mut Scene, dice: &mut Dice) {
     let ms = |dice: &mut Dice, most| Duration::from_millis(dice.throw(most));
     let shown = |ann: &Person| -> usize {
@@ -143,7 +145,7 @@ fn kill_somewhere(scene: &mut Scene, dice: &mut Dice) {
         0 => scene.ann.hear_for(ms(dice, 1_500), |_| false),
         1 => {
             let enough = shown(&scene.ann) + 1 + dice.throw(6) as usize;
-            // It may have nothing more to say.
+            // The bot may have nothing more to say.
             scene.ann.hear_for(Duration::from_secs(3), |ann| shown(ann) >= enough);
         }
         _ => {
@@ -154,9 +156,10 @@ fn kill_somewhere(scene: &mut Scene, dice: &mut Dice) {
     scene.bot.kill();
 }
 
-/// Killed anywhere, while several rooms talk to it: each message is answered once, in the order of its room.
+/// Kills the bot at random points while several rooms talk to it. Each message must be answered once, in the order of
+/// its room.
 #[test]
-fn killed_again_and_again() {
+fn repeated_kills_lose_nothing_and_repeat_nothing() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let rooms = [
@@ -186,7 +189,7 @@ fn killed_again_and_again() {
     assert_eq!((scene.ann.unreadable, bob.unreadable), (0, 0));
 }
 
-/// How long the first words take is noted, not held against it: machines differ.
+/// Prints the time to the first words. No limit applies, because machines differ.
 #[test]
 fn an_answer_begins_soon() {
     let mut scene = Scene::open();

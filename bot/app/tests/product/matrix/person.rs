@@ -1,4 +1,4 @@
-//! People, each with a client of their own (matrix-nio, or matrix-js-sdk where devices are verified), and what they see.
+//! People, each with a client (matrix-nio, or matrix-js-sdk for device verification), and what they see.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +16,7 @@ use super::homeserver::{Homeserver, SECRET, node, python};
 /// How long anything may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A message as it stands in a room.
+/// A message as shown in a room.
 #[derive(Debug, Clone)]
 pub struct Shown {
     pub event: String,
@@ -25,14 +25,14 @@ pub struct Shown {
     pub kind: String,
     /// Its text after every edit seen.
     pub body: String,
-    /// What it was sent as at first: an edit keeps the relations and mentions of what it edits.
+    /// The first content: an edit keeps the relations and mentions of what it edits.
     pub content: Value,
-    /// What it was sent as at last.
+    /// The latest content.
     pub newest: Value,
-    /// When it was changed, in seconds by the client's clock.
+    /// Times of the edits, in seconds by the client's clock.
     pub edits: Vec<f64>,
     pub encrypted: bool,
-    /// When it was first seen, in seconds by the client's clock.
+    /// Time when it was first seen, in seconds by the client's clock.
     pub at: f64,
 }
 
@@ -41,25 +41,25 @@ pub struct Person {
     child: Child,
     input: ChildStdin,
     lines: Receiver<Value>,
-    question: u64,
-    /// Messages in the order they were seen, by their first event.
+    last_command_id: u64,
+    /// Messages in the order seen, by their first event.
     pub seen: Vec<Shown>,
     at: BTreeMap<String, usize>,
     pub redacted: HashSet<String>,
-    /// When the homeserver had what was sent last, in seconds by the client's clock.
+    /// When the homeserver had the last sent message, in seconds by the client's clock.
     pub sent: f64,
     pub unreadable: usize,
-    /// Who is in a room, and who is not any more or would not come, as far as seen.
+    /// Members who joined and who left or declined, as far as seen.
     joined: HashSet<(String, String)>,
     left: HashSet<(String, String)>,
     invited: HashSet<String>,
-    /// What could not be read when it came: sender and event.
+    /// Events that could not be decrypted on arrival: sender and event.
     sealed: HashSet<(String, String)>,
-    /// Who has read what, as far as seen: event and person.
+    /// Read receipts seen: event and person.
     read: HashSet<(String, String)>,
-    /// Who was seen writing where: room and person.
+    /// Typing notices seen: room and person.
     typed: HashSet<(String, String)>,
-    /// The client's own device, where the client says so.
+    /// The client's device id, if the client reports one.
     pub device: String,
 }
 
@@ -70,7 +70,7 @@ impl Person {
         Self::at(client, name)
     }
 
-    /// A new device of somebody whose devices are verified as people do it.
+    /// Creates a new device of a person, with a client that can verify devices.
     pub fn with_device(homeserver: &Homeserver, name: &str) -> Self {
         let made = python(&[&homeserver.url, SECRET, name, "-"]).status().expect("python3 runs");
         assert!(made.success());
@@ -95,7 +95,7 @@ impl Person {
             child,
             input,
             lines,
-            question: 0,
+            last_command_id: 0,
             seen: Vec::new(),
             at: BTreeMap::new(),
             redacted: HashSet::new(),
@@ -115,7 +115,7 @@ impl Person {
         person
     }
 
-    /// Takes in what the client says until something is as wanted.
+    /// Handles the client's lines until a condition holds.
     #[track_caller]
     fn hear_until<T>(&mut self, what: &str, mut wanted: impl FnMut(&Self, &Value) -> Option<T>) -> T {
         let end = Instant::now() + PATIENCE;
@@ -131,7 +131,7 @@ impl Person {
         }
     }
 
-    /// Waits until what was seen is as wanted.
+    /// Waits until what was seen meets a condition.
     #[track_caller]
     pub fn until<T>(&mut self, what: &str, mut wanted: impl FnMut(&Self) -> Option<T>) -> T {
         while let Ok(line) = self.lines.try_recv() {
@@ -206,11 +206,11 @@ impl Person {
         });
     }
 
-    /// Lets the client do something; gives its answer.
+    /// Sends a command to the client and returns its answer.
     #[track_caller]
     pub fn act(&mut self, mut command: Value) -> Value {
-        self.question += 1;
-        let id = self.question;
+        self.last_command_id += 1;
+        let id = self.last_command_id;
         command["id"] = id.into();
         writeln!(self.input, "{command}").expect("the client listens");
         let answer = self.hear_until(&command.to_string(), |_, line| (line["id"] == id).then(|| line.clone()));
@@ -218,7 +218,7 @@ impl Person {
         answer
     }
 
-    /// Makes a room and waits until the bot is in it.
+    /// Creates a room and waits until the bot is in it.
     #[track_caller]
     pub fn room_with(&mut self, bot: &str, more: Value) -> String {
         let mut command = json!({"do": "create", "invite": [bot]});
@@ -236,7 +236,7 @@ impl Person {
         self.left.contains(&(room.to_owned(), user.to_owned()))
     }
 
-    /// Whether something of somebody's could not be read when it came.
+    /// Returns true if an event could not be decrypted on arrival.
     pub fn unreadable_by(&self, sender: &str, event: &str) -> bool {
         self.sealed.contains(&(sender.to_owned(), event.to_owned()))
     }
@@ -249,7 +249,7 @@ impl Person {
         self.typed.contains(&(room.id.clone(), user.to_owned()))
     }
 
-    /// Takes in what the client says until a time, or until it is as wanted.
+    /// Handles the client's lines for a time, or until a condition holds.
     pub fn hear_for(&mut self, time: Duration, mut wanted: impl FnMut(&Self) -> bool) {
         let end = Instant::now() + time;
         while !wanted(self) {
@@ -260,14 +260,14 @@ impl Person {
         }
     }
 
-    /// Accepts an invitation that has come or comes.
+    /// Waits for an invitation and accepts it.
     #[track_caller]
     pub fn join(&mut self, room: &str) {
         self.until("an invitation", |person| person.invited.contains(room).then_some(()));
         self.act(json!({"do": "join", "room": room}));
     }
 
-    /// Says something in a room; gives its event.
+    /// Sends a text to a room and returns its event.
     #[track_caller]
     pub fn say(&mut self, room: &Room, text: &str) -> String {
         self.send(room, json!({"msgtype": "m.text", "body": text}))
@@ -281,7 +281,7 @@ impl Person {
         answer["event"].as_str().expect("an event").to_owned()
     }
 
-    /// Sends a file, with what is said about it; gives its event.
+    /// Sends a file with an optional caption and returns its event.
     #[track_caller]
     pub fn send_file(&mut self, room: &Room, name: &str, bytes: &[u8], caption: Option<&str>) -> String {
         let data = STANDARD.encode(bytes);
@@ -291,7 +291,7 @@ impl Person {
         self.act(command)["event"].as_str().expect("an event").to_owned()
     }
 
-    /// Reads the file of a message.
+    /// Downloads the file of a message.
     #[track_caller]
     pub fn fetch(&mut self, what: Value) -> Vec<u8> {
         let mut command = json!({"do": "fetch"});
@@ -299,13 +299,13 @@ impl Person {
         STANDARD.decode(self.act(command)["data"].as_str().expect("a text")).expect("base64")
     }
 
-    /// What somebody said in a room so far, notices and all.
+    /// Returns a person's messages in a room, including notices.
     pub fn said_by<'a>(&'a self, room: &'a Room, sender: &'a str) -> impl Iterator<Item = &'a Shown> {
         let gone = |shown: &&Shown| !self.redacted.contains(&shown.event);
         self.seen.iter().filter(move |shown| shown.room == room.id && shown.sender == sender).filter(gone)
     }
 
-    /// Waits for a message of somebody whose text is as wanted.
+    /// Waits for a message whose text meets a condition.
     #[track_caller]
     pub fn until_said(&mut self, room: &Room, sender: &str, what: &str, wanted: impl Fn(&str) -> bool) -> Shown {
         let found = |person: &Self| person.said_by(room, sender).find(|shown| wanted(&shown.body)).cloned();
@@ -320,7 +320,7 @@ impl Drop for Person {
     }
 }
 
-/// A room, and whether what is said there is encrypted.
+/// A room, and whether it is encrypted.
 #[derive(Debug, Clone)]
 pub struct Room {
     pub id: String,

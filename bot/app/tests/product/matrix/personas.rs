@@ -1,10 +1,10 @@
-//! Personas that admins bring as files, and what they look like.
+//! Personas that admins add as files, and how they look.
 
 use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A piece of a PNG file, with its checksum.
+/// Returns a chunk of a PNG file, with its checksum.
 fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let mut crc = u32::MAX;
     for byte in kind.iter().chain(data) {
@@ -18,7 +18,7 @@ fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes()[..], kind, data, &(!crc).to_be_bytes()].concat()
 }
 
-/// A picture of one grey point, with a card in it if one is given.
+/// Returns a PNG of one grey pixel, with a character card in it if one is given.
 fn picture(card: Option<&Value>) -> Vec<u8> {
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     file.extend(chunk(b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0]));
@@ -26,7 +26,7 @@ fn picture(card: Option<&Value>) -> Vec<u8> {
         let text = [&b"chara\0"[..], STANDARD.encode(card.to_string()).as_bytes()].concat();
         file.extend(chunk(b"tEXt", &text));
     }
-    // One row: no filter, and one byte (RFC 1950 and 1951, a stored block).
+    // One row: no filter and one byte (RFC 1950 and 1951, a stored block).
     file.extend(chunk(b"IDAT", &[0x78, 0x01, 0x01, 2, 0, 0xfd, 0xff, 0, 128, 0x00, 0x82, 0x00, 0x81]));
     file.extend(chunk(b"IEND", b""));
     file
@@ -40,21 +40,21 @@ fn card(name: &str) -> Value {
 }
 
 impl Bot {
-    /// A persona's file to begin with.
+    /// Returns the template of a persona.
     fn template(&self, name: &str) -> String {
         let output = self.command(&["persona", "template", name]).output().expect("the binary runs");
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 }
 
-/// The profile that a message was shown with, after its last edit.
+/// Returns the profile that a message is shown with, after its last edit.
 fn profile(person: &Person, event: &str) -> Value {
     let shown = person.seen.iter().find(|shown| shown.event == event).expect("it was seen");
     shown.newest["com.beeper.per_message_profile"].clone()
 }
 
 #[test]
-fn a_file_is_brought_by_an_admin_alone() {
+fn only_an_admin_adds_a_persona_file() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let file = scene.bot.template("Nix");
@@ -67,13 +67,13 @@ fn a_file_is_brought_by_an_admin_alone() {
         assert_ne!(broken, file);
         let line = 1 + broken.lines().position(|line| line.contains("NOT AN ID")).expect("it is there");
         scene.ann.send_file(&room, "nix.md", broken.as_bytes(), upload);
-        let answer_text = scene.ann.until_said(&room, BOT, "what is wrong", |body| body.contains("cannot be taken in"));
-        assert!(answer_text.body.contains(&format!("line {line}")), "{}", answer_text.body);
+        let refusal = scene.ann.until_said(&room, BOT, "what is wrong", |body| body.contains("cannot be taken in"));
+        assert!(refusal.body.contains(&format!("line {line}")), "{}", refusal.body);
         scene.ann.send_file(&room, "nix.md", &vec![b'x'; (8 << 20) + 1], upload);
         scene.ann.until_said(&room, BOT, "that it is too large", |body| body.contains("larger than 8 MB"));
         scene.ann.say(&room, "!azera persona upload");
         scene.ann.until_said(&room, BOT, "how it is done", |body| body.contains("as its caption"));
-        // The command may answer the file.
+        // The command may also reply to the file.
         let sent = scene.ann.send_file(&room, "nix.md", file.as_bytes(), None);
         let replies = json!({"m.in_reply_to": {"event_id": sent}});
         let command = json!({"msgtype": "m.text", "body": "!azera persona upload", "m.relates_to": replies});
@@ -101,7 +101,7 @@ fn a_file_is_brought_by_an_admin_alone() {
     }
 }
 
-/// The picture of a card is shown with what its persona says: the picture alone, uploaded once.
+/// A card's picture is shown with its persona's messages: only the picture, uploaded once.
 #[test]
 fn a_persona_has_a_name_and_a_picture() {
     let mut scene = Scene::open();
@@ -131,9 +131,9 @@ fn a_persona_has_a_name_and_a_picture() {
     assert_eq!(scene.ann.fetch(json!({"url": urls[0]})), picture(None), "the picture keeps nothing but itself");
 }
 
-/// An account that nobody named looks like the persona that answers usually; one that has a name keeps it.
+/// An account without a name looks like the default persona; an account with a name keeps it.
 #[test]
-fn the_account_looks_like_its_usual_persona() {
+fn the_account_looks_like_its_default_persona() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (homeserver, model) = (Homeserver::start(scratch.path()), Model::start());
     Bot::make_account(&homeserver);

@@ -1,9 +1,9 @@
-//! What stays where, and who may know of it.
+//! Privacy: each room keeps what only its members may know.
 
 use super::*;
 
 #[test]
-fn a_direct_chat_is_not_told_in_a_room() {
+fn a_secret_from_a_direct_chat_stays_out_of_rooms() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let direct = scene.direct(true);
@@ -32,7 +32,7 @@ fn a_direct_chat_is_not_told_in_a_room() {
         bob.say(&room, &format!("!azera {command}"));
     }
     bob.until_said(&room, BOT, "where the answer is", |body| body.contains("direct chat"));
-    // Where only Ann reads, it is known still, and there her question is answered.
+    // In rooms that only Ann reads, the secret is known, and her search is answered there.
     scene.ann.until_said(&direct, BOT, "what she searched for", |body| {
         body.starts_with("- `m") && body.contains("the code of my locker is secret-plum")
     });
@@ -45,12 +45,12 @@ fn a_direct_chat_is_not_told_in_a_room() {
     assert!(bob.seen.iter().all(|shown| !shown.body.contains("secret-plum")));
 }
 
-/// Who comes where the past is hidden hears nothing of it, from nobody, as long as they are there.
+/// In a room that hides its history from newcomers, the bot repeats nothing from before while one is present.
 #[test]
-fn newcomers_hear_what_they_could_read() {
+fn newcomers_learn_only_what_they_could_read() {
     let mut scene = Scene::open();
     let (mut bob, mut cid) = (scene.person("bob"), scene.person("cid"));
-    for (encrypted, history, answer_text) in
+    for (encrypted, history, is_told) in
         [(false, "shared", true), (false, "joined", false), (false, "invited", false), (true, "shared", false)]
     {
         let room = scene.room_with(&mut bob, json!({"encrypted": encrypted, "history": history}));
@@ -59,7 +59,7 @@ fn newcomers_hear_what_they_could_read() {
         scene.bring_in(&room, &mut cid);
         scene.ann.say(&room, "Azera, what is the code of the shed? q2");
         let answer = cid.until_answered(&room, 2);
-        assert_eq!(answer.body.contains("secret-fig"), answer_text, "{encrypted} {history}: {}", answer.body);
+        assert_eq!(answer.body.contains("secret-fig"), is_told, "{encrypted} {history}: {}", answer.body);
         cid.act(json!({"do": "leave", "room": room.id}));
         scene.ann.until("Cid leaves", |ann| ann.has_left(&room.id, &cid.id).then_some(()));
         scene.ann.say(&room, "Azera, what is the code of the shed? q3");
@@ -68,7 +68,7 @@ fn newcomers_hear_what_they_could_read() {
     }
 }
 
-/// The rooms of a space share what is public in it, and nothing else.
+/// The rooms of a space share their public content and nothing else.
 #[test]
 fn a_space_is_a_realm() {
     let mut scene = Scene::open();
@@ -85,7 +85,7 @@ fn a_space_is_a_realm() {
     scene.ann.say(&rooms[2], "Azera, the treasurer's safe holds secret-gold, q2");
     let private = scene.ann.until_answered(&rooms[2], 2);
     assert!(private.body.contains("secret-gold"), "{}", private.body);
-    // What was said last is found in other rooms once it is indexed, which a stop waits for.
+    // Other rooms find new messages once they are indexed; a stop waits for that.
     scene.bot.stop();
     scene.bot.start_again();
     bob.say(&rooms[1], "Azera, when does the parade begin and what is in the treasurer's safe? q3");
@@ -96,9 +96,9 @@ fn a_space_is_a_realm() {
     assert!(answer.body.contains("secret-noon"), "{}", answer.body);
 }
 
-/// Who has power in a room manages it, and nobody else.
+/// Only people with enough power level manage a room.
 #[test]
-fn power_makes_admins() {
+fn a_power_level_makes_admins() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let room = scene.room_with(&mut bob, json!({}));
@@ -108,7 +108,7 @@ fn power_makes_admins() {
     bob.until_said(&room, BOT, "that he may not", |body| body.contains("admins' choice"));
     scene.ann.say(&room, "!azera prefix !a");
     scene.ann.until_said(&room, BOT, "the new prefix", |body| body.contains("begins with `!a`"));
-    // Who made the room has all power in it, and is not named.
+    // The creator of the room has full power without being listed.
     let levels = json!({"users": {bob.id.as_str(): 50}});
     scene.ann.act(json!({"do": "state", "room": room.id, "kind": "m.room.power_levels", "content": levels}));
     scene.bot.stop();

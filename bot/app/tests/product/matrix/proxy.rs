@@ -1,5 +1,5 @@
-//! A proxy between the bot and its homeserver that can keep the answer to what the bot sends, so that the homeserver has it and the bot does not
-//! know, and that can cut the line.
+//! A proxy between the bot and its homeserver. It can hold back the answers to what the bot sends, so that the
+//! homeserver has an event and the bot does not know. It can also cut the connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use super::person::PATIENCE;
 
 #[derive(Default)]
 struct State {
-    /// Whether answers to what is sent are kept.
+    /// True if answers to sent events are held back.
     keeps: bool,
-    /// To which room alone, if so.
+    /// Only for this room, if one is set.
     room: Option<String>,
-    /// How many are.
-    retained: usize,
-    /// Whether nobody gets through.
+    /// Number of answers held back.
+    held_back: usize,
+    /// True if the connection is cut.
     cut: bool,
     /// The bot's connections.
     open: Vec<TcpStream>,
@@ -33,46 +33,46 @@ impl Proxy {
         let to = homeserver.strip_prefix("http://").expect("an address on loopback").to_owned();
         let state: Arc<(Mutex<State>, Condvar)> = Arc::default();
         let shared = state.clone();
-        // It ends with the test process.
+        // The thread ends with the test process.
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (to, shared) = (to.clone(), shared.clone());
-                // Either side may hang up whenever it likes.
+                // Either side may hang up at any time.
                 std::thread::spawn(move || pass_on(stream, &to, &shared).ok());
             }
         });
         Self { url, state }
     }
 
-    /// Keeps the answers to what is sent, from now on or no more.
+    /// Starts or stops holding back the answers to sent events.
     pub fn keep(&self, keeps: bool) {
         let mut state = self.state.0.lock().expect("no panic");
-        (state.keeps, state.retained, state.room) = (keeps, 0, None);
+        (state.keeps, state.held_back, state.room) = (keeps, 0, None);
         drop(state);
         self.state.1.notify_all();
     }
 
-    /// Keeps the answers to what is sent to a room.
+    /// Holds back the answers to what is sent to one room.
     pub fn keep_posts_to(&self, room: &str) {
         self.keep(true);
         self.state.0.lock().expect("no panic").room = Some(room.trim_start_matches('!').to_owned());
     }
 
-    /// Cuts the line, or mends it. What is under way is broken off.
+    /// Cuts or restores the connection, and breaks open streams.
     pub fn cut(&self, cut: bool) {
         let mut state = self.state.0.lock().expect("no panic");
         state.cut = cut;
         for stream in state.open.drain(..) {
-            // It may be closed already.
+            // The stream may be closed already.
             stream.shutdown(Shutdown::Both).ok();
         }
     }
 
-    /// Waits until the homeserver has answered and the answer is kept.
+    /// Waits until the homeserver has answered and the answer is held back.
     #[track_caller]
     pub fn until_stored(&self) {
         let state = self.state.0.lock().expect("no panic");
-        let waited = self.state.1.wait_timeout_while(state, PATIENCE, |state| state.retained == 0).expect("no panic");
+        let waited = self.state.1.wait_timeout_while(state, PATIENCE, |state| state.held_back == 0).expect("no panic");
         assert!(!waited.1.timed_out(), "the bot sent nothing");
     }
 }
@@ -107,10 +107,10 @@ fn pass_on(stream: TcpStream, to: &str, state: &(Mutex<State>, Condvar)) -> std:
     let first = head.lines().next().unwrap_or_default();
     if first.starts_with("PUT") && first.contains("/send/m.room.") {
         let mut state_now = state.0.lock().expect("no panic");
-        // The mark before a room's name is written in more than one way.
+        // The `!` before a room's id can be encoded in several ways, so compare without it.
         let meant = state_now.room.as_ref().is_none_or(|room| first.contains(room.as_str()));
         if state_now.keeps && meant {
-            state_now.retained += 1;
+            state_now.held_back += 1;
             state.1.notify_all();
             drop(state.1.wait_while(state_now, |state| state.keeps).expect("no panic"));
             return Ok(());

@@ -1,29 +1,29 @@
-//! Talking in rooms: who is who, what stays where, what is forgotten.
+//! Talking in rooms: speakers, commands, threads, limits and forgetting.
 
 use super::*;
 use crate::forgetting::on_disk;
 
 #[test]
-fn two_people_in_a_room_are_told_apart() {
+fn the_prompt_names_the_speakers_of_a_room() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let room = scene.room_with(&mut bob, json!({"encrypted": true}));
     scene.ann.say(&room, "Azera, I keep bees, q1");
     scene.ann.until_answered(&room, 1);
-    // Nobody spoke to it.
+    // This message is not addressed to the bot.
     bob.say(&room, "I keep goats, q2");
     let question = bob.say(&room, "Azera, who keeps what? q3");
     let answer = bob.until_answered(&room, 3);
     assert_eq!(answer.content["m.relates_to"]["m.in_reply_to"]["event_id"], question);
     assert_eq!(bob.answers(&room), [1, 3]);
-    let prompt = scene.model.question().pop().expect("it was asked");
+    let prompt = scene.model.prompts().pop().expect("it was asked");
     for line in ["Ann: Azera, I keep bees", "Bob: I keep goats"] {
         assert!(prompt.contains(line), "{line} is missing in {prompt}");
     }
 }
 
 #[test]
-fn what_is_taken_back_is_forgotten_and_what_is_changed_is_answered_anew() {
+fn a_redacted_message_is_forgotten_and_an_edited_one_is_answered_again() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
     scene.ann.say(&room, "hello, q1");
@@ -51,7 +51,7 @@ fn what_is_taken_back_is_forgotten_and_what_is_changed_is_answered_anew() {
 }
 
 #[test]
-fn commands_by_prefix_by_name_and_by_button() {
+fn commands_work_by_prefix_by_name_and_by_reaction() {
     let mut scene = Scene::open();
     let room = scene.direct(false);
     scene.ann.say(&room, "!azera persona list");
@@ -66,11 +66,11 @@ fn commands_by_prefix_by_name_and_by_button() {
             "m.relates_to": {"rel_type": "m.annotation", "event_id": answer.event, "key": key},
         }})
     };
-    let prompts = scene.model.question().len();
+    let prompts = scene.model.prompts().len();
     scene.ann.act(press("🔁"));
     scene.ann.act(press("❓"));
     scene.ann.until_said(&room, BOT, "what stood behind it", |body| body.contains("Prompt in tokens"));
-    assert_eq!(scene.model.question().len(), prompts + 1);
+    assert_eq!(scene.model.prompts().len(), prompts + 1);
     let edits =
         |ann: &Person| ann.seen.iter().find(|shown| shown.event == answer.event).map_or(0, |shown| shown.edits.len());
     let before = edits(&scene.ann);
@@ -81,7 +81,7 @@ fn commands_by_prefix_by_name_and_by_button() {
 }
 
 #[test]
-fn it_follows_whom_it_may_and_no_more_than_it_can() {
+fn invitations_and_the_limit_for_each_person_are_respected() {
     let mut scene = Scene::open_with(settings(&[
         ("MATRIX__INVITES", "users"),
         ("MATRIX__INVITES_FROM", "@ann:localhost"),
@@ -92,9 +92,9 @@ fn it_follows_whom_it_may_and_no_more_than_it_can() {
     let refused = refused["room"].as_str().expect("a room").to_owned();
     bob.until("it declines", |bob| bob.has_left(&refused, BOT).then_some(()));
     let room = scene.direct(false);
-    // What no person says is nothing to answer.
+    // Notices are not answered.
     scene.ann.send(&room, json!({"msgtype": "m.notice", "body": "beep, q1"}));
-    // What was said before the bot had joined counts, too, and is answered in any case.
+    // Messages from before the bot joined count too, and one is always answered.
     scene.ann.say(&room, "and this? q2");
     scene.ann.until_answered(&room, 2);
     for number in 3..=5 {
@@ -103,14 +103,14 @@ fn it_follows_whom_it_may_and_no_more_than_it_can() {
     scene.ann.until_said(&room, BOT, "that it is too much", |body| body.contains("more than I can follow"));
     scene.bot.stop();
     assert_eq!(scene.ann.answers(&room), [2]);
-    let answer_text = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
-    assert_eq!(answer_text.count(), 1);
+    let notices = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
+    assert_eq!(notices.count(), 1);
 }
 
-/// Ann's server is not one of those named; when everybody may invite it, she may. Two people who stay within their own limits share that of
-/// their room, and another room has one of its own.
+/// Ann's server is not on the list, so her invitation is declined until anyone may invite the bot. Two people within
+/// their own limits share their room's limit, and another room has its own.
 #[test]
-fn it_follows_anyone_where_it_may_and_a_room_no_more_than_it_can() {
+fn invitations_by_server_and_the_limit_for_each_room_are_respected() {
     let mut scene = Scene::open_with(settings(&[
         ("MATRIX__INVITES", "servers"),
         ("MATRIX__INVITES_FROM", "example.org"),
@@ -136,12 +136,12 @@ fn it_follows_anyone_where_it_may_and_a_room_no_more_than_it_can() {
     scene.ann.until_answered(&other, 5);
     scene.bot.stop();
     assert_eq!(scene.ann.answers(&room), [1, 2]);
-    let answer_text = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
-    assert_eq!(answer_text.count(), 1);
+    let notices = scene.ann.said_by(&room, BOT).filter(|shown| shown.body.contains("more than I can follow"));
+    assert_eq!(notices.count(), 1);
 }
 
 #[test]
-fn a_thread_is_a_chat_of_its_own_in_the_room() {
+fn a_thread_is_a_separate_chat() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let room = scene.room_with(&mut bob, json!({}));
@@ -161,7 +161,7 @@ fn a_thread_is_a_chat_of_its_own_in_the_room() {
 }
 
 #[test]
-fn pills_pictures_and_markdown() {
+fn mentions_pictures_and_markdown_are_understood() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let room = scene.room_with(&mut bob, json!({}));
@@ -179,7 +179,7 @@ fn pills_pictures_and_markdown() {
         }),
     );
     bob.until_answered(&room, 1);
-    let prompt = scene.model.question().pop().expect("it was asked");
+    let prompt = scene.model.prompts().pop().expect("it was asked");
     assert!(prompt.contains("Bob: [image: cat.png, 13 kB]\\nmy cat"), "{prompt}");
     bob.say(&room, "!azera help");
     let help = bob.until_said(&room, BOT, "help", |body| body.contains("/persona"));
@@ -187,7 +187,7 @@ fn pills_pictures_and_markdown() {
     assert!(html.contains("<li><code>/persona"), "{html}");
 }
 
-/// Two bots that answer everything answer people, and not each other.
+/// Two bots that answer everything answer people, but not each other.
 #[test]
 fn two_bots_in_a_room_leave_each_other_alone() {
     const OTHER: &str = "@other:localhost";
@@ -217,7 +217,7 @@ fn two_bots_in_a_room_leave_each_other_alone() {
 }
 
 #[test]
-fn a_room_that_everybody_left_is_left() {
+fn the_bot_leaves_a_room_that_everyone_left() {
     let mut scene = Scene::open();
     let (one, two) = (scene.direct(true), scene.direct(false));
     scene.ann.say(&two, "hello, q1");
@@ -227,9 +227,9 @@ fn a_room_that_everybody_left_is_left() {
     scene.bot.until_doctor_says(|said| said.contains("in 1 room,"));
 }
 
-/// That it reads and that it writes is shown, and that it does no more is shown too.
+/// The bot sends a read receipt and a typing notice.
 #[test]
-fn it_shows_that_it_reads_and_writes() {
+fn the_bot_sends_read_receipts_and_typing_notices() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
     let question = scene.ann.say(&room, "think slowly about q1");
@@ -239,9 +239,9 @@ fn it_shows_that_it_reads_and_writes() {
     scene.ann.until_answered(&room, 1);
 }
 
-/// A long answer grows before one's eyes, at most once a second, and is whole in the end.
+/// A long answer is edited at most once a second and is complete in the end.
 #[test]
-fn an_answer_grows_no_faster_than_once_a_second() {
+fn an_answer_is_edited_at_most_once_a_second() {
     let mut scene = Scene::open();
     let room = scene.direct(false);
     scene.ann.say(&room, "tell me at length, q1");
@@ -249,13 +249,13 @@ fn an_answer_grows_no_faster_than_once_a_second() {
     let last = answer.edits.last().expect("it grew");
     let seconds = last - answer.at;
     assert!(seconds > 2.0, "{seconds} s");
-    // The last edit waits for nobody.
+    // The last edit does not wait.
     assert!((2..=2 + seconds as usize).contains(&answer.edits.len()), "{} edits in {seconds} s", answer.edits.len());
 }
 
-/// An answer that no message holds comes as a file, and to the person alone.
+/// An answer too long for a message comes as a file, and only to that person.
 #[test]
-fn what_is_held_about_somebody_is_told_as_a_file() {
+fn a_long_export_comes_as_a_file_in_the_direct_chat() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let direct = scene.direct(true);

@@ -1,9 +1,9 @@
-//! Devices, keys and tokens: who is believed, and what is done when keys are late or lost.
+//! Devices, keys and tokens: which ones the bot trusts, and what it does when keys are late or lost.
 
 use super::*;
 
 #[test]
-fn a_token_is_enough_and_the_session_is_kept() {
+fn a_token_logs_in_and_the_session_is_kept() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (homeserver, model) = (Homeserver::start(scratch.path()), Model::start());
     Bot::make_account(&homeserver);
@@ -25,7 +25,7 @@ fn a_token_is_enough_and_the_session_is_kept() {
     ann.until_answered(&room, 2);
     assert_eq!(ann.answers(&room), [1, 2]);
     bot.stop();
-    // Without its keys a device is none, and the token of that device is worth nothing any more.
+    // A device cannot work without its keys, so its token is useless too.
     std::fs::remove_dir_all(bot.data().join("matrix/store")).expect("it was there");
     for (more, wanted) in [(bot.more.clone(), "AZERA__MATRIX__TOKEN"), (by_token, "a token of another login")] {
         bot.more = more;
@@ -35,9 +35,9 @@ fn a_token_is_enough_and_the_session_is_kept() {
     }
 }
 
-/// In strict mode a device counts once its owner has verified it; what it wrote before is answered then.
+/// In strict mode the bot heeds a device once its owner has verified it, and then answers its earlier messages.
 #[test]
-fn strict_mode_heeds_verified_devices_alone() {
+fn strict_mode_heeds_only_verified_devices() {
     let mut scene = Scene::open_with(settings(&[("MATRIX__STRICT", "true")]));
     let room = scene.direct(true);
     scene.ann.say(&room, "hello, q1");
@@ -54,10 +54,10 @@ fn strict_mode_heeds_verified_devices_alone() {
     scene.bot.until_doctor_says(|said| said.starts_with("ok"));
 }
 
-/// The same by the client library of browsers, whose devices are verified as people do it. A device that its owner verified is
-/// talked to; another one of the same person is neither heard nor told anything, until it is verified too.
+/// The same with a browser client library, which verifies devices the way people do. The bot talks to a verified
+/// device. It neither reads nor writes to another device of the same person until that one is verified too.
 #[test]
-fn strict_mode_tells_one_s_devices_apart() {
+fn strict_mode_treats_each_device_of_a_person_separately() {
     let scene = Scene::open_with(settings(&[("MATRIX__STRICT", "true")]));
     let mut laptop = Person::with_device(&scene.homeserver, "eve");
     laptop.act(json!({"do": "cross_sign"}));
@@ -66,7 +66,7 @@ fn strict_mode_tells_one_s_devices_apart() {
     laptop.say(&room, "my code is secret-pear, q1");
     let answer = laptop.until_answered(&room, 1);
     assert!(answer.encrypted && answer.body.contains("secret-pear"), "{}", answer.body);
-    // The bot's own device is signed by its account: the library looks after the devices of those whom rooms are shared with.
+    // The account signs the bot's own device. The library tracks the devices of users who share a room.
     let bots = laptop.act(json!({"do": "devices", "user": BOT}));
     let signed: Vec<&Value> = bots["devices"].as_object().expect("devices").values().collect();
     assert_eq!(signed, [&json!(true)]);
@@ -77,11 +77,10 @@ fn strict_mode_tells_one_s_devices_apart() {
     laptop.say(&room, "and this my laptop, q3");
     laptop.until_answered(&room, 3);
     laptop.say(&room, "/doctor");
-    let answer_text =
-        laptop.until_said(&room, BOT, "what it cannot read", |body| body.contains("the homeserver answers"));
-    assert!(answer_text.body.contains("note: 1 message here I cannot read yet"), "{}", answer_text.body);
-    // The phone sees that something was said, and not what.
-    phone.until("the last of it", |phone| phone.unreadable_by(BOT, &answer_text.event).then_some(()));
+    let notice = laptop.until_said(&room, BOT, "what it cannot read", |body| body.contains("the homeserver answers"));
+    assert!(notice.body.contains("note: 1 message here I cannot read yet"), "{}", notice.body);
+    // The phone sees that there is a message, but cannot read it.
+    phone.until("the last of it", |phone| phone.unreadable_by(BOT, &notice.event).then_some(()));
     assert_eq!(phone.said_by(&room, BOT).count(), 0);
     assert_eq!(laptop.answers(&room), [1, 3]);
 
@@ -94,9 +93,9 @@ fn strict_mode_tells_one_s_devices_apart() {
     scene.bot.until_doctor_says(|said| said.starts_with("ok"));
 }
 
-/// Keys that come later, even after a restart, bring the answer then; until then the doctor tells.
+/// Late keys bring the answer, even after a restart. Until then the doctor reports the unreadable message.
 #[test]
-fn keys_that_come_late_are_waited_for() {
+fn a_message_is_answered_once_its_late_keys_arrive() {
     let mut scene = Scene::open();
     let room = scene.direct(true);
     scene.ann.act(json!({"do": "hold_keys"}));
@@ -114,8 +113,8 @@ fn keys_that_come_late_are_waited_for() {
     assert_eq!(scene.ann.answers(&room), [1, 2]);
 }
 
-/// The store of keys and rooms is gone: the bot logs in anew, recovers its keys with the recovery key, reads what was said
-/// meanwhile, and does nothing twice.
+/// With the store of keys and rooms gone, the bot logs in again, restores its keys with the recovery key, reads missed
+/// messages, and repeats nothing.
 #[test]
 fn a_lost_store_is_recovered() {
     let mut scene = Scene::open();

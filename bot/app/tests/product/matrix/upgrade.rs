@@ -1,9 +1,9 @@
-//! Rooms that are upgraded go on in others.
+//! Upgraded rooms continue in new rooms.
 
 use super::*;
 
 impl Scene {
-    /// Ann upgrades a room, and invites who was in it.
+    /// Ann upgrades a room and invites its members.
     #[track_caller]
     fn upgrade(&mut self, room: &Room, people: &mut [&mut Person]) -> Room {
         let call = json!({"do": "call", "path": format!("rooms/{}/upgrade", room.id), "body": {"new_version": "10"}});
@@ -20,7 +20,7 @@ impl Scene {
 }
 
 #[test]
-fn an_upgraded_room_knows_what_its_people_knew() {
+fn an_upgraded_room_knows_what_its_members_knew() {
     let mut scene = Scene::open();
     let (mut bob, mut cid) = (scene.person("bob"), scene.person("cid"));
     for encrypted in [false, true] {
@@ -30,7 +30,7 @@ fn an_upgraded_room_knows_what_its_people_knew() {
         scene.ann.say(&old, "Azera, the code of our shed is secret-kiwi, q1");
         scene.ann.until_answered(&old, 1);
         let new = scene.upgrade(&old, &mut [&mut bob, &mut cid]);
-        // Cid was not there. What was said before is not for him, and as long as he reads along not for the others.
+        // Cid was not in the old room. So earlier messages stay hidden while he reads along.
         bob.say(&new, "Azera, what is the code of the shed? q2");
         assert_eq!(bob.until_answered(&new, 2).body, answer_to(2), "{encrypted}");
         bob.say(&new, "!a help");
@@ -50,7 +50,7 @@ fn an_upgraded_room_knows_what_its_people_knew() {
 }
 
 #[test]
-fn a_room_that_only_claims_to_go_on_from_another_knows_nothing_of_it() {
+fn a_room_with_a_false_predecessor_learns_nothing() {
     let mut scene = Scene::open();
     let mut bob = scene.person("bob");
     let id = scene.ann.room_with(BOT, json!({}));
