@@ -1,6 +1,6 @@
-"""Shows Azera on a Matrix homeserver of its own on this machine: an encrypted room, a restart, and what is recalled after it.
+"""Shows Azera on a Matrix homeserver of its own on this machine: an encrypted room, a restart, and what it then recalls.
 
-Usage: demo_matrix.py AZERA FOLDER, with AZERA_TEST_SYNAPSE naming what synapse.sh installed.
+Usage: demo_matrix.py AZERA FOLDER, with AZERA_TEST_SYNAPSE naming the folder that synapse.sh installed into.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import nio  # noqa: E402
 
 import matrix_person  # noqa: E402
 
-# It tells of each device that it has to make a session with.
+# matrix-nio logs each device that it makes a session with.
 logging.getLogger("nio").setLevel(logging.ERROR)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,7 +58,7 @@ def start_bot(azera, folder, homeserver):
 
 
 class Ann(matrix_person.Person):
-    """Ann, who waits for each answer."""
+    """Ann, a person who waits for each answer."""
 
     def __init__(self, homeserver, folder):
         super().__init__(homeserver, "ann", f"{folder}/ann")

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # The tasks of the Makefile, which sets the variables. One argument: the task.
 #
-# Once a task has succeeded it works again without network: tools are looked for before they are installed, crates and
-# models before they are fetched.
+# Once a task has succeeded, it works again without network. It looks for tools before it installs them, and for crates
+# and models before it fetches them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 : "${CARGO_TARGET_DIR:?is set by the Makefile: run this through make}"
 : "${AZERA_MODELS_CACHE:?is set by the Makefile: run this through make}"
 
-# The default models, by their names in the ledger.
+# The default models, by name in the registry.
 readonly models=(smollm2-135m minilm-l6-v2)
 readonly azera="$CARGO_TARGET_DIR/release/azera"
-# Is there once the binary has every part (the features of bot/app/Cargo.toml).
+# Exists once the binary has every part (the features of bot/app/Cargo.toml).
 readonly has_all_parts="$CARGO_TARGET_DIR/release/has-all-parts"
 
 say() { printf '==> %s\n' "$*" >&2; }
@@ -26,7 +26,7 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Rust, of the version that Cargo.toml asks for.
+# Checks for Rust of the version in Cargo.toml.
 rust() {
     local wanted found
     wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -39,23 +39,23 @@ rust() {
     fi
 }
 
-# libclang, which reads llama.cpp's headers during the build.
+# Checks for libclang, which reads llama.cpp's headers during the build.
 has_libclang() {
     [[ -z ${LIBCLANG_PATH:-} ]] || return 0
-    [[ $(uname -s) != Darwin ]] || return 0 # comes with Apple's clang
+    [[ $(uname -s) != Darwin ]] || return 0 # part of Apple's clang
     compgen -G '/usr/lib/llvm*/lib/libclang*[0-9g].so' >/dev/null ||
         compgen -G '/usr/lib/*-linux-*/libclang*[0-9g].so' >/dev/null ||
         compgen -G '/usr/lib64/libclang.so' >/dev/null ||
         compgen -G '/usr/lib/libclang.so' >/dev/null
 }
 
-# Names the Debian packages of what the build needs and cannot find.
+# Prints the Debian packages of missing build tools.
 missing_tools() {
     have cmake || echo cmake
     have clang || echo clang
     has_libclang || echo libclang-dev
     have pkg-config || echo pkg-config
-    have c++ || ! have clang || echo g++ # clang brings one, as a rule
+    have c++ || ! have clang || echo g++ # clang usually brings a C++ compiler
 }
 
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
@@ -70,7 +70,7 @@ as_root() {
     fi
 }
 
-# Installs Debian packages; the lists are only fetched where they are missing or too old to serve.
+# Installs Debian packages. Updates the package lists only if the first try fails.
 apt_install() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends)
     have apt-get || return 1
@@ -94,7 +94,7 @@ tools() {
     has_pip || say "python3 with pip is missing: models that come as Python wheels cannot be fetched"
 }
 
-# The crates, for this machine alone; afterwards Cargo needs no network, and does not ask for it.
+# Fetches the crates for this machine. Afterwards Cargo works offline.
 crates() {
     local host
     host=$(rustc -vV | sed -n 's/^host: //p')
@@ -107,7 +107,7 @@ crates() {
     export CARGO_NET_OFFLINE=true
 }
 
-# What was built for one processor may not run on another (.cargo/config.toml).
+# Cleans a build for another processor, which may not run here (.cargo/config.toml).
 processor() {
     local present built="$CARGO_TARGET_DIR/processor"
     present=$(grep -m1 -E '^(flags|Features)' /proc/cpuinfo 2>/dev/null || sysctl -n machdep.cpu.brand_string 2>/dev/null || uname -m)
@@ -126,8 +126,8 @@ setup() {
     crates
 }
 
-# What a chat in the terminal needs, so that the first one starts soon. Where every part was built before, every part is
-# kept up to date.
+# Builds what a chat in the terminal needs, so that the first one starts soon. If every part was built before, builds every
+# part again.
 build() {
     if [[ -e $has_all_parts ]]; then
         build_all
@@ -151,8 +151,7 @@ install_binary() {
     [[ :$PATH: == *:$PREFIX/bin:* ]] || say "$PREFIX/bin is not on your PATH"
 }
 
-# What Cargo is asked besides for the tests: a validator of JSON schemas takes long to compile and is used only with a file to
-# validate against.
+# Prints extra Cargo options for the tests. A JSON schema validator takes long to compile, and only a schema file needs it.
 test_options() {
     [[ ! -e ${AZERA_DISCORD_OPENAPI:-} ]] || echo --features azera-fake-discord/openapi
 }
@@ -161,13 +160,13 @@ run() {
     setup
     build
     "$azera" models pull || die "without its models Azera cannot speak: see above." "With network, once: make run"
-    # The words of ARGS are meant to part.
+    # ARGS must split into words.
     # shellcheck disable=SC2086
     exec "$azera" chat ${ARGS:-}
 }
 
-# A Redis server for the tests: the machine's own, or one that is unpacked beside what Cargo builds, and so is never
-# started as a service.
+# Finds a Redis server for the tests: the machine's own, or one unpacked beside Cargo's build output, which never starts as
+# a service.
 redis_server() {
     local dir packages=(redis-server redis-tools libatomic1 libjemalloc2 liblzf1 libssl3 libsystemd0)
     dir="$(dirname "$CARGO_TARGET_DIR")/tools/redis"
@@ -188,7 +187,7 @@ redis_server() {
     "$AZERA_TEST_REDIS" --version >/dev/null || die "the redis-server that was fetched does not run: see above."
 }
 
-# A Matrix homeserver and a client library for the tests, beside what Cargo builds.
+# Installs a Matrix homeserver and a client library for the tests, beside Cargo's build output.
 homeserver() {
     AZERA_TEST_SYNAPSE=${AZERA_TEST_SYNAPSE:-$(dirname "$CARGO_TARGET_DIR")/tools/matrix}
     has_pip || die "the tests of Matrix need python3 with pip." "As root: apt-get install python3-pip"
@@ -197,8 +196,8 @@ homeserver() {
         die "the homeserver could not be fetched: see above." "With network, once: make test"
 }
 
-# A second Matrix client for the tests, which verifies devices as people do it: matrix-js-sdk, and where Node.js is missing or too
-# old for it one of pip's.
+# Installs a second Matrix client for the tests, which verifies devices the way people do: matrix-js-sdk. If Node.js is missing
+# or too old, pip installs one.
 matrix_js() {
     local sdk=37.5.0 node=24.19.0 dir npm=(npm)
     [[ -z ${AZERA_TEST_MATRIX_JS:-} ]] || return 0
@@ -220,8 +219,8 @@ matrix_js() {
     touch "$dir/.installed-$sdk"
 }
 
-# A second client for the tests' own Discord: what a library that knows nothing of ours can use is no invention of ours.
-# Where there is no Node.js, that test says that it did not run, and so does `make test`.
+# Installs discord.js, a second client for the fake Discord. An independent library shows that the fake behaves like Discord.
+# Without Node.js, that test and `make test` say that it did not run.
 discord_js() {
     local version=14.28.1 dir
     dir=$(dirname "$CARGO_TARGET_DIR")/tools/discord.js
@@ -236,7 +235,7 @@ discord_js() {
     AZERA_TEST_DISCORD_JS=$dir
 }
 
-# Downloads Debian packages into a folder; the first one must be had.
+# Downloads Debian packages into a folder. Only the first one is required.
 apt_download() {
     local dir=$1 package
     shift
@@ -245,7 +244,7 @@ apt_download() {
     done
 }
 
-# Everything the tests need: the binary, the tests, the models.
+# Builds and fetches everything the tests need: the binary, the tests, the models.
 build_tests() {
     setup
     redis_server
@@ -253,20 +252,19 @@ build_tests() {
     matrix_js
     discord_js
     say "building the tests in $CARGO_TARGET_DIR"
-    # The binary comes along, with every part.
+    # This also builds the binary, with every part.
     # shellcheck disable=SC2046
     cargo test --release --workspace --locked $(test_options) --no-run
     touch "$has_all_parts"
-    # The models for tests are no matter of somebody's own configuration.
+    # Ignore the user's own configuration for the test models.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
     export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 
-# The scratch folders of the tests lie in memory, where there is room for them and nobody named a place: they flush to disk tens of
-# thousands of times, which takes seconds on one disk and an hour on another, and nothing of theirs is to be kept.
-# `make soak` takes the disk as it is.
+# Puts the tests' scratch folders into memory, if there is space and TMPDIR is not set. The tests flush tens of thousands of
+# times, which takes seconds on one disk and an hour on another, and nothing of theirs is kept. `make soak` uses the disk.
 scratch() {
     local free
     [[ -z ${TMPDIR:-} && -w /dev/shm ]] || return 0
@@ -289,12 +287,12 @@ test_all() {
         say "there is no Node.js, or discord.js could not be fetched: it has not tried the tests' own Discord"
 }
 
-# The same tests as in `make test`, for longer.
+# Runs some tests of `make test` for longer.
 soak() {
     build_tests
     say "killing the process $KILLS times"
     # shellcheck disable=SC2046
-    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked $(test_options) --test product -- kills killed_again --nocapture
+    AZERA_SOAK_KILLS="$KILLS" cargo test --release --workspace --locked $(test_options) --test product -- kills repeated_kills --nocapture
     say "a hundred Matrix rooms, ten messages to each"
     # shellcheck disable=SC2046
     AZERA_SOAK_MESSAGES=10 cargo test --release --workspace --locked $(test_options) --test product matrix::many -- --nocapture
@@ -304,28 +302,35 @@ soak() {
         --nocapture --test-threads 1
 }
 
+# The fast tier. It needs no server, no model and, once everything is built, no more than minutes.
+check() {
+    lint
+    scratch
+    cargo test --release --workspace --locked --exclude azera --exclude azera-model-llama --exclude azera-memory-redis
+}
+
 lint() {
     setup
     cargo fmt --version >/dev/null 2>&1 || die "rustfmt is missing: add that component to the Rust toolchain."
     cargo clippy --version >/dev/null 2>&1 || die "clippy is missing: add that component to the Rust toolchain."
     cargo fmt --all -- --check
-    # Without --package: the features are then those of the whole workspace.
+    # Without --package, Cargo uses the features of the whole workspace.
     cargo run --quiet --release --locked --bin azera-tidy
     local clippy=(cargo clippy --release --locked --keep-going)
     "${clippy[@]}" --workspace --all-targets --features azera-fake-discord/openapi -- --deny warnings
     "${clippy[@]}" --package azera --no-default-features -- --deny warnings
     if have cargo-deny; then
-        # Advisories change by the day and want network; `cargo deny check` looks at them too.
+        # Advisories change daily and need network; `cargo deny check` includes them.
         cargo deny --offline check bans licenses sources
     else
         say "cargo-deny is not installed: licences and sources of the crates were not checked"
     fi
 }
 
-# What strangers' input goes through first; see bot/fuzz.
+# The parsers of untrusted input; see bot/fuzz.
 readonly fuzz_targets=(persona card gguf timeline config ids)
 
-# Each target for FUZZ_SECONDS. Stable Rust is enough: what a sanitizer looks for needs unsafe code, which is denied here.
+# Runs each target for FUZZ_SECONDS. Stable Rust is enough: sanitizers look for errors of unsafe code, which is denied here.
 fuzz() {
     setup
     local tools seconds target begin
@@ -349,7 +354,7 @@ fuzz() {
     done
 }
 
-# A homeserver, a bot and a person on this machine, and what they say to each other.
+# Runs a homeserver, a bot and a person on this machine, and shows their conversation.
 demo_matrix() {
     setup
     homeserver
@@ -368,21 +373,21 @@ doctor() {
     exec "$azera" doctor
 }
 
-# The adapters that ship with Azera, by their recipes (bot/models/registry/loras/README.md). Paused, it goes on when it is called again.
+# Trains the bundled LoRAs from their recipes (bot/models/registry/loras/README.md). Resumes a paused training.
 adapter() {
     setup
     build_all
     export AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE"
     "$azera" models pull "${models[@]}" || die "the model that learns is missing: see above." "With network, once: make adapter"
     local dir
-    # What another recipe left behind is not gone on with.
+    # Another recipe gets another folder, so it never resumes this one's training.
     dir="$(dirname "$CARGO_TARGET_DIR")/adapter-$(declare -f adapter | sha256sum | cut -c 1-12)"
     mkdir -p "$dir"
     "$azera" hearth curriculum --seed 1 --count 4000 --share claim=0 "$dir/lessons.jsonl"
-    # Where the second was paused, the first is there.
+    # If the second training was paused, the first is done.
     [ -f "$dir/smollm2-135m-reading.checkpoint" ] ||
         "$azera" hearth train "$dir/lessons.jsonl" --out "$dir/smollm2-135m.gguf" --seed 1 --steps 400 --rate 16e-4 --pass-tokens 1280 --keep-prose
-    # A paused one leaves its checkpoint, beside which an adapter of another day may lie.
+    # A checkpoint means a paused training, even if an older LoRA is there.
     [ ! -f "$dir/smollm2-135m.checkpoint" ] || die "the training was paused." "To go on: make adapter"
     local kind others=()
     for kind in recalled told_apart of_another newer in_history near unknown heard of_itself talk scene writing plain; do
@@ -404,7 +409,7 @@ adapter() {
 }
 
 case ${1:-} in
-    run | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
+    run | check | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
     test) test_all ;;
     install) install_binary ;;
     demo-matrix) demo_matrix ;;

@@ -1,14 +1,14 @@
-// A person at a Matrix client, by matrix-js-sdk, with devices that are verified as people do it: the same lines in and out as
-// matrix_person.py has.
+// A person with a Matrix client, by matrix-js-sdk, that verifies devices the way people do. Uses the same input and
+// output lines as matrix_person.py.
 //
-// Usage: node matrix_person.mjs HOMESERVER NAME, with AZERA_TEST_MATRIX_JS naming the folder of matrix-js-sdk. The account must be
-// there. Each start is a new device.
+// Usage: node matrix_person.mjs HOMESERVER NAME, with AZERA_TEST_MATRIX_JS naming the folder of matrix-js-sdk. The
+// account must exist. Each start is a new device.
 
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-// Lines on the output are answers; what the library tells goes elsewhere.
+// The output is only for answers, so silence the library.
 console.log = console.info = console.debug = () => {};
 
 const library = (path) => import(pathToFileURL(join(process.env.AZERA_TEST_MATRIX_JS, 'node_modules/matrix-js-sdk/lib', path)));
@@ -95,7 +95,7 @@ async function compare(verifier) {
   await verifier.verify();
 }
 
-// The other device of the same person asks.
+// Accept the request of the person's other device.
 client.on(CryptoEvent.VerificationRequestReceived, async (request) => {
   await request.accept();
   await compare(await until(request, VerificationRequestEvent.Change, () => request.verifier));

@@ -1,8 +1,9 @@
-"""A person at a Matrix client, by matrix-nio: commands as JSON lines on the input, what they see as JSON lines on the output.
+"""A person with a Matrix client, by matrix-nio: reads commands as JSON lines and writes what the person sees as JSON lines.
 
 Usage: matrix_person.py HOMESERVER SECRET NAME STORE
 
-The account is made if it is not there; with - for the store that is all, and it has no name of its own. Each command has an `id` and is answered by {"type": "done", "id": ...}.
+Creates the account if it does not exist. With - for the store, the script only does that, and the account gets no display
+name. Each command has an `id` and is answered by {"type": "done", "id": ...}.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ def call(url, body=None, token=None, method=None):
 
 
 def register(homeserver, secret, name, shown=None):
-    """Makes an account through the registration secret; one that is there stays. Without a name to be shown it gets none."""
+    """Registers an account with the shared secret, unless it exists. Sets a display name only if one is given."""
     url = f"{homeserver}/_synapse/admin/v1/register"
     nonce = call(url)["nonce"]
     mac = hmac.new(secret.encode(), "\0".join([nonce, name, PASSWORD, "notadmin"]).encode(), hashlib.sha1).hexdigest()
@@ -127,7 +128,7 @@ class Person:
         return {}
 
     async def send(self, room, content, kind="m.room.message", encrypted=False):
-        # What the homeserver answered must have come by the sync too.
+        # The sync must also have returned what the homeserver answered.
         while room not in self.client.rooms or self.client.rooms[room].encrypted != encrypted:
             await self.client.synced.wait()
         if encrypted and self.client.should_query_keys:
@@ -136,7 +137,7 @@ class Person:
         return {"event": succeeded(answer).event_id, "at": time.monotonic()}
 
     async def send_file(self, room, name, data, encrypted=False, caption=None, kind="m.file", media_type="text/markdown"):
-        """Sends a file, in base64 here."""
+        """Sends a file, given in base64."""
         data = base64.b64decode(data)
         answer, keys = await self.client.upload(
             io.BytesIO(data), content_type=media_type, filename=name, encrypt=encrypted, filesize=len(data)
@@ -152,7 +153,7 @@ class Person:
         return await self.send(room, content, encrypted=encrypted)
 
     async def fetch(self, content=None, url=None):
-        """Reads the file of a message, or at an address; in base64."""
+        """Returns the file of a message or of a URL, in base64."""
         file = (content or {}).get("file")
         answer = succeeded(await self.client.download(url or (file or content)["url"]))
         data = answer.body
@@ -161,7 +162,7 @@ class Person:
         return {"data": base64.b64encode(data).decode()}
 
     async def send_many(self, rooms, count, encrypted=False):
-        """Says q0, q1 and so on in every room, in order there and everywhere at once; tells how long that took."""
+        """Sends q0, q1 and so on in all rooms at once, in order in each. Returns the time that took."""
         begun = time.monotonic()
 
         async def talk(room):
@@ -172,12 +173,12 @@ class Person:
         return {"seconds": time.monotonic() - begun}
 
     async def call(self, path, body=None, method=None):
-        """Anything else of the client-server interface."""
+        """Calls any other part of the client-server API."""
         url = f"{self.client.homeserver}/_matrix/client/v3/{path}"
         return {"answer": await asyncio.to_thread(call, url, body, self.client.access_token, method)}
 
     async def until_backed_up(self, token):
-        """Waits until an account's backup holds keys."""
+        """Waits until an account's key backup holds keys."""
         url = f"{self.client.homeserver}/_matrix/client/v3/room_keys/version"
         while (await asyncio.to_thread(call, url, None, token))["count"] == 0:
             await asyncio.sleep(0.2)
@@ -192,12 +193,12 @@ class Person:
         return answer
 
     async def hold_keys(self):
-        """Keys of what is said from now on do not leave this client."""
+        """Holds back the keys of messages sent from now on."""
         self.held = []
         return {}
 
     async def release_keys(self):
-        """Sends the keys that were held."""
+        """Sends the keys that were held back."""
         held, self.held = self.held, None
         for method, path, data in held:
             url = f"{self.client.homeserver}{path}"
@@ -206,7 +207,7 @@ class Person:
         return {"keys": len(held)}
 
     async def verify_own_device(self):
-        """Makes cross-signing keys for the account and signs this device with them, as a person does who verifies it."""
+        """Creates cross-signing keys for the account and signs this device with them, like a person who verifies it."""
         user, device = self.client.user_id, self.client.device_id
 
         def make(usage, signed_by=None):

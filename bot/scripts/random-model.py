@@ -1,7 +1,7 @@
-"""Writes a model of the shape of Qwen3 14B with random weights, to measure speed where the real one is not at hand: how fast it
-learns and answers does not depend on what it says. Weights are Q4_K and, for the last projection, Q6_K, all numbers of a matrix
-about as large as those of a trained one. The vocabulary is that of another GGUF file with a chat template, such as the default
-model's, filled up to the size of Qwen3's. It takes 10 GB of memory.
+"""Writes a model with random weights in the shape of Qwen3 14B, to measure training and generation speed without the real one.
+Speed does not depend on the weights' values. Weights are Q4_K, and Q6_K for the last projection, with numbers about as large as
+those of a trained model. The vocabulary comes from another GGUF file with a chat template, such as the default model's, filled up
+to the size of Qwen3's. The script needs 10 GB of memory.
 
     pip install gguf numpy
     python3 bot/scripts/random-model.py ~/.cache/azera/models/smollm2-135m/model.gguf random-14b.gguf
@@ -14,7 +14,7 @@ import numpy
 
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD_WIDTH, INNER, VOCABULARY = 40, 5120, 40, 8, 128, 17408, 151_936
 DEVIATION = 0.02
-# What is drawn at once, and then repeated.
+# Number of blocks to draw; they repeat to fill a matrix.
 DRAWN_BLOCKS = 1 << 20
 
 dice = numpy.random.default_rng(1)
@@ -25,7 +25,7 @@ def half(number):
 
 
 def blocks_q4():
-    """256 numbers each: (d * 32 * q) - (dmin * 32) with 4-bit q, all scales and mins of a block 32."""
+    """Returns blocks of 256 numbers: (d * 32 * q) - (dmin * 32) with 4-bit q, all scales and mins of a block 32."""
     step = DEVIATION / (32 * 4.61)
     head = numpy.concatenate([half(step), half(7.5 * step), [0xA0] * 8, [0] * 4]).astype(numpy.uint8)
     quants = dice.integers(0, 256, (DRAWN_BLOCKS, 128), numpy.uint8)
@@ -33,7 +33,7 @@ def blocks_q4():
 
 
 def blocks_q6():
-    """256 numbers each: d * 16 * (q - 32) with 6-bit q, all scales of a block 16."""
+    """Returns blocks of 256 numbers: d * 16 * (q - 32) with 6-bit q, all scales of a block 16."""
     quants = dice.integers(0, 256, (DRAWN_BLOCKS, 192), numpy.uint8)
     tail = numpy.concatenate([[16] * 16, half(DEVIATION / (16 * 18.5))]).astype(numpy.uint8)
     return numpy.concatenate([quants, numpy.broadcast_to(tail, (DRAWN_BLOCKS, 18))], axis=1)

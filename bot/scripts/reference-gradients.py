@@ -1,10 +1,10 @@
-"""Makes what the trainer's tests compare its gradients with: PEFT's, for models of every part and a few thousand weights.
+"""Writes the fixtures that the trainer's tests compare gradients with: PEFT's, for small models with every part.
 
     pip install torch transformers peft gguf
     python3 bot/scripts/reference-gradients.py bot/models/training/fixtures
 
-Of each architecture there are three files: the model, an adapter, and the gradients of the summed loss of some tokens by PEFT, as an
-adapter file of the same shape; which tokens, and the loss, stand in its metadata.
+Writes three files for each architecture: the model, a LoRA, and PEFT's gradients of the summed loss of some tokens, as a
+LoRA file of the same shape. Its metadata holds the tokens and the loss.
 """
 
 import sys
@@ -21,7 +21,7 @@ RANK, ALPHA = 4, 8.0
 FIRST_LEARNT, TOKENS = 12, 30
 EPSILON, BASE = 1e-5, 10_000.0
 
-# The names of the projections there and here.
+# Names of the projections in transformers and in GGUF.
 PROJECTIONS = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -34,7 +34,7 @@ PROJECTIONS = {
 
 
 def interleaved(rows, heads):
-    """The rows of a projection as GGUF has them for llama: the halves of each head that turn together side by side."""
+    """Returns a projection's rows in GGUF's order for llama: the two halves that rotate together are interleaved."""
     parts = rows.reshape(heads, 2, rows.shape[0] // heads // 2, *rows.shape[1:])
     return parts.swapaxes(1, 2).reshape(rows.shape)
 
@@ -65,7 +65,7 @@ def model_of(architecture):
 
 
 def write_model(path, architecture, model):
-    """Writes it, and gives the model the weights that the file has: those of 8 bits."""
+    """Writes the model file, and gives the model the file's 8-bit weights."""
     config = model.config
     writer = GGUFWriter(path, architecture)
     writer.add_block_count(LAYERS)
@@ -87,7 +87,7 @@ def write_model(path, architecture, model):
         rows = as_stored(architecture, part, weight.detach().numpy())
         stored = quantize(rows, kind)
         writer.add_tensor(name, stored, raw_dtype=kind)
-        # What is given back to the model stands in its own order.
+        # The model gets the weights back in its own row order.
         plain = quantize(weight.detach().numpy(), kind)
         weight.data = torch.from_numpy(dequantize(plain, kind).copy())
 

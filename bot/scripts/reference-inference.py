@@ -1,5 +1,5 @@
-"""Reads prompt and generation speed of llama-cpp-python, as `azera bench inference` reads Azera's: new prompts of 512 tokens,
-128 tokens generated in one chat, two threads, the first run left out, medians of five.
+"""Measures the prompt and generation speed of llama-cpp-python, like `azera bench inference` does for Azera: new prompts of
+512 tokens, 128 generated tokens in one chat, two threads, first run left out, median of five.
 
     pip install llama-cpp-python==0.3.36
     python3 bot/scripts/reference-inference.py ~/.cache/azera/models/smollm2-135m/model.gguf

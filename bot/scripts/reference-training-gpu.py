@@ -1,8 +1,8 @@
-"""Measures how fast PEFT trains an adapter on a GPU over weights that bitsandbytes holds in 4 bits (NF4), as QLoRA does: random
-weights of the shape of Qwen3 14B, and the lessons, rank and batch that `azera hearth train` is given beside it; seconds a step, the
-first two left out, and peak memory. Gradients are checkpointed with `--checkpointed`. Batches are drawn by its own dice and padded
-to their longest, as a trainer of the field does; embeddings and the last projection stay in bfloat16. TOKENIZER is a folder with the
-`tokenizer.json` of the model whose vocabulary the other one has: how many tokens the lessons have is what counts.
+"""Measures how fast PEFT trains a LoRA on a GPU over 4-bit weights of bitsandbytes (NF4), as QLoRA does. The model has random
+weights in the shape of Qwen3 14B. Examples, rank and batch size are those of `azera hearth train`. Prints seconds per step,
+without the first two, and peak memory. `--checkpointed` turns on gradient checkpointing. The script draws its own batches and
+pads them to their longest example, as trainers usually do. Embeddings and the last projection stay in bfloat16. TOKENIZER is a
+folder with the `tokenizer.json` of the model whose vocabulary the other model uses, so that the examples have as many tokens.
 
     pip install torch transformers peft bitsandbytes
     python3 bot/scripts/reference-training-gpu.py TOKENIZER lessons.jsonl --checkpointed

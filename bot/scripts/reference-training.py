@@ -1,5 +1,5 @@
-"""Reads how fast PEFT trains the adapter that `azera hearth train` trains: the same file of the model (its weights made plain), the
-same lessons, rank, batch and threads, gradients checkpointed or not; seconds a step, the first two left out.
+"""Measures how fast PEFT trains the LoRA of `azera hearth train`: the same model file (with its weights dequantized), examples,
+rank, batch size and threads, with or without gradient checkpointing. Prints seconds per step, without the first two.
 
     pip install torch transformers peft gguf
     azera hearth curriculum --seed 1 --count 4000 lessons.jsonl

@@ -1,4 +1,4 @@
-"""What the scripts that measure PEFT's speed have in common: an adapter as `azera hearth train` makes it, and its lessons."""
+"""Shared code of the scripts that measure PEFT's speed: a LoRA like that of `azera hearth train`, and its examples."""
 
 import json
 
@@ -11,7 +11,7 @@ PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 
 def adapted(model, checkpointed):
-    """The model with an adapter that is to be trained."""
+    """Returns the model with a trainable LoRA."""
     model = get_peft_model(model, LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=PROJECTIONS, task_type="CAUSAL_LM"))
     if checkpointed:
         model.enable_input_require_grads()
@@ -21,7 +21,7 @@ def adapted(model, checkpointed):
 
 
 def read_lessons(path, ids):
-    """Tokens and labels of each lesson; `ids` tells the tokens of a text."""
+    """Returns the tokens and labels of each example; `ids` tokenizes a text."""
 
     def example(row):
         said = "".join(f"<|im_start|>{it['role']}\n{it['content']}<|im_end|>\n" for it in row["messages"])
@@ -36,7 +36,7 @@ def read_lessons(path, ids):
 
 
 def padded(batch, device):
-    """Tokens, which of them count, and labels of some lessons, each as long as the longest."""
+    """Returns the tokens, attention mask and labels of a batch, padded to its longest example."""
     longest = max(len(read) for read, _ in batch)
     rows = [
         [it + [0] * (longest - len(it)) for it, _ in batch],

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A Matrix homeserver for tests and demonstrations, on loopback, with nothing but its own accounts.
+# Runs a Matrix homeserver for tests and demonstrations, on loopback and without federation.
 #
-#   synapse.sh install FOLDER           Synapse and a client library into FOLDER (pip's; once)
-#   synapse.sh serve FOLDER STATE PORT  serve until the input ends or a signal comes
+#   synapse.sh install FOLDER           install Synapse and a client library into FOLDER with pip (once)
+#   synapse.sh serve FOLDER STATE PORT  serve until the input ends or a signal arrives
 #
-# Accounts are made through the registration secret that stands below.
+# Accounts are registered with the shared secret below.
 set -euo pipefail
 
 readonly synapse=1.163.2 nio=0.26.0
@@ -24,7 +24,7 @@ install() {
     touch "$folder/.installed-$synapse-$nio"
 }
 
-# The configuration: no limits, for tests talk fast; no federation; cheap passwords.
+# Writes the configuration: no rate limits, because tests talk fast; no federation; cheap password hashes.
 configure() {
     local state=$1 port=$2 free='{per_second: 10000, burst_count: 10000}'
     mkdir -p "$state"
@@ -71,7 +71,7 @@ serve() {
     export PYTHONPATH="$folder"
     configure "$state" "$port"
     python3 -m synapse.app.homeserver --config-path "$state/homeserver.yaml" >"$state/output.log" 2>&1 </dev/null &
-    # Not local: the trap outlives this function.
+    # Not local, because the trap outlives this function.
     pid=$!
     trap 'kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true' EXIT
     trap 'exit 0' TERM INT
@@ -80,7 +80,7 @@ serve() {
         sleep 0.1
     done
     echo ready
-    # Whoever started this holds the input; when they are gone, however they went, so is the homeserver.
+    # The caller holds the input open. When the caller ends in any way, the homeserver ends too.
     cat >/dev/null
 }
 

@@ -1,4 +1,4 @@
-//! Character cards, JSON and PNG: what is taken in is a persona that can be written and read again.
+//! Character cards, JSON and PNG: an imported persona can be written and read again.
 #![no_main]
 
 use azera_personas::{import_card, parse};

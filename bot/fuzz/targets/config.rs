@@ -1,4 +1,4 @@
-//! The configuration file: right, or an error that can be shown.
+//! The configuration file: it parses, or gives an error that can be printed.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Headers of model files.
+//! Headers of GGUF model files.
 #![no_main]
 
 use azera_model_registry::GgufHeader;

@@ -1,4 +1,4 @@
-//! Ids, scopes and texts: what is taken in is written as it was read, and a scope never becomes another.
+//! Ids, scopes and texts: an accepted one prints as it was read, and a scope never parses as another one.
 #![no_main]
 
 use azera_types::{ChatId, MAX_TEXT_BYTES, MemoryId, Scope, Text};

@@ -1,4 +1,4 @@
-//! Persona files: whatever bytes come, an answer with line numbers; what was read is read again the same.
+//! Persona files: any bytes give a persona or errors with line numbers, and a persona reads back the same.
 #![no_main]
 
 use azera_personas::{CardData, CardSpec, check_bytes, import_card, parse, to_card};

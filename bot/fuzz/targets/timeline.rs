@@ -1,4 +1,4 @@
-//! Timelines of a replay: JSON lines of many kinds, with times, people and texts in them.
+//! Replay timelines: JSON lines of many kinds, with times, people and texts.
 #![no_main]
 
 use azera_fake_sim::Timeline;
