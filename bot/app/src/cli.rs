@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use azera_types::Timestamp;
 use clap::{Args, Parser, Subcommand};
 
-pub use hearth::{Curriculum, HearthCommand, Install, Measure, Merge, Pack, Train};
+pub use hearth::HearthCommand;
+#[cfg(feature = "learning")]
+pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
 pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
     EvalLabels, EvalMood, EvalRecall, EvalSafety, MoodBy,

@@ -21,6 +21,7 @@ pub struct Resident {
     /// Memory without a file behind it, which the system cannot drop.
     pub anonymous: f64,
     /// The highest resident memory so far.
+    #[cfg_attr(not(feature = "learning"), expect(dead_code, reason = "the benchmarks of learning read it"))]
     pub peak: f64,
 }
 
