@@ -1,5 +1,7 @@
 //! Starting and stopping the engine.
 
+use azera_affect::DangerLexicon;
+
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -7,6 +9,8 @@ impl Engine {
     /// Takes up what an earlier run left (undelivered replies, unanswered messages) and starts the background work.
     /// Attach platforms first.
     pub async fn start(&self) -> Result<(), Error> {
+        // Compiling the phrases takes most of a second, which the first message need not wait for.
+        self.0.tasks.spawn_blocking(DangerLexicon::builtin);
         self.wake().await?;
         self.withdraw_unfounded(None).await;
         self.0.tasks.spawn(self.clone().keep_indexed());
