@@ -107,9 +107,7 @@ impl Help {
             Self::Danger => self.text(to),
         }
     }
-}
 
-impl Help {
     /// Returns true if help of this kind stands in a text, in any language and for any country.
     pub fn stands_in(self, text: &str) -> bool {
         let countries = || LINES.country.iter();

@@ -3,8 +3,8 @@
 //! | stage | file | does |
 //! |---|---|---|
 //! | ingest | `ingest.rs` | records the message, queues its turn |
-//! | decide | `decide.rs`, `addressing.rs` | answers it, or ends the turn |
 //! | context | `context.rs` | loads place, persona, permissions, model, once |
+//! | decide | `decide.rs`, `addressing.rs` | answers it, or ends the turn |
 //! | history | `history.rs` | measures what of the conversation fits |
 //! | recall | `recall.rs` | finds memories |
 //! | judge | `judge.rs` | recognises danger and tags, before any word is generated |
