@@ -4,20 +4,21 @@
 use azera_memory::{ChatRow, MessageOwner};
 use azera_types::{Inbound, MessageId, PersonaId, Place};
 
-use crate::engine::{Engine, LoadedPersona};
+use crate::access::AccessControl;
 use crate::error::Error;
+use crate::services::LoadedPersona;
 use crate::turn::calls;
 
-impl Engine {
+impl AccessControl {
     /// Returns the invited persona that the message calls by name, or else the one whose message it replies to. Returns
     /// `None` if the message is meant for the persona that usually answers in the chat, or for nobody.
     pub(crate) async fn called(&self, place: &Place, inbound: &Inbound) -> Result<Option<PersonaId>, Error> {
         let id = inbound.chat.clone();
-        let chat = self.blocking(move |memory| memory.chat(&id)).await?;
+        let chat = self.services.blocking(move |memory| memory.chat(&id)).await?;
         let Some(chat) = chat.filter(|chat| !chat.invited.is_empty()) else { return Ok(None) };
         let usual = self.loaded_here(place, &chat.persona).await?;
         let usual = usual.iter().flat_map(|loaded| loaded.persona.answers_to());
-        if calls(&inbound.text, usual.chain(self.0.config.wake_names.iter().map(String::as_str))) {
+        if calls(&inbound.text, usual.chain(self.services.config.wake_names.iter().map(String::as_str))) {
             return Ok(None);
         }
         let mut invited = self.invited_here(place, &chat).await?;
@@ -45,7 +46,7 @@ impl Engine {
     /// Returns a persona. Returns `None` if it was removed, or if it belongs to a realm that not every reader of the
     /// place belongs to.
     async fn loaded_here(&self, place: &Place, identity: &PersonaId) -> Result<Option<LoadedPersona>, Error> {
-        match self.persona(place.shared_realm(), identity).await {
+        match self.services.persona(place.shared_realm(), identity).await {
             Ok(loaded) => Ok(Some(loaded)),
             Err(Error::NoPersona(_)) => Ok(None),
             Err(error) => Err(error),
@@ -55,7 +56,7 @@ impl Engine {
     /// Returns who owns a message of this chat.
     async fn message_owner(&self, chat: &ChatRow, message: &MessageId) -> Result<Option<MessageOwner>, Error> {
         let message = message.clone();
-        let found = self.blocking(move |memory| memory.message_owner(&message)).await?;
+        let found = self.services.blocking(move |memory| memory.message_owner(&message)).await?;
         Ok(found.filter(|found| found.chat == chat.id))
     }
 

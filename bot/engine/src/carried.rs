@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, ReadScope};
 use azera_types::{ChatId, MessageId, Span, Timestamp};
 
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::turn::Turns;
 
 /// Hours for which dreams and thoughts are carried: a day and a long night.
 const AWAKE_HOURS: i64 = 36;
@@ -45,26 +45,29 @@ impl Carried {
     }
 }
 
-impl Engine {
+impl Turns {
     /// Returns what `persona` carries into a turn in `chat`, within its read scope.
     pub(crate) async fn carried(&self, read_scope: &ReadScope, chat: &ChatId) -> Result<Carried, Error> {
-        let (read_scope, chat, now) = (read_scope.clone(), chat.clone(), self.0.clock.now());
-        self.blocking(move |memory| {
-            let since = |span: Span| now.checked_sub(span).unwrap_or(Timestamp::MIN);
-            let (awake, lately) = (since(Span::new().hours(AWAKE_HOURS)), since(Span::new().hours(DIARY_DAYS * 24)));
-            let newest = |kind, since: Timestamp, of_place: bool| {
-                let mut found = memory.writings(&read_scope, &[kind], LOOKED_AT)?.into_iter().map(|(memory, _)| memory);
-                let wanted = |row: &MemoryRow| row.at >= since && (!of_place || row.scope == *read_scope.place());
-                Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
-            };
-            let mut writings = Vec::new();
-            // People ask about a dream the morning after, so it comes first.
-            writings.extend(newest(Kind::Dream, awake, false)?);
-            writings.extend(newest(Kind::Diary, lately, true)?);
-            writings.extend(newest(Kind::Reflection, awake, false)?);
-            Ok(Carried { writings, notes: memory.notes(&read_scope, &chat)?.map(|memory| hit(memory, NOTES)) })
-        })
-        .await
+        let (read_scope, chat, now) = (read_scope.clone(), chat.clone(), self.services.clock.now());
+        self.services
+            .blocking(move |memory| {
+                let since = |span: Span| now.checked_sub(span).unwrap_or(Timestamp::MIN);
+                let (awake, lately) =
+                    (since(Span::new().hours(AWAKE_HOURS)), since(Span::new().hours(DIARY_DAYS * 24)));
+                let newest = |kind, since: Timestamp, of_place: bool| {
+                    let mut found =
+                        memory.writings(&read_scope, &[kind], LOOKED_AT)?.into_iter().map(|(memory, _)| memory);
+                    let wanted = |row: &MemoryRow| row.at >= since && (!of_place || row.scope == *read_scope.place());
+                    Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
+                };
+                let mut writings = Vec::new();
+                // People ask about a dream the morning after, so it comes first.
+                writings.extend(newest(Kind::Dream, awake, false)?);
+                writings.extend(newest(Kind::Diary, lately, true)?);
+                writings.extend(newest(Kind::Reflection, awake, false)?);
+                Ok(Carried { writings, notes: memory.notes(&read_scope, &chat)?.map(|memory| hit(memory, NOTES)) })
+            })
+            .await
     }
 }
 

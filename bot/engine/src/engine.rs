@@ -1,34 +1,32 @@
-//! The engine as one value: memory, model, embedder, clock, and the attached platforms.
+//! The engine: its parts, wired together. Each part holds only the parts below itself, so the list of fields in
+//! [`EngineInner`], read from the top, is the order of the layers.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::fmt::Display;
+use std::sync::{Arc, OnceLock, RwLock};
 
 use azera_adapter::Platform;
-use azera_affect::MindParams;
-use azera_config::Tuning;
-use azera_memory::{Memory, PersonaRow, ReadScope, persona_file};
-use azera_model_api::{ChatModel, Embedder, SessionKey};
-use azera_personas::{CardData, Lorebook, Persona};
-use azera_types::{ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlatformId, RealmId};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use azera_affect::{Classifiers, MindParams, Tag};
+use azera_memory::Memory;
+use azera_model_api::{ChatModel, Embedder};
+use azera_types::{Clock, MemoryId, MessageId};
 
-use crate::background::Agenda;
-use crate::classifiers::LazyClassifiers;
-use crate::commands::Uploads;
+use crate::access::AccessControl;
+use crate::background::{Background, Claim};
+use crate::commands::Commands;
 use crate::config::ChatConfig;
 use crate::error::Error;
-use crate::foreground_gate::ForegroundGate;
-use crate::hearth::HearthState;
-use crate::indexing::Bound;
+use crate::forgetting::Forgetting;
+use crate::hearth::{Hearth, Learning};
+use crate::indexing::Indexer;
 use crate::jobs::Scheduled;
-use crate::links::LinkCodes;
-use crate::minds::Minds;
+use crate::minds::MindService;
 use crate::model_catalog::ModelCatalog;
-use crate::overrides::OverrideCache;
+use crate::outbox::Outbox;
 use crate::queue::Queues;
-use crate::surprise::Exchanges;
+use crate::recall::RecallService;
+use crate::services::Services;
+use crate::surprise::SurpriseMeter;
+use crate::turn::{Judge, TurnProgress, Turns};
 
 /// The parts that an engine is built from.
 pub struct EngineParts {
@@ -52,55 +50,20 @@ pub struct EngineParts {
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<EngineInner>);
 
+/// The parts, each above those that it uses.
 pub(crate) struct EngineInner {
-    pub(crate) memory: Arc<Memory>,
-    pub(crate) model: RwLock<Arc<dyn ChatModel>>,
-    pub(crate) embedder: Arc<dyn Embedder>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) models: Arc<dyn ModelCatalog>,
-    pub(crate) config: ChatConfig,
-    pub(crate) platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
-    pub(crate) queues: Queues,
-    /// Personas with a limit on their memories that may have got new ones.
-    pub(crate) bounded: Mutex<HashMap<PersonaId, Bound>>,
-    /// Messages whose turns are waiting or in progress.
-    pub(crate) under_way: Mutex<HashSet<MessageId>>,
-    /// Edited versions of messages that are being answered now.
-    pub(crate) changed_amid: Mutex<HashMap<MessageId, azera_memory::MessageRow>>,
-    /// Whether a turn failed for a reason that may pass.
-    pub(crate) stranded: AtomicBool,
-    pub(crate) retry_wanted: tokio::sync::Notify,
-    /// Held while the outbox is delivered, so that no reply is delivered twice.
-    pub(crate) leftovers: tokio::sync::Mutex<()>,
-    pub(crate) indexing: tokio::sync::Mutex<()>,
-    pub(crate) foreground: ForegroundGate,
-    pub(crate) minds: Minds,
-    /// Parameters of minds, where no place overrides them.
-    pub(crate) params: Arc<MindParams>,
-    /// The `[mind]` and `[gardener]` numbers that places start from.
-    pub(crate) tuning: Tuning,
-    /// Overrides by place.
-    pub(crate) overrides: OverrideCache,
-    /// Held while a background job writes, so that nothing is written twice for the same reason.
-    pub(crate) writing: tokio::sync::Mutex<()>,
-    /// Persona files that were shown to the uploader and wait for confirmation.
-    pub(crate) uploads: Uploads,
-    /// Codes of `/link` that wait to be entered by another account.
-    pub(crate) links: LinkCodes,
-    /// The classifiers of moods, tags and salience.
-    pub(crate) classifiers: LazyClassifiers,
-    /// Conversations that background jobs have not handled yet.
-    pub(crate) agenda: Agenda,
-    /// Exchanges whose surprise is not measured yet.
-    pub(crate) exchanges: Exchanges,
-    /// Training in the weights; unset if it is off.
-    pub(crate) hearth: OnceLock<Arc<HearthState>>,
-    /// Whether a failed index of recall was already marked for a check.
-    pub(crate) looked_at: AtomicBool,
-    pub(crate) index_wanted: tokio::sync::Notify,
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) minds: Arc<MindService>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) recall: Arc<RecallService>,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) learning: Arc<Learning>,
+    pub(crate) forgetting: Arc<Forgetting>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) background: Arc<Background>,
+    pub(crate) commands: Commands,
     pub(crate) jobs: RwLock<Vec<Scheduled>>,
-    pub(crate) tasks: TaskTracker,
-    pub(crate) stopping: CancellationToken,
 }
 
 impl std::fmt::Debug for Engine {
@@ -112,126 +75,143 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Creates an engine from `parts`. Attach platforms, then call [`Engine::start`].
     pub fn new(parts: EngineParts) -> Self {
-        let queues = Queues::new(parts.config.queue_per_chat);
-        let tuning = Tuning { mind: parts.params.constants.clone(), gardener: parts.config.garden.clone() };
-        Self(Arc::new(EngineInner {
-            memory: parts.memory,
-            model: RwLock::new(parts.model),
-            embedder: parts.embedder,
-            clock: parts.clock,
-            models: parts.models,
-            config: parts.config,
-            platforms: RwLock::default(),
+        let EngineParts { memory, model, embedder, clock, models, params, config } = parts;
+        let queues = Queues::new(config.queue_per_chat);
+        let services = Arc::new(Services::new(memory, model, embedder, clock, models, config));
+        let access = Arc::new(AccessControl::new(Arc::clone(&services)));
+        let minds = Arc::new(MindService::new(Arc::clone(&services), params));
+        let indexer = Arc::new(Indexer::new(Arc::clone(&services)));
+        let recall = Arc::new(RecallService::new(Arc::clone(&services), Arc::clone(&indexer)));
+        let judge = Arc::new(Judge::new(Arc::clone(&services), Arc::clone(&recall)));
+        let surprise = Arc::new(SurpriseMeter::new(Arc::clone(&services)));
+        let learning = Arc::new(Learning {
+            services: Arc::clone(&services),
+            access: Arc::clone(&access),
+            minds: Arc::clone(&minds),
+            indexer: Arc::clone(&indexer),
+            judge: Arc::clone(&judge),
+            state: OnceLock::new(),
+        });
+        let forgetting = Arc::new(Forgetting {
+            services: Arc::clone(&services),
+            access: Arc::clone(&access),
+            minds: Arc::clone(&minds),
+            indexer: Arc::clone(&indexer),
+            learning: Arc::clone(&learning),
+            surprise: Arc::clone(&surprise),
+        });
+        let outbox = Arc::new(Outbox {
+            services: Arc::clone(&services),
+            access: Arc::clone(&access),
+            forgetting: Arc::clone(&forgetting),
+        });
+        let turns = Arc::new(Turns {
+            services: Arc::clone(&services),
+            access: Arc::clone(&access),
+            minds: Arc::clone(&minds),
+            indexer: Arc::clone(&indexer),
+            recall: Arc::clone(&recall),
+            judge: Arc::clone(&judge),
+            surprise: Arc::clone(&surprise),
+            learning: Arc::clone(&learning),
+            forgetting: Arc::clone(&forgetting),
+            outbox,
             queues,
-            bounded: Mutex::default(),
-            under_way: Mutex::default(),
-            changed_amid: Mutex::default(),
-            stranded: AtomicBool::new(false),
-            retry_wanted: tokio::sync::Notify::new(),
-            leftovers: tokio::sync::Mutex::new(()),
-            indexing: tokio::sync::Mutex::new(()),
-            foreground: ForegroundGate::new(),
-            minds: Minds::default(),
-            params: parts.params,
-            tuning,
-            overrides: OverrideCache::default(),
-            writing: tokio::sync::Mutex::new(()),
-            uploads: Uploads::default(),
-            links: LinkCodes::default(),
-            classifiers: LazyClassifiers::default(),
-            agenda: Agenda::default(),
-            exchanges: Exchanges::default(),
-            hearth: OnceLock::new(),
-            looked_at: AtomicBool::new(false),
-            index_wanted: tokio::sync::Notify::new(),
+            progress: TurnProgress::default(),
+        });
+        let background = Arc::new(Background::over(Arc::clone(&turns)));
+        let commands = Commands::over(Arc::clone(&turns), Arc::clone(&background));
+        Self(Arc::new(EngineInner {
+            services,
+            access,
+            minds,
+            indexer,
+            recall,
+            judge,
+            learning,
+            forgetting,
+            turns,
+            background,
+            commands,
             jobs: RwLock::default(),
-            tasks: TaskTracker::new(),
-            stopping: CancellationToken::new(),
         }))
     }
 
     /// Adds a platform, or replaces its earlier connection.
     pub fn attach(&self, platform: Arc<dyn Platform>) {
-        let mut platforms = self.0.platforms.write().unwrap_or_else(PoisonError::into_inner);
-        platforms.insert(platform.id().clone(), platform);
+        self.0.services.attach(platform);
     }
 
-    pub(crate) fn platform(&self, id: &PlatformId) -> Result<Arc<dyn Platform>, Error> {
-        let platforms = self.0.platforms.read().unwrap_or_else(PoisonError::into_inner);
-        platforms.get(id).cloned().ok_or(Error::NoPlatform)
+    /// Learns the classifiers in the background, again and again until it succeeds. Turns that begin meanwhile wait for
+    /// the first try, and [`azera_adapter::Host::settle`] does too.
+    pub fn learn<E: Display, F>(&self, learn: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<Arc<Classifiers>, E>> + Send,
+    {
+        self.0.judge.learn(learn);
     }
 
-    pub(crate) fn model(&self) -> Arc<dyn ChatModel> {
-        self.0.model.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Turns on training in the weights. Call it before [`Engine::start`].
+    ///
+    /// # Errors
+    /// The folder of LoRAs cannot be read or made.
+    pub fn light(&self, hearth: Hearth) -> std::io::Result<()> {
+        self.0.learning.light(hearth)
     }
 
-    /// Runs blocking work on the memory outside the async threads.
-    pub(crate) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Memory) -> Result<T, azera_memory::Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let memory = self.0.memory.clone();
-        let done = tokio::task::spawn_blocking(move || work(&memory)).await;
-        done.map_err(|_| Error::Interrupted)?.map_err(Error::Memory)
+    /// Indexes everything that is queued. Returns the number of memories indexed.
+    ///
+    /// # Errors
+    /// The record or an index fails, or the engine stops.
+    pub async fn index_all(&self) -> Result<usize, Error> {
+        self.0.indexer.index_all().await
     }
 
-    /// Returns the place as its platform describes it now; `None` if `asker` cannot read it.
-    pub(crate) async fn place(
-        &self,
-        platform: &dyn Platform,
-        chat: &ChatId,
-        asker: &PersonId,
-    ) -> Result<Option<Place>, Error> {
-        Ok(platform.place(chat, asker).await?)
+    /// Asks the model whether a message states a lasting fact about `who`, and which.
+    ///
+    /// # Errors
+    /// The model fails, or somebody waits for an answer for too long.
+    pub async fn claim(&self, who: &str, text: &str) -> Result<Option<Claim>, Error> {
+        self.0.background.claim(who, text).await
     }
 
-    /// Returns what `persona` may show in `place` now.
-    pub(crate) async fn read_scope(
-        &self,
-        platform: &dyn Platform,
-        place: &Place,
-        persona: &PersonaId,
-    ) -> Result<ReadScope, Error> {
-        Ok(ReadScope::in_place(persona.clone(), place, &self.readable_scopes(platform, place).await?))
+    /// Returns true if the fact `now` takes the place of `before`.
+    ///
+    /// # Errors
+    /// The model or the embedding model fails.
+    pub async fn replaces(&self, before: &Claim, now: &Claim) -> Result<bool, Error> {
+        self.0.background.replaces(before, now).await
     }
 
-    /// Loads the persona with this identity for a place where every reader belongs to `realm`.
-    pub(crate) async fn persona(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<LoadedPersona, Error> {
-        let (realm, wanted) = (realm.cloned(), identity.clone());
-        let row = self.blocking(move |memory| memory.persona_of(realm.as_ref(), &wanted)).await?;
-        row.and_then(loaded).ok_or_else(|| Error::NoPersona(persona_file(identity).to_owned()))
+    /// Returns the tags of a text by itself, judged as a message would be.
+    ///
+    /// # Errors
+    /// The embedding model fails.
+    pub async fn tags_of(&self, text: &str) -> Result<Vec<Tag>, Error> {
+        self.0.judge.tags_of(text).await
     }
 
-    /// Loads a user persona as `realm` sees it: the realm's own of that id, or else the operator's.
-    pub(crate) async fn role(&self, realm: Option<&RealmId>, id: &PersonaId) -> Result<Option<LoadedPersona>, Error> {
-        let (realm, id) = (realm.cloned(), id.clone());
-        let row = self
-            .blocking(move |memory| {
-                let own = realm.map(|realm| memory.persona(Some(&realm), &id)).transpose()?.flatten();
-                Ok(match own {
-                    Some(row) => Some(row),
-                    None => memory.persona(None, &id)?,
-                })
-            })
-            .await?;
-        Ok(row.and_then(loaded))
+    /// Embeds every text again and compares it with the index. Returns the memories whose stored vectors differ.
+    /// Memories without vectors are left out.
+    ///
+    /// # Errors
+    /// The record, the index or the embedding model fails.
+    pub async fn compare_vectors(&self) -> Result<Vec<MemoryId>, Error> {
+        self.0.indexer.compare_vectors().await
     }
 
-    /// Returns the key under which the model caches a chat's evaluated tokens.
-    pub(crate) fn session(chat: &ChatId, persona: &PersonaId) -> SessionKey {
-        SessionKey::new(format!("{persona}\u{1f}{chat}"))
+    /// Overwrites forgotten bytes on disk, if there are any. Indexes everything queued first.
+    ///
+    /// # Errors
+    /// The record or an index fails.
+    pub async fn scrub(&self) -> Result<bool, Error> {
+        self.0.indexer.scrub().await
     }
-}
 
-/// A parsed persona with its lorebook and the realm that owns it.
-pub(crate) struct LoadedPersona {
-    pub(crate) persona: Persona,
-    pub(crate) lorebook: Option<Lorebook>,
-    pub(crate) owner: Option<RealmId>,
-}
-
-fn loaded(row: PersonaRow) -> Option<LoadedPersona> {
-    let persona = azera_personas::parse(&row.markdown).ok()?;
-    let card = row.card.and_then(|card| serde_json::from_value::<CardData>(card).ok());
-    Some(LoadedPersona { persona, lorebook: card.and_then(|card| card.lorebook), owner: row.owner })
+    /// Takes LoRAs out of service, and removes them, if a source is gone or a person withdrew their consent. With
+    /// `resting_on`, only LoRAs with this message among their sources are checked. Returns true if all files could be
+    /// removed; a LoRA whose file remains does not serve.
+    pub async fn withdraw_unfounded(&self, resting_on: Option<&MessageId>) -> bool {
+        self.0.learning.withdraw_unfounded(resting_on).await
+    }
 }

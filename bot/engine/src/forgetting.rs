@@ -1,11 +1,28 @@
 //! Forgetting outside the record: evaluated tokens in the model, replies on platforms, minds.
 
+use std::sync::Arc;
+
 use azera_memory::{Forget, ReadScope};
 
-use crate::engine::Engine;
+use crate::access::AccessControl;
 use crate::error::Error;
+use crate::hearth::Learning;
+use crate::indexing::Indexer;
+use crate::minds::MindService;
+use crate::services::Services;
+use crate::surprise::SurpriseMeter;
 
-impl Engine {
+/// Forgets everywhere: in the record, in the model, on platforms, in minds and in LoRAs.
+pub(crate) struct Forgetting {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) minds: Arc<MindService>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) learning: Arc<Learning>,
+    pub(crate) surprise: Arc<SurpriseMeter>,
+}
+
+impl Forgetting {
     /// Forgets something, drops the model's evaluated tokens of it, and retracts replies that were forgotten with it.
     /// With a read scope, the receipt lists only what that scope may show.
     pub(crate) async fn forget(
@@ -15,10 +32,11 @@ impl Engine {
         seen: Option<ReadScope>,
     ) -> Result<azera_memory::ForgetReceipt, Error> {
         if let Forget::Person(person) = &what {
-            self.0.links.forget(person);
+            self.access.codes.forget(person);
         }
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self
+            .services
             .blocking(move |memory| match &seen {
                 Some(read_scope) => memory.forget_as_seen(read_scope, &what, quotes),
                 None => memory.forget(&what, quotes),
@@ -26,11 +44,11 @@ impl Engine {
             .await;
         if receipt.is_err() {
             // Forgetting runs in batches, and some of them may have been committed.
-            self.withdraw_unfounded(None).await;
+            self.learning.withdraw_unfounded(None).await;
         }
         let receipt = receipt?;
         if minds_go {
-            self.wake().await?;
+            self.minds.wake().await?;
         }
         self.carry_out(&receipt).await?;
         Ok(receipt)
@@ -38,23 +56,23 @@ impl Engine {
 
     /// Carries out a receipt outside the record: drops evaluated tokens and retracts replies.
     pub(crate) async fn carry_out(&self, receipt: &azera_memory::ForgetReceipt) -> Result<(), Error> {
-        self.0.index_wanted.notify_one();
-        if let Err(error) = self.let_go_of_exchanges().await {
+        self.indexer.wake();
+        if let Err(error) = self.surprise.let_go_of_exchanges().await {
             tracing::warn!(%error, "cannot drop exchanges that wait for their surprise to be measured");
         }
-        self.withdraw_unfounded(None).await;
-        let model = self.model();
+        self.learning.withdraw_unfounded(None).await;
+        let model = self.services.model();
         for (chat, persona) in &receipt.touched {
-            if let Err(error) = model.forget_session(&Self::session(chat, persona)).await {
+            if let Err(error) = model.forget_session(&Services::session(chat, persona)).await {
                 tracing::error!(%chat, %error, "cannot drop evaluated tokens");
             }
         }
         for (chat, reply, at) in &receipt.retract {
             let row = {
                 let chat = chat.clone();
-                self.blocking(move |memory| memory.chat(&chat)).await?
+                self.services.blocking(move |memory| memory.chat(&chat)).await?
             };
-            let Some(platform) = row.and_then(|row| self.platform(&row.platform).ok()) else { continue };
+            let Some(platform) = row.and_then(|row| self.services.platform(&row.platform).ok()) else { continue };
             if let Err(error) = platform.retract(chat, reply, *at).await {
                 tracing::warn!(%reply, %error, "cannot retract a forgotten reply");
             }

@@ -30,26 +30,21 @@ impl From<Error> for HostError {
 
 impl Engine {
     async fn search_memories(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, Error> {
-        let adapter = self.platform(platform)?;
-        let Some(place) = self.place(adapter.as_ref(), &line.chat, &line.person).await? else {
+        let adapter = self.0.services.platform(platform)?;
+        let Some(place) = self.0.services.place(adapter.as_ref(), &line.chat, &line.person).await? else {
             return Ok(Vec::new());
         };
         let chat = {
             let chat = line.chat.clone();
-            self.blocking(move |memory| memory.chat(&chat)).await?
+            self.0.services.blocking(move |memory| memory.chat(&chat)).await?
         };
-        let persona = chat.map_or_else(|| self.0.config.persona.clone(), |chat| chat.persona);
-        let name = self.persona(place.shared_realm(), &persona).await?.persona.name;
-        let read_scope = self.read_scope(adapter.as_ref(), &place, &persona).await?;
-        let results = line.limit.unwrap_or(self.default_results()).min(MAX_SEARCH_HITS);
-        let recall = self.recall(&read_scope, &line.query, &line.person, &name, Default::default(), results).await?;
+        let persona = chat.map_or_else(|| self.0.services.config.persona.clone(), |chat| chat.persona);
+        let name = self.0.services.persona(place.shared_realm(), &persona).await?.persona.name;
+        let read_scope = self.0.access.read_scope(adapter.as_ref(), &place, &persona).await?;
+        let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
+        let recall =
+            self.0.recall.recall(&read_scope, &line.query, &line.person, &name, Default::default(), results).await?;
         Ok(recall.hits.iter().map(hit).collect())
-    }
-
-    /// Returns how many recalled lines a prompt of the current model holds.
-    pub(crate) fn default_results(&self) -> usize {
-        let form = azera_prompt::form_for(&self.model().info().family);
-        self.0.config.recalled.unwrap_or(form.recalled_lines)
     }
 }
 
@@ -57,17 +52,17 @@ impl Engine {
 impl Host for Engine {
     async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
         let chat = info.chat.clone();
-        self.ensure_chat(platform, info).await?;
+        self.0.turns.ensure_chat(platform, info).await?;
         // Messages that could not be answered while their chat was unknown can be answered now.
-        Ok(self.take_up(|message| message.chat == chat).await?)
+        Ok(self.0.turns.take_up(|message| message.chat == chat).await?)
     }
 
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
-        Ok(self.receive(platform, inbound).await?.outcome().await?)
+        Ok(self.0.turns.receive(platform, inbound).await?.outcome().await?)
     }
 
     async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        Ok(self.receive(platform, inbound).await?.recorded().await?)
+        Ok(self.0.turns.receive(platform, inbound).await?.recorded().await?)
     }
 
     async fn edited(
@@ -77,11 +72,11 @@ impl Host for Engine {
         text: Text,
         at: Timestamp,
     ) -> Result<Option<Outcome>, HostError> {
-        Ok(self.edit(platform, id, text, at).await?)
+        Ok(self.0.turns.edit(platform, id, text, at).await?)
     }
 
     async fn deleted(&self, _platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        self.forget(Forget::Message(id.clone()), true, None).await?;
+        self.0.forgetting.forget(Forget::Message(id.clone()), true, None).await?;
         Ok(())
     }
 
@@ -93,8 +88,8 @@ impl Host for Engine {
         pieces: Vec<Text>,
     ) -> Result<(), HostError> {
         let message = message.clone();
-        if self.blocking(move |memory| memory.store_chunks(&message, version, pieces)).await? > 0 {
-            self.0.index_wanted.notify_one();
+        if self.0.services.blocking(move |memory| memory.store_chunks(&message, version, pieces)).await? > 0 {
+            self.0.indexer.wake();
         }
         Ok(())
     }
@@ -102,17 +97,19 @@ impl Host for Engine {
     async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
         let platform = platform.clone();
         let own = self
+            .0
+            .services
             .blocking(move |memory| {
                 let known: HashSet<ChatId> = memory.chats(&platform)?.into_iter().map(|chat| chat.id).collect();
                 Ok(chats.into_iter().filter(|chat| known.contains(chat)).collect())
             })
             .await?;
-        self.forget(Forget::Realm(realm.clone(), own), true, None).await?;
+        self.0.forgetting.forget(Forget::Realm(realm.clone(), own), true, None).await?;
         Ok(())
     }
 
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
-        Ok(self.run_command(platform, line).await?)
+        Ok(self.0.commands.run_command(platform, line).await?)
     }
 
     async fn autocomplete(
@@ -120,7 +117,7 @@ impl Host for Engine {
         platform: &PlatformId,
         line: AutocompleteRequest,
     ) -> Result<Vec<AutocompleteOption>, HostError> {
-        Ok(self.autocomplete_options(platform, line).await?)
+        Ok(self.0.commands.autocomplete_options(platform, line).await?)
     }
 
     async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
@@ -128,16 +125,16 @@ impl Host for Engine {
     }
 
     async fn settle(&self) -> Result<(), HostError> {
-        self.0.classifiers.settled().await;
-        self.0.queues.idle().await;
-        self.deliver_outbox().await?;
+        self.0.judge.classifiers.settled().await;
+        self.0.turns.queues.idle().await;
+        self.0.turns.deliver_outbox().await?;
         // A withdrawn reply is generated again.
-        self.0.queues.idle().await;
-        self.index_all().await?;
-        self.scrub().await?;
+        self.0.turns.queues.idle().await;
+        self.0.indexer.index_all().await?;
+        self.0.indexer.scrub().await?;
         self.run_jobs().await;
         // The writings of the jobs are indexed, too.
-        self.index_all().await?;
+        self.0.indexer.index_all().await?;
         Ok(())
     }
 }

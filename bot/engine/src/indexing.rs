@@ -1,16 +1,27 @@
 //! Indexing: embeds new memories and adds them to both indexes, after the reply and without delaying it.
 
 use std::collections::HashMap;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use azera_memory::{Embedded, IndexWork};
 use azera_model_api::{Priority, Purpose};
 use azera_types::{MemoryId, PersonaId};
+use tokio::sync::Notify;
 
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::services::Services;
 use crate::vectors::cosine;
+
+/// Embeds and indexes memories.
+pub(crate) struct Indexer {
+    pub(crate) services: Arc<Services>,
+    /// Personas with a limit on their memories that may have got new ones.
+    bounded: Mutex<HashMap<PersonaId, Bound>>,
+    /// Held while one round of indexing runs.
+    running: tokio::sync::Mutex<()>,
+    wanted: Notify,
+}
 
 /// Memories embedded in one batch.
 const BATCH: usize = 64;
@@ -70,16 +81,25 @@ pub(crate) struct Bound {
     room: usize,
 }
 
-impl Engine {
+impl Indexer {
+    pub(crate) fn new(services: Arc<Services>) -> Self {
+        Self { services, bounded: Mutex::default(), running: tokio::sync::Mutex::default(), wanted: Notify::new() }
+    }
+
+    /// Says that something may be queued.
+    pub(crate) fn wake(&self) {
+        self.wanted.notify_one();
+    }
+
     /// Indexes everything that is queued. Returns the number of memories indexed.
-    pub async fn index_all(&self) -> Result<usize, Error> {
+    pub(crate) async fn index_all(&self) -> Result<usize, Error> {
         self.index_queued(Pace::AtOnce).await
     }
 
     async fn index_queued(&self, pace: Pace) -> Result<usize, Error> {
-        let _indexing = self.0.indexing.lock().await;
-        if self.blocking(azera_memory::Memory::indexes_are_suspect).await? {
-            let mended = self.blocking(azera_memory::Memory::mend).await?;
+        let _indexing = self.running.lock().await;
+        if self.services.blocking(azera_memory::Memory::indexes_are_suspect).await? {
+            let mended = self.services.blocking(azera_memory::Memory::mend).await?;
             if mended > 0 {
                 tracing::warn!(memories = mended, "the indexes differed from the record and were repaired");
             }
@@ -89,12 +109,12 @@ impl Engine {
         let mut logged_at = begun;
         loop {
             // Stopping does not wait for a thousand memories to be embedded; the next start goes on.
-            if self.0.stopping.is_cancelled() && begun.elapsed() > LAST_ROUND {
+            if self.services.stopping.is_cancelled() && begun.elapsed() > LAST_ROUND {
                 return Err(Error::Interrupted);
             }
-            let work = self.blocking(|memory| memory.index_work(BATCH)).await?;
+            let work = self.services.blocking(|memory| memory.index_work(BATCH)).await?;
             if work.is_empty() {
-                if self.blocking(azera_memory::Memory::queued).await? == 0 && self.prune().await? == 0 {
+                if self.services.blocking(azera_memory::Memory::queued).await? == 0 && self.prune().await? == 0 {
                     return Ok(indexed);
                 }
                 continue;
@@ -102,16 +122,16 @@ impl Engine {
             indexed += work.len();
             since_optimized += work.len();
             let embedded = self.embed_work(work, pace).await?;
-            self.blocking(move |memory| memory.index(embedded)).await?;
+            self.services.blocking(move |memory| memory.index(embedded)).await?;
             if logged_at.elapsed() >= LOG_EVERY {
                 logged_at = Instant::now();
-                let left = self.blocking(azera_memory::Memory::queued).await?;
+                let left = self.services.blocking(azera_memory::Memory::queued).await?;
                 let left_s = begun.elapsed().as_secs_f64() / indexed as f64 * left as f64;
                 tracing::info!(indexed, left, left_s = left_s.round(), "indexing");
             }
             if since_optimized >= OPTIMIZE_EVERY {
                 since_optimized = 0;
-                self.blocking(azera_memory::Memory::optimize).await?;
+                self.services.blocking(azera_memory::Memory::optimize).await?;
             }
         }
     }
@@ -129,7 +149,7 @@ impl Engine {
     }
 
     fn bounded(&self) -> MutexGuard<'_, HashMap<PersonaId, Bound>> {
-        self.0.bounded.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bounded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes memories of personas that exceed their limit. Returns how many were removed.
@@ -142,8 +162,8 @@ impl Engine {
         let mut removed = 0;
         for (persona, keep) in full {
             let of = persona.clone();
-            let now = self.0.clock.now();
-            let pruned = self.blocking(move |memory| memory.prune(&of, keep, now)).await?;
+            let now = self.services.clock.now();
+            let pruned = self.services.blocking(move |memory| memory.prune(&of, keep, now)).await?;
             removed += pruned.removed;
             if let Some(bound) = self.bounded().get_mut(&persona) {
                 bound.room = keep.saturating_sub(pruned.left);
@@ -155,22 +175,24 @@ impl Engine {
     /// Marks the indexes as suspect, so that they are compared with the record and repaired before anything else is
     /// indexed.
     pub(crate) async fn mark_indexes_suspect(&self) {
-        if let Err(error) = self.blocking(azera_memory::Memory::mark_indexes_suspect).await {
+        if let Err(error) = self.services.blocking(azera_memory::Memory::mark_indexes_suspect).await {
             tracing::warn!(%error, "cannot mark the indexes for a comparison with the record");
         }
-        self.0.index_wanted.notify_one();
+        self.wanted.notify_one();
     }
 
     async fn embed_work(&self, work: Vec<IndexWork>, pace: Pace) -> Result<Vec<Embedded>, Error> {
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         let mut texts = Vec::with_capacity(work.len() * 2);
         for item in &work {
             texts.push(item.own.clone());
             texts.extend(item.window.clone());
         }
         let wanted = texts.clone();
-        let cached =
-            self.blocking(move |memory| wanted.iter().map(|text| memory.cached_embedding(text, now)).collect()).await;
+        let cached = self
+            .services
+            .blocking(move |memory| wanted.iter().map(|text| memory.cached_embedding(text, now)).collect())
+            .await;
         let mut vectors: Vec<Option<Vec<f32>>> = cached.unwrap_or_else(|_: Error| vec![None; texts.len()]);
         let missing: Vec<usize> = (0..texts.len()).filter(|index| vectors[*index].is_none()).collect();
         if !missing.is_empty() {
@@ -178,14 +200,14 @@ impl Engine {
             let mut fresh = Vec::with_capacity(unknown.len());
             for texts in unknown.chunks(if pace == Pace::InLulls { TEXTS_AT_ONCE } else { unknown.len() }) {
                 if pace == Pace::InLulls {
-                    self.0.foreground.until_quiet(LONGEST_LULL).await;
+                    self.services.foreground.until_quiet(LONGEST_LULL).await;
                 }
                 fresh.extend(self.embed(texts.to_vec()).await?);
             }
             for (index, vector) in missing.iter().zip(&fresh) {
                 vectors[*index] = Some(vector.clone());
             }
-            let stored = self.blocking(move |memory| {
+            let stored = self.services.blocking(move |memory| {
                 unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
             });
             if let Err(error) = stored.await {
@@ -208,7 +230,7 @@ impl Engine {
     /// Embeds texts. A text that the model refuses while it accepts others gets the vector of a wordless text, so that
     /// search finds it by its words alone. Otherwise one message would keep all others from being indexed.
     pub(crate) async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
-        let embed = |texts| self.0.embedder.embed(texts, Purpose::Document, Priority::Background);
+        let embed = |texts| self.services.embedder.embed(texts, Purpose::Document, Priority::Background);
         let refused = match embed(texts.clone()).await {
             Ok(vectors) => return Ok(vectors),
             Err(error) => Error::Model(error),
@@ -235,10 +257,10 @@ impl Engine {
 
     /// Indexes the words of memories queued after a ticket, while nothing can be embedded. Returns the last ticket.
     async fn index_words(&self, mut after: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error> {
-        let _indexing = self.0.indexing.lock().await;
+        let _indexing = self.running.lock().await;
         loop {
             let from = after.clone();
-            match self.blocking(move |memory| memory.index_words(from.as_deref(), WORDS_BATCH)).await? {
+            match self.services.blocking(move |memory| memory.index_words(from.as_deref(), WORDS_BATCH)).await? {
                 Some(last) => after = Some(last),
                 None => return Ok(after),
             }
@@ -247,11 +269,11 @@ impl Engine {
 
     /// Embeds every text again and compares it with the index. Returns the memories whose stored vectors differ.
     /// Memories without vectors are left out.
-    pub async fn compare_vectors(&self) -> Result<Vec<MemoryId>, Error> {
+    pub(crate) async fn compare_vectors(&self) -> Result<Vec<MemoryId>, Error> {
         let mut differ = Vec::new();
         let mut after = None;
         loop {
-            let page = self.blocking(move |memory| memory.indexed(after, BATCH)).await?;
+            let page = self.services.blocking(move |memory| memory.indexed(after, BATCH)).await?;
             let Some((last, _)) = page.last() else { return Ok(differ) };
             after = Some(last.id);
             let texts = page.iter().flat_map(|(work, _)| std::iter::once(&work.own).chain(&work.window)).cloned();
@@ -268,24 +290,24 @@ impl Engine {
     }
 
     /// Overwrites forgotten bytes on disk, if there are any. Indexes everything queued first.
-    pub async fn scrub(&self) -> Result<bool, Error> {
-        if !self.blocking(azera_memory::Memory::scrub_due).await? {
+    pub(crate) async fn scrub(&self) -> Result<bool, Error> {
+        if !self.services.blocking(azera_memory::Memory::scrub_due).await? {
             return Ok(false);
         }
         self.index_all().await?;
-        let _indexing = self.0.indexing.lock().await;
-        self.blocking(azera_memory::Memory::scrub).await
+        let _indexing = self.running.lock().await;
+        self.services.blocking(azera_memory::Memory::scrub).await
     }
 
     /// Waits for new work, and a little longer so that more can join it.
     async fn more_to_index(&self) {
-        self.0.index_wanted.notified().await;
+        self.wanted.notified().await;
         tokio::time::sleep(GATHER).await;
     }
 
     /// Keeps the indexes up to date with the record until the engine stops.
-    pub(crate) async fn keep_indexed(self) {
-        let stopping = self.0.stopping.clone();
+    pub(crate) async fn keep_indexed(self: Arc<Self>) {
+        let stopping = self.services.stopping.clone();
         let mut rebuilt = false;
         // The last ticket whose words were indexed without vectors.
         let mut words = None;
@@ -305,7 +327,7 @@ impl Engine {
                     // An error that is not transient may mean damage, which a rebuild repairs. If it does not, one
                     // rebuild is enough to know.
                     Error::Memory(error) if !error.is_transient() && !std::mem::replace(&mut rebuilt, true) => {
-                        match self.blocking(azera_memory::Memory::rebuild).await {
+                        match self.services.blocking(azera_memory::Memory::rebuild).await {
                             Ok(memories) => tracing::warn!(memories, "rebuilding the indexes from the record"),
                             Err(error) => {
                                 tracing::error!(%error, "cannot rebuild the indexes now; the next start will")
@@ -337,13 +359,13 @@ impl Engine {
     /// bytes.
     async fn tidy(&self) {
         // Only the log shows this: in a chat, it would reveal what is said in other places.
-        let azera_memory::CacheUse { lookups, found } = self.0.memory.embedding_cache();
+        let azera_memory::CacheUse { lookups, found } = self.services.memory.embedding_cache();
         tracing::debug!(lookups, found, "use of the embedding cache");
-        if let Err(error) = self.blocking(azera_memory::Memory::optimize).await {
+        if let Err(error) = self.services.blocking(azera_memory::Memory::optimize).await {
             tracing::warn!(%error, "cannot optimise the vector index");
         }
-        let now = self.0.clock.now();
-        if let Err(error) = self.blocking(move |memory| memory.sweep_cache(now)).await {
+        let now = self.services.clock.now();
+        if let Err(error) = self.services.blocking(move |memory| memory.sweep_cache(now)).await {
             tracing::warn!(%error, "cannot sweep working memory");
         }
         if let Err(error) = self.scrub().await {

@@ -52,14 +52,14 @@ impl Engine {
     /// Starts all jobs.
     pub(crate) fn start_jobs(&self) {
         for scheduled in self.jobs() {
-            self.0.tasks.spawn(self.clone().keep_running(scheduled));
+            self.0.services.tasks.spawn(self.clone().keep_running(scheduled));
         }
     }
 
     async fn keep_running(self, scheduled: Scheduled) {
         loop {
             tokio::select! {
-                () = self.0.stopping.cancelled() => return,
+                () = self.0.services.stopping.cancelled() => return,
                 () = tokio::time::sleep(CHECK_EVERY) => {}
             }
             self.run_job(&scheduled).await;
@@ -77,12 +77,12 @@ impl Engine {
         for scheduled in self.jobs() {
             self.run_job(&scheduled).await;
         }
-        self.until_nobody_learns().await;
+        self.0.learning.until_nobody_learns().await;
     }
 
     async fn run_job(&self, scheduled: &Scheduled) {
         let _running = scheduled.running.lock().await;
-        if let Err(error) = scheduled.job.run(self.0.clock.now()).await {
+        if let Err(error) = scheduled.job.run(self.0.services.clock.now()).await {
             tracing::warn!(job = scheduled.job.name(), %error, "a job failed; retrying later");
         }
     }
@@ -90,7 +90,7 @@ impl Engine {
     /// Lets every job finish what it must.
     pub(crate) async fn finish_jobs(&self) {
         for scheduled in self.jobs() {
-            if let Err(error) = scheduled.job.finish(self.0.clock.now()).await {
+            if let Err(error) = scheduled.job.finish(self.0.services.clock.now()).await {
                 tracing::warn!(job = scheduled.job.name(), %error, "a job failed while finishing; the next start tries again");
             }
         }

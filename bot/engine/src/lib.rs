@@ -1,5 +1,6 @@
 //! The engine: runs turns (`turn`), commands (`commands`), background jobs (`background`, `jobs`) and training
-//! (`hearth`). It knows platforms, models and stores only by their interfaces. Begin with [`Engine`], then `turn`, which lists the stages of a turn in order.
+//! (`hearth`). It knows platforms, models and stores only by their interfaces. [`Engine`] wires its parts together; each
+//! part holds only the parts that it uses. Begin there, then read `turn`, which lists the stages of a turn in order.
 //!
 //! Invariants:
 //! - One turn at a time in a chat, in order of arrival; many chats at once.
@@ -10,6 +11,7 @@
 //!   at that moment.
 //! - No stage knows which platform it serves, or whether its clock is the machine's.
 
+mod access;
 mod addressee;
 mod background;
 mod carried;
@@ -33,6 +35,7 @@ mod overrides;
 mod queue;
 mod recall;
 mod report;
+mod services;
 mod stage_timer;
 mod surprise;
 mod turn;

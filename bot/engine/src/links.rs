@@ -9,7 +9,7 @@ use azera_adapter::Platform;
 use azera_memory::Account;
 use azera_types::{PersonId, Place, PlaceKind, PlatformId, ReadableScopes, Timestamp};
 
-use crate::engine::Engine;
+use crate::access::AccessControl;
 use crate::error::Error;
 
 /// Characters of a code; 40 bits.
@@ -184,7 +184,7 @@ pub(crate) fn read(typed: &str) -> Option<String> {
     code.filter(|code| code.len() == CODE_CHARS)
 }
 
-impl Engine {
+impl AccessControl {
     /// Returns the other scopes that every reader of a place may read now. There are none unless one person alone reads
     /// the place; then there are all that this person may read, with this account or a linked one.
     pub(crate) async fn readable_scopes(
@@ -195,7 +195,7 @@ impl Engine {
         let PlaceKind::Dm(person) = &place.kind else { return Ok(ReadableScopes::default()) };
         let mut reach = platform.readable_scopes(person).await?;
         let of = person.clone();
-        let linked = self.blocking(move |memory| memory.linked(&of)).await?;
+        let linked = self.services.blocking(move |memory| memory.linked(&of)).await?;
         for other in futures::future::join_all(linked.iter().map(|account| self.readable_scopes_of(account))).await {
             reach.join(other);
         }
@@ -207,8 +207,10 @@ impl Engine {
     /// Returns where a linked account may read, by its platform. Returns nothing if the platform does not answer.
     async fn readable_scopes_of(&self, account: &Account) -> ReadableScopes {
         let Account { platform: id, person, .. } = account;
-        let (Ok(platform), now) = (self.platform(id), self.0.clock.now()) else { return ReadableScopes::default() };
-        if self.0.links.is_silent(id, now) {
+        let (Ok(platform), now) = (self.services.platform(id), self.services.clock.now()) else {
+            return ReadableScopes::default();
+        };
+        if self.codes.is_silent(id, now) {
             return ReadableScopes::default();
         }
         match tokio::time::timeout(REACH_WAIT, platform.readable_scopes(person)).await {
@@ -219,7 +221,7 @@ impl Engine {
             }
             Err(_) => {
                 tracing::warn!(platform = %id, "timed out asking a platform where a linked account may read");
-                self.0.links.lock().silent.insert(id.clone(), now);
+                self.codes.lock().silent.insert(id.clone(), now);
                 ReadableScopes::default()
             }
         }

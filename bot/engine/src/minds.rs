@@ -11,13 +11,31 @@ use azera_affect::{
     Activity, Bond, DetectedMood, Effect, Event, Help, Layer, Listener, MatchedRules, Mind, MindId, MindParams, Mood,
     blend,
 };
+use azera_config::Tuning;
 use azera_memory::{BondRow, MessageRow, MindRow};
 use azera_personas::fill_placeholders;
-use azera_types::{PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
 
-use crate::engine::Engine;
+use crate::background::{Agenda, ChatActivity};
+use crate::config::Garden;
 use crate::error::Error;
+use crate::overrides::OverrideCache;
+use crate::services::Services;
 use crate::turn::{Judgement, TurnContext, TurnRequest};
+
+/// The minds and what places changed about them. `overrides` holds the methods about overrides.
+pub(crate) struct MindService {
+    pub(crate) services: Arc<Services>,
+    pub(crate) states: Minds,
+    /// Parameters of minds, where no place overrides them.
+    pub(crate) params: Arc<MindParams>,
+    /// The `[mind]` and `[gardener]` numbers that places start from.
+    pub(crate) tuning: Tuning,
+    /// Overrides by place.
+    pub(crate) cache: OverrideCache,
+    /// Conversations that background jobs have not handled yet.
+    pub(crate) agenda: Agenda,
+}
 
 #[derive(Default)]
 pub(crate) struct Minds(Mutex<azera_affect::Minds>);
@@ -110,12 +128,41 @@ pub(crate) fn place_of(mind: &MindId) -> Option<Scope> {
     mind.realm.as_str().parse().ok()
 }
 
-impl Engine {
+impl MindService {
+    pub(crate) fn new(services: Arc<Services>, params: Arc<MindParams>) -> Self {
+        let tuning = Tuning { mind: params.constants.clone(), gardener: services.config.garden.clone() };
+        Self {
+            services,
+            states: Minds::default(),
+            params,
+            tuning,
+            cache: OverrideCache::default(),
+            agenda: Agenda::default(),
+        }
+    }
+
+    /// Records that a message was heard, for the background jobs.
+    pub(crate) fn heard(
+        &self,
+        platform: &azera_types::PlatformId,
+        chat: &ChatId,
+        persona: &PersonaId,
+        scope: &Scope,
+        notes_every: Option<usize>,
+        garden: &Arc<Garden>,
+    ) {
+        let at = self.services.clock.now();
+        let talk = ChatActivity { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
+        let heard =
+            crate::background::HeardMessages { talk, scope: scope.clone(), at, notes_every, garden: garden.clone() };
+        self.agenda.hear(heard, 1, at);
+    }
+
     /// Loads the minds in the record, and drops those that are no longer in it.
     pub(crate) async fn wake(&self) -> Result<(), Error> {
-        let rows = self.blocking(azera_memory::Memory::minds).await?;
-        self.0.overrides.clear();
-        let mut awake = self.0.minds.awake();
+        let rows = self.services.blocking(azera_memory::Memory::minds).await?;
+        self.cache.clear();
+        let mut awake = self.states.awake();
         let mut gone: HashSet<MindId> = awake.ids().cloned().collect();
         for row in rows {
             let Some(id) = mind_id(&row.persona, &row.scope) else { continue };
@@ -124,7 +171,7 @@ impl Engine {
                 continue;
             }
             match serde_json::from_value::<Mind>(row.mind) {
-                Ok(mind) => awake.insert(id, mind, self.0.params.clone()),
+                Ok(mind) => awake.insert(id, mind, self.params.clone()),
                 Err(error) => {
                     tracing::warn!(persona = %row.persona, scope = %row.scope, %error, "cannot read a mind; it starts afresh");
                 }
@@ -186,7 +233,7 @@ impl Engine {
         }
         let name = message.author.name();
         let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
-        let locale = overrides.locale(self.0.config.locale.as_deref());
+        let locale = overrides.locale(self.services.config.locale.as_deref());
         let to = Listener { locale, language: judgement.found.language };
         let (writer, help) = safety(judgement, help, to, message.at, &mut bond);
         Ok(ReplyStyle { lines, plainly: drop_act, help, writer, towards: towards.clone(), bond })
@@ -196,13 +243,13 @@ impl Engine {
     /// none if there is no such persona.
     async fn directives(&self, place: &Place, id: &str) -> Result<Vec<String>, Error> {
         let Ok(id) = PersonaId::new(id) else { return Ok(Vec::new()) };
-        let found = self.role(place.shared_realm(), &id).await?;
+        let found = self.services.role(place.shared_realm(), &id).await?;
         Ok(found.map_or_else(Vec::new, |loaded| loaded.persona.directives()))
     }
 
     /// Returns the bond with a person in a place.
     pub(crate) async fn bond(&self, persona: PersonaId, person: PersonId, place: Scope) -> Result<Bond, Error> {
-        let row = self.blocking(move |memory| memory.bond(&persona, &person, &place)).await?;
+        let row = self.services.blocking(move |memory| memory.bond(&persona, &person, &place)).await?;
         let read = row.map(|row| serde_json::from_value(row.bond)).transpose();
         Ok(read
             .unwrap_or_else(|error| {
@@ -214,7 +261,7 @@ impl Engine {
 
     /// Describes the mood in words, unless it is calm.
     fn mood_words(&self, message: &MessageRow, place: &Place) -> Option<String> {
-        let state = self.0.minds.state(&message.persona, &place.scope(), self.0.clock.now())?;
+        let state = self.states.state(&message.persona, &place.scope(), self.services.clock.now())?;
         (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
     }
 
@@ -228,8 +275,8 @@ impl Engine {
         again: bool,
     ) -> State {
         let Some(id) = mind_id(&message.persona, &place.scope()) else { return State::default() };
-        let now = self.0.clock.now();
-        let mut awake = self.0.minds.awake();
+        let now = self.services.clock.now();
+        let mut awake = self.states.awake();
         if awake.get(&id).is_none() {
             awake.insert(id.clone(), Mind::new(now, params), params.clone());
         }
@@ -251,7 +298,7 @@ impl Engine {
     pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, style: &ReplyStyle) {
         let scope = place.scope();
         let mind = mind_id(&message.persona, &scope).and_then(|id| {
-            let mind = self.0.minds.awake().get(&id).map(serde_json::to_value)?.ok()?;
+            let mind = self.states.awake().get(&id).map(serde_json::to_value)?.ok()?;
             Some(MindRow { persona: id.persona, scope, seq: message.seq, mind })
         });
         let bond = serde_json::to_value(&style.bond).ok().map(|bond| BondRow {
@@ -262,7 +309,7 @@ impl Engine {
             bond,
         });
         let message = message.clone();
-        if let Err(error) = self.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
             tracing::warn!(%error, "cannot store a persona's state");
         }
     }
@@ -270,12 +317,12 @@ impl Engine {
     /// Records that an activity of a mind was done or postponed.
     pub(crate) async fn ended(&self, id: &MindId, event: Event) {
         let mind = {
-            let mut awake = self.0.minds.awake();
-            awake.apply(id, self.0.clock.now(), event);
+            let mut awake = self.states.awake();
+            awake.apply(id, self.services.clock.now(), event);
             awake.get(id).map(serde_json::to_value)
         };
         let (Some(Ok(mind)), Some(place), persona) = (mind, place_of(id), id.persona.clone()) else { return };
-        if let Err(error) = self.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
             tracing::warn!(%error, "cannot store a persona's state");
         }
     }

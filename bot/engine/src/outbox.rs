@@ -4,29 +4,30 @@
 //! the read scope again right before sending. A reply that may no longer be shown is withdrawn, and its message is
 //! answered again with what may be shown now.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Outbound, Platform, Post, State};
 use azera_memory::{MessageRow, OutboxRow, SourceScope};
 use azera_types::{Author, ChatId, PersonId, PersonaId, Scope, Timestamp};
 
-use crate::engine::Engine;
+use crate::access::AccessControl;
 use crate::error::Error;
+use crate::forgetting::Forgetting;
+use crate::services::Services;
+
+/// Sends replies and posts. [`crate::turn::Turns`] decides when, and goes through what is left over.
+pub(crate) struct Outbox {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) forgetting: Arc<Forgetting>,
+}
 
 /// Attempts to deliver a reply before it stays in the outbox for later.
 pub(crate) const DELIVERY_ATTEMPTS: u32 = 5;
 
 /// Wait before the second attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-
-/// Wait before a turn that failed for a passing reason is retried. It doubles with each failure.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-
-/// Time limit for the last delivery attempts when the engine stops.
-const LAST_ATTEMPT: Duration = Duration::from_secs(5);
-
-/// Time between two attempts to deliver the rest of the outbox.
-const RETRY_EVERY: Duration = Duration::from_secs(60);
 
 /// A reply, finished or in progress, and what it is built on.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +44,7 @@ pub(crate) struct DeliverableReply<'a> {
     pub(crate) source_scopes: &'a [SourceScope],
 }
 
-impl Engine {
+impl Outbox {
     /// Returns true if everybody who would read the reply now may read what it is built on, as the platform reports it
     /// at this moment.
     pub(crate) async fn may_be_shown(
@@ -52,17 +53,17 @@ impl Engine {
         reply: &DeliverableReply<'_>,
     ) -> Result<bool, Error> {
         let place = match reply.asker {
-            Some(asker) => self.place(platform, reply.chat, asker).await?,
-            None => self.place_unasked(platform, reply.chat).await?,
+            Some(asker) => self.services.place(platform, reply.chat, asker).await?,
+            None => self.access.place_unasked(platform, reply.chat).await?,
         };
         let Some(place) = place else { return Ok(false) };
         // A persona that is no longer allowed here does not speak here.
-        match self.persona(place.shared_realm(), reply.persona).await {
+        match self.services.persona(place.shared_realm(), reply.persona).await {
             Ok(_) => {}
             Err(Error::NoPersona(_)) => return Ok(false),
             Err(error) => return Err(error),
         }
-        let read_scope = self.read_scope(platform, &place, reply.persona).await?;
+        let read_scope = self.access.read_scope(platform, &place, reply.persona).await?;
         Ok(read_scope.allows(reply.persona, reply.scope, reply.source_scopes, reply.from))
     }
 
@@ -71,8 +72,8 @@ impl Engine {
     pub(crate) async fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<(), Error> {
         tracing::warn!(reply = %reply.id, chat = %reply.chat, "withdrawing a reply that may no longer be shown");
         let (reply, row) = (reply.clone(), row.clone());
-        let receipt = self.blocking(move |memory| memory.withdraw(&reply, &row)).await?;
-        self.carry_out(&receipt).await
+        let receipt = self.services.blocking(move |memory| memory.withdraw(&reply, &row)).await?;
+        self.forgetting.carry_out(&receipt).await
     }
 
     /// Sends a reply and removes it from the outbox, in at most `attempts` attempts. A reply that the platform refuses
@@ -116,7 +117,7 @@ impl Engine {
             }
         }
         let reply = reply.clone();
-        self.blocking(move |memory| memory.delivered(&reply)).await
+        self.services.blocking(move |memory| memory.delivered(&reply)).await
     }
 
     /// Returns the post that an outbox message stands for, if it answers nobody.
@@ -125,105 +126,12 @@ impl Engine {
             return Ok(None);
         }
         let (row, posted) = (message.clone(), message.id.clone());
-        let written = self.blocking(move |memory| memory.posted_as(&row)).await?;
+        let written = self.services.blocking(move |memory| memory.posted_as(&row)).await?;
         Ok(written.map(|(memory, writing)| Post {
             outbound: outbound.clone(),
             kind: writing.kind.as_str().to_owned(),
             sources: memory.sources.into_iter().filter(|source| *source != posted).collect(),
             at: message.at,
         }))
-    }
-
-    /// Retries the outbox and unanswered messages from time to time, until the engine stops.
-    pub(crate) async fn keep_delivering(self) {
-        let mut next_retry = FIRST_RETRY;
-        loop {
-            let wait = tokio::select! {
-                () = self.0.stopping.cancelled() => return,
-                () = tokio::time::sleep(RETRY_EVERY) => {
-                    next_retry = FIRST_RETRY;
-                    Duration::ZERO
-                }
-                () = self.0.retry_wanted.notified() => next_retry,
-            };
-            next_retry = (next_retry * 2).min(RETRY_EVERY);
-            tokio::select! {
-                () = self.0.stopping.cancelled() => return,
-                () = tokio::time::sleep(wait) => {}
-            }
-            self.retry_leftovers().await;
-        }
-    }
-
-    /// Retries the outbox and unanswered messages, unless another task is doing so.
-    pub(crate) async fn retry_leftovers(&self) {
-        let Ok(_alone) = self.0.leftovers.try_lock() else { return };
-        if let Err(error) = self.deliver_left_over().await {
-            tracing::warn!(%error, "cannot read the outbox");
-        }
-        if let Err(error) = self.take_up(|_| true).await {
-            tracing::warn!(%error, "cannot take up unanswered messages");
-        }
-    }
-
-    /// Tries a last time to deliver the outbox.
-    pub(crate) async fn deliver_leftovers(&self) {
-        match tokio::time::timeout(LAST_ATTEMPT, self.deliver_outbox()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "cannot read the outbox; the next start tries again"),
-            Err(_) => tracing::warn!("the rest of the outbox waits for the next start"),
-        }
-    }
-
-    /// Delivers the outbox of attached platforms, oldest first.
-    pub(crate) async fn deliver_outbox(&self) -> Result<(), Error> {
-        let _alone = self.0.leftovers.lock().await;
-        self.deliver_left_over().await
-    }
-
-    /// Delivers the outbox. The caller holds the lock, so that no reply is delivered twice.
-    async fn deliver_left_over(&self) -> Result<(), Error> {
-        for (reply, row) in self.blocking(azera_memory::Memory::outbox).await? {
-            let Ok(platform) = self.platform(&row.platform) else { continue };
-            // The reply's own turn delivers it, or has done so since the outbox was read.
-            let answering = reply.answers.as_ref().is_some_and(|message| self.is_under_way(message));
-            let listed = reply.clone();
-            if answering || !self.blocking(move |memory| memory.is_undelivered(&listed)).await? {
-                continue;
-            }
-            if let Err(error) = self.deliver_or_withdraw(platform.as_ref(), &reply, row).await {
-                // It stays in the outbox, and the others are not held up.
-                tracing::warn!(reply = %reply.id, %error, "cannot deliver a reply; it stays in the outbox");
-            }
-        }
-        Ok(())
-    }
-
-    async fn deliver_or_withdraw(
-        &self,
-        platform: &dyn Platform,
-        reply: &MessageRow,
-        row: OutboxRow,
-    ) -> Result<(), Error> {
-        let MessageRow { chat, persona, scope, source_scopes, at, .. } = reply;
-        let from = row.from.unwrap_or(Timestamp::MIN).min(*at);
-        let written = |asker| DeliverableReply { chat, asker, persona, scope, from, source_scopes };
-        let post = reply.clone();
-        let may = match &row.asker {
-            Some(asker) => self.may_be_shown(platform, &written(Some(asker))).await?,
-            // A post that nobody asked for, unless the writing it shows was removed.
-            None if reply.answers.is_none()
-                && self.blocking(move |memory| memory.posted_as(&post)).await?.is_some() =>
-            {
-                self.may_be_shown(platform, &written(None)).await?
-            }
-            None => false,
-        };
-        if may {
-            let state = serde_json::from_value(row.state).unwrap_or_default();
-            return self.deliver(platform, reply, &state, 1).await;
-        }
-        self.withdraw(reply, &row).await?;
-        self.take_up(|message| Some(&message.id) == reply.answers.as_ref()).await
     }
 }

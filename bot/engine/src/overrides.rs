@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::background::PersonaPlace;
 use crate::config::Garden;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::minds::MindService;
 
 /// Maximum number of places with cached overrides; beyond that the cache is emptied.
 const MAX_CACHED: usize = 10_000;
@@ -147,20 +147,20 @@ impl OverrideCache {
     }
 }
 
-impl Engine {
+impl MindService {
     /// Returns the overrides of a place.
     pub(crate) async fn overrides(&self, platform: &PlatformId, place: &Scope) -> Result<Arc<Overrides>, Error> {
         let of = (platform.clone(), place.clone());
-        if let Some(cached) = lock(&self.0.overrides.overrides).get(&of) {
+        if let Some(cached) = lock(&self.cache.overrides).get(&of) {
             return Ok(cached.clone());
         }
-        let _changing = self.0.overrides.changing.lock().await;
+        let _changing = self.cache.changing.lock().await;
         self.read_overrides(of).await
     }
 
     async fn read_overrides(&self, of: CacheKey) -> Result<Arc<Overrides>, Error> {
         let (platform, place) = of.clone();
-        let json = self.blocking(move |memory| memory.overrides(&platform, &place)).await?;
+        let json = self.services.blocking(move |memory| memory.overrides(&platform, &place)).await?;
         let saved = match json.map(serde_json::from_value::<SavedOverrides>) {
             None => Some(SavedOverrides::default()),
             Some(Ok(saved)) => Some(saved),
@@ -169,9 +169,9 @@ impl Engine {
                 None
             }
         };
-        let zone = lock(&self.0.overrides.zones).get(&of).cloned().unwrap_or_else(|| self.0.params.zone.clone());
-        let overrides = Arc::new(Overrides::still_valid(&self.0.tuning, zone, saved));
-        self.0.overrides.put(of, &overrides);
+        let zone = lock(&self.cache.zones).get(&of).cloned().unwrap_or_else(|| self.params.zone.clone());
+        let overrides = Arc::new(Overrides::still_valid(&self.tuning, zone, saved));
+        self.cache.put(of, &overrides);
         Ok(overrides)
     }
 
@@ -184,42 +184,42 @@ impl Engine {
         change: impl FnOnce(&mut SavedOverrides),
     ) -> Result<Result<(), String>, Error> {
         let of = (platform.clone(), place.clone());
-        let _changing = self.0.overrides.changing.lock().await;
+        let _changing = self.cache.changing.lock().await;
         let before = self.read_overrides(of.clone()).await?;
         let Some(mut saved) = before.saved.clone() else {
             return Ok(Err("what was chosen here before cannot be read by this version".into()));
         };
         change(&mut saved);
-        let overrides = match Overrides::checked(&self.0.tuning, before.params.zone.clone(), saved) {
+        let overrides = match Overrides::checked(&self.tuning, before.params.zone.clone(), saved) {
             Ok(overrides) => Arc::new(overrides),
             Err(why) => return Ok(Err(why)),
         };
         let json = serde_json::to_value(&overrides.saved).map_err(|_| Error::Interrupted)?;
         let (on, at) = of.clone();
-        self.blocking(move |memory| memory.set_overrides(&on, &at, &json)).await?;
-        self.0.overrides.put(of, &overrides);
-        self.0.minds.follow(place, &overrides.params, self.0.clock.now());
-        self.0.agenda.follow(platform, place, &overrides.garden);
+        self.services.blocking(move |memory| memory.set_overrides(&on, &at, &json)).await?;
+        self.cache.put(of, &overrides);
+        self.states.follow(place, &overrides.params, self.services.clock.now());
+        self.agenda.follow(platform, place, &overrides.garden);
         Ok(Ok(()))
     }
 
     /// Applies the overrides of a place to a persona's mind there, in this time zone.
     pub(crate) async fn apply_overrides(&self, home: &PersonaPlace, zone: TimeZone) -> Result<(), Error> {
         let of = (home.platform.clone(), home.place.clone());
-        let _changing = self.0.overrides.changing.lock().await;
+        let _changing = self.cache.changing.lock().await;
         {
-            let mut zones = lock(&self.0.overrides.zones);
+            let mut zones = lock(&self.cache.zones);
             if zones.len() >= MAX_ZONES {
                 zones.clear();
             }
             zones.insert(of.clone(), zone.clone());
         }
-        let cached = lock(&self.0.overrides.overrides).get(&of).filter(|cached| cached.params.zone == zone).cloned();
+        let cached = lock(&self.cache.overrides).get(&of).filter(|cached| cached.params.zone == zone).cloned();
         let overrides = match cached {
             Some(overrides) => overrides,
             None => self.read_overrides(of).await?,
         };
-        self.0.minds.follows(&home.persona, &home.place, &overrides.params, self.0.clock.now());
+        self.states.follows(&home.persona, &home.place, &overrides.params, self.services.clock.now());
         Ok(())
     }
 }

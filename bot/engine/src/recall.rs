@@ -1,15 +1,25 @@
 //! Recall: embeds the question, then searches the memory.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use azera_memory::{Hit, Query, ReadScope};
 use azera_model_api::{Priority, Purpose};
 use azera_types::{MessageId, PersonId, Text};
 
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::indexing::Indexer;
+use crate::services::Services;
+
+/// Searches the memory for the people who may see what is found.
+pub(crate) struct RecallService {
+    services: Arc<Services>,
+    indexer: Arc<Indexer>,
+    /// Whether a failed index was already marked for a check.
+    checked: AtomicBool,
+}
 
 /// What recall found, and how long it took.
 #[derive(Debug)]
@@ -23,7 +33,17 @@ pub(crate) struct Recall {
     pub(crate) took_ms: f64,
 }
 
-impl Engine {
+impl RecallService {
+    pub(crate) fn new(services: Arc<Services>, indexer: Arc<Indexer>) -> Self {
+        Self { services, indexer, checked: AtomicBool::new(false) }
+    }
+
+    /// Returns how many recalled lines a prompt of the current model holds.
+    pub(crate) fn default_results(&self) -> usize {
+        let form = azera_prompt::form_for(&self.services.model().info().family);
+        self.services.config.recalled.unwrap_or(form.recalled_lines)
+    }
+
     /// Returns memories that help to answer `text`, best first, without those of `exclude`. If an index is down, recall
     /// names it in `missing` and goes on with the others.
     pub(crate) async fn recall(
@@ -39,15 +59,15 @@ impl Engine {
         let question = {
             let (read_scope, text, asker, persona) =
                 (read_scope.clone(), text.clone(), asker.clone(), persona.to_owned());
-            self.blocking(move |memory| memory.question(&read_scope, &text, &asker, &persona)).await?
+            self.services.blocking(move |memory| memory.question(&read_scope, &text, &asker, &persona)).await?
         };
-        let plain = question.embed == text.as_str() && !self.0.embedder.info().asks_otherwise;
+        let plain = question.embed == text.as_str() && !self.services.embedder.info().asks_otherwise;
         let text = question.embed.clone();
-        let now = self.0.clock.now();
-        let mut query = Query { question, vector: None, now, exclude, limits: self.0.config.limits, results };
+        let now = self.services.clock.now();
+        let mut query = Query { question, vector: None, now, exclude, limits: self.services.config.limits, results };
         let words = {
             let (read_scope, query) = (read_scope.clone(), query.clone());
-            self.blocking(move |memory| Ok(memory.recall_lexical(&read_scope, &query)))
+            self.services.blocking(move |memory| Ok(memory.recall_lexical(&read_scope, &query)))
         };
         // The lexical search runs while the question is embedded.
         let (words, vector) = tokio::join!(words, self.embed_foreground(&text, Purpose::Query));
@@ -62,11 +82,12 @@ impl Engine {
         let embedded = query.vector.is_some();
         let read_scope = read_scope.clone();
         let query_copy = query.clone();
-        let recalled = self.blocking(move |memory| memory.recall_with(&read_scope, &query_copy, words)).await?;
+        let recalled =
+            self.services.blocking(move |memory| memory.recall_with(&read_scope, &query_copy, words)).await?;
         // Without a vector, the semantic index counts as missing even though it did not fail.
         let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
-        if failed && !self.0.looked_at.swap(true, Ordering::AcqRel) {
-            self.mark_indexes_suspect().await;
+        if failed && !self.checked.swap(true, Ordering::AcqRel) {
+            self.indexer.mark_indexes_suspect().await;
         }
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
         Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, plain, took_ms })
@@ -74,23 +95,23 @@ impl Engine {
 
     /// Embeds a text that somebody waits for.
     pub(crate) async fn embed_foreground(&self, text: &str, purpose: Purpose) -> Result<Vec<f32>, Error> {
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         let key = match purpose {
             Purpose::Query => format!("query\u{1f}{text}"),
             Purpose::Document => text.to_owned(),
         };
         let cached = {
             let key = key.clone();
-            self.blocking(move |memory| memory.cached_embedding(&key, now)).await
+            self.services.blocking(move |memory| memory.cached_embedding(&key, now)).await
         };
         if let Ok(Some(vector)) = cached {
             return Ok(vector);
         }
         let texts = vec![text.to_owned()];
-        let mut vectors = self.0.embedder.embed(texts, purpose, Priority::Foreground).await?;
+        let mut vectors = self.services.embedder.embed(texts, purpose, Priority::Foreground).await?;
         let vector = vectors.pop().ok_or(Error::Interrupted)?;
         let to_cache = vector.clone();
-        if let Err(error) = self.blocking(move |memory| memory.cache_embedding(&key, &to_cache, now)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.cache_embedding(&key, &to_cache, now)).await {
             tracing::warn!(%error, "cannot write to the embedding cache");
         }
         Ok(vector)

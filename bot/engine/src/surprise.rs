@@ -11,8 +11,14 @@ use azera_model_api::{ChatMessage, ChatModel, Lora, Priority, Score, ScoreReques
 use azera_types::{MessageId, Timestamp};
 
 use crate::background::after;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::services::Services;
+
+/// Measures how surprising exchanges were.
+pub(crate) struct SurpriseMeter {
+    services: Arc<Services>,
+    pub(crate) exchanges: Exchanges,
+}
 
 /// Maximum number of waiting exchanges. With more, the oldest is dropped.
 const MAX_WAITING: usize = 32;
@@ -90,14 +96,19 @@ impl Exchanges {
     }
 }
 
-impl Engine {
+impl SurpriseMeter {
+    pub(crate) fn new(services: Arc<Services>) -> Self {
+        Self { services, exchanges: Exchanges::default() }
+    }
+
     /// Drops the exchanges whose prompt held something that was forgotten since.
     pub(crate) async fn let_go_of_exchanges(&self) -> Result<(), Error> {
-        let waiting = self.0.exchanges.provenances();
+        let waiting = self.exchanges.provenances();
         if waiting.is_empty() {
             return Ok(());
         }
         let checked = self
+            .services
             .blocking(move |memory| {
                 let checked =
                     waiting.into_iter().map(|provenance| Ok((memory.provenance_holds(&provenance)?, provenance)));
@@ -109,24 +120,24 @@ impl Engine {
             // Without an answer from the record, any of them may have been forgotten.
             Err(_) => true,
         };
-        self.0.exchanges.lock().retain(|exchange| !gone(&exchange.provenance));
+        self.exchanges.lock().retain(|exchange| !gone(&exchange.provenance));
         checked.map(drop)
     }
 
     /// Measures the exchanges that are due, and stores their surprise with their messages.
     pub(crate) async fn measure_surprise(&self, now: Timestamp) {
-        let model = self.model();
+        let model = self.services.model();
         let mut begun: Vec<SessionKey> = Vec::new();
-        while self.0.exchanges.next_due(now).is_some_and(|due| due <= now) {
+        while self.exchanges.next_due(now).is_some_and(|due| due <= now) {
             let still = tokio::select! {
-                () = self.0.stopping.cancelled() => false,
-                still = self.0.foreground.until_idle(MAX_WAIT) => still,
+                () = self.services.stopping.cancelled() => false,
+                still = self.services.foreground.until_idle(MAX_WAIT) => still,
             };
             if !still {
                 break;
             }
             // It may have been dropped meanwhile.
-            let Some(exchange) = self.0.exchanges.take() else { break };
+            let Some(exchange) = self.exchanges.take() else { break };
             if exchange.model != model.info().name {
                 continue;
             }
@@ -153,6 +164,7 @@ impl Engine {
         // The model must not see again what was edited or forgotten meanwhile.
         let as_then = said.clone();
         if !self
+            .services
             .blocking(move |memory| Ok(memory.stands_as(&as_then)? && memory.provenance_holds(&provenance)?))
             .await?
         {
@@ -183,7 +195,7 @@ impl Engine {
         let of_reply = ask(prompt, &reply, false).await?.pop();
         let (Some(of_words), Some(of_reply)) = (of_words, of_reply) else { return Ok(()) };
         let (Some(words), Some(whole)) = (loss(&[of_words]), loss(&[of_words, of_reply])) else { return Ok(()) };
-        self.blocking(move |memory| memory.note_surprise(&said, words, whole)).await?;
+        self.services.blocking(move |memory| memory.note_surprise(&said, words, whole)).await?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use super::material::{self, SourceLine};
 use super::pieces::frowned_on;
 use super::prompts::{CHECK_IN, Filling, fill};
 use super::schedule::{after, before, days, is_past};
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::overrides::Overrides;
 
@@ -41,13 +41,13 @@ struct QuietPeriod {
     lately: Vec<MessageRow>,
 }
 
-impl Engine {
+impl Background {
     /// Loads who wants check-ins.
     pub(super) async fn load_check_ins(&self, platform: &PlatformId) -> Result<(), Error> {
         let of = platform.clone();
-        for (place, persona, wanted) in self.blocking(move |memory| memory.all_check_ins(&of)).await? {
+        for (place, persona, wanted) in self.services.blocking(move |memory| memory.all_check_ins(&of)).await? {
             let home = PersonaPlace { platform: platform.clone(), place, persona };
-            self.0.agenda.expect(home, wanted.chat, wanted.since);
+            self.minds.agenda.expect(home, wanted.chat, wanted.since);
         }
         Ok(())
     }
@@ -59,11 +59,12 @@ impl Engine {
         wanted: Option<CheckInRequest>,
     ) -> Result<(), Error> {
         let (of, stored) = (home.clone(), wanted.clone());
-        self.blocking(move |memory| memory.set_check_ins(&of.platform, &of.place, &of.persona, stored.as_ref()))
+        self.services
+            .blocking(move |memory| memory.set_check_ins(&of.platform, &of.place, &of.persona, stored.as_ref()))
             .await?;
         match wanted {
-            Some(wanted) => self.0.agenda.expect(home.clone(), wanted.chat, wanted.since),
-            None => self.0.agenda.expect_no_more(home),
+            Some(wanted) => self.minds.agenda.expect(home.clone(), wanted.chat, wanted.since),
+            None => self.minds.agenda.expect_no_more(home),
         }
         Ok(())
     }
@@ -75,7 +76,7 @@ impl Engine {
         place: &Scope,
     ) -> Result<Vec<(PersonaId, CheckInRequest)>, Error> {
         let of = platform.clone();
-        let all = self.blocking(move |memory| memory.all_check_ins(&of)).await?;
+        let all = self.services.blocking(move |memory| memory.all_check_ins(&of)).await?;
         Ok(all.into_iter().filter(|(home, ..)| home == place).map(|(_, persona, wanted)| (persona, wanted)).collect())
     }
 
@@ -87,10 +88,11 @@ impl Engine {
         now: Timestamp,
     ) -> Result<(), Error> {
         let of = home.clone();
-        let wanted = self.blocking(move |memory| memory.check_ins(&of.platform, &of.place, &of.persona)).await?;
+        let wanted =
+            self.services.blocking(move |memory| memory.check_ins(&of.platform, &of.place, &of.persona)).await?;
         let Some(wanted) = wanted else {
             // The request was forgotten meanwhile.
-            self.0.agenda.expect_no_more(home);
+            self.minds.agenda.expect_no_more(home);
             return Ok(());
         };
         if wanted.tried.is_some_and(|tried| !is_past(tried, days(1), now)) {
@@ -98,12 +100,13 @@ impl Engine {
         }
         let Some(asks) = self.quiet_period(home, &wanted, now).await? else { return Ok(()) };
         // Without the classifiers, danger cannot be detected, so no check-in is sent.
-        if self.0.classifiers.now().is_none() {
+        if self.judge.classifiers.now().is_none() {
             return Ok(());
         }
         let hard = self.spoken_in_danger(overrides, &asks.lately).await?;
         if !hard.is_empty() {
-            let text = Text::new(check_in_opening(&asks.other, overrides.locale(self.0.config.locale.as_deref())));
+            let text =
+                Text::new(check_in_opening(&asks.other, overrides.locale(self.services.config.locale.as_deref())));
             let plain = Draft { text, themes: Vec::new(), prompt: None, model: None };
             return self.send_check_in(home, &wanted, &asks.talk, &hard, plain, now).await;
         }
@@ -158,9 +161,9 @@ impl Engine {
 
     /// Returns the messages that call for crisis help lines.
     async fn spoken_in_danger(&self, overrides: &Overrides, said: &[MessageRow]) -> Result<Vec<SourceLine>, Error> {
-        let vectors = self.embed(said.iter().map(|row| row.text.as_str().to_owned()).collect()).await?;
+        let vectors = self.indexer.embed(said.iter().map(|row| row.text.as_str().to_owned()).collect()).await?;
         let is_hard = |row: &MessageRow, vector: &[f32]| {
-            let tags = self.tags(&row.text, vector);
+            let tags = self.judge.tags(&row.text, vector);
             overrides.rules.matching(&tags, &Bond::new()).help.contains(&Help::Crisis)
         };
         let hard = said.iter().zip(&vectors).filter(|(row, vector)| is_hard(row, vector));
@@ -180,6 +183,7 @@ impl Engine {
         let Some((place, read_scope, name, _)) = self.whereabouts(&talk).await? else { return Ok(None) };
         let chat = wanted.chat.clone();
         let (chat, rows, last_asked) = self
+            .services
             .blocking(move |memory| {
                 let last_asked = memory.writings(&read_scope, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
                 Ok((memory.chat(&chat)?, memory.history(&read_scope, &chat, LOOKED_AT)?, last_asked))
@@ -192,7 +196,8 @@ impl Engine {
         let theirs: Vec<&MessageRow> = rows.iter().filter(|row| row.author.person() == Some(person)).collect();
         let Some(newest) = theirs.last() else { return Ok(None) };
         // They may have written in another chat, or to another persona.
-        let heard = self.0.agenda.said_in(&home.platform, &home.place, now).max(Some(newest.at)).unwrap_or(newest.at);
+        let heard =
+            self.minds.agenda.said_in(&home.platform, &home.place, now).max(Some(newest.at)).unwrap_or(newest.at);
         // A crash may have come between the check-in and its record.
         let last_asked = last_asked.max(wanted.last);
         if last_asked.is_some_and(|last_asked| last_asked >= newest.at) || after(heard, days(wanted.days)) > now {
@@ -207,8 +212,8 @@ impl Engine {
     }
 
     async fn is_frowned_on(&self, overrides: &Overrides, text: &str) -> Result<bool, Error> {
-        let vector = self.embed(vec![text.to_owned()]).await?.pop().unwrap_or_default();
-        Ok(frowned_on(&overrides.rules, &self.tags(text, &vector)))
+        let vector = self.indexer.embed(vec![text.to_owned()]).await?.pop().unwrap_or_default();
+        Ok(frowned_on(&overrides.rules, &self.judge.tags(text, &vector)))
     }
 
     /// Records that today's attempt failed.
@@ -227,6 +232,6 @@ impl Engine {
         let noted = move |memory: &azera_memory::Memory| {
             memory.note_check_in(&of.platform, &of.place, &of.persona, (&before, &then))
         };
-        self.blocking(noted).await
+        self.services.blocking(noted).await
     }
 }

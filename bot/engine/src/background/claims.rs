@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::extract::{has_digit, meaning, words};
 use super::prompts::{CLAIM, Filling, fill};
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::vectors::cosine;
 
@@ -142,20 +142,20 @@ fn words_for_the_thing(about: &str) -> HashSet<String> {
     meaning(about).into_iter().filter(|word| !ASPECTS.contains(&word.as_str())).collect()
 }
 
-impl Engine {
+impl Background {
     /// Asks the model for the claim in a statement. Returns `None` if there is none.
     ///
     /// # Errors
     ///
     /// If the model does not answer, or if live chat takes precedence.
-    pub async fn claim(&self, who: &str, text: &str) -> Result<Option<Claim>, Error> {
+    pub(crate) async fn claim(&self, who: &str, text: &str) -> Result<Option<Claim>, Error> {
         // A text without words holds no claim.
         if parts(text).is_empty() {
             return Ok(None);
         }
         let mut request = claim_request(who, text);
-        request.loras = self.model().reading_lora().cloned().into_iter().collect();
-        Ok(Claim::read(&self.ask_quietly(request).await?, text))
+        request.loras = self.services.model().reading_lora().cloned().into_iter().collect();
+        Ok(Claim::read(&self.services.ask_quietly(request).await?, text))
     }
 
     /// Returns true if a claim replaces an earlier one of the same person.
@@ -163,7 +163,7 @@ impl Engine {
     /// # Errors
     ///
     /// If the embedding model does not answer.
-    pub async fn replaces(&self, before: &Claim, now: &Claim) -> Result<bool, Error> {
+    pub(crate) async fn replaces(&self, before: &Claim, now: &Claim) -> Result<bool, Error> {
         if !now.has_other_value_than(before) {
             return Ok(false);
         }
@@ -173,7 +173,7 @@ impl Engine {
         if words_for_the_thing(&now.about).is_disjoint(&words_for_the_thing(&before.about)) {
             return Ok(false);
         }
-        let vectors = self.embed(vec![now.about.clone(), before.about.clone()]).await?;
+        let vectors = self.indexer.embed(vec![now.about.clone(), before.about.clone()]).await?;
         Ok(matches!(vectors.as_slice(), [one, other] if cosine(one, other) >= SAME_MATTER))
     }
 }

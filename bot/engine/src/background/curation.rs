@@ -9,7 +9,7 @@ use azera_types::{MessageId, PersonId, Timestamp};
 
 use super::agenda::PersonaPlace;
 use super::extract::{DuplicateVerdict, SAME, settle};
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::vectors::cosine;
 
@@ -19,24 +19,25 @@ const LOOKED_AT: usize = 1_000;
 /// Salient memories of one person that are compared with each other.
 const COMPARED: usize = 256;
 
-impl Engine {
+impl Background {
     /// Curates the memories of a place for everybody who said something since `since`.
     pub(super) async fn curate(&self, home: &PersonaPlace, since: Timestamp) -> Result<(), Error> {
         let Some(at) = self.writing_context(home).await? else { return Ok(()) };
         let read_scope = at.read_scope.clone();
-        let recent = self.blocking(move |memory| memory.recent(&read_scope, since, LOOKED_AT)).await?;
+        let recent = self.services.blocking(move |memory| memory.recent(&read_scope, since, LOOKED_AT)).await?;
         let people: BTreeSet<PersonId> = recent.iter().filter_map(|row| row.author.person().cloned()).collect();
         for person in people {
             let (read_scope, of) = (at.read_scope.clone(), person);
-            let salient = self.blocking(move |memory| memory.salient_memories(&read_scope, &of, COMPARED)).await?;
-            if self.0.stopping.is_cancelled() {
+            let salient =
+                self.services.blocking(move |memory| memory.salient_memories(&read_scope, &of, COMPARED)).await?;
+            if self.services.stopping.is_cancelled() {
                 return Err(Error::Interrupted);
             }
             if !salient.iter().any(|memory| memory.at >= since) {
                 continue;
             }
             for (message, salience) in self.settle_duplicates(&salient, since).await? {
-                self.blocking(move |memory| memory.mark(&message, &salience)).await?;
+                self.services.blocking(move |memory| memory.mark(&message, &salience)).await?;
             }
         }
         Ok(())
@@ -49,7 +50,7 @@ impl Engine {
         salient: &[MemoryRow],
         since: Timestamp,
     ) -> Result<Vec<(MessageId, Salience)>, Error> {
-        let vectors = self.embed(salient.iter().map(|memory| memory.gist().to_owned()).collect()).await?;
+        let vectors = self.indexer.embed(salient.iter().map(|memory| memory.gist().to_owned()).collect()).await?;
         let stands =
             |memory: &MemoryRow| memory.salience.as_ref().is_some_and(|salience| salience.superseded.is_none());
         let mut marks: Vec<(MessageId, Salience)> = Vec::new();

@@ -1,16 +1,13 @@
 //! The diary: a persona writes an entry when a conversation is finished.
 
-use std::sync::Arc;
-
 use azera_memory::{Kind, MemoryRow, NewWriting, ReadScope};
-use azera_types::{Author, ChatId, PersonaId, Place, PlatformId, ReadableScopes, Scope, Timestamp};
+use azera_types::{Author, Place, PlatformId, ReadableScopes, Scope, Timestamp};
 
 use super::agenda::{ChatActivity, PersonaPlace};
 use super::draft::{ATTEMPTS, Draft, DraftRequest};
 use super::material::{self, SourceLine};
 use super::prompts::{DIARY, Filling, fill};
-use crate::config::Garden;
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 
 /// Newest messages of a conversation that are read.
@@ -25,11 +22,11 @@ pub(super) struct Conversation {
     pub(super) said: Vec<SourceLine>,
 }
 
-impl Engine {
+impl Background {
     /// Writes a diary entry about what was said in a chat since the last one, if that is enough.
     pub(super) async fn write_diary(&self, talk: &ChatActivity, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        let until = self.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
+        let until = self.services.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
         let Some(conversation) = self.conversation(talk, until).await? else { return Ok(None) };
         let by_people = conversation.said.iter().filter(|said| said.author.person().is_some()).count();
         let home = PersonaPlace {
@@ -37,7 +34,7 @@ impl Engine {
             place: conversation.place.scope(),
             persona: talk.persona.clone(),
         };
-        if by_people < self.overrides(&home.platform, &home.place).await?.garden.diary_messages {
+        if by_people < self.minds.overrides(&home.platform, &home.place).await?.garden.diary_messages {
             // It counts together with what is said next.
             return Ok(None);
         }
@@ -46,7 +43,7 @@ impl Engine {
         }
         let written = self.diary_of(talk, &home, conversation, now).await?;
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        self.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
+        self.services.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
         Ok(written)
     }
 
@@ -92,7 +89,7 @@ impl Engine {
     ) -> Result<Option<Conversation>, Error> {
         let Some((place, read_scope, name, _)) = self.whereabouts(talk).await? else { return Ok(None) };
         let chat = talk.chat.clone();
-        let rows = self.blocking(move |memory| memory.history(&read_scope, &chat, LOOKED_AT)).await?;
+        let rows = self.services.blocking(move |memory| memory.history(&read_scope, &chat, LOOKED_AT)).await?;
         // Posts are not part of the conversation.
         let rows = rows.iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let said = rows.filter(|row| since.is_none_or(|since| row.at > since)).map(SourceLine::from).collect();
@@ -103,9 +100,9 @@ impl Engine {
         &self,
         talk: &ChatActivity,
     ) -> Result<Option<(Place, ReadScope, String, Option<Scope>)>, Error> {
-        let Ok(platform) = self.platform(&talk.platform) else { return Ok(None) };
-        let Some(place) = self.place_unasked(platform.as_ref(), &talk.chat).await? else { return Ok(None) };
-        let loaded = match self.persona(place.shared_realm(), &talk.persona).await {
+        let Ok(platform) = self.services.platform(&talk.platform) else { return Ok(None) };
+        let Some(place) = self.access.place_unasked(platform.as_ref(), &talk.chat).await? else { return Ok(None) };
+        let loaded = match self.services.persona(place.shared_realm(), &talk.persona).await {
             Ok(loaded) => loaded,
             Err(Error::NoPersona(_)) => return Ok(None),
             Err(error) => return Err(error),
@@ -149,31 +146,17 @@ impl Engine {
             post,
             tended: None,
         };
-        let written = self.blocking(move |memory| memory.write(new)).await?;
-        self.0.index_wanted.notify_one();
+        let written = self.services.blocking(move |memory| memory.write(new)).await?;
+        self.indexer.wake();
         let Some((memory, post)) = written else { return Ok(None) };
         if post.is_some() {
             self.deliver_what_waits().await;
         }
         Ok(Some(memory))
     }
+}
 
-    /// Records that a message was heard, for the background jobs.
-    pub(crate) fn heard(
-        &self,
-        platform: &azera_types::PlatformId,
-        chat: &ChatId,
-        persona: &PersonaId,
-        scope: &Scope,
-        notes_every: Option<usize>,
-        garden: &Arc<Garden>,
-    ) {
-        let at = self.0.clock.now();
-        let talk = ChatActivity { platform: platform.clone(), chat: chat.clone(), persona: persona.clone() };
-        let heard = super::HeardMessages { talk, scope: scope.clone(), at, notes_every, garden: garden.clone() };
-        self.0.agenda.hear(heard, 1, at);
-    }
-
+impl Background {
     /// Returns the name of the person who spoke last.
     pub(super) fn other(said: &[SourceLine]) -> Option<&str> {
         let people = said.iter().rev().map(|said| &said.author);

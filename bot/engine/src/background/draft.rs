@@ -1,25 +1,17 @@
 //! Asks the model for a text, only while nobody waits for an answer, and checks the result.
 
-use std::time::Duration;
-
 use azera_model_api::{ChatMessage, ChatRequest, Grammar, Priority, Sampling};
 use azera_prompt::{Writing, form_for};
 use azera_types::{MessageId, Text};
 
 use super::flaws::{Flaw, themes, whole_sentences};
 use super::prompts::own_words;
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::turn::{any_seed, derived_seed};
 
 /// How often the model is asked for one text.
 pub(super) const ATTEMPTS: usize = 4;
-
-/// How often a text is given up for live chat. After that only the inference engine makes it yield.
-const MAX_YIELDS: usize = 3;
-
-/// Longest wait for live chat to pause; then the text is postponed.
-const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Maximum length of a lead given to a model, in bytes.
 const MAX_LEAD_BYTES: usize = 120;
@@ -45,17 +37,17 @@ pub(super) struct Draft {
     pub(super) model: Option<String>,
 }
 
-impl Engine {
+impl Background {
     /// Returns how to ask the current model for writings.
     pub(super) fn writing_form(&self) -> Writing {
-        form_for(&self.model().info().family).writing
+        form_for(&self.services.model().info().family).writing
     }
 
     /// Makes one attempt at a text. The inner error names its [`Flaw`].
     pub(super) async fn compose(&self, wanted: DraftRequest<'_>) -> Result<Result<Draft, Flaw>, Error> {
-        let model = self.model();
+        let model = self.services.model();
         let form = form_for(&model.info().family).writing;
-        let seed = match self.0.config.seed {
+        let seed = match self.services.config.seed {
             Some(seed) => derived_seed(seed, wanted.about, wanted.attempt),
             None => any_seed(),
         };
@@ -70,7 +62,7 @@ impl Engine {
             priority: Priority::Background,
             ..ChatRequest::new(wanted.messages)
         };
-        let said = self.ask_quietly(request).await?;
+        let said = self.services.ask_quietly(request).await?;
         let text = whole_sentences(&said).unwrap_or_default();
         Ok(themes(text, &own, wanted.given).map(|themes| Draft {
             text: Text::new(text),
@@ -78,34 +70,6 @@ impl Engine {
             prompt: Some(Text::new(prompt.trim_end())),
             model: Some(model.info().name.clone()),
         }))
-    }
-
-    /// Asks the model when nobody waits for an answer, and stops as soon as somebody does. An inference engine yields
-    /// between two steps, but not every server does, and the stages before a reply's first token need the processor,
-    /// too.
-    pub(crate) async fn ask_quietly(&self, request: ChatRequest) -> Result<String, Error> {
-        let foreground = &self.0.foreground;
-        for yields in 0..=MAX_YIELDS {
-            let still = tokio::select! {
-                () = self.0.stopping.cancelled() => false,
-                still = foreground.until_idle(MAX_WAIT) => still,
-            };
-            if !still {
-                return Err(Error::Interrupted);
-            }
-            let model = self.model();
-            let written = async { Ok::<_, Error>(model.chat(request.clone()).await?.collect().await?.0) };
-            let busy = async {
-                if yields < MAX_YIELDS { foreground.until_busy().await } else { std::future::pending().await }
-            };
-            tokio::select! {
-                biased;
-                () = self.0.stopping.cancelled() => return Err(Error::Interrupted),
-                () = busy => tracing::debug!("a background request yields to live chat"),
-                text = written => return text,
-            }
-        }
-        Err(Error::Interrupted)
     }
 }
 

@@ -10,7 +10,7 @@ use azera_types::{MessageId, PersonId, Timestamp};
 use super::agenda::ChatActivity;
 use super::claims::may_replace;
 use super::diary::LOOKED_AT;
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::vectors::cosine;
 
@@ -26,16 +26,16 @@ const RELATED: f32 = 0.45;
 /// Maximum number of earlier statements whose claims the model compares with a new one.
 const MAX_CLAIMS: usize = 3;
 
-impl Engine {
+impl Background {
     /// Extracts memories from the messages of a chat that are new or edited since the last extraction.
     pub(super) async fn extract(&self, talk: &ChatActivity, now: Timestamp) -> Result<(), Error> {
         // Without the classifiers, extraction waits for the next time.
-        let Some(classifiers) = self.0.classifiers.now() else { return Ok(()) };
+        let Some(classifiers) = self.judge.classifiers.now() else { return Ok(()) };
         let Some((_, read_scope, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        let before = self.blocking(move |memory| memory.extraction_progress(&chat, &persona)).await?;
+        let before = self.services.blocking(move |memory| memory.extraction_progress(&chat, &persona)).await?;
         let (chat, of) = (talk.chat.clone(), read_scope.clone());
-        let rows = self.blocking(move |memory| memory.history(&of, &chat, LOOKED_AT)).await?;
+        let rows = self.services.blocking(move |memory| memory.history(&of, &chat, LOOKED_AT)).await?;
         // Posts are not part of the conversation.
         let talked = rows.into_iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let is_new = |row: &MessageRow| {
@@ -51,10 +51,11 @@ impl Engine {
             }
         }
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        self.blocking(move |memory| {
-            memory.set_extraction_progress(&chat, &persona, &ExtractionProgress { seq, at: now })
-        })
-        .await
+        self.services
+            .blocking(move |memory| {
+                memory.set_extraction_progress(&chat, &persona, &ExtractionProgress { seq, at: now })
+            })
+            .await
     }
 
     /// Returns what is worth remembering in a conversation, each with the last message that says it.
@@ -69,7 +70,7 @@ impl Engine {
             false => Vec::new(),
         };
         let sentences: Vec<Vec<String>> = rows.iter().map(sentences).collect();
-        let mut vectors = self.embed(sentences.iter().flatten().cloned().collect()).await?.into_iter();
+        let mut vectors = self.indexer.embed(sentences.iter().flatten().cloned().collect()).await?.into_iter();
         let vectors: Vec<Vec<Vec<f32>>> =
             sentences.iter().map(|own| vectors.by_ref().take(own.len()).collect()).collect();
         let said: Vec<ConversationMessage<'_>> = rows
@@ -102,7 +103,7 @@ impl Engine {
         mut salience: Salience,
     ) -> Result<(), Error> {
         let (of, who) = (read_scope.clone(), person.clone());
-        let earlier = self.blocking(move |memory| memory.salient_memories(&of, &who, COMPARED)).await?;
+        let earlier = self.services.blocking(move |memory| memory.salient_memories(&of, &who, COMPARED)).await?;
         // What is remembered in one place must not depend on what was said in another.
         let earlier: Vec<MemoryRow> = earlier
             .into_iter()
@@ -110,7 +111,7 @@ impl Engine {
             .collect();
         let gist = row.text.as_str().get(salience.from..salience.to).unwrap_or(row.text.as_str()).to_owned();
         let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
-        let vectors = if earlier.is_empty() { Vec::new() } else { self.embed(texts.collect()).await? };
+        let vectors = if earlier.is_empty() { Vec::new() } else { self.indexer.embed(texts.collect()).await? };
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
         let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
@@ -151,7 +152,7 @@ impl Engine {
         }
         superseded.push((row.id.clone(), salience));
         for (said, salience) in superseded {
-            self.blocking(move |memory| memory.mark(&said, &salience).map(drop)).await?;
+            self.services.blocking(move |memory| memory.mark(&said, &salience).map(drop)).await?;
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ use super::TRY_AGAIN;
 use super::agenda::PersonaPlace;
 use super::schedule::{self, after, before, days, is_past};
 use super::work::{A_WEEK, WritingTask};
+use crate::background::Background;
 use crate::config::Garden;
-use crate::engine::Engine;
 use crate::error::Error;
 
 /// Time between two rounds of maintenance in one place.
@@ -44,13 +44,13 @@ fn hash_fraction(home: &PersonaPlace) -> f64 {
     (hasher.finish() % 1_000) as f64 / 1_000.0
 }
 
-impl Engine {
+impl Background {
     /// Maintains the places that are due, as many as time allows.
     pub(super) async fn run_maintenance(&self, begun: Timestamp) {
-        for home in self.0.agenda.due_maintenance(begun) {
+        for home in self.minds.agenda.due_maintenance(begun) {
             // The places before this one may have taken long.
-            let now = self.0.clock.now();
-            if self.0.stopping.is_cancelled() || is_past(begun, ROUND_LIMIT, now) {
+            let now = self.services.clock.now();
+            if self.services.stopping.is_cancelled() || is_past(begun, ROUND_LIMIT, now) {
                 return;
             }
             let again = match self.tend_home(&home, now).await {
@@ -64,16 +64,16 @@ impl Engine {
                     after(now, MAINTENANCE_INTERVAL)
                 }
             };
-            self.0.agenda.look_again(&home, again, now);
-            self.0.foreground.until_quiet(MAX_YIELD).await;
+            self.minds.agenda.look_again(&home, again, now);
+            self.services.foreground.until_quiet(MAX_YIELD).await;
         }
     }
 
     /// Does what is due in a place. Returns when to maintain it again.
     async fn tend_home(&self, home: &PersonaPlace, now: Timestamp) -> Result<Timestamp, Error> {
         let again = after(now, MAINTENANCE_INTERVAL);
-        let Some(activity) = self.0.agenda.place_activity(home) else { return Ok(again) };
-        let overrides = self.overrides(&home.platform, &home.place).await?;
+        let Some(activity) = self.minds.agenda.place_activity(home) else { return Ok(again) };
+        let overrides = self.minds.overrides(&home.platform, &home.place).await?;
         let garden = &overrides.garden;
         let rested = after(activity.said, garden.rest);
         // A time later than now comes from a clock that was wrong.
@@ -82,8 +82,8 @@ impl Engine {
         }
         let zone = &overrides.params.zone;
         // A persona that never answered there has no mind and nothing to write.
-        if self.0.minds.state(&home.persona, &home.place, now).is_some() {
-            let _writing = self.0.writing.lock().await;
+        if self.minds.states.state(&home.persona, &home.place, now).is_some() {
+            let _writing = self.writing.lock().await;
             if garden.extract_every > 0 {
                 self.curate_if_due(home, activity.said, now).await?;
             }
@@ -93,10 +93,10 @@ impl Engine {
                 self.report_setback_if_due(home, garden, now).await?;
                 self.publish_if_due(home, &overrides, now).await?;
             }
-            self.learn_if_due(home, &overrides, now).await?;
+            self.learning.learn_if_due(home, &overrides, now).await?;
         }
         if activity.wants_check_ins && schedule::within(garden.check_in_hours, now, zone) {
-            let _writing = self.0.writing.lock().await;
+            let _writing = self.writing.lock().await;
             self.check_in_if_due(home, &overrides, now).await?;
         }
         Ok(again)
@@ -139,7 +139,7 @@ impl Engine {
         if !garden.reflections {
             return Ok(());
         }
-        let Some((at, _)) = self.setback(home).await? else { return Ok(()) };
+        let Some((at, _)) = self.learning.setback(home).await? else { return Ok(()) };
         let reported_at = self.background_progress(home).await?.set_back;
         if reported_at.is_some_and(|reported_at| reported_at >= at) || self.budget_by_day(home, now).await? == 0 {
             return Ok(());
@@ -160,14 +160,16 @@ impl Engine {
         if every == 0 || progress.created.is_some_and(|last| !is_past(last, days(every), now)) {
             return Ok(());
         }
-        let rested = self.0.minds.state(&home.persona, &home.place, now);
+        let rested = self.minds.states.state(&home.persona, &home.place, now);
         if rested.is_none_or(|state| state.energy < ENERGY_FOR_A_PIECE) {
             return Ok(());
         }
         let Some(at) = self.writing_context(home).await? else { return Ok(()) };
         let since = before(now, WritingTask::Piece.reach()).max(progress.created.unwrap_or(Timestamp::MIN));
-        let recent =
-            self.blocking(move |memory| memory.recent(&at.read_scope, since, 4 * MESSAGES_FOR_A_PIECE)).await?;
+        let recent = self
+            .services
+            .blocking(move |memory| memory.recent(&at.read_scope, since, 4 * MESSAGES_FOR_A_PIECE))
+            .await?;
         if recent.iter().filter(|row| row.author.person().is_some()).count() < MESSAGES_FOR_A_PIECE {
             return Ok(());
         }
@@ -195,13 +197,14 @@ impl Engine {
         progress: BackgroundProgress,
         now: Timestamp,
     ) -> Result<(), Error> {
-        if self.0.minds.state(&home.persona, &home.place, now).is_none() {
+        if self.minds.states.state(&home.persona, &home.place, now).is_none() {
             return Ok(());
         }
         let home = home.clone();
-        self.blocking(move |memory| {
-            memory.set_background_progress(&home.platform, &home.place, &home.persona, &progress)
-        })
-        .await
+        self.services
+            .blocking(move |memory| {
+                memory.set_background_progress(&home.platform, &home.place, &home.persona, &progress)
+            })
+            .await
     }
 }

@@ -31,7 +31,7 @@ mod schedule;
 mod work;
 mod write;
 
-use std::sync::Weak;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -47,10 +47,31 @@ pub use prompts::{WritingKind, writing_prompt};
 pub(crate) use schedule::{after, is_past};
 pub(crate) use work::WritingTask;
 
-use crate::engine::{Engine, EngineInner};
+use crate::access::AccessControl;
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::hearth::Learning;
+use crate::indexing::Indexer;
 use crate::jobs::{Job, JobError};
+use crate::minds::MindService;
 use crate::minds::{mind_id, place_of};
+use crate::services::Services;
+use crate::surprise::SurpriseMeter;
+use crate::turn::{Judge, Turns};
+
+/// Writes, extracts and tidies while nobody waits.
+pub(crate) struct Background {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) minds: Arc<MindService>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) surprise: Arc<SurpriseMeter>,
+    pub(crate) learning: Arc<Learning>,
+    pub(crate) turns: Arc<Turns>,
+    /// Held while a background job writes, so that nothing is written twice for the same reason.
+    pub(crate) writing: tokio::sync::Mutex<()>,
+}
 
 /// Wait before the retry of something that failed for a passing reason.
 const TRY_AGAIN: Duration = Duration::from_secs(10 * 60);
@@ -63,8 +84,7 @@ const LOOK_BACK: Duration = Duration::from_secs(14 * 24 * 3_600);
 
 /// The background job of the Gardener.
 pub struct BackgroundWriter {
-    /// Weak, because the engine holds its jobs, and a strong reference would keep it alive forever.
-    engine: Weak<EngineInner>,
+    background: Arc<Background>,
 }
 
 impl std::fmt::Debug for BackgroundWriter {
@@ -76,7 +96,7 @@ impl std::fmt::Debug for BackgroundWriter {
 impl BackgroundWriter {
     /// Creates the Gardener of an engine; add it as a job.
     pub fn of(engine: &Engine) -> Self {
-        Self { engine: std::sync::Arc::downgrade(&engine.0) }
+        Self { background: Arc::clone(&engine.0.background) }
     }
 }
 
@@ -87,19 +107,17 @@ impl Job for BackgroundWriter {
     }
 
     fn next_due(&self) -> Option<Timestamp> {
-        let engine = self.engine.upgrade()?;
-        let now = engine.clock.now();
-        let chores = engine.agenda.next_maintenance(now);
-        let surprises = engine.exchanges.next_due(now);
-        let talks = engine.agenda.next_due(now);
-        let offloaded_jobs = engine.hearth.get().and_then(|hearth| hearth.offloaded_jobs.next_look(now));
-        talks.into_iter().chain(offloaded_jobs).chain(engine.minds.next_due()).chain(chores).chain(surprises).min()
+        let Background { services, minds, surprise, learning, .. } = self.background.as_ref();
+        let now = services.clock.now();
+        let chores = minds.agenda.next_maintenance(now);
+        let surprises = surprise.exchanges.next_due(now);
+        let talks = minds.agenda.next_due(now);
+        let offloaded_jobs = learning.state.get().and_then(|hearth| hearth.offloaded_jobs.next_look(now));
+        talks.into_iter().chain(offloaded_jobs).chain(minds.states.next_due()).chain(chores).chain(surprises).min()
     }
 
     async fn run(&self, now: Timestamp) -> Result<(), JobError> {
-        if let Some(engine) = self.engine.upgrade() {
-            Engine(engine).run_due_work(now).await;
-        }
+        self.background.run_due_work(now).await;
         Ok(())
     }
 
@@ -108,52 +126,63 @@ impl Job for BackgroundWriter {
     }
 }
 
-impl Engine {
+impl Background {
+    /// Creates the part above the turns.
+    pub(crate) fn over(turns: Arc<Turns>) -> Self {
+        Self {
+            services: Arc::clone(&turns.services),
+            access: Arc::clone(&turns.access),
+            minds: Arc::clone(&turns.minds),
+            indexer: Arc::clone(&turns.indexer),
+            judge: Arc::clone(&turns.judge),
+            surprise: Arc::clone(&turns.surprise),
+            learning: Arc::clone(&turns.learning),
+            turns,
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// Fills the agenda with what was said before this start and may not be handled yet.
     pub(crate) async fn hear_again(&self) -> Result<(), Error> {
-        let platforms: Vec<_> = {
-            let platforms = self.0.platforms.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-            platforms.keys().cloned().collect()
-        };
-        let since = self.0.clock.now().checked_sub(azera_types::Span::new().seconds(LOOK_BACK.as_secs() as i64));
+        let since = self.services.clock.now().checked_sub(azera_types::Span::new().seconds(LOOK_BACK.as_secs() as i64));
         let since = since.unwrap_or(Timestamp::MIN);
-        for platform in platforms {
+        for platform in self.services.platform_ids() {
             self.load_check_ins(&platform).await?;
             let of = platform.clone();
-            for active in self.blocking(move |memory| memory.active_chats(&of, since)).await? {
+            for active in self.services.blocking(move |memory| memory.active_chats(&of, since)).await? {
                 let talk = ChatActivity { platform: platform.clone(), chat: active.chat, persona: active.persona };
-                let garden = self.overrides(&platform, &active.scope).await?.garden.clone();
+                let garden = self.minds.overrides(&platform, &active.scope).await?.garden.clone();
                 // The diary counts the messages itself when its turn comes.
                 let enough = garden.diary_messages;
                 let heard = HeardMessages { talk, scope: active.scope, at: active.last_at, notes_every: None, garden };
-                self.0.agenda.hear(heard, enough, self.0.clock.now());
+                self.minds.agenda.hear(heard, enough, self.services.clock.now());
             }
         }
         Ok(())
     }
 
     async fn run_due_work(&self, now: Timestamp) {
-        self.measure_surprise(now).await;
+        self.surprise.measure_surprise(now).await;
         self.run_chat_tasks(now).await;
         self.load_time_zones(now).await;
         self.run_activities(now).await;
-        self.poll_offloaded(now).await;
+        self.learning.poll_offloaded(now).await;
         self.run_maintenance(now).await;
     }
 
     async fn run_activities(&self, now: Timestamp) {
-        for (id, activity) in self.0.minds.tick(now) {
-            if self.0.stopping.is_cancelled() {
+        for (id, activity) in self.minds.states.tick(now) {
+            if self.services.stopping.is_cancelled() {
                 return;
             }
             // The minds before this one may have taken long.
-            let now = self.0.clock.now();
+            let now = self.services.clock.now();
             let event = match self.home_of_mind(&id) {
                 Some(home) => self.act_on(&home, activity, now).await,
                 // Nobody has said anything there for long: the persona sleeps and has nothing to write.
                 None => Event::Done(activity),
             };
-            self.ended(&id, event).await;
+            self.minds.ended(&id, event).await;
         }
     }
 
@@ -175,7 +204,7 @@ impl Engine {
 
     /// Returns true if what a mind wants is settled: it was done, there was nothing to do, or it is turned off.
     async fn settle_activity(&self, home: &PersonaPlace, activity: Activity, now: Timestamp) -> Result<bool, Error> {
-        let overrides = self.overrides(&home.platform, &home.place).await?;
+        let overrides = self.minds.overrides(&home.platform, &home.place).await?;
         let (params, garden) = (&overrides.params, &overrides.garden);
         let (work, wanted) = match activity {
             Activity::Dream | Activity::Nap => (WritingTask::Dream, garden.dreams),
@@ -188,11 +217,11 @@ impl Engine {
         if night_is_over || schedule::within(garden.quiet, now, &params.zone) {
             return Ok(false);
         }
-        let _writing = self.0.writing.lock().await;
+        let _writing = self.writing.lock().await;
         // It may have been written meanwhile, either because somebody asked for it, or before a crash that came between
         // the text and the mind's rest.
         let written = work.last(&self.background_progress(home).await?);
-        let state = self.0.minds.state(&home.persona, &home.place, now);
+        let state = self.minds.states.state(&home.persona, &home.place, now);
         let rested = match work {
             WritingTask::Dream => state.and_then(|state| state.last_dream),
             _ => state.and_then(|state| state.last_reflection),
@@ -210,42 +239,37 @@ impl Engine {
 
     /// Writes a journal entry now, because somebody asked for it.
     pub(crate) async fn reflect_now(&self, home: &PersonaPlace) -> Result<Option<azera_memory::MemoryRow>, Error> {
-        let _writing = self.0.writing.lock().await;
-        let written = self.write_for(home, WritingTask::Reflection, self.0.clock.now()).await?;
+        let _writing = self.writing.lock().await;
+        let written = self.write_for(home, WritingTask::Reflection, self.services.clock.now()).await?;
         if written.is_some()
             && let Some(id) = mind_id(&home.persona, &home.place)
         {
-            self.ended(&id, Event::Done(Activity::Reflection)).await;
+            self.minds.ended(&id, Event::Done(Activity::Reflection)).await;
         }
         Ok(written)
     }
 
     /// Writes a garden piece now, because somebody asked for it.
     pub(crate) async fn make_up_now(&self, home: &PersonaPlace) -> Result<Option<azera_memory::MemoryRow>, Error> {
-        let _writing = self.0.writing.lock().await;
-        self.write_for(home, WritingTask::Piece, self.0.clock.now()).await
+        let _writing = self.writing.lock().await;
+        self.write_for(home, WritingTask::Piece, self.services.clock.now()).await
     }
 
     /// Returns the mood of a persona in a place, unless it is calm.
     fn mood_of(&self, home: &PersonaPlace, now: Timestamp) -> Option<Mood> {
-        let state = self.0.minds.state(&home.persona, &home.place, now)?;
+        let state = self.minds.states.state(&home.persona, &home.place, now)?;
         Some(state.mood).filter(|mood| *mood != Mood::Calm)
     }
 
     fn home_of_mind(&self, id: &MindId) -> Option<PersonaPlace> {
         let place = place_of(id)?;
-        let platforms = self.0.platforms.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let home = |platform: &azera_types::PlatformId| PersonaPlace {
-            platform: platform.clone(),
-            place: place.clone(),
-            persona: id.persona.clone(),
-        };
-        platforms.keys().map(home).find(|home| self.0.agenda.knows(home))
+        let home = |platform| PersonaPlace { platform, place: place.clone(), persona: id.persona.clone() };
+        self.services.platform_ids().into_iter().map(home).find(|home| self.minds.agenda.knows(home))
     }
 
     async fn run_chat_tasks(&self, now: Timestamp) {
-        for (talk, task, until) in self.0.agenda.due_talks(now) {
-            if self.0.stopping.is_cancelled() {
+        for (talk, task, until) in self.minds.agenda.due_talks(now) {
+            if self.services.stopping.is_cancelled() {
                 return;
             }
             let done = match task {
@@ -254,14 +278,14 @@ impl Engine {
                 ChatTask::Extract => self.extract(&talk, now).await,
             };
             match done {
-                Ok(()) => self.0.agenda.did(&talk, task, until),
+                Ok(()) => self.minds.agenda.did(&talk, task, until),
                 Err(error) if error.is_transient() => {
                     tracing::info!(%error, "background work of a chat is postponed");
-                    self.0.agenda.put_off(&talk, now, after(now, TRY_AGAIN));
+                    self.minds.agenda.put_off(&talk, now, after(now, TRY_AGAIN));
                 }
                 Err(error) => {
                     tracing::warn!(chat = %talk.chat, %error, "background work of a chat failed");
-                    self.0.agenda.did(&talk, task, until);
+                    self.minds.agenda.did(&talk, task, until);
                 }
             }
         }
@@ -269,8 +293,8 @@ impl Engine {
 
     /// Asks platforms for the time zones of places where something was said.
     async fn load_time_zones(&self, now: Timestamp) {
-        for home in self.0.agenda.homes_to_ask(now) {
-            let learned = async { self.apply_overrides(&home, self.zone(&home).await?).await };
+        for home in self.minds.agenda.homes_to_ask(now) {
+            let learned = async { self.minds.apply_overrides(&home, self.zone(&home).await?).await };
             let again = match learned.await {
                 Ok(()) => None,
                 Err(error) => {
@@ -278,19 +302,21 @@ impl Engine {
                     Some(after(now, TRY_AGAIN))
                 }
             };
-            self.0.agenda.note_zone_read(&home, now, again);
+            self.minds.agenda.note_zone_read(&home, now, again);
         }
     }
 
     /// Returns the time zone of a place; the configured one where the platform gives none.
     async fn zone(&self, home: &PersonaPlace) -> Result<TimeZone, Error> {
-        let Ok(platform) = self.platform(&home.platform) else { return Ok(TimeZone::UTC) };
+        let Ok(platform) = self.services.platform(&home.platform) else { return Ok(TimeZone::UTC) };
         let realm = match &home.place {
             Scope::Realm(realm) => Some(realm.clone()),
-            Scope::Chat(chat) => match self.place_unasked(platform.as_ref(), chat).await?.map(|place| place.kind) {
-                Some(PlaceKind::Private { realm, .. }) => realm,
-                _ => None,
-            },
+            Scope::Chat(chat) => {
+                match self.access.place_unasked(platform.as_ref(), chat).await?.map(|place| place.kind) {
+                    Some(PlaceKind::Private { realm, .. }) => realm,
+                    _ => None,
+                }
+            }
             _ => None,
         };
         let named = match realm {
@@ -298,12 +324,14 @@ impl Engine {
             None => None,
         };
         let named = named.and_then(|name| TimeZone::get(&name).ok());
-        Ok(named.or_else(|| TimeZone::get(&self.0.config.garden.time_zone).ok()).unwrap_or(TimeZone::UTC))
+        Ok(named.or_else(|| TimeZone::get(&self.services.config.garden.time_zone).ok()).unwrap_or(TimeZone::UTC))
     }
 
     async fn background_progress(&self, home: &PersonaPlace) -> Result<azera_memory::BackgroundProgress, Error> {
         let home = home.clone();
-        self.blocking(move |memory| memory.background_progress(&home.platform, &home.place, &home.persona)).await
+        self.services
+            .blocking(move |memory| memory.background_progress(&home.platform, &home.place, &home.persona))
+            .await
     }
 
     /// Returns the progress of background work in a place after `model_calls` more requests and, perhaps, a new text.
@@ -314,7 +342,7 @@ impl Engine {
         now: Timestamp,
         model_calls: u32,
     ) -> Result<azera_memory::BackgroundProgress, Error> {
-        let day = schedule::day(now, &self.overrides(&home.platform, &home.place).await?.params.zone);
+        let day = schedule::day(now, &self.minds.overrides(&home.platform, &home.place).await?.params.zone);
         let mut progress = self.background_progress(home).await?;
         if let Some(work) = written {
             work.did(&mut progress, now);
@@ -350,7 +378,7 @@ impl Engine {
         part: impl FnOnce(u32) -> u32,
     ) -> Result<u32, Error> {
         let progress = self.background_progress(home).await?;
-        let overrides = self.overrides(&home.platform, &home.place).await?;
+        let overrides = self.minds.overrides(&home.platform, &home.place).await?;
         let today = progress.day == schedule::day(now, &overrides.params.zone);
         Ok(part(overrides.garden.per_day).saturating_sub(if today { progress.model_calls } else { 0 }))
     }

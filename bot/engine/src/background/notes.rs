@@ -8,17 +8,17 @@ use super::agenda::{ChatActivity, PersonaPlace};
 use super::draft::{ATTEMPTS, Draft, DraftRequest};
 use super::material::{self, SourceLine};
 use super::prompts::{Filling, NOTES_OTHER, NOTES_SELF, fill};
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 
-impl Engine {
+impl Background {
     /// Writes the notes of a chat, which replace the earlier ones.
     pub(super) async fn take_notes(&self, talk: &ChatActivity, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let Some(at) = self.conversation(talk, None).await? else { return Ok(None) };
         let form = self.writing_form();
         let home =
             PersonaPlace { platform: talk.platform.clone(), place: at.place.scope(), persona: talk.persona.clone() };
-        let notes_every = self.overrides(&home.platform, &home.place).await?.garden.notes_every;
+        let notes_every = self.minds.overrides(&home.platform, &home.place).await?.garden.notes_every;
         let newest = 2 * notes_every.max(form.lines);
         let said: Vec<SourceLine> = at.said.iter().skip(at.said.len().saturating_sub(newest)).cloned().collect();
         let Some(other) = Self::other(&said).map(str::to_owned) else { return Ok(None) };

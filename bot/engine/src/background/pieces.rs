@@ -7,7 +7,7 @@ use azera_types::{Dimension, Timestamp};
 use super::agenda::PersonaPlace;
 use super::schedule::{before, days, is_past};
 use super::write::WritingContext;
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::overrides::Overrides;
 use crate::vectors::cosine;
@@ -41,7 +41,7 @@ pub(crate) enum Unpublished {
     Gone,
 }
 
-impl Engine {
+impl Background {
     /// Posts the best piece that was not posted yet, if it is time to.
     pub(super) async fn publish_if_due(
         &self,
@@ -76,12 +76,12 @@ impl Engine {
         home: &PersonaPlace,
         memory: &MemoryRow,
     ) -> Result<Result<(), Unpublished>, Error> {
-        let _writing = self.0.writing.lock().await;
-        let overrides = self.overrides(&home.platform, &home.place).await?;
+        let _writing = self.writing.lock().await;
+        let overrides = self.minds.overrides(&home.platform, &home.place).await?;
         let Some(at) = self.writing_context(home).await?.filter(|at| at.posted) else {
             return Ok(Err(Unpublished::NoChannel));
         };
-        self.publish(home, &at, memory, &overrides, self.0.clock.now()).await
+        self.publish(home, &at, memory, &overrides, self.services.clock.now()).await
     }
 
     async fn publish(
@@ -101,11 +101,11 @@ impl Engine {
         if !at.read_scope.allows(&home.persona, &scope, &source_scopes, now) {
             return Ok(Err(Unpublished::NotForAll));
         }
-        if self.0.classifiers.now().is_none() {
+        if self.judge.classifiers.now().is_none() {
             return Ok(Err(Unpublished::NotLearnedYet));
         }
-        let vector = self.embed(vec![memory.text.as_str().to_owned()]).await?.pop().unwrap_or_default();
-        if frowned_on(&overrides.rules, &self.tags(&memory.text, &vector)) {
+        let vector = self.indexer.embed(vec![memory.text.as_str().to_owned()]).await?.pop().unwrap_or_default();
+        if frowned_on(&overrides.rules, &self.judge.tags(&memory.text, &vector)) {
             return Ok(Err(Unpublished::AgainstTheRules));
         }
         let progress = BackgroundProgress { published: Some(now), ..self.background_progress(home).await? };
@@ -118,10 +118,10 @@ impl Engine {
             at: now,
             tended: (home.platform.clone(), home.place.clone(), progress),
         };
-        if self.blocking(move |memory| memory.publish(publication)).await?.is_none() {
+        if self.services.blocking(move |memory| memory.publish(publication)).await?.is_none() {
             return Ok(Err(Unpublished::Gone));
         }
-        self.0.index_wanted.notify_one();
+        self.indexer.wake();
         self.deliver_what_waits().await;
         Ok(Ok(()))
     }
@@ -135,7 +135,8 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Vec<MemoryRow>, Error> {
         let read_scope = at.read_scope.clone();
-        let pieces = self.blocking(move |memory| memory.writings(&read_scope, &[Kind::Piece], LOOKED_AT)).await?;
+        let pieces =
+            self.services.blocking(move |memory| memory.writings(&read_scope, &[Kind::Piece], LOOKED_AT)).await?;
         let pieces = pieces.into_iter().filter(|(memory, _)| is_of(home, at, memory));
         let since = before(now, days(FRESH_DAYS));
         let is_candidate = |(memory, writing): &(MemoryRow, WritingRow)| {
@@ -148,7 +149,7 @@ impl Engine {
         }
         let posted = others.iter().filter(|(_, writing)| writing.posted.is_some()).take(RANKED);
         let texts = candidates.iter().chain(posted).map(|(memory, _)| memory.text.as_str().to_owned());
-        let vectors = self.embed(texts.collect()).await?;
+        let vectors = self.indexer.embed(texts.collect()).await?;
         let (own, posted) = vectors.split_at(candidates.len().min(vectors.len()));
         let mut ranked: Vec<(f32, MemoryRow)> = candidates
             .into_iter()

@@ -9,7 +9,7 @@ use super::agenda::PersonaPlace;
 use super::schedule::before;
 use super::work::A_WEEK;
 use super::write::WritingContext;
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 
 /// Maximum number of messages counted; above it, the review says "more than".
@@ -18,7 +18,7 @@ const COUNTED: usize = 5_000;
 /// Maximum number of writings counted.
 const WRITINGS: usize = 100;
 
-impl Engine {
+impl Background {
     /// Returns one line per topic, from what everybody in the place may see.
     pub(super) async fn numbers(
         &self,
@@ -28,6 +28,7 @@ impl Engine {
     ) -> Result<String, Error> {
         let (since, read_scope) = (before(now, A_WEEK), at.read_scope.clone());
         let (recent, written, stats) = self
+            .services
             .blocking(move |memory| {
                 let recent = memory.recent(&read_scope, since, COUNTED)?;
                 let written = memory.writings(&read_scope, &[Kind::Dream, Kind::Reflection, Kind::Diary], WRITINGS)?;
@@ -62,7 +63,7 @@ impl Engine {
         ));
         let remembered = stats.counts.iter().filter(|(_, of, _)| here(of)).map(|(.., count)| count).sum();
         lines.push(format!("Memory: I remember {} here.", counted(remembered, "thing", "things")));
-        if let Some(state) = self.0.minds.state(&home.persona, &home.place, now) {
+        if let Some(state) = self.minds.states.state(&home.persona, &home.place, now) {
             let share = |value: f64| (value * 100.0).round();
             lines.push(format!(
                 "Now: my energy is {} of 100, my need for sleep {} of 100, and I feel {}.",
@@ -76,18 +77,18 @@ impl Engine {
     }
 }
 
-impl Engine {
+impl Background {
     /// Describes which parts work. It leaves out queue lengths, which would tell about other places.
     async fn health(&self) -> Result<String, Error> {
-        let meaning = match self.embed(vec!["health".to_owned()]).await {
+        let meaning = match self.indexer.embed(vec!["health".to_owned()]).await {
             Ok(_) => "I can search my memory by meaning",
             Err(_) => "I cannot search my memory by meaning, only by words",
         };
-        let filed = match self.blocking(azera_memory::Memory::queued).await? {
+        let filed = match self.services.blocking(azera_memory::Memory::queued).await? {
             0 => "all I heard is filed",
             _ => "some of what I heard is not filed yet",
         };
-        Ok(format!("{meaning}, {filed}, and I think with {}", self.model().info().name))
+        Ok(format!("{meaning}, {filed}, and I think with {}", self.services.model().info().name))
     }
 }
 

@@ -11,7 +11,7 @@ use super::material::{self, SourceLine};
 use super::prompts::{Filling, fill};
 use super::schedule::before;
 use super::work::WritingTask;
-use crate::engine::Engine;
+use crate::background::Background;
 use crate::error::Error;
 use crate::vectors::cosine;
 
@@ -47,7 +47,7 @@ struct Material {
     lines: Option<String>,
 }
 
-impl Engine {
+impl Background {
     /// Writes a text for a place, from what was said there lately. Returns it, if an attempt succeeded. The caller
     /// holds `writing`, so that only one text is written at a time.
     pub(crate) async fn write_for(
@@ -124,7 +124,7 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Material, Error> {
         let (read_scope, since) = (at.read_scope.clone(), before(now, work.reach()));
-        let recent = self.blocking(move |memory| memory.recent(&read_scope, since, MAX_MATERIAL)).await?;
+        let recent = self.services.blocking(move |memory| memory.recent(&read_scope, since, MAX_MATERIAL)).await?;
         let mut said: Vec<SourceLine> =
             recent.iter().rev().filter(|row| row.kind == Kind::Message).map(SourceLine::from).collect();
         if work == WritingTask::Review {
@@ -134,7 +134,7 @@ impl Engine {
         }
         if work == WritingTask::Setback {
             let newest = said.pop();
-            let Some((_, lines)) = self.setback(home).await? else {
+            let Some((_, lines)) = self.learning.setback(home).await? else {
                 return Ok(Material { said: Vec::new(), lines: None });
             };
             return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
@@ -146,7 +146,8 @@ impl Engine {
         }
         if work == WritingTask::Piece && !said.is_empty() {
             let read_scope = at.read_scope.clone();
-            let dreams = self.blocking(move |memory| memory.writings(&read_scope, &[Kind::Dream], DREAMS)).await?;
+            let dreams =
+                self.services.blocking(move |memory| memory.writings(&read_scope, &[Kind::Dream], DREAMS)).await?;
             // The post of a dream is a source of the piece, so that forgetting the dream forgets the piece.
             let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
             said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
@@ -166,7 +167,7 @@ impl Engine {
         mood: Option<&str>,
         progress: BackgroundProgress,
     ) -> Result<Option<MemoryRow>, Error> {
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         // People may have joined or left while it was written.
         let Some(context) = self.writing_context(home).await?.filter(|context| context.chat == at.chat) else {
             return Ok(None);
@@ -199,8 +200,8 @@ impl Engine {
             post: (context.posted && work.is_posted_at_once()).then(|| home.platform.clone()),
             tended: Some((home.platform.clone(), home.place.clone(), progress)),
         };
-        let written = self.blocking(move |memory| memory.write(new)).await?;
-        self.0.index_wanted.notify_one();
+        let written = self.services.blocking(move |memory| memory.write(new)).await?;
+        self.indexer.wake();
         let Some((memory, post)) = written else { return Ok(None) };
         if post.is_some() {
             self.deliver_what_waits().await;
@@ -210,25 +211,25 @@ impl Engine {
 
     /// Delivers what was written. What cannot be delivered now stays in the outbox.
     pub(super) async fn deliver_what_waits(&self) {
-        if let Err(error) = self.deliver_outbox().await {
+        if let Err(error) = self.turns.deliver_outbox().await {
             tracing::warn!(%error, "cannot deliver a text; it stays in the outbox");
         }
     }
 
     /// Returns where a persona writes for a place: its journal channel, or the chat with the newest message.
     pub(super) async fn writing_context(&self, home: &PersonaPlace) -> Result<Option<WritingContext>, Error> {
-        let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
+        let Ok(platform) = self.services.platform(&home.platform) else { return Ok(None) };
         let channel = self.journal_of(home).await?;
         let posted = channel.is_some();
-        let Some(chat) = channel.or_else(|| self.0.agenda.open_chat(home)) else { return Ok(None) };
+        let Some(chat) = channel.or_else(|| self.minds.agenda.open_chat(home)) else { return Ok(None) };
         let known = {
             let chat = chat.clone();
-            self.blocking(move |memory| memory.chat(&chat)).await?.is_some()
+            self.services.blocking(move |memory| memory.chat(&chat)).await?.is_some()
         };
         if !known {
             return Ok(None);
         }
-        let Some(place) = self.place_unasked(platform.as_ref(), &chat).await? else { return Ok(None) };
+        let Some(place) = self.access.place_unasked(platform.as_ref(), &chat).await? else { return Ok(None) };
         // A realm's journal may be in one of its private channels, but not in another place.
         let realm = match &place.kind {
             PlaceKind::Private { realm: Some(realm), .. } => Some(Scope::Realm(realm.clone())),
@@ -237,7 +238,7 @@ impl Engine {
         if place.scope() != home.place && realm.as_ref() != Some(&home.place) {
             return Ok(None);
         }
-        let loaded = match self.persona(place.shared_realm(), &home.persona).await {
+        let loaded = match self.services.persona(place.shared_realm(), &home.persona).await {
             Ok(loaded) => loaded,
             Err(Error::NoPersona(_)) => return Ok(None),
             Err(error) => return Err(error),
@@ -251,10 +252,10 @@ impl Engine {
     /// Returns the journal channel of a place: the one chosen by command, or else the platform's own setting.
     pub(crate) async fn journal_of(&self, home: &PersonaPlace) -> Result<Option<ChatId>, Error> {
         let (platform, place) = (home.platform.clone(), home.place.clone());
-        let said = self.blocking(move |memory| memory.journal_channel(&platform, &place)).await?;
+        let said = self.services.blocking(move |memory| memory.journal_channel(&platform, &place)).await?;
         match (said, &home.place) {
             (Some(JournalChannel { chat }), _) => Ok(chat),
-            (None, Scope::Realm(realm)) => Ok(self.platform(&home.platform)?.realm(realm).await?.journal),
+            (None, Scope::Realm(realm)) => Ok(self.services.platform(&home.platform)?.realm(realm).await?.journal),
             (None, _) => Ok(None),
         }
     }
@@ -262,35 +263,18 @@ impl Engine {
     /// Returns true if a text repeats one that may be read there.
     async fn repeats_earlier(&self, read_scope: &ReadScope, kind: Kind, text: &Text) -> Result<bool, Error> {
         let read_scope = read_scope.clone();
-        let earlier = self.blocking(move |memory| memory.writings(&read_scope, &[kind], COMPARED)).await?;
+        let earlier = self.services.blocking(move |memory| memory.writings(&read_scope, &[kind], COMPARED)).await?;
         if earlier.is_empty() {
             return Ok(false);
         }
         let texts = std::iter::once(text).chain(earlier.iter().map(|(memory, _)| &memory.text));
-        let vectors = self.embed(texts.map(|text| text.as_str().to_owned()).collect()).await?;
+        let vectors = self.indexer.embed(texts.map(|text| text.as_str().to_owned()).collect()).await?;
         let Some((new, earlier)) = vectors.split_first() else { return Ok(false) };
         Ok(earlier.iter().any(|other| cosine(new, other) >= SAME))
     }
+}
 
-    /// Returns a chat as everybody who reads it sees it. If the platform only answers for single people, it is asked
-    /// for those who spoke there lately.
-    pub(crate) async fn place_unasked(
-        &self,
-        platform: &dyn azera_adapter::Platform,
-        chat: &ChatId,
-    ) -> Result<Option<Place>, Error> {
-        if let Some(place) = platform.place_for_all(chat).await? {
-            return Ok(Some(place));
-        }
-        let of = chat.clone();
-        for person in self.blocking(move |memory| memory.recent_speakers(&of)).await? {
-            if let Some(place) = platform.place(chat, &person).await? {
-                return Ok(Some(place));
-            }
-        }
-        Ok(None)
-    }
-
+impl Background {
     /// Returns the key of a persona in a place.
     pub(crate) fn home(
         platform: &azera_types::PlatformId,

@@ -6,7 +6,7 @@ use azera_adapter::{
 use azera_types::{PlatformId, Text};
 
 use super::CommandContext;
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Newest memories suggested.
@@ -15,14 +15,14 @@ const LOOKED_AT: usize = 100;
 /// Maximum number of characters shown of a memory.
 const PREVIEW_CHARS: usize = 80;
 
-impl Engine {
+impl Commands {
     /// Returns the matching suggestions that may be shown to the person there.
     pub(crate) async fn autocomplete_options(
         &self,
         platform: &PlatformId,
         line: AutocompleteRequest,
     ) -> Result<Vec<AutocompleteOption>, Error> {
-        let adapter = self.platform(platform)?;
+        let adapter = self.services.platform(platform)?;
         let command_line =
             CommandLine { chat: line.chat, person: line.person, name: line.name, text: Text::default(), about: None };
         let at = match self.load_command_context(platform, adapter.as_ref(), &command_line).await {
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     fn model_options(&self) -> Vec<AutocompleteOption> {
-        let models = self.0.models.list().into_iter();
+        let models = self.services.models.list().into_iter();
         models
             .map(|model| AutocompleteOption { label: format!("{}: {}", model.name, model.title), value: model.name })
             .collect()
@@ -69,7 +69,7 @@ impl Engine {
 
     async fn branch_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
         let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
-        let branches = self.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
+        let branches = self.services.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
         Ok(branches
             .into_iter()
             .map(|branch| AutocompleteOption { label: branch.name.clone(), value: branch.name })
@@ -78,7 +78,8 @@ impl Engine {
 
     async fn memory_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
-        let salient = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
+        let salient =
+            self.services.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
         let options = salient.iter().map(|memory| {
             let glimpse: String = memory.gist().chars().take(PREVIEW_CHARS).collect();
             AutocompleteOption { label: format!("{} {glimpse}", memory.id), value: memory.id.to_string() }

@@ -7,7 +7,7 @@ use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, ReadScope, person
 use azera_types::{Author, ChatId, MessageId, PlaceKind, Timestamp};
 
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Newest messages searched for the last reply or message.
@@ -23,12 +23,12 @@ pub(super) struct ListedChat {
     pub(super) last: Option<Timestamp>,
 }
 
-impl Engine {
+impl Commands {
     pub(super) async fn new_chat(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if !matches!(at.place.kind, PlaceKind::Dm(_)) {
             return Ok(refused("Chats are made by the platform here; open a new thread or channel.".into()));
         }
-        let number = ulid::Ulid::from_parts(self.0.clock.now().as_millisecond().unsigned_abs(), rand_bits());
+        let number = ulid::Ulid::from_parts(self.services.clock.now().as_millisecond().unsigned_abs(), rand_bits());
         let base = at.chat.id.as_str().rsplit_once(':').map_or(at.chat.id.as_str(), |(base, _)| base);
         let id = ChatId::new(format!("{base}:{number}")).map_err(|_| Error::NotAllowed)?;
         let text = "A new chat. I still remember the others.".to_owned();
@@ -44,13 +44,13 @@ impl Engine {
     ) -> Result<Vec<ListedChat>, Error> {
         let platform = at.platform.clone();
         let (dm, reach) =
-            (matches!(at.place.kind, PlaceKind::Dm(_)), self.readable_scopes(at.adapter, &at.place).await?);
+            (matches!(at.place.kind, PlaceKind::Dm(_)), self.access.readable_scopes(at.adapter, &at.place).await?);
         let mut mine = Vec::new();
-        let mut rows = self.blocking(move |memory| memory.chats(&platform)).await?;
+        let mut rows = self.services.blocking(move |memory| memory.chats(&platform)).await?;
         rows.retain(wanted);
         for row in rows {
             // A chat that the platform cannot vouch for now is not listed.
-            let Ok(Some(place)) = self.place(at.adapter, &row.id, &at.line.person).await else { continue };
+            let Ok(Some(place)) = self.services.place(at.adapter, &row.id, &at.line.person).await else { continue };
             // Where others read along, only chats are listed that they may know of.
             if !dm && !at.read_scope.grants().iter().any(|grant| grant.scope == place.scope()) {
                 continue;
@@ -58,7 +58,7 @@ impl Engine {
             // The time of a message that may not be shown here, because it is forgotten or from before somebody joined,
             // is not revealed either.
             let (read_scope, chat) = (ReadScope::in_place(row.persona.clone(), &at.place, &reach), row.id.clone());
-            let last = self.blocking(move |memory| memory.history(&read_scope, &chat, 1)).await?.pop();
+            let last = self.services.blocking(move |memory| memory.history(&read_scope, &chat, 1)).await?.pop();
             mine.push(ListedChat { row, last: last.map(|last| last.at) });
         }
         mine.sort_by(|a, b| (b.last, &a.row.id).cmp(&(a.last, &b.row.id)));
@@ -94,7 +94,7 @@ impl Engine {
         read_scope: &ReadScope,
     ) -> Result<Vec<MessageRow>, Error> {
         let (read_scope, chat) = (read_scope.clone(), at.chat.id.clone());
-        self.blocking(move |memory| memory.history(&read_scope, &chat, LOOK_BACK)).await
+        self.services.blocking(move |memory| memory.history(&read_scope, &chat, LOOK_BACK)).await
     }
 
     /// Returns the message that a command points at, if it is in this chat and may be read here.
@@ -104,7 +104,7 @@ impl Engine {
         id: &MessageId,
     ) -> Result<Option<MessageRow>, Error> {
         let (read_scope, id) = (at.read_scope.clone(), id.clone());
-        let found = self.blocking(move |memory| memory.message(&read_scope, &id)).await?;
+        let found = self.services.blocking(move |memory| memory.message(&read_scope, &id)).await?;
         Ok(found.filter(|message| message.chat == at.chat.id))
     }
 
@@ -118,7 +118,7 @@ impl Engine {
             };
             let Some(question) = question else { return Ok(None) };
             let (read_scope, to) = (at.read_scope.clone(), question.id.clone());
-            let answer = self.blocking(move |memory| memory.present_answer(&read_scope, &to)).await?;
+            let answer = self.services.blocking(move |memory| memory.present_answer(&read_scope, &to)).await?;
             return Ok(answer.map(|answer| (question, answer)));
         }
         let recent = self.recent(at).await?;
@@ -138,14 +138,14 @@ impl Engine {
         if question.author.person() != Some(&at.line.person) && at.access < azera_adapter::Access::Admin {
             return Ok(refused("Only the person I answered, or an admin, can have it answered again.".into()));
         }
-        match self.answer_again(adapter, at.platform, question, at.line.person.clone()).await? {
+        match self.turns.answer_again(adapter, at.platform, question, at.line.person.clone()).await? {
             Outcome::Replied(_) => Ok(done(String::new())),
             Outcome::Skipped(reason) => Ok(refused(reason.why().to_owned())),
         }
     }
 
     pub(super) async fn swipe_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        let ticket = self.0.queues.enter(&at.chat.id).ok_or(Error::QueueFull)?;
+        let ticket = self.turns.queues.enter(&at.chat.id).ok_or(Error::QueueFull)?;
         ticket.turn().await;
         // People may have joined or left while the command waited.
         let at = &self.load_command_context(at.platform, at.adapter, at.line).await?;
@@ -153,7 +153,7 @@ impl Engine {
             return Ok(no_reply(at));
         };
         let (read_scope, to) = (at.read_scope.clone(), question.id.clone());
-        let replies = self.blocking(move |memory| memory.alternatives(&read_scope, &to)).await?;
+        let replies = self.services.blocking(move |memory| memory.alternatives(&read_scope, &to)).await?;
         let here = replies.iter().position(|row| row.id == present.id).unwrap_or(0);
         let next = match arguments {
             "" | "next" => (here + 1) % replies.len().max(1),
@@ -165,8 +165,8 @@ impl Engine {
         };
         let count = replies.len();
         let shown = chosen.clone();
-        self.blocking(move |memory| memory.choose_alternative(&present, &chosen)).await?;
-        self.0.index_wanted.notify_one();
+        self.services.blocking(move |memory| memory.choose_alternative(&present, &chosen)).await?;
+        self.indexer.wake();
         self.show_again(at, &shown).await?;
         Ok(done(format!("Answer {} of {count}.", next + 1)))
     }
@@ -194,7 +194,7 @@ impl Engine {
         let chat = at.chat.id.clone();
         if arguments.is_empty() || arguments == "list" {
             let read_scope = at.read_scope.clone();
-            let branches = self.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
+            let branches = self.services.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
             let mut text = String::from("Branches of this chat:\n");
             for branch in branches {
                 let here = if branch.name == at.chat.branch { " (here)" } else { "" };
@@ -206,7 +206,8 @@ impl Engine {
         if let Some(name) = arguments.strip_prefix("switch ") {
             let name = name.trim().to_owned();
             let (read_scope, wanted) = (at.read_scope.clone(), name.clone());
-            let switched = self.blocking(move |memory| memory.switch_branch(&read_scope, &chat, &wanted)).await?;
+            let switched =
+                self.services.blocking(move |memory| memory.switch_branch(&read_scope, &chat, &wanted)).await?;
             return Ok(match switched {
                 Some(_) => done(format!("On branch {name}.{}", self.last_words(at).await?)),
                 None => refused(format!("There is no branch {name} here; `/branch list` names them.")),
@@ -229,8 +230,10 @@ impl Engine {
         let Some(from) = from else {
             return Ok(refused("The chat does not reach back that far.".into()));
         };
-        let (read_scope, from, wanted, now) = (at.read_scope.clone(), from.id, name.to_owned(), self.0.clock.now());
-        let made = self.blocking(move |memory| memory.branch_from(&read_scope, &chat, &from, &wanted, now)).await;
+        let (read_scope, from, wanted, now) =
+            (at.read_scope.clone(), from.id, name.to_owned(), self.services.clock.now());
+        let made =
+            self.services.blocking(move |memory| memory.branch_from(&read_scope, &chat, &from, &wanted, now)).await;
         match made {
             Ok(_) => Ok(done(format!("On the new branch {name}.{}", self.last_words(at).await?))),
             Err(Error::Memory(azera_memory::Error::Invalid(why))) => Ok(refused(format!("No: {why}."))),
@@ -254,7 +257,7 @@ impl Engine {
     ) -> Result<CommandAnswer, Error> {
         let answering = match arguments {
             "" => {
-                let present = at.chat.answering.unwrap_or(self.0.config.answering);
+                let present = at.chat.answering.unwrap_or(self.services.config.answering);
                 return Ok(done(format!("Here I answer: {}.", when(present))));
             }
             "addressed" => Answering::Addressed,
@@ -263,7 +266,7 @@ impl Engine {
             _ => return Ok(refused("`/answer addressed`, `/answer always` or `/answer never`.".into())),
         };
         let chat = at.chat.id.clone();
-        self.blocking(move |memory| memory.change_chat(&chat, ChatChange::Answering(Some(answering)))).await?;
+        self.services.blocking(move |memory| memory.change_chat(&chat, ChatChange::Answering(Some(answering)))).await?;
         Ok(done(format!("From now on I answer here: {}.", when(answering))))
     }
 }

@@ -5,8 +5,9 @@ use azera_memory::CheckInRequest;
 use azera_types::PlaceKind;
 
 use super::{CommandContext, done, refused};
+use crate::background::Background;
 use crate::background::PersonaPlace;
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Days of silence before a check-in, if the person gives no number.
@@ -15,7 +16,7 @@ const CHECK_IN_DAYS: u32 = 2;
 /// Maximum number of days that a person can choose.
 const MAX_CHECK_IN_DAYS: u32 = 90;
 
-impl Engine {
+impl Commands {
     pub(super) async fn checkin_command(
         &self,
         at: &CommandContext<'_>,
@@ -24,10 +25,10 @@ impl Engine {
         if !matches!(at.place.kind, PlaceKind::Dm(_)) {
             return Ok(refused("I look in on people in their direct messages: say it there.".into()));
         }
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
         let overrides = self.overrides_of(at).await?;
         let (from, to) = overrides.garden.check_in_hours;
-        let there = self.check_ins_in(at.platform, &at.place.scope()).await?;
+        let there = self.background.check_ins_in(at.platform, &at.place.scope()).await?;
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
             ("", "") => {
@@ -57,11 +58,11 @@ impl Engine {
                 let wanted = CheckInRequest {
                     chat: at.chat.id.clone(),
                     days: count,
-                    since: self.0.clock.now(),
+                    since: self.services.clock.now(),
                     tried: None,
                     last: before.and_then(|before| before.last),
                 };
-                self.want_check_ins(&home, Some(wanted)).await?;
+                self.background.want_check_ins(&home, Some(wanted)).await?;
                 let zone = overrides.params.zone.iana_name().unwrap_or("my own time").to_owned();
                 Ok(done(format!(
                     "When I have not heard from you for {}, I ask how things are, here and between {from} and {to} o'clock ({zone}); \
@@ -71,7 +72,7 @@ impl Engine {
             }
             ("off", "") => {
                 for (persona, _) in there {
-                    self.want_check_ins(&PersonaPlace { persona, ..home.clone() }, None).await?;
+                    self.background.want_check_ins(&PersonaPlace { persona, ..home.clone() }, None).await?;
                 }
                 Ok(done("Nobody looks in on you any more.".into()))
             }

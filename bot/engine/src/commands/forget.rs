@@ -5,10 +5,10 @@ use azera_memory::{Forget, ForgetReceipt, ReadScope};
 use azera_types::{MemoryId, MessageId};
 
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
-impl Engine {
+impl Commands {
     pub(super) async fn forget_command(
         &self,
         at: &CommandContext<'_>,
@@ -50,15 +50,15 @@ impl Engine {
             },
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
-        let receipt = self.forget(target, quotes, Some(read_scope)).await?;
+        let receipt = self.forgetting.forget(target, quotes, Some(read_scope)).await?;
         Ok(done(receipt_text(&receipt)))
     }
 
     /// Returns the person's last message in the chat, to any of its personas, and the read scope of that persona.
     async fn last_of_theirs(&self, at: &CommandContext<'_>) -> Result<Option<(Forget, ReadScope)>, Error> {
         let mut read_scopes = vec![at.read_scope.clone()];
-        for (persona, _) in self.invited_here(&at.place, &at.chat).await? {
-            read_scopes.push(self.read_scope(at.adapter, &at.place, &persona).await?);
+        for (persona, _) in self.access.invited_here(&at.place, &at.chat).await? {
+            read_scopes.push(self.access.read_scope(at.adapter, &at.place, &persona).await?);
         }
         let mut last: Option<(u64, Forget, ReadScope)> = None;
         for read_scope in read_scopes {
@@ -101,7 +101,7 @@ impl Engine {
         id: MemoryId,
     ) -> Result<Result<Forget, CommandAnswer>, Error> {
         let read_scope = at.read_scope.clone();
-        let Some(memory) = self.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
+        let Some(memory) = self.services.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
             return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
         };
         let own = memory.author.person() == Some(&at.line.person);

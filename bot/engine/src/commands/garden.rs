@@ -6,14 +6,15 @@ use azera_memory::Kind;
 use super::mind::may_configure_place;
 use super::writings::WritingFilter;
 use super::{CommandContext, done, refused};
+use crate::background::Background;
 use crate::background::Unpublished;
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 const PIECES: WritingFilter =
     WritingFilter { command: "garden", name: "pieces", one: "piece", kinds: &[Kind::Piece], imported: Kind::Piece };
 
-impl Engine {
+impl Commands {
     pub(super) async fn garden_command(
         &self,
         at: &CommandContext<'_>,
@@ -37,8 +38,8 @@ impl Engine {
         if !may_configure_place(at) {
             return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
         }
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        let Some(written) = self.make_up_now(&home).await? else {
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
+        let Some(written) = self.background.make_up_now(&home).await? else {
             return Ok(refused(
                 "Nothing came of it: there is too little to make something of, or I found no words.".into(),
             ));
@@ -54,8 +55,8 @@ impl Engine {
         let Some((memory, _)) = self.find_writing(at, PIECES, which).await? else {
             return Ok(refused("There is none of that number here; `/garden list` names them.".into()));
         };
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        Ok(match self.publish_now(&home, &memory).await? {
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
+        Ok(match self.background.publish_now(&home, &memory).await? {
             Ok(()) => done("Published where the journal is.".into()),
             Err(why) => refused(
                 match why {

@@ -8,8 +8,9 @@ use azera_types::Timestamp;
 
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
+use crate::background::Background;
 use crate::background::PersonaPlace;
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 use crate::hearth::{HearthState, TrainingLogEntry, TrainingOutcome};
 
@@ -24,13 +25,13 @@ const NOT_OFFLOADED: &str =
 /// Number of log entries shown.
 const SHOWN: usize = 10;
 
-impl Engine {
+impl Commands {
     pub(super) async fn hearth_command(
         &self,
         at: &CommandContext<'_>,
         arguments: &str,
     ) -> Result<CommandAnswer, Error> {
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
         match arguments {
             // Opting out works everywhere, even where nothing is trained.
             "opt-out" => return self.opt_out(at).await,
@@ -45,7 +46,7 @@ impl Engine {
                 ));
             }
         }
-        let Some(hearth) = self.0.hearth.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
+        let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
             return Ok(refused(
                 "Whoever runs me has not let me learn in my weights: I remember, and that is all. (`hearth.enabled` in my settings.)"
                     .into(),
@@ -57,7 +58,7 @@ impl Engine {
         match arguments {
             "opt-in" => self.opt_in(at, hearth.hearth.transport.is_some()).await,
             "history" => self.show_training_log(&home).await,
-            "rollback" => match self.roll_back(&home).await {
+            "rollback" => match self.learning.roll_back(&home).await {
                 Some(number) => Ok(done(format!(
                     "I let go of lesson {number}, and answer as I did before it. What it taught me I do not learn over again."
                 ))),
@@ -68,8 +69,9 @@ impl Engine {
     }
 
     async fn opt_in(&self, at: &CommandContext<'_>, offload: bool) -> Result<CommandAnswer, Error> {
-        let (person, now) = (at.line.person.clone(), self.0.clock.now());
+        let (person, now) = (at.line.person.clone(), self.services.clock.now());
         let since = self
+            .services
             .blocking(move |memory| {
                 // Consent counts from the first time, so that what was trained since then stays.
                 let before = memory.training_consent(&person)?;
@@ -93,13 +95,14 @@ impl Engine {
     async fn opt_out(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
         let before = self
+            .services
             .blocking(move |memory| {
                 let before = memory.training_consent(&person)?.is_some();
                 memory.set_training_consent(&person, None)?;
                 Ok(before)
             })
             .await?;
-        let all_gone = self.withdraw_unfounded(None).await;
+        let all_gone = self.learning.withdraw_unfounded(None).await;
         if !all_gone {
             return Ok(refused(
                 "I learn from you no more, and use nothing of what I learnt from you. Some of it could not be removed from disk yet: \
@@ -121,13 +124,13 @@ impl Engine {
         home: &PersonaPlace,
     ) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
-        let consent = self.blocking(move |memory| memory.training_consent(&person)).await?;
+        let consent = self.services.blocking(move |memory| memory.training_consent(&person)).await?;
         let mut text = String::from(if consent.is_some() {
             "- **You** want me to learn from what you say; `/hearth opt-out` ends that.\n"
         } else {
             "- **You** did not say that I may learn from what you say, so I do not; `/hearth opt-in` says so.\n"
         });
-        let model = self.model().info().name.clone();
+        let model = self.services.model().info().name.clone();
         let Some(base_fingerprint) = hearth.base_fingerprint(&model) else {
             text.push_str(&format!("- **Learning:** the model that answers, {model}, cannot learn here.\n"));
             return Ok(done(text));
@@ -149,7 +152,7 @@ impl Engine {
             ),
             None => "- **Learnt:** nothing serves here.\n".into(),
         });
-        if self.is_held_up(hearth, home).await? {
+        if self.learning.is_held_up(hearth, home).await? {
             text.push_str(
                 "- **Held up:** lessons go on from what serves here, and somebody whom that is learnt from did not agree to the other \
                  machine. Until they do, or it is taken back, I learn nothing more here.\n",
@@ -162,7 +165,7 @@ impl Engine {
                  way, and then I learn nothing more.\n",
             );
         }
-        let waiting = self.waiting_to_be_learnt(home).await?;
+        let waiting = self.learning.waiting_to_be_learnt(home).await?;
         let wanted = hearth.hearth.exchanges;
         text.push_str(&format!(
             "- **Waiting:** {waiting} exchanges that surprised me; from about {} on I learn {wanted} of them when I am tired or it is \
@@ -173,7 +176,7 @@ impl Engine {
     }
 
     async fn show_training_log(&self, home: &PersonaPlace) -> Result<CommandAnswer, Error> {
-        let entries = self.training_log_of(home).await?;
+        let entries = self.learning.training_log_of(home).await?;
         if entries.is_empty() {
             return Ok(done("I have learnt nothing here yet.".into()));
         }

@@ -5,19 +5,19 @@ use azera_memory::{Account, LinkOutcome, MAX_LINKED};
 use azera_types::{PersonId, PlaceKind};
 
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 use crate::links::{CodeOutcome, VALID_MINUTES, read};
 
 /// Maximum number of characters shown of an account name.
 const NAME_CHARS: usize = 64;
 
-impl Engine {
+impl Commands {
     pub(super) async fn link_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let alone = matches!(&at.place.kind, PlaceKind::Dm(person) if *person == at.line.person);
         if !alone {
             if let Some(code) = read(arguments) {
-                self.0.links.spoil(&code);
+                self.access.codes.spoil(&code);
             }
             return Ok(refused(
                 "Accounts are linked in direct messages: write to me directly. A code that was said here holds no more; \
@@ -43,14 +43,14 @@ impl Engine {
 
     async fn linked(&self, person: &PersonId) -> Result<Vec<Account>, Error> {
         let person = person.clone();
-        self.blocking(move |memory| memory.linked(&person)).await
+        self.services.blocking(move |memory| memory.linked(&person)).await
     }
 
     async fn show_code(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if self.linked(&at.line.person).await?.len() + 1 >= MAX_LINKED {
             return Ok(too_many());
         }
-        let Some(code) = self.0.links.show(&account(at), self.0.clock.now()) else {
+        let Some(code) = self.access.codes.show(&account(at), self.services.clock.now()) else {
             return Ok(refused("I can make no code now.".into()));
         };
         Ok(done(format!(
@@ -62,7 +62,7 @@ impl Engine {
 
     async fn take_code(&self, at: &CommandContext<'_>, code: &str) -> Result<CommandAnswer, Error> {
         let person = &at.line.person;
-        let other = match self.0.links.say(person, code, self.0.clock.now()) {
+        let other = match self.access.codes.say(person, code, self.services.clock.now()) {
             CodeOutcome::Of(other) => other,
             CodeOutcome::Own => return Ok(refused("That code is for your other account: say it there.".into())),
             CodeOutcome::Wrong(left) => {
@@ -99,13 +99,13 @@ impl Engine {
     }
 
     async fn confirm_link(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        let Some(other) = self.0.links.confirm(&at.line.person, self.0.clock.now()) else {
+        let Some(other) = self.access.codes.confirm(&at.line.person, self.services.clock.now()) else {
             return Ok(refused(
                 "Nothing waits for that: `/link` from one account shows a code, and `/link CODE` from the other says it.".into(),
             ));
         };
         let (mine, theirs) = (account(at), other.clone());
-        Ok(match self.blocking(move |memory| memory.link(&mine, &theirs)).await? {
+        Ok(match self.services.blocking(move |memory| memory.link(&mine, &theirs)).await? {
             LinkOutcome::Now => done(format!(
                 "Linked with {}. `/link list` lists your accounts, `/link remove` takes this one out again.",
                 describe(&other)
@@ -132,7 +132,7 @@ impl Engine {
 
     async fn remove_links(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
         // If somebody else knows an open code, it is useless to them from now on.
-        self.0.links.forget(&at.line.person);
+        self.access.codes.forget(&at.line.person);
         let linked = self.linked(&at.line.person).await?;
         if linked.is_empty() {
             return Ok(refused(format!("{}.", alone())));
@@ -160,9 +160,9 @@ impl Engine {
                 }
             },
         };
-        self.blocking(move |memory| out.iter().try_for_each(|person| memory.unlink(person).map(drop))).await?;
+        self.services.blocking(move |memory| out.iter().try_for_each(|person| memory.unlink(person).map(drop))).await?;
         // The old bytes are overwritten like those of forgotten messages.
-        self.0.index_wanted.notify_one();
+        self.indexer.wake();
         Ok(done(format!("{text} What I answered out of what you told me from there, I show no more, either.")))
     }
 }

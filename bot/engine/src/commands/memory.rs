@@ -5,7 +5,7 @@ use azera_memory::{DataSubject, Kind, MessageRow, NewFact};
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Number of hits that a search shows.
@@ -17,7 +17,7 @@ const MAX_SALIENT: usize = 40;
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
-impl Engine {
+impl Commands {
     pub(super) async fn memory_command(
         &self,
         at: &CommandContext<'_>,
@@ -38,10 +38,10 @@ impl Engine {
     }
 
     async fn search_memory(&self, at: &CommandContext<'_>, words: &str) -> Result<CommandAnswer, Error> {
-        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
         let recall =
-            self.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
+            self.recall.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
         if recall.hits.is_empty() {
             return Ok(done("I remember nothing like that which may be shown here.".into()));
         }
@@ -69,12 +69,12 @@ impl Engine {
             Err(why) => return Ok(refused(why.into())),
         };
         let read_scope = at.read_scope.clone();
-        let stats = self.blocking(move |memory| memory.stats(&read_scope)).await?;
+        let stats = self.services.blocking(move |memory| memory.stats(&read_scope)).await?;
         let mut text = format!("{} memories may be shown here:\n", stats.total());
         for (kind, scope, count) in &stats.counts {
             text.push_str(&format!("- {count} of kind {} from {scope}\n", kind.as_str()));
         }
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         let weeks = charts::weeks(&stats, now);
         if let Some((first, _)) = weeks.first() {
             let counts: Vec<String> = weeks.iter().map(|(_, count)| count.to_string()).collect();
@@ -89,7 +89,8 @@ impl Engine {
     /// Shows the salient memories of what the person said.
     pub(super) async fn me_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
-        let salient = self.blocking(move |memory| memory.salient_memories(&read_scope, &person, MAX_SALIENT)).await?;
+        let salient =
+            self.services.blocking(move |memory| memory.salient_memories(&read_scope, &person, MAX_SALIENT)).await?;
         if salient.is_empty() {
             return Ok(done(
                 "Nothing yet that may be shown here. When a conversation is over I look through what was said for what is \
@@ -119,7 +120,7 @@ impl Engine {
             return Ok(refused("What I hold about you is for you alone: ask me in a direct message.".into()));
         }
         let subject = DataSubject(at.line.person.clone());
-        let export = self.blocking(move |memory| memory.export(&subject)).await?;
+        let export = self.services.blocking(move |memory| memory.export(&subject)).await?;
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
     }
 
@@ -144,14 +145,14 @@ impl Engine {
             scope: at.place.scope(),
             author: Author::Person { id: at.line.person.clone(), name: at.line.name.clone() },
             text: Text::new(arguments),
-            at: self.0.clock.now(),
+            at: self.services.clock.now(),
         };
         if let Some(said) = said {
             // It may be shown where it was said, and no further back.
             (fact.scope, fact.text, fact.at) = (said.scope, said.text, said.at);
         }
-        let id = self.blocking(move |memory| memory.store_fact(fact)).await?;
-        self.0.index_wanted.notify_one();
+        let id = self.services.blocking(move |memory| memory.store_fact(fact)).await?;
+        self.indexer.wake();
         Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
     }
 
@@ -160,7 +161,7 @@ impl Engine {
     async fn pin_memory(&self, at: &CommandContext<'_>, id: &str) -> Result<CommandAnswer, Error> {
         let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused("`/memory pin m42`, with its id.".into())) };
         let read_scope = at.read_scope.clone();
-        let Some(memory) = self.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
+        let Some(memory) = self.services.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
             return Ok(refused(format!("I remember no `{id}` that may be shown here.")));
         };
         if memory.author.person() != Some(&at.line.person) {
@@ -178,8 +179,8 @@ impl Engine {
             text,
             at: memory.at,
         };
-        let fact_id = self.blocking(move |memory| memory.store_fact_once(fact)).await?;
-        self.0.index_wanted.notify_one();
+        let fact_id = self.services.blocking(move |memory| memory.store_fact_once(fact)).await?;
+        self.indexer.wake();
         Ok(done(format!("Kept for good as `{fact_id}`. `/forget {fact_id}` lets go of it.")))
     }
 

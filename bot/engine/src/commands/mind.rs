@@ -6,7 +6,7 @@ use azera_prompt::form_for;
 use azera_types::{Dimension, PlaceKind, Timestamp};
 
 use super::{CommandContext, charts, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 use crate::overrides::{Overrides, SavedOverrides};
 
@@ -21,7 +21,7 @@ const NOT_HERE: &str = "Whether I dream, keep a journal and the like at all is s
                         the model a day may take at most. Styles, and from what feeling on they mix in, stand in each persona's file; \
                         it may set `notes_every` and `emotion_decay_rate` for itself, and is followed then.";
 
-impl Engine {
+impl Commands {
     pub(super) async fn status_command(
         &self,
         at: &CommandContext<'_>,
@@ -31,10 +31,10 @@ impl Engine {
             Ok(theme) => theme,
             Err(why) => return Ok(refused(why.into())),
         };
-        let (scope, now) = (at.place.scope(), self.0.clock.now());
-        let persona = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
-        let bond = self.bond(at.chat.persona.clone(), at.line.person.clone(), scope.clone()).await?;
-        let Some(state) = self.0.minds.state(&at.chat.persona, &scope, now) else {
+        let (scope, now) = (at.place.scope(), self.services.clock.now());
+        let persona = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
+        let bond = self.minds.bond(at.chat.persona.clone(), at.line.person.clone(), scope.clone()).await?;
+        let Some(state) = self.minds.states.state(&at.chat.persona, &scope, now) else {
             return Ok(done(format!("{} has not talked here yet.", persona.name)));
         };
         let mut text = format!("**{}** feels {}.\n```\n", persona.name, state.mood);
@@ -53,7 +53,7 @@ impl Engine {
                 besides.push_str(&format!("{what} {}.\n", ago(when, now)));
             }
         }
-        besides.push_str(&format!("Answered by {}.", self.model().info().name));
+        besides.push_str(&format!("Answered by {}.", self.services.model().info().name));
         text.push_str(&besides);
         let chart = charts::of_mind(&persona.name, &state, besides, theme);
         Ok(CommandAnswer { chart: Some(chart), ..done(text) })
@@ -100,7 +100,7 @@ impl Engine {
 
     /// Returns a note for models too small to get the texts of rules.
     fn too_small_for_rules(&self) -> &'static str {
-        match form_for(&self.model().info().family).guidance {
+        match form_for(&self.services.model().info().family).guidance {
             true => "",
             false => {
                 "\nThe model that answers now is too small to be told how to answer: of rules it gets no text. They change feelings all \
@@ -133,10 +133,10 @@ impl Engine {
 
     /// Shows what a message would call for, without changing a bond or storing anything.
     async fn test_rules(&self, at: &CommandContext<'_>, text: &str) -> Result<CommandAnswer, Error> {
-        if self.0.classifiers.now().is_none() {
+        if self.judge.classifiers.now().is_none() {
             return Ok(refused("Telling what messages are is still being learned; try again in a minute.".into()));
         }
-        let tags = self.tags_of(text).await?;
+        let tags = self.judge.tags_of(text).await?;
         let matched = self.overrides_of(at).await?.rules.matching(&tags, &Bond::new());
         let mut reply_text = match tags.as_slice() {
             [] => "It is none of the things that rules answer to.".to_owned(),
@@ -196,7 +196,7 @@ impl Engine {
     }
 
     pub(super) async fn overrides_of(&self, at: &CommandContext<'_>) -> Result<std::sync::Arc<Overrides>, Error> {
-        self.overrides(at.platform, &at.place.scope()).await
+        self.minds.overrides(at.platform, &at.place.scope()).await
     }
 
     async fn change(
@@ -205,7 +205,7 @@ impl Engine {
         reply_text: String,
         change: impl FnOnce(&mut SavedOverrides),
     ) -> Result<CommandAnswer, Error> {
-        Ok(match self.change_overrides(at.platform, &at.place.scope(), change).await? {
+        Ok(match self.minds.change_overrides(at.platform, &at.place.scope(), change).await? {
             Ok(()) => done(reply_text),
             Err(why) => refused(format!("Nothing was changed: {why}.")),
         })

@@ -1,6 +1,6 @@
 //! Commands, declared once for every platform: help, permissions and behaviour follow from the table in `declared`.
 //! Each of the other modules implements one command or a few related ones. What the commands do with memories, minds
-//! and training is in the other modules of this crate. Begin with `Engine::run_command`.
+//! and training is in the other modules of this crate. Begin with `Commands::run_command`.
 
 mod archive;
 mod autocomplete;
@@ -26,12 +26,38 @@ mod writings;
 pub use declared::{COMMANDS, MESSAGE_ACTIONS};
 pub(crate) use upload::Uploads;
 
+use std::sync::Arc;
+
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform};
 use azera_memory::{ChatRow, ReadScope};
 use azera_types::{Place, PlatformId};
 
-use crate::engine::Engine;
+use crate::access::AccessControl;
+use crate::background::Background;
 use crate::error::Error;
+use crate::forgetting::Forgetting;
+use crate::hearth::Learning;
+use crate::indexing::Indexer;
+use crate::minds::MindService;
+use crate::recall::RecallService;
+use crate::services::Services;
+use crate::turn::{Judge, Turns};
+
+/// Runs commands.
+pub(crate) struct Commands {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) minds: Arc<MindService>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) recall: Arc<RecallService>,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) learning: Arc<Learning>,
+    pub(crate) forgetting: Arc<Forgetting>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) background: Arc<Background>,
+    /// Persona files that were shown to the uploader and wait for confirmation.
+    pub(crate) uploads: Uploads,
+}
 
 /// Where a command runs, who gave it, and what it may show.
 struct CommandContext<'a> {
@@ -45,9 +71,26 @@ struct CommandContext<'a> {
     line: &'a CommandLine,
 }
 
-impl Engine {
+impl Commands {
+    /// Creates the part above the turns and the background work.
+    pub(crate) fn over(turns: Arc<Turns>, background: Arc<Background>) -> Self {
+        Self {
+            services: Arc::clone(&turns.services),
+            access: Arc::clone(&turns.access),
+            minds: Arc::clone(&turns.minds),
+            indexer: Arc::clone(&turns.indexer),
+            recall: Arc::clone(&turns.recall),
+            judge: Arc::clone(&turns.judge),
+            learning: Arc::clone(&turns.learning),
+            forgetting: Arc::clone(&turns.forgetting),
+            turns,
+            background,
+            uploads: Uploads::default(),
+        }
+    }
+
     pub(crate) async fn run_command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, Error> {
-        let adapter = self.platform(platform)?;
+        let adapter = self.services.platform(platform)?;
         let at = self.load_command_context(platform, adapter.as_ref(), &line).await?;
         let access = at.access;
         let (name, arguments) = split(&line.text);
@@ -98,15 +141,15 @@ impl Engine {
         adapter: &'a dyn Platform,
         line: &'a CommandLine,
     ) -> Result<CommandContext<'a>, Error> {
-        let place = self.place(adapter, &line.chat, &line.person).await?.ok_or(Error::NotAllowed)?;
+        let place = self.services.place(adapter, &line.chat, &line.person).await?.ok_or(Error::NotAllowed)?;
         let access = adapter.access(&line.chat, &line.person).await?;
         self.open_for(platform, line).await?;
         let mut chat = {
             let chat = line.chat.clone();
-            self.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
+            self.services.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
         };
-        chat.persona = self.spoken_of(&place, &chat, line.about.as_ref()).await?;
-        let read_scope = self.read_scope(adapter, &place, &chat.persona).await?;
+        chat.persona = self.access.spoken_of(&place, &chat, line.about.as_ref()).await?;
+        let read_scope = self.access.read_scope(adapter, &place, &chat.persona).await?;
         Ok(CommandContext { platform, adapter, place, read_scope, chat, access, line })
     }
 
@@ -115,10 +158,10 @@ impl Engine {
             id: line.chat.clone(),
             platform: platform.clone(),
             title: None,
-            persona: self.0.config.persona.clone(),
+            persona: self.services.config.persona.clone(),
         };
-        let now = self.0.clock.now();
-        self.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
+        let now = self.services.clock.now();
+        self.services.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 use azera_adapter::{Access, CommandAnswer};
 
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
-impl Engine {
+impl Commands {
     pub(super) async fn model_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, name.trim()) {
@@ -16,7 +16,7 @@ impl Engine {
                 Ok(refused("Only the operator can change the model.".into()))
             }
             ("use", name) if !name.is_empty() => self.use_model(name).await,
-            ("pull", name) if !name.is_empty() => Ok(as_answer(self.0.models.pull(name).await)),
+            ("pull", name) if !name.is_empty() => Ok(as_answer(self.services.models.pull(name).await)),
             ("remove", name) if !name.is_empty() => self.remove_model(name).await,
             ("list", _) => Ok(done(self.models_in_words(at.access >= Access::Operator))),
             _ => Ok(done(format!("{}`/model list` shows the others.", self.model_in_words()))),
@@ -24,30 +24,30 @@ impl Engine {
     }
 
     async fn use_model(&self, name: &str) -> Result<CommandAnswer, Error> {
-        let model = match self.0.models.load(name).await {
+        let model = match self.services.models.load(name).await {
             Ok(model) => model,
             Err(why) => return Ok(refused(why)),
         };
         let name = model.info().name.clone();
-        *self.0.model.write().unwrap_or_else(PoisonError::into_inner) = model;
+        *self.services.model.write().unwrap_or_else(PoisonError::into_inner) = model;
         Ok(done(format!("From now on {name} answers.")))
     }
 
     async fn remove_model(&self, name: &str) -> Result<CommandAnswer, Error> {
-        if self.model().info().name == name {
+        if self.services.model().info().name == name {
             return Ok(refused(format!("{name} answers now; `/model use` has another do so first.")));
         }
-        Ok(as_answer(self.0.models.remove(name).await))
+        Ok(as_answer(self.services.models.remove(name).await))
     }
 
     fn model_in_words(&self) -> String {
-        let present = self.model().info().clone();
+        let present = self.services.model().info().clone();
         format!("{} answers ({} tokens of context).\n", present.name, present.context_tokens)
     }
 
     fn models_in_words(&self, for_operator: bool) -> String {
-        let (mut text, present) = (self.model_in_words(), self.model().info().name.clone());
-        for model in self.0.models.list() {
+        let (mut text, present) = (self.model_in_words(), self.services.model().info().name.clone());
+        for model in self.services.models.list() {
             let state = match (model.fetched, model.failed) {
                 _ if model.name == present => "answers now".to_owned(),
                 _ if model.installed => "installed: `/model use` takes it".to_owned(),

@@ -8,7 +8,7 @@ use azera_memory::ChatChange;
 use super::chat::{ListedChat, here};
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Maximum number of characters in a tag or a group's name.
@@ -17,7 +17,7 @@ const MAX_CHARS: usize = 40;
 /// Maximum number of tags of one chat.
 const MAX_TAGS: usize = 20;
 
-impl Engine {
+impl Commands {
     pub(super) async fn tag_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         let (verb, tag) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         let tag = tag.trim().to_lowercase();
@@ -93,7 +93,7 @@ impl Engine {
 
     pub(super) async fn change_order(&self, at: &CommandContext<'_>, change: ChatChange) -> Result<(), Error> {
         let chat = at.chat.id.clone();
-        self.blocking(move |memory| memory.change_chat(&chat, change)).await.map(drop)
+        self.services.blocking(move |memory| memory.change_chat(&chat, change)).await.map(drop)
     }
 }
 

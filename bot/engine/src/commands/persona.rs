@@ -7,13 +7,13 @@ use azera_types::PersonaId;
 
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Maximum number of invited personas in a chat.
 const MAX_INVITED: usize = 7;
 
-impl Engine {
+impl Commands {
     pub(super) async fn persona_command(
         &self,
         at: &CommandContext<'_>,
@@ -44,19 +44,20 @@ impl Engine {
     /// outside the realm reads here, the realm's personas are left out.
     pub(super) async fn personas_here(&self, at: &CommandContext<'_>) -> Result<Vec<PersonaRow>, Error> {
         let realm = at.place.shared_realm().cloned();
-        self.blocking(move |memory| {
-            let mut rows = match &realm {
-                Some(realm) => memory.personas(Some(realm))?,
-                None => Vec::new(),
-            };
-            for row in memory.personas(None)? {
-                if rows.iter().all(|own| own.id != row.id) {
-                    rows.push(row);
+        self.services
+            .blocking(move |memory| {
+                let mut rows = match &realm {
+                    Some(realm) => memory.personas(Some(realm))?,
+                    None => Vec::new(),
+                };
+                for row in memory.personas(None)? {
+                    if rows.iter().all(|own| own.id != row.id) {
+                        rows.push(row);
+                    }
                 }
-            }
-            Ok(rows)
-        })
-        .await
+                Ok(rows)
+            })
+            .await
     }
 
     async fn list_personas(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
@@ -138,6 +139,7 @@ impl Engine {
     async fn invited_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<Option<(PersonaId, String)>, Error> {
         let realm = at.place.shared_realm().cloned();
         let rows = self
+            .services
             .blocking(move |memory| {
                 let mut rows = realm.map_or_else(|| Ok(Vec::new()), |realm| memory.personas(Some(&realm)))?;
                 rows.extend(memory.personas(None)?);

@@ -5,10 +5,11 @@ use azera_memory::{RetentionPreference, TrainingConsent};
 use azera_types::{PlaceKind, PlatformId, Scope};
 
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::background::Background;
+use crate::commands::Commands;
 use crate::error::Error;
 
-impl Engine {
+impl Commands {
     pub(super) async fn privacy_command(
         &self,
         at: &CommandContext<'_>,
@@ -21,7 +22,7 @@ impl Engine {
             _ => return Ok(refused("`/privacy`, `/privacy addressed` or `/privacy everything`.".into())),
         };
         let person = at.line.person.clone();
-        self.blocking(move |memory| memory.set_retention(&person, wanted)).await?;
+        self.services.blocking(move |memory| memory.set_retention(&person, wanted)).await?;
         Ok(done(match wanted {
             RetentionPreference::Addressed => {
                 "From now on I keep of what you say only what you say to me, here and everywhere; what I merely read along I forget at \
@@ -35,14 +36,15 @@ impl Engine {
     async fn show_privacy(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, person, scope) = (at.read_scope.clone(), at.line.person.clone(), at.place.scope());
         let (stats, salient, keeping, consent) = self
+            .services
             .blocking(move |memory| {
                 let salient = memory.salient_memories(&read_scope, &person, usize::MAX)?.len();
                 Ok((memory.stats(&read_scope)?, salient, memory.retention(&person)?, memory.training_consent(&person)?))
             })
             .await?;
         let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        let posted = match self.journal_of(&home).await? {
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
+        let posted = match self.background.journal_of(&home).await? {
             Some(chat) if chat == at.chat.id => "here",
             Some(_) => "in another channel",
             None => "nowhere",
@@ -50,7 +52,7 @@ impl Engine {
         let linked = match &at.place.kind {
             PlaceKind::Dm(person) => {
                 let person = person.clone();
-                self.blocking(move |memory| memory.linked(&person)).await?.len()
+                self.services.blocking(move |memory| memory.linked(&person)).await?.len()
             }
             PlaceKind::Public(_) | PlaceKind::Private { .. } => 0,
         };
@@ -86,12 +88,12 @@ impl Engine {
 
     /// Returns a line on whether training uses what the person says here; empty if training is off.
     fn learning_line(&self, platform: &PlatformId, consent: Option<TrainingConsent>) -> String {
-        let Some(hearth) = self.0.hearth.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
+        let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
             return String::new();
         };
         let line = if hearth.hearth.barred.contains_key(platform) {
             "nothing that is said here changes my weights."
-        } else if hearth.base_fingerprint(&self.model().info().name).is_none() {
+        } else if hearth.base_fingerprint(&self.services.model().info().name).is_none() {
             "the model that answers cannot learn here, so nothing that you say changes my weights."
         } else {
             match (consent, hearth.hearth.transport.is_some()) {

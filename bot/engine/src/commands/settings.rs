@@ -6,14 +6,15 @@ use azera_memory::persona_file;
 
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::background::Background;
+use crate::commands::Commands;
 use crate::error::Error;
 use crate::overrides::NO_COUNTRY;
 
 /// The word for the installation's locale.
 const DEFAULT: &str = "default";
 
-impl Engine {
+impl Commands {
     pub(super) async fn settings_command(
         &self,
         at: &CommandContext<'_>,
@@ -40,7 +41,7 @@ impl Engine {
     /// Describes whose help lines are shown in a place.
     async fn help_lines(&self, at: &CommandContext<'_>) -> Result<String, Error> {
         let overrides = self.overrides_of(at).await?;
-        let country = overrides.locale(self.0.config.locale.as_deref()).and_then(helps_in);
+        let country = overrides.locale(self.services.config.locale.as_deref()).and_then(helps_in);
         Ok(country.map_or_else(
             || "where there are help lines in any country".to_owned(),
             |country| format!("the help lines of {country}"),
@@ -57,7 +58,8 @@ impl Engine {
                 "I know no help lines for that; `/settings locale` lists the countries I know some of.".into(),
             ));
         }
-        let changed = self.change_overrides(at.platform, &at.place.scope(), |saved| saved.locale = chosen).await?;
+        let changed =
+            self.minds.change_overrides(at.platform, &at.place.scope(), |saved| saved.locale = chosen).await?;
         Ok(match changed {
             Ok(()) => done(format!("People in danger are shown {} here from now on.", self.help_lines(at).await?)),
             Err(why) => refused(format!("Nothing was changed: {why}.")),
@@ -66,10 +68,10 @@ impl Engine {
 
     /// Shows the settings of this place, and the commands that change them.
     async fn show_settings(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        let persona = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
-        let answering = at.chat.answering.unwrap_or(self.0.config.answering);
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        let journal = match self.journal_of(&home).await? {
+        let persona = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
+        let answering = at.chat.answering.unwrap_or(self.services.config.answering);
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
+        let journal = match self.background.journal_of(&home).await? {
             Some(chat) if chat == at.chat.id => "here",
             Some(_) => "in another channel",
             None => "nowhere",
@@ -80,9 +82,9 @@ impl Engine {
             persona.name,
             persona_file(&at.chat.persona),
             super::chat::when(answering),
-            self.model().info().name,
+            self.services.model().info().name,
         );
-        let invited = self.invited_here(&at.place, &at.chat).await?;
+        let invited = self.access.invited_here(&at.place, &at.chat).await?;
         if !invited.is_empty() {
             let names: Vec<&str> = invited.iter().map(|(_, loaded)| loaded.persona.name.as_str()).collect();
             text.push_str(&format!("- Called by name, {} answers, too: `/persona invite NAME`\n", names.join(" or ")));
@@ -104,7 +106,7 @@ impl Engine {
     /// Shows the working notes of the chat, if everybody who reads here may read their sources.
     pub(super) async fn notes_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
-        Ok(done(match self.blocking(move |memory| memory.notes(&read_scope, &chat)).await? {
+        Ok(done(match self.services.blocking(move |memory| memory.notes(&read_scope, &chat)).await? {
             Some(notes) => {
                 let when = notes.at.strftime("%F %H:%M UTC");
                 format!("My working notes of this chat, written {when}:\n\n{}", notes.text.as_str())

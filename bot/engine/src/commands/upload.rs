@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Maximum number of uploads waiting for confirmation; with more, the oldest is dropped.
@@ -63,7 +63,7 @@ struct ParsedUpload {
     notes: Vec<String>,
 }
 
-impl Engine {
+impl Commands {
     /// Checks a persona file, and shows what it holds or what is wrong with it.
     pub(super) async fn upload_persona(&self, at: &CommandContext<'_>, text: &str) -> Result<CommandAnswer, Error> {
         self.check_upload(at, text, None).await
@@ -90,7 +90,7 @@ impl Engine {
         };
         let before = {
             let (realm, id) = (realm.clone(), id.clone());
-            self.blocking(move |memory| memory.persona(Some(&realm), &id)).await?
+            self.services.blocking(move |memory| memory.persona(Some(&realm), &id)).await?
         };
         let fits = |picture: &Vec<u8>| picture.len() <= MAX_PICTURE_BYTES;
         if picture.as_ref().is_some_and(|picture| !fits(picture)) {
@@ -105,8 +105,8 @@ impl Engine {
             card: card.map_or(card_so_far, |card| serde_json::to_value(card).ok()),
             added_by: Some(at.line.person.clone()),
         };
-        let upload = Upload { at: self.0.clock.now(), new, name: persona.name, picture };
-        self.0.uploads.keep((at.chat.id.clone(), at.line.person.clone()), upload);
+        let upload = Upload { at: self.services.clock.now(), new, name: persona.name, picture };
+        self.uploads.keep((at.chat.id.clone(), at.line.person.clone()), upload);
         let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
         let choices = vec![choice("Take it in", "/persona confirm"), choice("Cancel", "/persona cancel")];
         Ok(CommandAnswer { choices, ..done(words) })
@@ -139,11 +139,12 @@ impl Engine {
         if let Err(why) = realm_to_change(at) {
             return Ok(refused(why.into()));
         }
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         let whose = (at.chat.id.clone(), at.line.person.clone());
-        let Some(upload) = self.0.uploads.take(&whose, now) else { return Ok(nothing_waits()) };
+        let Some(upload) = self.uploads.take(&whose, now) else { return Ok(nothing_waits()) };
         let Upload { new, name, picture, .. } = upload;
         let row = self
+            .services
             .blocking(move |memory| {
                 if let Some(picture) = picture {
                     memory.set_picture(&persona_identity(new.owner.as_ref(), &new.id), &picture)?;
@@ -163,7 +164,7 @@ impl Engine {
             return Ok(refused(why.into()));
         }
         let whose = (at.chat.id.clone(), at.line.person.clone());
-        Ok(match self.0.uploads.take(&whose, self.0.clock.now()) {
+        Ok(match self.uploads.take(&whose, self.services.clock.now()) {
             Some(upload) => done(format!("{} is not taken in.", upload.name)),
             None => nothing_waits(),
         })
@@ -176,7 +177,7 @@ impl Engine {
             Err(answer) => return Ok(answer),
         };
         let (owner, id, version) = (present.owner.clone(), present.id.clone(), present.version);
-        let versions = self.blocking(move |memory| memory.persona_versions(owner.as_ref(), &id)).await?;
+        let versions = self.services.blocking(move |memory| memory.persona_versions(owner.as_ref(), &id)).await?;
         let before = versions.into_iter().rev().find(|row| {
             let same = row.markdown == present.markdown && row.card == present.card;
             row.version < version && !row.removed && !same
@@ -184,7 +185,7 @@ impl Engine {
         let Some(before) = before else {
             return Ok(refused(format!("Of {} there is no other version.", present.id)));
         };
-        let (now, person) = (self.0.clock.now(), at.line.person.clone());
+        let (now, person) = (self.services.clock.now(), at.line.person.clone());
         let again = before.version;
         let new = NewPersona {
             id: before.id,
@@ -193,7 +194,7 @@ impl Engine {
             card: before.card,
             added_by: Some(person),
         };
-        let row = self.blocking(move |memory| memory.put_persona(new, now)).await?;
+        let row = self.services.blocking(move |memory| memory.put_persona(new, now)).await?;
         Ok(done(format!("`{}` is again as in version {again}; that is version {} now.", row.id, row.version)))
     }
 
@@ -203,8 +204,8 @@ impl Engine {
             Ok(row) => row,
             Err(answer) => return Ok(answer),
         };
-        let (identity, usual) = (row.identity(), self.0.config.persona.clone());
-        let (platform, now, person) = (at.platform.clone(), self.0.clock.now(), at.line.person.clone());
+        let (identity, usual) = (row.identity(), self.services.config.persona.clone());
+        let (platform, now, person) = (at.platform.clone(), self.services.clock.now(), at.line.person.clone());
         let new = NewPersona {
             id: row.id.clone(),
             owner: row.owner.clone(),
@@ -212,18 +213,19 @@ impl Engine {
             card: None,
             added_by: Some(person),
         };
-        self.blocking(move |memory| {
-            memory.put_persona(new, now)?;
-            for chat in memory.chats(&platform)?.into_iter().filter(|chat| chat.is_served_by(&identity)) {
-                let change = match chat.persona == identity {
-                    true => ChatChange::Persona(usual.clone()),
-                    false => ChatChange::Invited(identity.clone(), false),
-                };
-                memory.change_chat(&chat.id, change)?;
-            }
-            Ok(())
-        })
-        .await?;
+        self.services
+            .blocking(move |memory| {
+                memory.put_persona(new, now)?;
+                for chat in memory.chats(&platform)?.into_iter().filter(|chat| chat.is_served_by(&identity)) {
+                    let change = match chat.persona == identity {
+                        true => ChatChange::Persona(usual.clone()),
+                        false => ChatChange::Invited(identity.clone(), false),
+                    };
+                    memory.change_chat(&chat.id, change)?;
+                }
+                Ok(())
+            })
+            .await?;
         Ok(done(format!("`{}` is removed. What it remembers stays until it is forgotten.", row.id)))
     }
 
@@ -238,7 +240,7 @@ impl Engine {
             Err(why) => return Ok(Err(refused(why.into()))),
         };
         let wanted = name.trim().to_lowercase();
-        let own = self.blocking(move |memory| memory.personas(Some(&realm))).await?;
+        let own = self.services.blocking(move |memory| memory.personas(Some(&realm))).await?;
         let named = |row: &PersonaRow| {
             let persona = azera_personas::parse(&row.markdown);
             row.id.as_str() == wanted || persona.is_ok_and(|persona| persona.name.to_lowercase() == wanted)

@@ -5,13 +5,13 @@ use azera_types::MessageId;
 
 use super::chat::no_reply;
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
-impl Engine {
+impl Commands {
     pub(super) async fn why_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if let Some(id) = &at.line.about
             && let Some(answer) = self.why_posted(at, id).await?
@@ -28,7 +28,8 @@ impl Engine {
         };
         let Some(reply) = reply else { return Ok(no_reply(at)) };
         let (read_scope, id) = (at.read_scope.clone(), reply.id.clone());
-        let Some((why, memories, hidden)) = self.blocking(move |memory| memory.why(&read_scope, &id)).await? else {
+        let Some((why, memories, hidden)) = self.services.blocking(move |memory| memory.why(&read_scope, &id)).await?
+        else {
             return Ok(refused("Nothing is kept about that reply.".into()));
         };
         let mut text = String::new();
@@ -64,7 +65,9 @@ impl Engine {
     /// Shows how a post came to be; `None` if the message pointed at is not a post.
     async fn why_posted(&self, at: &CommandContext<'_>, id: &MessageId) -> Result<Option<CommandAnswer>, Error> {
         let Some(post) = self.pointed_at(at, id).await?.filter(|row| row.answers.is_none()) else { return Ok(None) };
-        let Some((written, _)) = self.blocking(move |memory| memory.posted_as(&post)).await? else { return Ok(None) };
+        let Some((written, _)) = self.services.blocking(move |memory| memory.posted_as(&post)).await? else {
+            return Ok(None);
+        };
         Ok(self.whole(&at.read_scope, written.id).await?.map(done))
     }
 }

@@ -8,7 +8,8 @@ use azera_types::{MemoryId, Text};
 use super::archive::{json_of, read};
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
-use crate::engine::Engine;
+use crate::background::Background;
+use crate::commands::Commands;
 use crate::error::Error;
 
 /// Number of writings that a list shows.
@@ -50,7 +51,7 @@ const JOURNAL: WritingFilter = WritingFilter {
     imported: Kind::Reflection,
 };
 
-impl Engine {
+impl Commands {
     pub(super) async fn dream_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         match self.writings_command(at, DREAMS, arguments).await? {
             Some(answer) => Ok(answer),
@@ -109,7 +110,7 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
         let read_scope = at.read_scope.clone();
-        self.blocking(move |memory| memory.writings(&read_scope, filter.kinds, limit)).await
+        self.services.blocking(move |memory| memory.writings(&read_scope, filter.kinds, limit)).await
     }
 
     async fn list_writings(&self, at: &CommandContext<'_>, filter: WritingFilter) -> Result<CommandAnswer, Error> {
@@ -138,7 +139,7 @@ impl Engine {
             }
             (_, Ok(id)) => {
                 let read_scope = at.read_scope.clone();
-                let found = self.blocking(move |memory| memory.written(&read_scope, id)).await?;
+                let found = self.services.blocking(move |memory| memory.written(&read_scope, id)).await?;
                 found.filter(|(memory, _)| filter.kinds.contains(&memory.kind))
             }
             _ => None,
@@ -167,13 +168,16 @@ impl Engine {
         filter: WritingFilter,
         words: &str,
     ) -> Result<CommandAnswer, Error> {
-        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
-        let recall = self.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCHED).await?;
+        let recall =
+            self.recall.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCHED).await?;
         let mut text = String::new();
         for hit in recall.hits.iter().filter(|hit| filter.kinds.contains(&hit.memory.kind)).take(FOUND) {
             let (read_scope, id) = (at.read_scope.clone(), hit.memory.id);
-            if let Some((memory, writing)) = self.blocking(move |memory| memory.written(&read_scope, id)).await? {
+            if let Some((memory, writing)) =
+                self.services.blocking(move |memory| memory.written(&read_scope, id)).await?
+            {
                 text.push_str(&format!("- {}\n", glimpse(&memory, &writing)));
             }
         }
@@ -193,12 +197,12 @@ impl Engine {
         if !may_configure_place(at) {
             return Ok(refused("In a place of many, archives are brought in by its admins.".into()));
         }
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         let entries = match read(text, now) {
             Ok(entries) => entries,
             Err(why) => return Ok(refused(format!("Nothing was brought in: {why}."))),
         };
-        let name = self.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
+        let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let count = entries.len();
         for entry in entries {
             let new = NewWriting {
@@ -221,9 +225,9 @@ impl Engine {
                 post: None,
                 tended: None,
             };
-            self.blocking(move |memory| memory.write(new)).await?;
+            self.services.blocking(move |memory| memory.write(new)).await?;
         }
-        self.0.index_wanted.notify_one();
+        self.indexer.wake();
         let name = if count == 1 { filter.one } else { filter.name };
         Ok(done(format!("Brought in: {count} {name}. `/{} list` shows what there is.", filter.command)))
     }
@@ -232,8 +236,8 @@ impl Engine {
         if !may_configure_place(at) {
             return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
         }
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        let Some(written) = self.reflect_now(&home).await? else {
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
+        let Some(written) = self.background.reflect_now(&home).await? else {
             return Ok(refused("Nothing came of it: there is too little to write about, or I found no words.".into()));
         };
         let shown = self.whole(&at.read_scope, written.id).await?;
@@ -248,12 +252,12 @@ impl Engine {
             let behind = memory.behind(&read_scope, &written)?;
             Ok(Some(whole(&written, &writing, &behind)))
         };
-        self.blocking(read).await
+        self.services.blocking(read).await
     }
 
     async fn show_journal_channel(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
-        let home = Self::home(at.platform, &at.place, &at.chat.persona);
-        Ok(done(match self.journal_of(&home).await? {
+        let home = Background::home(at.platform, &at.place, &at.chat.persona);
+        Ok(done(match self.background.journal_of(&home).await? {
             Some(chat) if chat == at.chat.id => "Dreams and journal entries are posted here.".into(),
             Some(_) => "Dreams and journal entries are posted in another channel.".into(),
             None => {
@@ -267,8 +271,8 @@ impl Engine {
             return Ok(refused("Where the journal is posted is the admins' choice.".into()));
         }
         let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
-        let (platform, place) = (at.platform.clone(), Self::home(at.platform, &at.place, &at.chat.persona).place);
-        self.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
+        let (platform, place) = (at.platform.clone(), Background::home(at.platform, &at.place, &at.chat.persona).place);
+        self.services.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
         Ok(done(match here {
             true => {
                 "From now on dreams, journal entries and pieces are posted here, made of what everybody here may read."

@@ -15,8 +15,8 @@ use super::select::{SelectedExamples, TrainingContext};
 use super::serve::{TrainingLogEntry, TrainingOutcome};
 use super::{Candidate, HearthState, KeepGoing, PreparedExample, TrainError, TrainingExample, TrainingJob};
 use crate::background::PersonaPlace;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::hearth::Learning;
 use crate::overrides::Overrides;
 use crate::turn::any_seed;
 
@@ -58,16 +58,16 @@ fn log_training_error(home: &PersonaPlace, error: &Error) {
     }
 }
 
-impl Engine {
+impl Learning {
     /// Starts to train in a place if it is time to: the persona rests, and no other training runs. The training goes on
     /// in a task of its own.
     pub(crate) async fn learn_if_due(
-        &self,
+        self: &Arc<Self>,
         home: &PersonaPlace,
         overrides: &Overrides,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let Some(hearth) = self.0.hearth.get() else { return Ok(()) };
+        let Some(hearth) = self.state.get() else { return Ok(()) };
         if hearth.hearth.trainer.is_none() || hearth.hearth.barred.contains_key(&home.platform) {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Engine {
             let pause = PAUSE * 2_u32.pow(u32::try_from(failures).unwrap_or(u32::MAX).min(MAX_DOUBLINGS));
             let lately =
                 |entry: &TrainingLogEntry| entry.at <= now && now.duration_since(entry.at).unsigned_abs() < pause;
-            let Some(state) = self.0.minds.state(&home.persona, &home.place, now) else { return Ok(()) };
+            let Some(state) = self.minds.states.state(&home.persona, &home.place, now) else { return Ok(()) };
             let rests = state.energy <= overrides.params.constants.energy_tired || overrides.params.is_night(now);
             if !rests || entries.last().is_some_and(lately) {
                 return Ok(());
@@ -106,8 +106,8 @@ impl Engine {
         let (Some((context, chosen)), Ok(guard)) = (chosen, Arc::clone(&hearth.learning).try_lock_owned()) else {
             return Ok(());
         };
-        let (engine, hearth, home) = (self.clone(), Arc::clone(hearth), home.clone());
-        self.0.tasks.spawn(async move {
+        let (engine, hearth, home) = (Arc::clone(self), Arc::clone(hearth), home.clone());
+        self.services.tasks.spawn(async move {
             let _guard = guard;
             let learnt = engine.take_job(&hearth, &home, &context, chosen).await;
             hearth.end_job();
@@ -133,7 +133,7 @@ impl Engine {
         if chosen.is_none() && again {
             let entry = TrainingLogEntry::new(
                 next_number(hearth, home, &context),
-                self.0.clock.now(),
+                self.services.clock.now(),
                 0,
                 TrainingOutcome::TooLittle,
             );
@@ -143,19 +143,19 @@ impl Engine {
     }
 
     async fn take_job(
-        &self,
+        self: &Arc<Self>,
         hearth: &Arc<HearthState>,
         home: &PersonaPlace,
         context: &TrainingContext,
         chosen: SelectedExamples,
     ) -> Result<(), Error> {
-        let model = self.model();
+        let model = self.services.model();
         let name = model.info().name.clone();
         let (Some(base_fingerprint), Some(trainer)) = (hearth.base_fingerprint(&name), hearth.hearth.trainer.as_ref())
         else {
             return Ok(());
         };
-        let now = self.0.clock.now();
+        let now = self.services.clock.now();
         let number = next_number(hearth, home, context);
         let SelectedExamples { training_examples, older } = chosen;
         if !self.has_room(hearth, &base_fingerprint).await {
@@ -188,7 +188,7 @@ impl Engine {
                 training_example
             })
             .collect();
-        let seed = self.0.config.seed.unwrap_or_else(|| u64::from(any_seed()));
+        let seed = self.services.config.seed.unwrap_or_else(|| u64::from(any_seed()));
         let job = TrainingJob {
             model: name,
             voice: self.voice(context),
@@ -203,7 +203,7 @@ impl Engine {
         }
         hearth.begin_job(holds.clone(), context.serving.as_ref().map(|it| it.id.clone()));
         // From now on, forgetting a source ends the job; this check covers what was forgotten before.
-        if !self.blocking(move |memory| memory.provenance_holds(&holds)).await? {
+        if !self.services.blocking(move |memory| memory.provenance_holds(&holds)).await? {
             return Ok(());
         }
         tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "training on exchanges");
@@ -239,15 +239,16 @@ impl Engine {
         if !matches!(fate, Ok(Fate::Kept)) {
             self.let_go(learnt).await;
             let (of, left) = (Arc::clone(hearth), learnt.clone());
-            self.blocking(move |_| {
-                of.lora_store.remove_draft(&left).map_err(azera_memory::Error::io("removing a draft"))
-            })
-            .await?;
+            self.services
+                .blocking(move |_| {
+                    of.lora_store.remove_draft(&left).map_err(azera_memory::Error::io("removing a draft"))
+                })
+                .await?;
         }
         let entry = |outcome| TrainingLogEntry {
             // JSON has no number for infinity or NaN.
             learnt: Some(trained.evaluation.learnt).filter(|it| it.before.is_finite() && it.after.is_finite()),
-            ..TrainingLogEntry::new(learnt.number, self.0.clock.now(), training_examples.len(), outcome)
+            ..TrainingLogEntry::new(learnt.number, self.services.clock.now(), training_examples.len(), outcome)
         };
         match fate {
             // From now on, forgetting a source finds the LoRA.
@@ -261,7 +262,7 @@ impl Engine {
                 }
             }
             // A stop interrupts the evaluation, and says nothing about the LoRA.
-            Err(_) if self.0.stopping.is_cancelled() => return Ok(false),
+            Err(_) if self.services.stopping.is_cancelled() => return Ok(false),
             // The operator carried it here, so it is not dropped.
             Err(error) if candidate.offloaded_job.is_some() => {
                 tracing::warn!(persona = %home.persona, %error, "cannot evaluate the result of an offloaded job; retrying");
@@ -300,6 +301,7 @@ impl Engine {
         let (of, new, id) = (Arc::clone(hearth), learnt.clone(), trained.id);
         let (beside, offloaded_job) = (beside.clone(), offloaded_job.cloned());
         let gone = self
+            .services
             .blocking(move |memory| {
                 let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
                 if offloaded_job.as_ref().is_some_and(|offloaded_job| !of.offloaded_jobs.has(offloaded_job))
@@ -352,8 +354,8 @@ impl Engine {
 
     /// Returns a blocking function that waits while somebody waits for an answer. It returns false once the training
     /// has to end.
-    fn may_go_on(&self, hearth: Arc<HearthState>) -> KeepGoing {
-        let (engine, runtime) = (self.clone(), tokio::runtime::Handle::current());
+    fn may_go_on(self: &Arc<Self>, hearth: Arc<HearthState>) -> KeepGoing {
+        let (engine, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
         Arc::new(move || {
             runtime.block_on(async {
                 loop {
@@ -361,8 +363,8 @@ impl Engine {
                         return false;
                     }
                     let still = tokio::select! {
-                        () = engine.0.stopping.cancelled() => return false,
-                        still = engine.0.foreground.until_idle(PAUSE) => still,
+                        () = engine.services.stopping.cancelled() => return false,
+                        still = engine.services.foreground.until_idle(PAUSE) => still,
                     };
                     if still {
                         return true;
@@ -397,10 +399,10 @@ impl Engine {
             let mut looped = 0;
             for attempt in 0..LOOPS {
                 // With a fixed seed, the evaluation is reproducible, too.
-                let seed = self.0.config.seed.map_or_else(any_seed, |seed| (seed as u32).wrapping_add(attempt));
+                let seed = self.services.config.seed.map_or_else(any_seed, |seed| (seed as u32).wrapping_add(attempt));
                 let request = ChatRequest {
                     sampling: Sampling { seed: Some(seed), ..context.form.sampling.clone() },
-                    max_tokens: self.0.config.reply_tokens.min(context.form.reply_tokens),
+                    max_tokens: self.services.config.reply_tokens.min(context.form.reply_tokens),
                     priority: Priority::Background,
                     loras: vec![lora.clone()],
                     ..ChatRequest::new(test_prompt.messages.clone())
@@ -421,14 +423,14 @@ impl Engine {
     /// Asks until live chat no longer interrupts, because training everything again would take longer.
     async fn ask_until_answered(&self, request: ChatRequest) -> Result<String, Error> {
         for _ in 1..MAX_ATTEMPTS {
-            match self.ask_quietly(request.clone()).await {
-                Err(Error::Interrupted) if !self.0.stopping.is_cancelled() => {
-                    self.0.foreground.until_idle(PAUSE).await;
+            match self.services.ask_quietly(request.clone()).await {
+                Err(Error::Interrupted) if !self.services.stopping.is_cancelled() => {
+                    self.services.foreground.until_idle(PAUSE).await;
                 }
                 answer => return answer,
             }
         }
-        self.ask_quietly(request).await
+        self.services.ask_quietly(request).await
     }
 
     /// Returns when a LoRA was last dropped, and the lines for a journal entry about it.

@@ -22,10 +22,15 @@ mod select;
 mod serve;
 mod words;
 
+use crate::access::AccessControl;
+use crate::indexing::Indexer;
+use crate::minds::MindService;
+use crate::services::Services;
+use crate::turn::Judge;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use azera_memory::Provenance;
@@ -38,6 +43,17 @@ use lora_store::{LoraRecord, LoraStore};
 pub use offloaded::{JOB_EXTENSION, OFFLOAD_FOLDER, OffloadError, OffloadResult, OffloadTransport, RESULT_EXTENSION};
 use offloaded::{OffloadedJob, OffloadedJobs};
 pub(crate) use serve::{TrainingLogEntry, TrainingOutcome};
+
+/// Trains in the weights, and serves what was trained.
+pub(crate) struct Learning {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) minds: Arc<MindService>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) judge: Arc<Judge>,
+    /// Unset if training is off.
+    pub(crate) state: OnceLock<Arc<HearthState>>,
+}
 
 /// An exchange as the model reads it: the prompt of a turn, and the reply.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

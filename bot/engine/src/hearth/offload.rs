@@ -16,8 +16,8 @@ use super::select::TrainingContext;
 use super::serve::{TrainingLogEntry, TrainingOutcome};
 use super::{Candidate, HearthState, TrainError, TrainingJob};
 use crate::background::{PersonaPlace, is_past};
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::hearth::Learning;
 use crate::turn::any_seed;
 
 /// Longest wait for a usable result.
@@ -26,7 +26,7 @@ const MAX_WAIT: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// How long a result that cannot be used is kept after the wait is over, before the job is given up.
 const RETRY_RESULT_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-impl Engine {
+impl Learning {
     /// Writes a job for another machine.
     pub(super) async fn send_offload(
         &self,
@@ -44,6 +44,7 @@ impl Engine {
         self.log_training(hearth, home, entry(TrainingOutcome::Offloaded)).await?;
         let of = Arc::clone(hearth);
         let sent = self
+            .services
             .blocking(move |memory| {
                 let file = of.offloaded_jobs.file(&offloaded_job.name, JOB_EXTENSION);
                 let sent = transport.send(&job, &offloaded_job.learnt.base_fingerprint, &file).and_then(|()| {
@@ -89,12 +90,12 @@ impl Engine {
     /// Returns true if the LoRA in service may go where jobs go, because a job continues from it.
     pub(super) async fn may_be_sent(&self, context: &TrainingContext) -> Result<bool, Error> {
         let Some(serving) = context.serving.clone().filter(|_| context.offload) else { return Ok(true) };
-        self.blocking(move |memory| memory.may_offload(&serving.provenance)).await
+        self.services.blocking(move |memory| memory.may_offload(&serving.provenance)).await
     }
 
     /// Checks, if it is time to, for results and for jobs that waited too long. It handles them in a task of its own.
-    pub(crate) async fn poll_offloaded(&self, now: Timestamp) {
-        let Some(hearth) = self.0.hearth.get() else { return };
+    pub(crate) async fn poll_offloaded(self: &Arc<Self>, now: Timestamp) {
+        let Some(hearth) = self.state.get() else { return };
         if hearth.offloaded_jobs.next_look(now).is_none_or(|next| next > now) {
             return;
         }
@@ -109,11 +110,11 @@ impl Engine {
         if arrived.is_empty() {
             return;
         }
-        let (engine, hearth) = (self.clone(), Arc::clone(hearth));
-        self.0.tasks.spawn(async move {
+        let (engine, hearth) = (Arc::clone(self), Arc::clone(hearth));
+        self.services.tasks.spawn(async move {
             let _guard = guard;
             for (next_step, offloaded_job) in arrived {
-                if engine.0.stopping.is_cancelled() {
+                if engine.services.stopping.is_cancelled() {
                     return;
                 }
                 let done = match next_step {
@@ -157,9 +158,9 @@ impl Engine {
             Ok(EvaluationResult::Over) => drop(self.drop_offloaded(hearth, offloaded_job).await),
             Ok(EvaluationResult::Useless) => self.give_up(hearth, offloaded_job).await?,
             Ok(EvaluationResult::NotNow) | Err(_) => {
-                let now = self.0.clock.now();
+                let now = self.services.clock.now();
                 let of_no_use = hearth.offloaded_jobs.of_no_use_since(offloaded_job, now);
-                if is_overdue && !self.0.stopping.is_cancelled() && is_past(of_no_use, RETRY_RESULT_FOR, now) {
+                if is_overdue && !self.services.stopping.is_cancelled() && is_past(of_no_use, RETRY_RESULT_FOR, now) {
                     self.give_up(hearth, offloaded_job).await?;
                 }
             }
@@ -169,9 +170,9 @@ impl Engine {
 
     /// Returns true if a conversation is going on there, or ended just now.
     async fn has_conversation(&self, home: &PersonaPlace) -> Result<bool, Error> {
-        let Some(activity) = self.0.agenda.place_activity(home) else { return Ok(false) };
-        let rest = self.overrides(&home.platform, &home.place).await?.garden.rest;
-        Ok(!is_past(activity.said, rest, self.0.clock.now()))
+        let Some(activity) = self.minds.agenda.place_activity(home) else { return Ok(false) };
+        let rest = self.minds.overrides(&home.platform, &home.place).await?.garden.rest;
+        Ok(!is_past(activity.said, rest, self.services.clock.now()))
     }
 
     async fn evaluate(
@@ -180,7 +181,7 @@ impl Engine {
         offloaded_job: &OffloadedJob,
     ) -> Result<EvaluationResult, Error> {
         let home = offloaded_job.home();
-        let model = self.model().info().name.clone();
+        let model = self.services.model().info().name.clone();
         let (Some(transport), Some(base_fingerprint)) =
             (hearth.hearth.transport.clone(), hearth.base_fingerprint(&model))
         else {
@@ -198,6 +199,7 @@ impl Engine {
         let Some(context) = context else { return Ok(EvaluationResult::NotNow) };
         let (of, name) = (Arc::clone(hearth), offloaded_job.name.clone());
         let received = self
+            .services
             .blocking(move |_| {
                 let (job, learnt) =
                     (of.offloaded_jobs.file(&name, JOB_EXTENSION), of.offloaded_jobs.file(&name, RESULT_EXTENSION));
@@ -219,11 +221,13 @@ impl Engine {
                 return Ok(if is_lost { EvaluationResult::Useless } else { EvaluationResult::NotNow });
             }
         };
-        let learnt = LoraRecord { id: trained.id.to_string(), at: self.0.clock.now(), ..offloaded_job.learnt.clone() };
+        let learnt =
+            LoraRecord { id: trained.id.to_string(), at: self.services.clock.now(), ..offloaded_job.learnt.clone() };
         // It was put into service, and a stop came before that was recorded.
         if hearth.lora_store.has(&learnt) {
             let of = Arc::clone(hearth);
-            self.blocking(move |_| of.lora_store.clear_draft().map_err(azera_memory::Error::io("removing a draft")))
+            self.services
+                .blocking(move |_| of.lora_store.clear_draft().map_err(azera_memory::Error::io("removing a draft")))
                 .await?;
             return Ok(EvaluationResult::Over);
         }
@@ -239,7 +243,7 @@ impl Engine {
             return Ok(());
         }
         self.drop_offloaded(hearth, offloaded_job).await;
-        let (number, at, exchanges) = (offloaded_job.learnt.number, self.0.clock.now(), offloaded_job.exchanges);
+        let (number, at, exchanges) = (offloaded_job.learnt.number, self.services.clock.now(), offloaded_job.exchanges);
         let entry = TrainingLogEntry::new(number, at, exchanges, TrainingOutcome::Lost);
         self.log_training(hearth, &offloaded_job.home(), entry).await
     }

@@ -13,8 +13,8 @@ use super::lora_store::LoraRecord;
 use super::serve::{TrainingLogEntry, TrainingOutcome};
 use super::{HearthState, PreparedExample, TrainingExample};
 use crate::background::PersonaPlace;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::hearth::Learning;
 use crate::overrides::Overrides;
 use crate::turn::recalled_memory;
 use crate::vectors::cosine;
@@ -58,14 +58,14 @@ pub(super) struct SelectedExamples {
     pub(super) older: Vec<PreparedExample>,
 }
 
-impl Engine {
+impl Learning {
     /// Returns the context for training a persona in a place, as its platform reports it at this moment.
     pub(super) async fn training_context(
         &self,
         hearth: &HearthState,
         home: &PersonaPlace,
     ) -> Result<Option<TrainingContext>, Error> {
-        match self.0.agenda.open_chat(home) {
+        match self.minds.agenda.open_chat(home) {
             Some(chat) => self.training_context_in(hearth, home, chat).await,
             None => Ok(None),
         }
@@ -78,11 +78,13 @@ impl Engine {
         home: &PersonaPlace,
         chat: ChatId,
     ) -> Result<Option<TrainingContext>, Error> {
-        let Some(base_fingerprint) = hearth.base_fingerprint(&self.model().info().name) else { return Ok(None) };
-        let Ok(platform) = self.platform(&home.platform) else { return Ok(None) };
-        let place = self.place_unasked(platform.as_ref(), &chat).await?;
+        let Some(base_fingerprint) = hearth.base_fingerprint(&self.services.model().info().name) else {
+            return Ok(None);
+        };
+        let Ok(platform) = self.services.platform(&home.platform) else { return Ok(None) };
+        let place = self.access.place_unasked(platform.as_ref(), &chat).await?;
         let Some(place) = place.filter(|place| place.scope() == home.place) else { return Ok(None) };
-        let loaded = match self.persona(place.shared_realm(), &home.persona).await {
+        let loaded = match self.services.persona(place.shared_realm(), &home.persona).await {
             Ok(loaded) => loaded,
             Err(Error::NoPersona(_)) => return Ok(None),
             Err(error) => return Err(error),
@@ -91,8 +93,8 @@ impl Engine {
         Ok(Some(TrainingContext {
             serving: hearth.lora_store.serving(&read_scope, &base_fingerprint),
             entries: self.training_log_of(home).await?,
-            form: form_for(&self.model().info().family),
-            overrides: self.overrides(&home.platform, &home.place).await?,
+            form: form_for(&self.services.model().info().family),
+            overrides: self.minds.overrides(&home.platform, &home.place).await?,
             persona: loaded.persona,
             offload: hearth.hearth.transport.is_some(),
             chat,
@@ -111,16 +113,19 @@ impl Engine {
         // An exchange of a LoRA that somebody rolled back is not trained on again.
         let back = context.entries.iter().filter(|entry| entry.outcome == TrainingOutcome::RolledBack);
         let back: BTreeSet<MessageId> = back.flat_map(|entry| entry.said.iter().cloned()).collect();
-        self.blocking(move |memory| {
-            let is_fresh = |id: &MessageId, _| !known.contains(id) && !back.contains(id);
-            let fresh = memory.trainable_exchanges(&read_scope, offload, &is_fresh, BUFFER)?;
-            let old = match known.is_empty() {
-                true => Vec::new(),
-                false => memory.trainable_exchanges(&read_scope, offload, &|id, _| known.contains(id), MAX_COMPARED)?,
-            };
-            Ok((fresh, old))
-        })
-        .await
+        self.services
+            .blocking(move |memory| {
+                let is_fresh = |id: &MessageId, _| !known.contains(id) && !back.contains(id);
+                let fresh = memory.trainable_exchanges(&read_scope, offload, &is_fresh, BUFFER)?;
+                let old = match known.is_empty() {
+                    true => Vec::new(),
+                    false => {
+                        memory.trainable_exchanges(&read_scope, offload, &|id, _| known.contains(id), MAX_COMPARED)?
+                    }
+                };
+                Ok((fresh, old))
+            })
+            .await
     }
 
     pub(super) async fn choose(
@@ -135,12 +140,12 @@ impl Engine {
         if fresh.len() < least {
             return Ok(None);
         }
-        let vectors = self.embed(fresh.iter().map(|it| it.said.text.as_str().to_owned()).collect()).await?;
+        let vectors = self.indexer.embed(fresh.iter().map(|it| it.said.text.as_str().to_owned()).collect()).await?;
         let mut taken: Vec<(&TrainableExchange, &Vec<f32>)> = Vec::new();
         for (exchange, vector) in fresh.iter().zip(&vectors) {
             let is_new = taken.iter().all(|(_, other)| cosine(vector, other) < ALIKE);
             // A conversation about danger calls for help, and nobody trains on it.
-            let tags = self.tags(&exchange.said.text, vector);
+            let tags = self.judge.tags(&exchange.said.text, vector);
             let helped = !context.overrides.rules.matching(&tags, &Bond::new()).help.is_empty();
             if is_new && !helped {
                 taken.push((exchange, vector));
@@ -176,7 +181,7 @@ impl Engine {
             text: row.text.as_str().to_owned(),
         };
         let history: Vec<Line> = exchange.before.iter().map(line).collect();
-        let snippet = self.0.memory.config().snippet_chars;
+        let snippet = self.services.memory.config().snippet_chars;
         let as_recalled = |memory: &MemoryRow| {
             let text: String = memory.text.as_str().chars().take(snippet).collect();
             recalled_memory(memory, &text)
@@ -206,8 +211,8 @@ impl Engine {
     }
 
     fn compose_example(&self, form: &Form, parts: &PromptParts<'_>, reply: &str) -> Option<TrainingExample> {
-        let model = self.model();
-        let reply_tokens = self.0.config.reply_tokens.min(form.reply_tokens);
+        let model = self.services.model();
+        let reply_tokens = self.services.config.reply_tokens.min(form.reply_tokens);
         let context_tokens = (PROMPT_TOKENS + reply_tokens).min(model.info().context_tokens);
         let budget = Budget { context_tokens, reply_tokens };
         let count = |text: &str| model.count_tokens(text);
@@ -242,7 +247,7 @@ impl Engine {
 
     /// Returns how many exchanges of a place were not trained on yet.
     pub(crate) async fn waiting_to_be_learnt(&self, home: &PersonaPlace) -> Result<usize, Error> {
-        let Some(hearth) = self.0.hearth.get() else { return Ok(0) };
+        let Some(hearth) = self.state.get() else { return Ok(0) };
         match self.training_context(hearth, home).await? {
             Some(context) => Ok(self.fresh(&context).await?.0.len()),
             None => Ok(0),

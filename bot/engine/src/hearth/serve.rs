@@ -13,8 +13,8 @@ use super::lora_store::{LoraRecord, LoraStore};
 use super::offloaded::{OffloadedJob, OffloadedJobs};
 use super::{Hearth, HearthState};
 use crate::background::PersonaPlace;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::hearth::Learning;
 
 /// Maximum number of entries in the training log of a place.
 const ENTRIES: usize = 50;
@@ -124,21 +124,20 @@ impl HearthState {
     }
 }
 
-impl Engine {
+impl Learning {
     /// Enables training in the weights, or at least the withdrawal of existing LoRAs. Call it once, before
-    /// [`Engine::start`].
+    /// [`crate::Engine::start`].
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn light(&self, hearth: Hearth) -> std::io::Result<()> {
+    pub(crate) fn light(&self, hearth: Hearth) -> std::io::Result<()> {
         let lora_store = LoraStore::open(&hearth.folder)?;
         let offloaded_jobs =
             OffloadedJobs::open(&hearth.folder, hearth.trainer.is_some() && hearth.transport.is_some())?;
         let (learning, changing, noting) = (Arc::default(), std::sync::Mutex::default(), tokio::sync::Mutex::default());
         let job = std::sync::Mutex::default();
         // A second call changes nothing.
-        self.0
-            .hearth
+        self.state
             .set(Arc::new(HearthState { hearth, lora_store, offloaded_jobs, learning, changing, noting, job }))
             .ok();
         Ok(())
@@ -146,15 +145,15 @@ impl Engine {
 
     /// Waits until no training runs.
     pub(crate) async fn until_nobody_learns(&self) {
-        if let Some(hearth) = self.0.hearth.get() {
+        if let Some(hearth) = self.state.get() {
             drop(hearth.learning.lock().await);
         }
     }
 
     /// Returns the LoRA that serves under a read scope, for the model that answers.
     pub(crate) fn loras_for(&self, read_scope: &ReadScope) -> Vec<Lora> {
-        let Some(hearth) = self.0.hearth.get() else { return Vec::new() };
-        let base_fingerprint = hearth.base_fingerprint(&self.model().info().name);
+        let Some(hearth) = self.state.get() else { return Vec::new() };
+        let base_fingerprint = hearth.base_fingerprint(&self.services.model().info().name);
         let learnt =
             base_fingerprint.and_then(|base_fingerprint| hearth.lora_store.serving(read_scope, &base_fingerprint));
         let learnt = learnt.filter(|learnt| !hearth.hearth.barred.contains_key(&learnt.platform));
@@ -164,9 +163,9 @@ impl Engine {
     /// Takes LoRAs out of service, and removes them, if a source is gone or a person withdrew their consent. With
     /// `resting_on`, only LoRAs with this message among their sources are checked. Returns true if all files could be
     /// removed; a LoRA whose file remains does not serve.
-    pub async fn withdraw_unfounded(&self, resting_on: Option<&MessageId>) -> bool {
-        let Some(hearth) = self.0.hearth.get() else { return true };
-        let (of, only, memory) = (Arc::clone(hearth), resting_on.cloned(), self.0.memory.clone());
+    pub(crate) async fn withdraw_unfounded(&self, resting_on: Option<&MessageId>) -> bool {
+        let Some(hearth) = self.state.get() else { return true };
+        let (of, only, memory) = (Arc::clone(hearth), resting_on.cloned(), self.services.memory.clone());
         let found = tokio::task::spawn_blocking(move || of.take_out_unfounded(&memory, only.as_ref())).await;
         let mut all_gone = found.is_ok();
         let (unfounded, offloaded_jobs) = found.unwrap_or_default();
@@ -189,8 +188,8 @@ impl Engine {
 
     /// Rolls back the LoRA in service in a place or, if there is none, the offloaded job. Returns its number.
     pub(crate) async fn roll_back(&self, home: &PersonaPlace) -> Option<u32> {
-        let hearth = self.0.hearth.get()?;
-        let base_fingerprint = hearth.base_fingerprint(&self.model().info().name)?;
+        let hearth = self.state.get()?;
+        let base_fingerprint = hearth.base_fingerprint(&self.services.model().info().name)?;
         let (newest, before, offloaded_job) = {
             let _changing = hearth.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let versions = hearth.lora_store.of(&home.persona, &home.place);
@@ -262,7 +261,7 @@ impl Engine {
             place: learnt.place.clone(),
             persona: learnt.persona.clone(),
         };
-        let (number, at) = (learnt.number, self.0.clock.now());
+        let (number, at) = (learnt.number, self.services.clock.now());
         let entry = TrainingLogEntry { said, ..TrainingLogEntry::new(number, at, exchanges, outcome) };
         if let Err(error) = self.log_training(hearth, &home, entry).await {
             tracing::warn!(%error, "cannot log that a LoRA was withdrawn");
@@ -272,7 +271,7 @@ impl Engine {
     /// Makes the model drop a LoRA, and the tokens evaluated with it.
     pub(super) async fn let_go(&self, learnt: &LoraRecord) {
         let Ok(id) = learnt.id.parse() else { return };
-        if let Err(error) = self.model().forget_lora(&id).await {
+        if let Err(error) = self.services.model().forget_lora(&id).await {
             tracing::error!(%error, "the model cannot drop a removed LoRA");
         }
     }
@@ -280,7 +279,7 @@ impl Engine {
     /// Returns the training log of a persona in a place, oldest first.
     pub(crate) async fn training_log_of(&self, home: &PersonaPlace) -> Result<Vec<TrainingLogEntry>, Error> {
         let home = home.clone();
-        self.blocking(move |memory| entries(memory, &home.platform, &home.place, &home.persona)).await
+        self.services.blocking(move |memory| entries(memory, &home.platform, &home.place, &home.persona)).await
     }
 
     /// Adds an entry to the training log, unless the place was forgotten meanwhile.
@@ -292,10 +291,10 @@ impl Engine {
     ) -> Result<(), Error> {
         let _noting = hearth.noting.lock().await;
         // Minds are not loaded when a command forgets while Azera is not running.
-        if self.0.minds.state(&home.persona, &home.place, entry.at).is_none() {
+        if self.minds.states.state(&home.persona, &home.place, entry.at).is_none() {
             let (persona, place) = (home.persona.clone(), home.place.clone());
             let is_its = move |row: &MindRow| row.persona == persona && row.scope == place;
-            if !self.blocking(move |memory| Ok(memory.minds()?.iter().any(is_its))).await? {
+            if !self.services.blocking(move |memory| Ok(memory.minds()?.iter().any(is_its))).await? {
                 return Ok(());
             }
         }
@@ -306,6 +305,8 @@ impl Engine {
             entries.remove(entries.iter().position(|entry| entry.outcome != TrainingOutcome::RolledBack).unwrap_or(0));
         }
         let (home, entries) = (home.clone(), serde_json::to_value(entries).unwrap_or_default());
-        self.blocking(move |memory| memory.set_training_log(&home.platform, &home.place, &home.persona, &entries)).await
+        self.services
+            .blocking(move |memory| memory.set_training_log(&home.platform, &home.place, &home.persona, &entries))
+            .await
     }
 }

@@ -9,8 +9,8 @@ use super::context::{TurnContext, TurnRequest};
 use super::generate::Draft;
 use super::overlap::says_something_new;
 use super::sources;
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::turn::Turns;
 
 /// A reply that the record holds.
 pub(super) struct Committed {
@@ -20,7 +20,7 @@ pub(super) struct Committed {
     pub(super) state: State,
 }
 
-impl Engine {
+impl Turns {
     /// Feels the reply's mood, puts help below it, and writes everything that follows from the reply at once.
     pub(super) async fn commit(
         &self,
@@ -30,9 +30,9 @@ impl Engine {
         draft: &Draft,
     ) -> Result<Committed, Error> {
         let generated = &draft.generated;
-        let felt = if generated.is_fixed() { None } else { self.felt(&generated.text).await };
+        let felt = if generated.is_fixed() { None } else { self.judge.felt(&generated.text).await };
         let params = &context.overrides.params;
-        let state = self.exchanged(&request.message, &context.place, params, felt, request.was_felt());
+        let state = self.minds.exchanged(&request.message, &context.place, params, felt, request.was_felt());
         let text = self.with_help(request, context, composition, draft).await;
         let reply = self.new_reply(request, context, composition, draft, &state, &text);
         let outbox = OutboxRow {
@@ -42,8 +42,8 @@ impl Engine {
             from: Some(reply.from),
             state: reply.state.clone(),
         };
-        let reply = self.blocking(move |memory| memory.reply(reply)).await?;
-        self.keep_state(&request.message, &context.place, &composition.style).await;
+        let reply = self.services.blocking(move |memory| memory.reply(reply)).await?;
+        self.minds.keep_state(&request.message, &context.place, &composition.style).await;
         request.feelings_changed = true;
         Ok(Committed { reply, outbox, state })
     }
@@ -85,7 +85,7 @@ impl Engine {
             asker: inbox.person.clone(),
             persona: message.persona.clone(),
             persona_name: context.persona.name.clone(),
-            at: self.0.clock.now(),
+            at: self.services.clock.now(),
             from: composition.sources.from,
             source_scopes: composition.sources.source_scopes.clone(),
             built_on: sources::messages(&generated.text, message, &rests_on, shown),

@@ -7,10 +7,10 @@ use azera_types::Scope;
 use super::context::{TurnContext, TurnRequest};
 use super::history::{History, recalled_hit};
 use super::sources::{ReplySources, origins};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::minds::ReplyStyle;
 use crate::recall::Recall;
+use crate::turn::Turns;
 
 /// A prompt, with what stands in it.
 pub(super) struct Composition {
@@ -52,7 +52,7 @@ fn carried_in<'a>(prompt: &Prompt, history: &'a History) -> Vec<&'a Hit> {
     carried
 }
 
-impl Engine {
+impl Turns {
     /// Puts the prompt together.
     pub(super) fn compose_prompt(
         &self,
@@ -76,7 +76,7 @@ impl Engine {
         let role_owner = history.role.as_ref().and_then(|role| role.owner.clone());
         let realm = context.persona_owner.clone().or(role_owner).map(Scope::Realm);
         let shown = history.shown(context);
-        let sources = origins(&request.message, &memories, shown, realm.as_ref(), self.0.clock.now());
+        let sources = origins(&request.message, &memories, shown, realm.as_ref(), self.services.clock.now());
         Ok(Composition { prompt, history, recall, style, sources })
     }
 }

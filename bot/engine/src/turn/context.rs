@@ -12,9 +12,10 @@ use azera_personas::{Lorebook, Persona};
 use azera_prompt::{Form, form_for};
 use azera_types::{PersonId, Place, RealmId, Scope};
 
-use crate::engine::{Engine, LoadedPersona};
 use crate::error::Error;
 use crate::overrides::Overrides;
+use crate::services::LoadedPersona;
+use crate::turn::Turns;
 
 /// A message whose turn it is.
 pub(crate) struct TurnRequest {
@@ -63,16 +64,18 @@ pub(crate) struct TurnContext {
     pub(crate) replaces: Option<MessageRow>,
 }
 
-impl Engine {
+impl Turns {
     /// Loads the context of a turn; `None` if a reply is to be made anew and none is there.
     ///
     /// # Errors
     /// [`Error::NotAllowed`] if the person or the persona may not read the place, or the message, any more.
     pub(super) async fn load_context(&self, request: &TurnRequest) -> Result<Option<TurnContext>, Error> {
         let (platform, message) = (request.platform.as_ref(), &request.message);
-        let place = self.place(platform, &message.chat, &request.inbox.person).await?.ok_or(Error::NotAllowed)?;
-        let LoadedPersona { persona, lorebook, owner } = self.persona(place.shared_realm(), &message.persona).await?;
-        let read_scope = self.read_scope(platform, &place, &message.persona).await?;
+        let place =
+            self.services.place(platform, &message.chat, &request.inbox.person).await?.ok_or(Error::NotAllowed)?;
+        let LoadedPersona { persona, lorebook, owner } =
+            self.services.persona(place.shared_realm(), &message.persona).await?;
+        let read_scope = self.access.read_scope(platform, &place, &message.persona).await?;
         // Somebody who cannot read the question may read the reply by now.
         if !request.again && !read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at) {
             return Err(Error::NotAllowed);
@@ -81,11 +84,11 @@ impl Engine {
             return Ok(None);
         };
         let scope = place.scope();
-        let overrides = self.overrides(platform.id(), &scope).await?;
-        let model = self.model();
+        let overrides = self.minds.overrides(platform.id(), &scope).await?;
+        let model = self.services.model();
         let mut form = form_for(&model.info().family);
         let own_limit = persona.memory.top_k.map(|lines| lines as usize);
-        if let Some(lines) = self.0.config.recalled.or(own_limit) {
+        if let Some(lines) = self.services.config.recalled.or(own_limit) {
             form.recalled_lines = lines;
         }
         Ok(Some(TurnContext {
@@ -110,21 +113,22 @@ impl Engine {
         request: &TurnRequest,
         read_scope: &ReadScope,
     ) -> Result<Option<(Option<ChatRow>, Vec<MessageRow>, Option<MessageRow>)>, Error> {
-        let (limit, again) = (self.0.config.history_messages, request.again);
+        let (limit, again) = (self.services.config.history_messages, request.again);
         let (read_scope, message) = (read_scope.clone(), request.message.clone());
-        self.blocking(move |memory| {
-            let chat = memory.chat(&message.chat)?;
-            if again {
-                let Some(present) = memory.present_answer(&read_scope, &message.id)? else { return Ok(None) };
-                // A message is answered anew as it stood: by what came before it.
-                let recent = memory.history_to(&read_scope, message.parent.as_ref(), limit)?;
-                return Ok(Some((chat, recent, Some(present))));
-            }
-            let mut recent = memory.history(&read_scope, &message.chat, limit)?;
-            // What came after it belongs to later turns, but for replies given meanwhile.
-            recent.retain(|row| row.seq < message.seq || row.answers.is_some());
-            Ok(Some((chat, recent, None)))
-        })
-        .await
+        self.services
+            .blocking(move |memory| {
+                let chat = memory.chat(&message.chat)?;
+                if again {
+                    let Some(present) = memory.present_answer(&read_scope, &message.id)? else { return Ok(None) };
+                    // A message is answered anew as it stood: by what came before it.
+                    let recent = memory.history_to(&read_scope, message.parent.as_ref(), limit)?;
+                    return Ok(Some((chat, recent, Some(present))));
+                }
+                let mut recent = memory.history(&read_scope, &message.chat, limit)?;
+                // What came after it belongs to later turns, but for replies given meanwhile.
+                recent.retain(|row| row.seq < message.seq || row.answers.is_some());
+                Ok(Some((chat, recent, None)))
+            })
+            .await
     }
 }

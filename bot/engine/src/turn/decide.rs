@@ -8,13 +8,13 @@ use azera_types::{Author, PlaceKind};
 
 use super::addressing::{Addressing, calls, decide};
 use super::context::{TurnContext, TurnRequest};
-use crate::engine::Engine;
 use crate::error::Error;
+use crate::turn::Turns;
 
 /// Messages back to which somebody counts as taking part in the conversation.
 const PARTICIPANT_MESSAGES: usize = 20;
 
-impl Engine {
+impl Turns {
     /// Returns why a message is not answered; `None` if it is.
     pub(super) async fn skip_reason(
         &self,
@@ -25,7 +25,7 @@ impl Engine {
             return Ok(None);
         }
         let message = &request.message;
-        let names = context.persona.answers_to().chain(self.0.config.wake_names.iter().map(String::as_str));
+        let names = context.persona.answers_to().chain(self.services.config.wake_names.iter().map(String::as_str));
         let others = other_participants(request, context);
         let answering = context.chat.as_ref().and_then(|chat| chat.answering);
         Ok(decide(&Addressing {
@@ -36,7 +36,7 @@ impl Engine {
             called: calls(&message.text, names),
             calls_another: calls(&message.text, others.iter().map(String::as_str)),
             empty: message.text.trim().is_empty(),
-            answering: answering.unwrap_or(self.0.config.answering),
+            answering: answering.unwrap_or(self.services.config.answering),
         }))
     }
 
@@ -44,7 +44,7 @@ impl Engine {
     async fn replies_to_bot(&self, request: &TurnRequest, context: &TurnContext) -> Result<Option<bool>, Error> {
         let Some(target) = request.message.reply_to.clone() else { return Ok(None) };
         let read_scope = context.read_scope.clone();
-        let target = self.blocking(move |memory| memory.message(&read_scope, &target)).await?;
+        let target = self.services.blocking(move |memory| memory.message(&read_scope, &target)).await?;
         Ok(target.map(|target| matches!(target.author, Author::Persona { .. })))
     }
 
@@ -52,11 +52,11 @@ impl Engine {
     /// they say to the bot is.
     pub(super) async fn end_unanswered(&self, request: &TurnRequest) -> Result<bool, Error> {
         let (id, person) = (request.message.id.clone(), request.inbox.person.clone());
-        if self.blocking(move |memory| memory.retention(&person)).await? == RetentionPreference::Addressed {
-            self.forget(Forget::Message(id), true, None).await?;
+        if self.services.blocking(move |memory| memory.retention(&person)).await? == RetentionPreference::Addressed {
+            self.forgetting.forget(Forget::Message(id), true, None).await?;
             return Ok(false);
         }
-        self.blocking(move |memory| memory.leave(&id)).await?;
+        self.services.blocking(move |memory| memory.leave(&id)).await?;
         Ok(true)
     }
 }

@@ -6,11 +6,11 @@ use super::commit::Committed;
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generate::{Draft, deliverable};
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::outbox::DELIVERY_ATTEMPTS;
+use crate::turn::Turns;
 
-impl Engine {
+impl Turns {
     /// Delivers a committed reply; false if it had to be withdrawn. A reply that cannot be delivered now waits in the outbox.
     pub(super) async fn deliver_reply(
         &self,
@@ -22,16 +22,16 @@ impl Engine {
     ) -> Result<bool, Error> {
         let (platform, target) = (request.platform.as_ref(), draft.target(request, context));
         let Committed { reply, outbox, state } = committed;
-        match self.may_be_shown(platform, &deliverable(request, composition)).await {
+        match self.outbox.may_be_shown(platform, &deliverable(request, composition)).await {
             Ok(true) => {
                 target.event(StreamEvent::Done { state: state.clone() }).await;
-                if let Err(error) = self.deliver(platform, reply, state, DELIVERY_ATTEMPTS).await {
+                if let Err(error) = self.outbox.deliver(platform, reply, state, DELIVERY_ATTEMPTS).await {
                     tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
                 }
             }
             Ok(false) => {
                 target.event(StreamEvent::Error { message: Error::NotAllowed.to_string() }).await;
-                self.withdraw(reply, outbox).await?;
+                self.outbox.withdraw(reply, outbox).await?;
                 return Ok(false);
             }
             Err(error) => tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox"),

@@ -9,10 +9,11 @@ use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generation::{Generated, GenerationRequest, StreamTarget, any_seed, derived_seed, generate};
 use super::reply_id::reply_id;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::minds::Writer;
 use crate::outbox::DeliverableReply;
+use crate::services::Services;
+use crate::turn::Turns;
 
 /// The words of a reply, and its id.
 pub(super) struct Draft {
@@ -47,7 +48,7 @@ pub(super) fn deliverable<'a>(request: &'a TurnRequest, composition: &'a Composi
     }
 }
 
-impl Engine {
+impl Turns {
     /// Generates the reply and streams it; `None` if it may not be shown any more.
     pub(super) async fn generate_reply(
         &self,
@@ -56,12 +57,12 @@ impl Engine {
         composition: &Composition,
     ) -> Result<Option<Draft>, Error> {
         let to = request.message.id.clone();
-        let alternative = self.blocking(move |memory| memory.answer_count(&to)).await?;
+        let alternative = self.services.blocking(move |memory| memory.answer_count(&to)).await?;
         let id = reply_id(&request.message.id, alternative);
         let target = stream_target(&id, request, context);
         let asking = self.generation_request(request, context, composition, alternative);
         let permission = deliverable(request, composition);
-        let may_show = self.may_be_shown(request.platform.as_ref(), &permission);
+        let may_show = self.outbox.may_be_shown(request.platform.as_ref(), &permission);
         let writer = &composition.style.writer;
         let made = match fixed_text(writer, context.model.info()) {
             Some(text) => may_show.await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
@@ -90,17 +91,17 @@ impl Engine {
         composition: &Composition,
         alternative: usize,
     ) -> GenerationRequest<'a> {
-        let (config, message) = (&self.0.config, &request.message);
+        let (config, message) = (&self.services.config, &request.message);
         let in_danger = composition.style.is_in_danger();
         GenerationRequest {
-            session: Self::session(&message.chat, &message.persona),
+            session: Services::session(&message.chat, &message.persona),
             sampling: config.sampling.clone().unwrap_or_else(|| context.form.sampling.clone()),
             seed: config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, alternative)),
             max_tokens: composition.history.budget.reply_tokens,
             thinking: config.thinking,
             persona: &context.persona.name,
             // What was learnt from talk has no say to somebody in danger.
-            loras: if in_danger { Vec::new() } else { self.loras_for(&context.read_scope) },
+            loras: if in_danger { Vec::new() } else { self.learning.loras_for(&context.read_scope) },
             stop: context.form.stop,
             held: in_danger,
             speakers: speakers(composition),

@@ -7,8 +7,9 @@ use azera_types::PlaceKind;
 
 use super::context::{TurnContext, TurnRequest};
 use crate::carried::Carried;
-use crate::engine::{Engine, LoadedPersona};
 use crate::error::Error;
+use crate::services::LoadedPersona;
+use crate::turn::Turns;
 
 /// Messages searched for a lorebook's keys when the book does not say how many.
 const LORE_DEPTH: usize = 4;
@@ -60,10 +61,10 @@ impl History {
     }
 }
 
-impl Engine {
+impl Turns {
     /// Loads and measures what stands in the prompt before recall.
     pub(super) async fn load_history(&self, request: &TurnRequest, context: &TurnContext) -> Result<History, Error> {
-        let config = &self.0.config;
+        let config = &self.services.config;
         let lines: Vec<Line> = context.recent.iter().map(line).collect();
         let last = line(&request.message);
         let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, &lines, &last));
@@ -71,7 +72,7 @@ impl Engine {
             context_tokens: config.context_tokens.min(context.model.info().context_tokens),
             reply_tokens: config.reply_tokens.min(context.form.reply_tokens),
         };
-        let role = self.role(context.place.shared_realm(), &config.user_persona).await?;
+        let role = self.services.role(context.place.shared_realm(), &config.user_persona).await?;
         let (carried, carried_lines) = Default::default();
         let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0 };
         history.cut = history.measure(context)?;

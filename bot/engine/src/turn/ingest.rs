@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::context::TurnRequest;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::queue::Ticket;
+use crate::turn::Turns;
 
 /// A message that is being taken in.
 pub(crate) struct Receiving {
@@ -39,12 +39,12 @@ impl Receiving {
 
 /// A turn that is waiting or under way, until this is dropped, which a panic does too.
 struct UnderWay<'a> {
-    core: &'a Engine,
+    core: &'a Turns,
     message: MessageId,
 }
 
 impl<'a> UnderWay<'a> {
-    fn begin(core: &'a Engine, message: MessageId) -> Self {
+    fn begin(core: &'a Turns, message: MessageId) -> Self {
         core.under_way().insert(message.clone());
         Self { core, message }
     }
@@ -56,15 +56,15 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-impl Engine {
+impl Turns {
     /// Takes up messages whose turns are open and not under way.
-    pub(crate) async fn take_up(&self, which: impl Fn(&MessageRow) -> bool) -> Result<(), Error> {
-        for (message, inbox) in self.blocking(Memory::open_turns).await? {
+    pub(crate) async fn take_up(self: &Arc<Self>, which: impl Fn(&MessageRow) -> bool) -> Result<(), Error> {
+        for (message, inbox) in self.services.blocking(Memory::open_turns).await? {
             if self.is_under_way(&message.id) || !which(&message) {
                 continue;
             }
-            let Ok(platform) = self.platform(&inbox.platform) else { continue };
-            let ticket = self.0.queues.enter_anyway(&message.chat);
+            let Ok(platform) = self.services.platform(&inbox.platform) else { continue };
+            let ticket = self.queues.enter_anyway(&message.chat);
             tracing::info!(message = %message.id, chat = %message.chat, "taking up a message left over");
             self.spawn_turn(ticket, TurnRequest::new(platform, message, inbox, false));
         }
@@ -77,34 +77,34 @@ impl Engine {
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashSet<MessageId>> {
-        self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Messages that were changed while they were answered, as they are now.
     pub(crate) fn changed_amid(&self) -> MutexGuard<'_, HashMap<MessageId, MessageRow>> {
-        self.0.changed_amid.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.changed_amid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn_turn(&self, ticket: Ticket, request: TurnRequest) -> JoinHandle<Result<Outcome, Error>> {
-        let core = self.clone();
+    fn spawn_turn(self: &Arc<Self>, ticket: Ticket, request: TurnRequest) -> JoinHandle<Result<Outcome, Error>> {
+        let core = Arc::clone(self);
         // A task of its own: an adapter that loses interest must not leave a turn half done.
-        self.0.tasks.spawn(async move { core.turn_of(ticket, request).await })
+        self.services.tasks.spawn(async move { core.turn_of(ticket, request).await })
     }
 
-    async fn turn_of(&self, ticket: Ticket, request: TurnRequest) -> Result<Outcome, Error> {
+    async fn turn_of(self: &Arc<Self>, ticket: Ticket, request: TurnRequest) -> Result<Outcome, Error> {
         let answered = {
             let _under_way = UnderWay::begin(self, request.message.id.clone());
             self.turn_in_turn(ticket, request).await
         };
         match &answered {
             // What failed for a reason that may have passed is tried again as soon as something succeeds, or after a while.
-            Ok(_) if self.0.stranded.swap(false, Ordering::AcqRel) => {
-                let core = self.clone();
-                self.0.tasks.spawn(async move { core.retry_leftovers().await });
+            Ok(_) if self.progress.stranded.swap(false, Ordering::AcqRel) => {
+                let core = Arc::clone(self);
+                self.services.tasks.spawn(async move { core.retry_leftovers().await });
             }
             Err(error) if error.is_transient() => {
-                self.0.stranded.store(true, Ordering::Release);
-                self.0.retry_wanted.notify_one();
+                self.progress.stranded.store(true, Ordering::Release);
+                self.progress.retry_wanted.notify_one();
             }
             _ => {}
         }
@@ -113,18 +113,18 @@ impl Engine {
 
     /// Runs the turn. A panic in it is an error of this turn alone, counted in the record: a message that always panics is not tried
     /// again at every start.
-    async fn without_panic(&self, request: TurnRequest) -> Result<Outcome, Error> {
+    async fn without_panic(self: &Arc<Self>, request: TurnRequest) -> Result<Outcome, Error> {
         let message = request.message.id.clone();
         match AssertUnwindSafe(self.take_turn(request)).catch_unwind().await {
             Ok(answered) => answered,
             Err(_) => {
-                let tries = self.blocking(move |memory| memory.note_panic(&message)).await?;
+                let tries = self.services.blocking(move |memory| memory.note_panic(&message)).await?;
                 Err(Error::Panicked { tries })
             }
         }
     }
 
-    async fn turn_in_turn(&self, ticket: Ticket, request: TurnRequest) -> Result<Outcome, Error> {
+    async fn turn_in_turn(self: &Arc<Self>, ticket: Ticket, request: TurnRequest) -> Result<Outcome, Error> {
         ticket.turn().await;
         let message = request.message.id.clone();
         let answered = self.without_panic(request).await;
@@ -133,28 +133,30 @@ impl Engine {
             tracing::error!(message = %message, %error, "a turn failed");
             if !error.is_transient() {
                 // It would fail the same way every time: the message is remembered, and nobody is answered.
-                self.blocking(move |memory| memory.leave(&message)).await?;
+                self.services.blocking(move |memory| memory.leave(&message)).await?;
             }
         }
         answered
     }
 
     /// Takes in a message. What is told first is whether it was new, once it is in the record; then what became of it.
-    pub(crate) async fn receive(&self, platform: &PlatformId, inbound: Inbound) -> Result<Receiving, Error> {
-        let adapter = self.platform(platform)?;
-        let place = self.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
+    pub(crate) async fn receive(self: &Arc<Self>, platform: &PlatformId, inbound: Inbound) -> Result<Receiving, Error> {
+        let adapter = self.services.platform(platform)?;
+        let place = self.services.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
-        let ticket = self.0.queues.enter(&inbound.chat).ok_or(Error::QueueFull)?;
+        let ticket = self.queues.enter(&inbound.chat).ok_or(Error::QueueFull)?;
         self.ensure_chat(platform, ChatInfo { chat: inbound.chat.clone(), title: None, persona: None }).await?;
-        let (core, platform) = (self.clone(), platform.clone());
+        let (core, platform) = (Arc::clone(self), platform.clone());
         let (tell, recorded) = oneshot::channel();
         // From here on the message is ours: recording it and answering it are one task.
-        let turn = self.0.tasks.spawn(async move {
-            let (now, scope) = (core.0.clock.now(), place.scope());
-            let called = core.called(&place, &inbound).await?;
+        let turn = self.services.tasks.spawn(async move {
+            let (now, scope) = (core.services.clock.now(), place.scope());
+            let called = core.access.called(&place, &inbound).await?;
             let received = {
                 let (platform, inbound) = (platform.clone(), inbound.clone());
-                core.blocking(move |memory| memory.receive_for(&platform, &inbound, scope, called, now)).await?
+                core.services
+                    .blocking(move |memory| memory.receive_for(&platform, &inbound, scope, called, now))
+                    .await?
             };
             // Nobody needs to listen.
             tell.send(matches!(received, Received::New(_))).ok();
@@ -177,14 +179,14 @@ impl Engine {
             id: info.chat,
             platform: platform.clone(),
             title: info.title,
-            persona: info.persona.unwrap_or_else(|| self.0.config.persona.clone()),
+            persona: info.persona.unwrap_or_else(|| self.services.config.persona.clone()),
         };
-        let now = self.0.clock.now();
-        self.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
+        let now = self.services.clock.now();
+        self.services.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
     }
 
     pub(crate) async fn edit(
-        &self,
+        self: &Arc<Self>,
         platform: &PlatformId,
         id: &MessageId,
         text: Text,
@@ -192,17 +194,17 @@ impl Engine {
     ) -> Result<Option<Outcome>, Error> {
         let edited = {
             let id = id.clone();
-            self.blocking(move |memory| memory.edit(&id, text, at)).await?
+            self.services.blocking(move |memory| memory.edit(&id, text, at)).await?
         };
         let Some(message) = edited else { return Ok(None) };
-        self.0.index_wanted.notify_one();
-        self.0.exchanges.changed(&message.id);
-        self.withdraw_unfounded(Some(&message.id)).await;
+        self.indexer.wake();
+        self.surprise.exchanges.changed(&message.id);
+        self.learning.withdraw_unfounded(Some(&message.id)).await;
         let Some(person) = message.author.person().cloned() else { return Ok(None) };
-        let adapter = self.platform(platform)?;
+        let adapter = self.services.platform(platform)?;
         let open = {
             let id = id.clone();
-            self.blocking(move |memory| memory.open_turn(&id)).await?.is_some()
+            self.services.blocking(move |memory| memory.open_turn(&id)).await?.is_some()
         };
         if open {
             // Its turn has yet to come, and will find the new text; or it is being answered, and is answered again then.
@@ -215,9 +217,9 @@ impl Engine {
     }
 
     /// Answers a message again that was changed while it was answered.
-    pub(crate) fn answer_what_it_says_now(&self, request: &TurnRequest, message: MessageRow) {
-        let (core, adapter, person) = (self.clone(), request.platform.clone(), request.inbox.person.clone());
-        self.0.tasks.spawn(async move {
+    pub(crate) fn answer_what_it_says_now(self: &Arc<Self>, request: &TurnRequest, message: MessageRow) {
+        let (core, adapter, person) = (Arc::clone(self), request.platform.clone(), request.inbox.person.clone());
+        self.services.tasks.spawn(async move {
             let (platform, id) = (adapter.id().clone(), message.id.clone());
             if let Err(error) = core.answer_again(adapter, &platform, message, person).await {
                 tracing::warn!(message = %id, %error, "a message that was changed amid its answer is not answered again");
@@ -227,7 +229,7 @@ impl Engine {
 
     /// Makes the answer to a message anew, in the place of the one that stands; silent if there is none.
     pub(crate) async fn answer_again(
-        &self,
+        self: &Arc<Self>,
         adapter: Arc<dyn Platform>,
         platform: &PlatformId,
         message: MessageRow,
@@ -241,7 +243,7 @@ impl Engine {
             mentions: Vec::new(),
             panics: 0,
         };
-        let ticket = self.0.queues.enter(&message.chat).ok_or(Error::QueueFull)?;
+        let ticket = self.queues.enter(&message.chat).ok_or(Error::QueueFull)?;
         let request = TurnRequest::new(adapter, message, inbox, true);
         self.spawn_turn(ticket, request).await.map_err(|_| Error::Interrupted)?
     }

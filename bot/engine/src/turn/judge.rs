@@ -13,9 +13,18 @@ use azera_memory::MessageRow;
 use azera_model_api::Purpose;
 use azera_types::Timestamp;
 
-use crate::engine::Engine;
+use crate::classifiers::LazyClassifiers;
 use crate::error::Error;
-use crate::recall::Recall;
+use crate::recall::{Recall, RecallService};
+use crate::services::Services;
+
+/// Judges messages and other texts.
+pub(crate) struct Judge {
+    services: Arc<Services>,
+    recall: Arc<RecallService>,
+    /// The classifiers of moods, tags and salience.
+    pub(crate) classifiers: LazyClassifiers,
+}
 
 /// How long a turn waits for the classifiers. Learning them takes most of a minute of a core.
 const CLASSIFIERS_WAIT: Duration = Duration::from_secs(120);
@@ -37,24 +46,28 @@ pub(crate) struct Judgement {
     pub(crate) amid_danger: bool,
 }
 
-impl Engine {
+impl Judge {
+    pub(crate) fn new(services: Arc<Services>, recall: Arc<RecallService>) -> Self {
+        Self { services, recall, classifiers: LazyClassifiers::default() }
+    }
+
     /// Learns the classifiers in the background, again and again until it succeeds. Turns that begin meanwhile wait for the first
     /// try, and [`azera_adapter::Host::settle`] does too.
-    pub fn learn<E: Display, F>(&self, learn: impl Fn() -> F + Send + Sync + 'static)
+    pub(crate) fn learn<E: Display, F>(self: &Arc<Self>, learn: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<Arc<Classifiers>, E>> + Send,
     {
-        if !self.0.classifiers.begin() {
+        if !self.classifiers.begin() {
             return;
         }
-        let core = self.clone();
-        self.0.tasks.spawn(async move { core.0.classifiers.learn(learn, &core.0.stopping).await });
+        let core = Arc::clone(self);
+        self.services.tasks.spawn(async move { core.classifiers.learn(learn, &core.services.stopping).await });
     }
 
     /// Returns the mood in a reply; `None` as long as the classifiers are not there, or the embedding model is away.
     pub(crate) async fn felt(&self, reply: &str) -> Option<DetectedMood> {
-        let classifiers = self.0.classifiers.now()?;
-        match self.embed_foreground(reply, Purpose::Document).await {
+        let classifiers = self.classifiers.now()?;
+        match self.recall.embed_foreground(reply, Purpose::Document).await {
             Ok(vector) => Some(classifiers.mood.classify(reply, &vector)),
             Err(error) => {
                 tracing::warn!(%error, "a reply's mood is not known");
@@ -81,15 +94,15 @@ impl Engine {
     ///
     /// # Errors
     /// If the embedding model is away.
-    pub async fn tags_of(&self, text: &str) -> Result<Vec<Tag>, Error> {
-        let vector = self.embed_foreground(text, Purpose::Document).await?;
+    pub(crate) async fn tags_of(&self, text: &str) -> Result<Vec<Tag>, Error> {
+        let vector = self.recall.embed_foreground(text, Purpose::Document).await?;
         Ok(self.judge_text(text, &vector).await.0)
     }
 
     async fn judge_text(&self, text: &str, vector: &[f32]) -> (Vec<Tag>, Danger) {
         let lexicon = DangerLexicon::builtin();
         let found = lexicon.find(text);
-        let mut tags = match self.0.classifiers.wait(CLASSIFIERS_WAIT).await {
+        let mut tags = match self.classifiers.wait(CLASSIFIERS_WAIT).await {
             Some(classifiers) => self.classified(&classifiers, text, vector, found).await,
             None if lexicon.is_wary(text) => vec![Tag::SelfHarm],
             None => Vec::new(),
@@ -118,7 +131,7 @@ impl Engine {
     }
 
     async fn vector_or_none(&self, text: &str) -> Vec<f32> {
-        self.embed_foreground(text, Purpose::Document).await.unwrap_or_else(|error| {
+        self.recall.embed_foreground(text, Purpose::Document).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "a message is judged by its words alone");
             Vec::new()
         })
@@ -128,7 +141,7 @@ impl Engine {
     /// tells.
     pub(crate) fn tags(&self, text: &str, vector: &[f32]) -> Vec<Tag> {
         let mut tags =
-            self.0.classifiers.now().map_or_else(Vec::new, |classifiers| classifiers.tags.classify(text, vector));
+            self.classifiers.now().map_or_else(Vec::new, |classifiers| classifiers.tags.classify(text, vector));
         add_found(&mut tags, DangerLexicon::builtin().find(text));
         tags
     }

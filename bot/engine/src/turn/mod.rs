@@ -25,6 +25,7 @@ mod generation;
 mod history;
 mod ingest;
 mod judge;
+mod leftovers;
 mod overlap;
 mod recall;
 mod remember;
@@ -37,20 +38,65 @@ pub use addressing::{Addressing, calls, decide};
 pub(crate) use context::{TurnContext, TurnRequest};
 pub(crate) use generation::{any_seed, derived_seed};
 pub(crate) use history::recalled_memory;
-pub(crate) use judge::Judgement;
+pub(crate) use judge::{Judge, Judgement};
 
-use crate::engine::Engine;
+use crate::access::AccessControl;
 use crate::error::Error;
+use crate::forgetting::Forgetting;
+use crate::hearth::Learning;
+use crate::indexing::Indexer;
+use crate::minds::MindService;
+use crate::outbox::Outbox;
+use crate::queue::Queues;
+use crate::recall::RecallService;
 use crate::report::{hit, usage};
+use crate::services::Services;
 use crate::stage_timer::StageTimer;
+use crate::surprise::SurpriseMeter;
+use azera_memory::MessageRow;
+use azera_types::MessageId;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
+
+/// Runs turns: every message once, one at a time in a chat.
+pub(crate) struct Turns {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) minds: Arc<MindService>,
+    pub(crate) indexer: Arc<Indexer>,
+    pub(crate) recall: Arc<RecallService>,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) surprise: Arc<SurpriseMeter>,
+    pub(crate) learning: Arc<Learning>,
+    pub(crate) forgetting: Arc<Forgetting>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) queues: Queues,
+    pub(crate) progress: TurnProgress,
+}
+
+/// What is known about turns that wait, run, or failed.
+#[derive(Default)]
+pub(crate) struct TurnProgress {
+    /// Messages whose turns are waiting or in progress.
+    under_way: Mutex<HashSet<MessageId>>,
+    /// Edited versions of messages that are being answered now.
+    changed_amid: Mutex<HashMap<MessageId, MessageRow>>,
+    /// Whether a turn failed for a reason that may pass.
+    stranded: AtomicBool,
+    retry_wanted: Notify,
+    /// Held while the outbox is delivered, so that no reply is delivered twice.
+    delivering: tokio::sync::Mutex<()>,
+}
 
 /// How often a reply is made before a chat is given up in which people come and go faster than that.
 const ATTEMPTS: usize = 3;
 
-impl Engine {
+impl Turns {
     /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
-    pub(crate) async fn take_turn(&self, mut request: TurnRequest) -> Result<Outcome, Error> {
-        let _foreground = self.0.foreground.enter();
+    pub(crate) async fn take_turn(self: &Arc<Self>, mut request: TurnRequest) -> Result<Outcome, Error> {
+        let _foreground = self.services.foreground.enter();
         for _ in 0..ATTEMPTS {
             if !self.reload_message(&mut request).await? {
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));
@@ -86,7 +132,9 @@ impl Engine {
         if request.again {
             return Ok(true);
         }
-        let Some(message) = self.blocking(move |memory| memory.open_turn(&id)).await? else { return Ok(false) };
+        let Some(message) = self.services.blocking(move |memory| memory.open_turn(&id)).await? else {
+            return Ok(false);
+        };
         request.message = message;
         Ok(true)
     }
@@ -100,11 +148,11 @@ impl Engine {
     ) -> Result<Option<Turn>, Error> {
         let history = self.load_history(request, context).await?;
         timer.end("history");
-        let changes_before = self.0.exchanges.changes();
+        let changes_before = self.surprise.exchanges.changes();
         let recall = self.recall_for_turn(request, context, &history).await?;
         timer.end("recall");
-        let judgement = self.judge(&request.message, &context.recent, &recall).await;
-        let style = self.reply_style(request, context, &judgement).await?;
+        let judgement = self.judge.judge(&request.message, &context.recent, &recall).await;
+        let style = self.minds.reply_style(request, context, &judgement).await?;
         timer.end("judge");
         let composition = self.compose_prompt(request, context, history, recall, style)?;
         timer.end("compose");
@@ -136,14 +184,14 @@ impl Engine {
             let every = memory.working_notes_every_n_turns.map(|every| usize::try_from(every).unwrap_or(usize::MAX));
             let (chat, persona) = (&request.message.chat, &request.message.persona);
             let garden = &context.overrides.garden;
-            self.heard(request.platform.id(), chat, persona, &context.scope, every, garden);
+            self.minds.heard(request.platform.id(), chat, persona, &context.scope, every, garden);
         }
-        self.bound(request.message.persona.clone(), memory.prune_keep);
-        self.0.index_wanted.notify_one();
+        self.indexer.bound(request.message.persona.clone(), memory.prune_keep);
+        self.indexer.wake();
     }
 
     /// Answers a message anew that was edited while its reply was made.
-    fn answer_if_changed(&self, request: &TurnRequest) {
+    fn answer_if_changed(self: &Arc<Self>, request: &TurnRequest) {
         let changed = self.changed_amid().remove(&request.message.id);
         if let Some(message) = changed.filter(|message| message.text != request.message.text) {
             self.answer_what_it_says_now(request, message);

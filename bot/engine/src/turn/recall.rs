@@ -6,11 +6,11 @@ use azera_types::MessageId;
 
 use super::context::{TurnContext, TurnRequest};
 use super::history::History;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::recall::Recall;
+use crate::turn::Turns;
 
-impl Engine {
+impl Turns {
     /// Recalls what helps to answer the message, best first.
     pub(super) async fn recall_for_turn(
         &self,
@@ -24,7 +24,7 @@ impl Engine {
         let exclude: HashSet<MessageId> = shown.chain([&message.id]).chain(replaced).cloned().collect();
         let (asker, name) = (&request.inbox.person, &context.persona.name);
         let mut recall =
-            self.recall(&context.read_scope, &message.text, asker, name, exclude, form.recalled_lines).await?;
+            self.recall.recall(&context.read_scope, &message.text, asker, name, exclude, form.recalled_lines).await?;
         // Each line that does not answer the question makes a small model likelier to answer with that line.
         let best = recall.hits.first().map_or(0.0, |best| best.score);
         let floor = best - best.abs() * (1.0 - form.recalled_share);

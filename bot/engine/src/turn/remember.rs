@@ -11,10 +11,10 @@ use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generate::Draft;
 use super::sources;
-use crate::engine::Engine;
 use crate::surprise::Exchange;
+use crate::turn::Turns;
 
-impl Engine {
+impl Turns {
     /// Notes an exchange whose surprise is measured later, and the memories that the reply used.
     pub(super) async fn remember(
         &self,
@@ -28,7 +28,7 @@ impl Engine {
         if self.is_to_learn_from(request, context, composition)
             && let Some(exchange) = self.learnable_exchange(request, context, composition, draft, committed).await
         {
-            self.0.exchanges.wait(exchange, changes_before);
+            self.surprise.exchanges.wait(exchange, changes_before);
         }
         self.note_used(request, composition, draft, committed).await;
     }
@@ -81,7 +81,7 @@ impl Engine {
         if ids.is_empty() {
             return Some(Vec::new());
         }
-        let rows = self.blocking(move |memory| {
+        let rows = self.services.blocking(move |memory| {
             let rows = ids.iter().map(|id| memory.message(&read_scope, id));
             rows.collect::<Result<Vec<_>, azera_memory::Error>>()
         });
@@ -104,7 +104,7 @@ impl Engine {
             return;
         }
         let at = committed.reply.at;
-        if let Err(error) = self.blocking(move |memory| memory.used(&place, &used, at)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.used(&place, &used, at)).await {
             tracing::warn!(%error, "the use of a memory is not noted");
         }
     }
