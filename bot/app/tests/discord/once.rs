@@ -149,3 +149,20 @@ fn every_message_is_answered_once_whatever_the_api_does() {
     once_each(&fake, square, &questions);
     as_described(&fake);
 }
+
+#[test]
+fn the_health_of_a_bot_is_what_it_is() {
+    let fake = fake();
+    let (square, ann) = square(&fake);
+    let mut bot = Bot::new(&fake, None);
+    let health = |bot: &Bot| bot.command(&["health"]).output().expect("the binary runs");
+    let never = health(&bot);
+    assert!(!never.status.success() && never.stderr.starts_with(b"azera: no `azera run` works in "), "{never:?}");
+    bot.start(&fake);
+    let question = fake.world(|world| world.say(square, ann, "Azera, hello?"));
+    answered(&fake, square, question, "Noted.");
+    let alive = health(&bot);
+    assert!(alive.status.success() && alive.stdout.starts_with(b"Azera runs (process "), "{alive:?}");
+    bot.stop(&fake);
+    assert!(!health(&bot).status.success(), "a stopped bot");
+}
