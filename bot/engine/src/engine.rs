@@ -1,5 +1,5 @@
-//! The engine: its parts, wired together. Each part holds only the parts below itself, so the list of fields in
-//! [`EngineInner`], read from the top, is the order of the layers.
+//! The engine: its parts, wired together. Each part holds only the parts below itself, so the order in which
+//! [`Engine::new`] makes them is the order of the layers.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -50,7 +50,7 @@ pub struct EngineParts {
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<EngineInner>);
 
-/// The parts, each above those that it uses.
+/// The parts that the engine itself calls. Surprise and outbox are held by the parts that use them.
 pub(crate) struct EngineInner {
     pub(crate) services: Arc<Services>,
     pub(crate) access: Arc<AccessControl>,
