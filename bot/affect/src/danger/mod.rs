@@ -3,35 +3,39 @@
 //! It needs no model, so it works in the first second after a start, with a broken embedding model, and in languages that the
 //! classifiers never saw. It stands beside them: a message is in danger if either says so.
 //!
-//! The phrases lie in `rules/danger.toml` and `rules/danger_wide.toml`, which explain how to write them. [`normal`] is how text and phrases are
-//! prepared, [`pattern`] how a phrase becomes a regular expression.
+//! The phrases are in `rules/danger*.toml`, which explain how to write them. [`normal`] prepares text and phrases, [`pattern`] turns
+//! a phrase into a regular expression, and [`signs`] finds danger that is told in passing. Begin with [`DangerLexicon::read`].
 
 mod normal;
 mod pattern;
+mod reading;
 mod reply;
+mod signs;
+mod text;
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::Regex;
 use serde::Deserialize;
 
+pub use reading::Reading;
 pub use reply::names_a_measure;
 
-use normal::normalise;
-use pattern::{BARRIER, PatternError, Spacing, regex_of};
+use pattern::{PatternError, Slots, Spacing, regex_of};
+use signs::{SignEntry, Signs, Together, TogetherEntry};
 
-const FILES: [&str; 2] = [include_str!("../../rules/danger.toml"), include_str!("../../rules/danger_wide.toml")];
-
-/// Characters of a message that are looked at: its first half and its last half of this. Matching takes time with the length, and
-/// nobody hides a cry for help in the middle of a hundred thousand characters.
-const MAX_CHARS: usize = 16_000;
+const FILES: [&str; 3] = [
+    include_str!("../../rules/danger.toml"),
+    include_str!("../../rules/danger_wide.toml"),
+    include_str!("../../rules/danger_told.toml"),
+];
 
 /// What the net found in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Danger {
     /// The person may kill or harm themselves.
     pub self_harm: bool,
-    /// The person announces harm to somebody else.
+    /// The person announces harm to somebody else, or tells that somebody harms or threatens them.
     pub threat: bool,
     /// The person says that they are under 18.
     pub minor: bool,
@@ -70,6 +74,9 @@ struct Language {
     child: Option<Regex>,
     wary: Option<Regex>,
     harmless: Option<Regex>,
+    signs: Signs,
+    self_harm_together: Together,
+    threat_together: Together,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +110,15 @@ struct Entry {
     wary: Vec<String>,
     #[serde(default)]
     harmless: Vec<String>,
+    #[serde(default)]
+    signs: SignEntry,
+    #[serde(default)]
+    self_harm_together: TogetherEntry,
+    #[serde(default)]
+    threat_together: TogetherEntry,
+    /// Alternatives that phrases of this entry name as `<slot>`.
+    #[serde(default)]
+    slots: Slots,
 }
 
 fn spaced() -> bool {
@@ -110,7 +126,26 @@ fn spaced() -> bool {
 }
 
 impl Entry {
-    /// Adds the phrases of another entry of the same language.
+    /// Puts the alternatives in the place of each slot.
+    fn fill(&mut self) -> Result<(), PatternError> {
+        let own = [
+            &mut self.self_harm,
+            &mut self.threat,
+            &mut self.minor,
+            &mut self.means,
+            &mut self.sexual,
+            &mut self.child,
+            &mut self.wary,
+            &mut self.harmless,
+        ];
+        let together = self.self_harm_together.iter_mut().chain(&mut self.threat_together);
+        for phrase in own.into_iter().chain(self.signs.lists_mut()).chain(together).flatten() {
+            *phrase = self.slots.fill(phrase)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the phrases of another entry of the same language. Each entry has its own slots, so those are filled in before.
     fn extend(&mut self, other: Self) {
         self.self_harm.extend(other.self_harm);
         self.threat.extend(other.threat);
@@ -120,6 +155,9 @@ impl Entry {
         self.child.extend(other.child);
         self.wary.extend(other.wary);
         self.harmless.extend(other.harmless);
+        self.signs.extend(other.signs);
+        self.self_harm_together.extend(other.self_harm_together);
+        self.threat_together.extend(other.threat_together);
     }
 }
 
@@ -146,7 +184,8 @@ impl DangerLexicon {
         let mut entries: Vec<Entry> = Vec::new();
         for file in files {
             let file: File = toml::from_str(file)?;
-            for entry in file.language {
+            for mut entry in file.language {
+                entry.fill().map_err(|source| LexiconError::Pattern { language: entry.code.clone(), source })?;
                 match entries.iter_mut().find(|known| known.code == entry.code) {
                     Some(known) => known.extend(entry),
                     None => entries.push(entry),
@@ -165,59 +204,14 @@ impl DangerLexicon {
         self.languages.iter().map(|language| language.code.as_str())
     }
 
+    /// Prepares a message once, for all that the net tells of it.
+    pub fn read(&'static self, text: &str) -> Reading {
+        Reading::of(self, text)
+    }
+
     /// Returns what the net finds in a message, idioms left out.
     pub fn find(&'static self, text: &str) -> Danger {
-        let text = Normalised::of(text);
-        let mut found = Danger::default();
-        // Idioms of every language go first, so that none of them is taken for danger in another.
-        let text = self.without_harmless(&text).unwrap_or(text);
-        for language in &self.languages {
-            let shown = text.as_written(language.spacing);
-            let matches = |list: &Option<Regex>| list.as_ref().is_some_and(|regex| regex.is_match(shown));
-            let here = Danger {
-                self_harm: matches(&language.self_harm),
-                threat: matches(&language.threat),
-                minor: matches(&language.minor),
-                means: matches(&language.means),
-                sexual: matches(&language.sexual),
-                child: matches(&language.child),
-                language: None,
-            };
-            found.take(here, &language.code);
-        }
-        found
-    }
-
-    /// Returns the message without its harmless idioms, normalised; `None` if it holds none.
-    ///
-    /// A classifier that raises an alarm over "I nearly died of embarrassment" is asked again about what is left.
-    pub fn without_idioms(&self, text: &str) -> Option<String> {
-        let rest = self.without_harmless(&Normalised::of(text))?;
-        Some(rest.spaced.split(['|', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
-    }
-
-    /// Returns true if any word of the message has to do with death, harm or despair. This is the safe side, for a message that no
-    /// classifier could judge: it raises many false alarms.
-    pub fn is_wary(&self, text: &str) -> bool {
-        let text = Normalised::of(text);
-        let wary = |language: &Language| {
-            let shown = text.as_written(language.spacing);
-            [&language.wary, &language.self_harm].into_iter().flatten().any(|regex| regex.is_match(shown))
-        };
-        self.languages.iter().any(wary)
-    }
-
-    fn without_harmless(&self, text: &Normalised) -> Option<Normalised> {
-        let mut rest: Option<Normalised> = None;
-        for language in &self.languages {
-            let Some(harmless) = &language.harmless else { continue };
-            let present = rest.as_ref().unwrap_or(text);
-            let shown = present.as_written(language.spacing);
-            if harmless.is_match(shown) {
-                rest = Some(present.without(harmless, language.spacing));
-            }
-        }
-        rest
+        self.read(text).danger()
     }
 }
 
@@ -249,52 +243,12 @@ impl Language {
             child: list(&entry.child)?,
             wary: list(&entry.wary)?,
             harmless: list(&entry.harmless)?,
+            signs: Signs::compile(&entry.signs, spacing)?,
+            self_harm_together: Together::compile(&entry.self_harm_together, spacing)?,
+            threat_together: Together::compile(&entry.threat_together, spacing)?,
             code: entry.code,
             spacing,
         })
-    }
-}
-
-/// A message as the patterns see it.
-struct Normalised {
-    /// Words, each with a blank before and behind it.
-    spaced: String,
-    /// The same without blanks, for scripts that set no words apart.
-    solid: String,
-}
-
-impl Normalised {
-    fn of(text: &str) -> Self {
-        let chars = text.chars().count();
-        let spaced = if chars <= MAX_CHARS {
-            normalise(text)
-        } else {
-            let half = MAX_CHARS / 2;
-            let ends: String = text.chars().take(half).chain([' ']).chain(text.chars().skip(chars - half)).collect();
-            normalise(&ends)
-        };
-        Self { solid: spaced.replace(' ', ""), spaced }
-    }
-
-    fn as_written(&self, spacing: Spacing) -> &str {
-        match spacing {
-            Spacing::Words => &self.spaced,
-            Spacing::None => &self.solid,
-        }
-    }
-
-    /// The same message with a barrier in the place of each idiom.
-    fn without(&self, idioms: &Regex, spacing: Spacing) -> Self {
-        let mut left = self.as_written(spacing).to_owned();
-        // Two idioms in a row share the blank between them, so one pass may leave the second.
-        while idioms.is_match(&left) {
-            left = idioms.replace_all(&left, BARRIER).into_owned();
-        }
-        match spacing {
-            Spacing::Words => Self { solid: left.replace(' ', ""), spaced: left },
-            // Where the idiom stands among the words is not known, so the words stay as they are.
-            Spacing::None => Self { spaced: self.spaced.clone(), solid: left.replace(' ', "") },
-        }
     }
 }
 

@@ -8,8 +8,15 @@
 //! | `[a\|b c]` | one of these, or nothing |
 //! | `~` | up to three words, or six characters of a script without blanks |
 //! | `{8-17}` | a number in this range |
+//! | `<name>` | one of the alternatives of the slot with this name |
+//!
+//! Brackets may stand within brackets.
 
-use regex::{Regex, RegexBuilder, escape};
+use std::collections::BTreeMap;
+
+use regex::bytes::{Regex, RegexBuilder};
+use regex::escape;
+use serde::Deserialize;
 
 use super::normal::normalise;
 
@@ -34,7 +41,28 @@ pub(super) enum PatternError {
     Regex(#[from] regex::Error),
 }
 
+/// Alternatives by name: `mother = "mum|mom|mother"`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Slots(BTreeMap<String, String>);
+
+impl Slots {
+    /// Returns a phrase with `(a|b)` in the place of each `<name>`. A slot may name slots that come before it in the alphabet.
+    pub(super) fn fill(&self, phrase: &str) -> Result<String, PatternError> {
+        let mut filled = phrase.to_owned();
+        for (name, alternatives) in self.0.iter().rev() {
+            filled = filled.replace(&format!("<{name}>"), &format!("({alternatives})"));
+        }
+        if filled.contains(['<', '>']) {
+            return Err(PatternError::Phrase { phrase: phrase.to_owned(), what: "no slot has this name" });
+        }
+        Ok(filled)
+    }
+}
+
 /// Returns one expression that matches wherever one of the phrases does; `None` for no phrases.
+///
+/// It matches bytes. Normalised text needs no classes of letters, and with those the gaps alone take most of the time to compile.
 pub(super) fn regex_of(phrases: &[String], spacing: Spacing) -> Result<Option<Regex>, PatternError> {
     if phrases.is_empty() {
         return Ok(None);
@@ -52,7 +80,7 @@ pub(super) fn regex_of(phrases: &[String], spacing: Spacing) -> Result<Option<Re
         Spacing::Words => format!(" (?:{})", sources.join("|")),
         Spacing::None => sources.join("|"),
     };
-    Ok(Some(RegexBuilder::new(&all).size_limit(MAX_REGEX_BYTES).build()?))
+    Ok(Some(RegexBuilder::new(&all).unicode(false).size_limit(MAX_REGEX_BYTES).build()?))
 }
 
 /// What an idiom leaves where it was taken out: no phrase reaches over it, and no text holds it.
@@ -83,20 +111,41 @@ fn sequence(phrase: &str, spacing: Spacing) -> Result<String, &'static str> {
 fn gap(spacing: Spacing) -> &'static str {
     match spacing {
         Spacing::Words => "(?:[^ |]+ ){0,3}",
-        Spacing::None => "[^|]{0,6}",
+        // Three bytes a character.
+        Spacing::None => "[^|]{0,18}",
     }
 }
 
-/// What stands up to the closing bracket, which is taken off too.
+/// What stands up to the closing bracket of this one, which is taken off too.
 fn inside<'a>(rest: &mut &'a str, close: char) -> Result<&'a str, &'static str> {
-    let (inside, behind) = rest.split_once(close).ok_or("a bracket is not closed")?;
-    *rest = behind;
-    Ok(inside)
+    let mut depth = 0_usize;
+    for (at, c) in rest.char_indices() {
+        match c {
+            c if c == close && depth == 0 => {
+                let (inside, behind) = rest.split_at_checked(at).ok_or("it is no text")?;
+                *rest = behind.strip_prefix(close).unwrap_or(behind);
+                return Ok(inside);
+            }
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.checked_sub(1).ok_or("brackets cross")?,
+            _ => {}
+        }
+    }
+    Err("a bracket is not closed")
 }
 
 fn alternatives(rest: &mut &str, close: char, spacing: Spacing) -> Result<String, &'static str> {
-    let sides = inside(rest, close)?.split('|').map(|side| sequence(side, spacing));
-    Ok(sides.collect::<Result<Vec<_>, _>>()?.join("|"))
+    let mut depth = 0_i32;
+    let sides = inside(rest, close)?.split(|c: char| {
+        depth += match c {
+            '(' | '[' => 1,
+            ')' | ']' => -1,
+            _ => 0,
+        };
+        c == '|' && depth == 0
+    });
+    let sides = sides.map(|side| sequence(side, spacing)).collect::<Result<Vec<_>, _>>()?;
+    Ok(sides.join("|"))
 }
 
 fn number(rest: &mut &str, spacing: Spacing) -> Result<String, &'static str> {
@@ -141,7 +190,7 @@ mod tests {
         let regex = regex_of(&[phrase.to_owned()], spacing).unwrap().unwrap();
         let text = normalise(text);
         let text = if spacing == Spacing::None { text.replace(' ', "") } else { text };
-        assert_eq!(regex.is_match(&text), want, "{phrase:?} in {text:?}: {regex}");
+        assert_eq!(regex.is_match(text.as_bytes()), want, "{phrase:?} in {text:?}: {regex}");
     }
 
     #[test]
@@ -158,6 +207,9 @@ mod tests {
         check("selbstmord*", "Selbstmordgedanken", true);
         check("*mord", "Selbstmord!", true);
         check("don't want to live", "i dont want to live", true);
+        check("(to (see|meet) [him|(her|them) again]|away) now", "to see them again now", true);
+        check("(to (see|meet) [him|(her|them) again]|away) now", "to meet now", true);
+        check("(to (see|meet) [him|(her|them) again]|away) now", "to see again now", false);
         check("i am {8-17}", "I am 9", true);
         check("i am {8-17}", "I am 17!", true);
         check("i am {8-17}", "I am 18", false);
@@ -177,8 +229,18 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_stands_for_its_alternatives() {
+        let slots = [("a", "mum|dad"), ("kin", "<a>|my <a>")].map(|(name, of)| (name.to_owned(), of.to_owned()));
+        let slots = Slots(BTreeMap::from(slots));
+        let phrase = slots.fill("tell <kin> that").unwrap();
+        check(Spacing::Words, &phrase, "Tell my dad that", true);
+        check(Spacing::Words, &phrase, "Tell that", false);
+        assert!(slots.fill("tell <nobody>").is_err());
+    }
+
+    #[test]
     fn a_phrase_that_says_nothing_or_is_broken_is_refused() {
-        for phrase in ["", "  ", "(a|b", "a)", "a|b", "{8}", "{x-y}", "a - b"] {
+        for phrase in ["", "  ", "(a|b", "a)", "a|b", "{8}", "{x-y}", "a - b", "(a [b) c]"] {
             assert!(regex_of(&[phrase.to_owned()], Spacing::Words).is_err(), "{phrase:?}");
         }
     }

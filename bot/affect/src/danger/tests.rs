@@ -1,4 +1,9 @@
+use std::collections::BTreeMap;
+
 use super::*;
+
+/// Labelled dangers that the net misses, of all languages together.
+const MISSED: usize = 22;
 
 #[track_caller]
 fn check(text: &str, want: &str) {
@@ -79,9 +84,9 @@ fn what_only_sounds_so_is_left_alone() {
 #[test]
 fn an_idiom_does_not_hide_what_stands_beside_it() {
     check("I was dying of laughter yesterday, and today I want to die.", "self_harm");
-    let rest = DangerLexicon::builtin().without_idioms("I nearly died of embarrassment at school").unwrap();
+    let rest = DangerLexicon::builtin().read("I nearly died of embarrassment at school").without_idioms().unwrap();
     assert!(!rest.contains("embarrassment"), "{rest}");
-    assert_eq!(DangerLexicon::builtin().without_idioms("I want to die"), None);
+    assert_eq!(DangerLexicon::builtin().read("I want to die").without_idioms(), None);
 }
 
 #[test]
@@ -99,10 +104,10 @@ fn the_safe_side_takes_any_word_of_death_or_despair() {
     for text in
         ["i can't go on", "nobody would miss me", "suicide", "I hurt myself", "alles hat keinen Sinn mehr, tot sein"]
     {
-        assert!(DangerLexicon::builtin().is_wary(text), "{text:?}");
+        assert!(DangerLexicon::builtin().read(text).is_wary(), "{text:?}");
     }
     for text in ["Hello!", "What is the weather like?", "Guten Morgen", "my dog is called Pepper"] {
-        assert!(!DangerLexicon::builtin().is_wary(text), "{text:?}");
+        assert!(!DangerLexicon::builtin().read(text).is_wary(), "{text:?}");
     }
 }
 
@@ -111,4 +116,73 @@ fn a_very_long_message_is_looked_at_from_both_ends() {
     let filler = "the tide comes in and goes out again ".repeat(3_000);
     check(&format!("I want to die. {filler}"), "self_harm");
     check(&format!("{filler} I want to die."), "self_harm");
+}
+
+#[test]
+fn signs_make_a_danger_together_and_not_alone() {
+    check("I bought a rope today, it is in the garage.", "");
+    check("Nobody needs me. I am so tired of everything.", "");
+    check("Nobody needs me. Anyway, how was your day? I bought a rope today, it is in the garage.", "self_harm");
+    check("I moved out, thanks for everything, take care of yourselves! Tomorrow is the day.", "");
+    check("They laughed at me and will regret it.", "");
+    check("I have a knife, and they laughed at me, they will regret it.", "threat");
+}
+
+/// What the net sees of the labelled messages of one language.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+struct Seen {
+    dangers: usize,
+    seen: usize,
+    harmless: usize,
+    alarms: usize,
+}
+
+/// Every labelled message: language, kind and text, a tab between them.
+fn seen_by_language() -> BTreeMap<&'static str, Seen> {
+    let mut languages: BTreeMap<&str, Seen> = BTreeMap::new();
+    for line in include_str!("../../labelled/danger.tsv").lines() {
+        let [language, kind, text] = line.split('\t').collect::<Vec<_>>().try_into().expect("three fields");
+        let found = DangerLexicon::builtin().find(text);
+        let alarm = found.self_harm || found.threat || found.sexualises_a_child();
+        let row = languages.entry(language).or_default();
+        if kind == "harmless" {
+            row.harmless += 1;
+            row.alarms += usize::from(alarm);
+        } else {
+            row.dangers += 1;
+            row.seen += usize::from(alarm);
+        }
+    }
+    languages
+}
+
+#[test]
+fn labelled_dangers_are_seen_in_twenty_languages_and_harmless_messages_raise_few_alarms() {
+    let languages = seen_by_language();
+    assert_eq!(languages.len(), 20);
+    for (language, row) in &languages {
+        assert!(row.dangers >= 25 && row.harmless >= 15, "{language}: {row:?}");
+        // As measured: at most two of the dangers of a language are missed, and no harmless message raises an alarm.
+        assert!(row.dangers - row.seen <= 2, "{language}: {row:?}");
+        assert_eq!(row.alarms, 0, "{language}: {row:?}");
+    }
+    let missed: usize = languages.values().map(|row| row.dangers - row.seen).sum();
+    assert!(missed <= MISSED, "{missed} are missed: {languages:?}");
+}
+
+#[test]
+fn words_that_stand_together_are_a_danger_in_any_order() {
+    check("Half an hour ago. My heart is going weird. Mum's pills, and vodka.", "self_harm");
+    check("My heart is going weird, I had too much coffee.", "");
+    check("dad came home drunk and went for me with the belt, im hiding in the bathroom", "threat");
+    check("dad put his belt on and went to work", "");
+}
+
+#[test]
+fn what_is_written_around_filters_is_seen() {
+    for text in
+        ["i will k!ll mys3lf", "k i l l m y s e l f", "su1c1de is my only way out", "gonna unal1ve myself", "me 🔫"]
+    {
+        check(text, "self_harm");
+    }
 }

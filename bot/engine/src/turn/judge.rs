@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_affect::{Classifiers, Danger, DangerLexicon, DetectedMood, Tag};
+use azera_affect::{Classifiers, Danger, DangerLexicon, DetectedMood, Reading, Tag};
 use azera_memory::MessageRow;
 use azera_model_api::Purpose;
 use azera_types::Timestamp;
@@ -100,11 +100,11 @@ impl Judge {
     }
 
     async fn judge_text(&self, text: &str, vector: &[f32]) -> (Vec<Tag>, Danger) {
-        let lexicon = DangerLexicon::builtin();
-        let found = lexicon.find(text);
+        let reading = DangerLexicon::builtin().read(text);
+        let found = reading.danger();
         let mut tags = match self.classifiers.wait(CLASSIFIERS_WAIT).await {
-            Some(classifiers) => self.classified(&classifiers, text, vector, found).await,
-            None if lexicon.is_wary(text) => vec![Tag::SelfHarm],
+            Some(classifiers) => self.classified(&classifiers, text, vector, &reading, found).await,
+            None if reading.is_wary() => vec![Tag::SelfHarm],
             None => Vec::new(),
         };
         add_found(&mut tags, found);
@@ -112,13 +112,20 @@ impl Judge {
     }
 
     /// What the classifiers say of a text.
-    async fn classified(&self, classifiers: &Classifiers, text: &str, vector: &[f32], found: Danger) -> Vec<Tag> {
+    async fn classified(
+        &self,
+        classifiers: &Classifiers,
+        text: &str,
+        vector: &[f32],
+        reading: &Reading,
+        found: Danger,
+    ) -> Vec<Tag> {
         let mut tags = classifiers.tags.classify(text, vector);
         // An idiom raised the alarm ("I nearly died of embarrassment"): what stands beside it decides.
         let alarmed = |tags: &[Tag]| tags.contains(&Tag::SelfHarm) || tags.contains(&Tag::Threat);
         if alarmed(&tags)
             && !(found.self_harm || found.threat)
-            && let Some(rest) = DangerLexicon::builtin().without_idioms(text)
+            && let Some(rest) = reading.without_idioms()
         {
             let beside = if rest.split_whitespace().count() < LEAST_WORDS {
                 Vec::new()
