@@ -34,6 +34,8 @@ pub enum StreamEvent {
         /// The text.
         text: String,
     },
+    /// The content so far was thinking: it is no part of the reply. Content that follows is.
+    Retracted,
     /// The reply is complete and will be delivered.
     Done {
         /// The mind after the reply.
@@ -54,6 +56,7 @@ impl std::fmt::Debug for StreamEvent {
             Self::Thinking { .. } => "Thinking",
             Self::ThinkingEnd => "ThinkingEnd",
             Self::Content { .. } => "Content",
+            Self::Retracted => "Retracted",
             Self::Done { .. } => "Done",
             Self::Error { .. } => "Error",
         })

@@ -172,6 +172,13 @@ impl View for Terminal {
             StreamEvent::Thinking { text } => self.thinking(&mut current, text)?,
             StreamEvent::ThinkingEnd => self.stop_thinking(&mut current)?,
             StreamEvent::Content { text } => self.content(&mut current, text)?,
+            StreamEvent::Retracted if !current.text.is_empty() => {
+                self.end(&mut current)?;
+                let note = self.paint(Style::new().dimmed(), "(The text above was thinking, not the reply.)");
+                writeln!(self.out, "{note}")?;
+                current.text.clear();
+                current.markdown = Markdown::default();
+            }
             StreamEvent::Error { message } => {
                 self.current = Some(current);
                 return self.error(chat, None, message);

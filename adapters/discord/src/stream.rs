@@ -43,6 +43,11 @@ impl Streams {
         let Some(target) = Target::of(making.chat, making.reply, None) else { return };
         match event {
             StreamEvent::Content { text } => self.content(target, making, text),
+            StreamEvent::Retracted => {
+                if let Some(stream) = self.lock().get(making.reply) {
+                    stream.text.send_modify(String::clear);
+                }
+            }
             StreamEvent::Error { .. } => self.break_off(target, making.reply),
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }

@@ -120,6 +120,11 @@ impl Replies {
                     slot.changed.notify_one();
                 }
             }
+            StreamEvent::Retracted => {
+                if let Some(slot) = lock(&self.0.slots).get(&to) {
+                    lock(&slot.text).clear();
+                }
+            }
             StreamEvent::Error { message } => {
                 let (replies, inner, chat) = (self.clone(), self.0.clone(), chat.clone());
                 let (about, message) = (reply.clone(), message.clone());

@@ -139,6 +139,12 @@ pub(crate) async fn generate(
                         }
                     }
                 }
+                Event::Retracted => {
+                    label = Label::new(asking.persona);
+                    if !std::mem::take(&mut text).is_empty() && !asking.held {
+                        shown.event(StreamEvent::Retracted).await;
+                    }
+                }
                 Event::Done(usage) => {
                     if let Some(rest) = label.rest() {
                         text.push_str(&rest);

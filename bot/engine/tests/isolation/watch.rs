@@ -253,7 +253,10 @@ impl Streaming for WatchedPlatform {
         let text = match event {
             StreamEvent::Thinking { text } | StreamEvent::Content { text } => text,
             StreamEvent::Error { message } => message,
-            StreamEvent::ThinkingStart | StreamEvent::ThinkingEnd | StreamEvent::Done { .. } => "",
+            StreamEvent::ThinkingStart
+            | StreamEvent::ThinkingEnd
+            | StreamEvent::Retracted
+            | StreamEvent::Done { .. } => "",
         };
         if let Some(chat) = chat_number(chat) {
             // Only the reply tells whose turn it is. Personas are judged at delivery.

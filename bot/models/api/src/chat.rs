@@ -243,6 +243,8 @@ pub enum Event {
     ThinkingEnd,
     /// A piece of the reply: never empty, only whole characters.
     Content(String),
+    /// All content so far was thinking: it is no part of the reply. Content that follows is.
+    Retracted,
     /// The reply is complete. This is the last event of every reply that did not fail.
     Done(Usage),
 }
@@ -254,6 +256,7 @@ impl fmt::Debug for Event {
             Self::Thinking(t) => write!(f, "Thinking[{} bytes]", t.len()),
             Self::ThinkingEnd => f.write_str("ThinkingEnd"),
             Self::Content(t) => write!(f, "Content[{} bytes]", t.len()),
+            Self::Retracted => f.write_str("Retracted"),
             Self::Done(u) => write!(f, "Done({u:?})"),
         }
     }
@@ -287,6 +290,7 @@ impl Reply {
         while let Some(event) = self.next().await {
             match event? {
                 Event::Content(piece) => text.push_str(&piece),
+                Event::Retracted => text.clear(),
                 Event::Done(usage) => return Ok((text, usage)),
                 Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd => {}
             }

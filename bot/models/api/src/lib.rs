@@ -11,9 +11,11 @@
 //!   engine gives the same reply. A remote server may not keep this; `azera-model-remote` says what it guarantees.
 
 mod chat;
+mod code_spans;
 mod embed;
 mod error;
 mod lora;
+mod marks;
 mod score;
 mod scripted;
 mod text;
@@ -27,4 +29,4 @@ pub use error::Error;
 pub use lora::{BadLoraId, Lora, LoraId, MAX_LORAS};
 pub use score::{Score, ScoreRequest, Scorer};
 pub use scripted::{Script, ScriptedModel};
-pub use text::ReplyText;
+pub use text::{Opening, ReplyText};

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use azera_model_api::{
-    ChatMessage, ChatModel, ChatRequest, Error, Lora, LoraId, ModelInfo, Reply, ReplyText, Role, Score, ScoreRequest,
-    Scorer, SessionKey,
+    ChatMessage, ChatModel, ChatRequest, Error, Lora, LoraId, ModelInfo, Opening, Reply, ReplyText, Role, Score,
+    ScoreRequest, Scorer, SessionKey,
 };
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::model::LlamaModel;
@@ -142,6 +142,7 @@ impl ChatModel for LlamaChat {
             false => Vec::new(),
         };
         let lora = self.lora(&request.loras).await?;
+        let is_shaped = request.grammar.is_some();
         let sampler = Sampler::new(&self.model, &request.sampling, request.grammar.as_ref(), said)?;
         let Prompt { tokens, shared, inside_thinking } = self.prompter.prompt(&PromptRequest {
             messages: &request.messages,
@@ -167,7 +168,8 @@ impl ChatModel for LlamaChat {
             parked: None,
             work: Work::Reply(Box::new(ReplyWork {
                 sampler,
-                text: ReplyText::new(request.stop, self.prompter.template.thinks(), inside_thinking),
+                text: ReplyText::new(request.stop, if inside_thinking { Opening::Thinking } else { Opening::Reply })
+                    .of_json(is_shaped),
                 sink: EventSink::new(sender),
                 cancelled,
                 max_tokens: request.max_tokens,

@@ -2,8 +2,7 @@ use azera_model_api::{Error, Event, Usage};
 use tokio::sync::mpsc;
 
 /// The room in a reply's channel that is reserved for its last events. A slow reader gets longer pieces and never loses
-/// one: pieces of the same kind are joined, so at most one start, one thought, one end, one content and the final event
-/// are pending.
+/// content: pieces of the same kind are joined, and thinking is left out if it alternates with content too often.
 const RESERVED: usize = 8;
 
 /// The engine's end of a reply's channel. It never blocks.
@@ -26,6 +25,9 @@ impl EventSink {
                 | (Some(Event::Thinking(last)), Event::Thinking(piece)) => last.push_str(&piece),
                 (_, event) => self.pending.push(event),
             }
+            if self.pending.len() >= RESERVED {
+                self.leave_out_thinking();
+            }
         }
         let room = self.sender.capacity().saturating_sub(RESERVED).min(self.pending.len());
         for event in self.pending.drain(..room) {
@@ -43,6 +45,29 @@ impl EventSink {
     pub(crate) fn fail(mut self, error: Error) {
         self.flush();
         push(&self.sender, Err(error));
+    }
+
+    /// Keeps what a reader needs of the pending events: the end of thinking that it has seen begin, whether content was
+    /// retracted, and the content.
+    fn leave_out_thinking(&mut self) {
+        let mut kept = Vec::new();
+        let mut content = String::new();
+        for event in self.pending.drain(..) {
+            match event {
+                Event::ThinkingEnd if kept.is_empty() && content.is_empty() => kept.push(Event::ThinkingEnd),
+                Event::Content(piece) => content.push_str(&piece),
+                Event::Retracted => {
+                    content.clear();
+                    kept.retain(|event| !matches!(event, Event::Retracted));
+                    kept.push(Event::Retracted);
+                }
+                _ => {}
+            }
+        }
+        if !content.is_empty() {
+            kept.push(Event::Content(content));
+        }
+        self.pending = kept;
     }
 
     fn flush(&mut self) {
@@ -63,6 +88,35 @@ mod tests {
 
     use super::*;
 
+    fn usage() -> Usage {
+        Usage {
+            prompt_tokens: 1,
+            cached_tokens: 0,
+            evaluated_tokens: 1,
+            completion_tokens: 1,
+            ttft_ms: 0.0,
+            tokens_per_s: 0.0,
+            finish: FinishReason::Stop,
+            estimated: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_loses_no_content_among_thinking() {
+        let (sender, _token, reply) = Reply::channel();
+        let mut sink = EventSink::new(sender);
+        let mut sent = String::new();
+        sink.send([Event::Content("not this".into()), Event::Retracted]);
+        for i in 0..3 * REPLY_QUEUE {
+            let piece = format!("{i} ");
+            sent.push_str(&piece);
+            let thought = Event::Thinking("hm".into());
+            sink.send([Event::ThinkingStart, thought, Event::ThinkingEnd, Event::Content(piece)]);
+        }
+        sink.finish(usage());
+        assert_eq!(reply.collect().await.unwrap().0, sent);
+    }
+
     #[tokio::test]
     async fn a_slow_reader_loses_nothing() {
         let (sender, _token, mut reply) = Reply::channel();
@@ -73,16 +127,7 @@ mod tests {
             sent.push_str(&piece);
             sink.send([Event::Content(piece)]);
         }
-        sink.finish(Usage {
-            prompt_tokens: 1,
-            cached_tokens: 0,
-            evaluated_tokens: 1,
-            completion_tokens: 1,
-            ttft_ms: 0.0,
-            tokens_per_s: 0.0,
-            finish: FinishReason::Stop,
-            estimated: false,
-        });
+        sink.finish(usage());
         let (mut text, mut done) = (String::new(), false);
         while let Some(event) = reply.next().await {
             match event.unwrap() {

@@ -110,7 +110,7 @@ impl ReplyWork {
     pub(crate) fn finish(mut self, finish: FinishReason, prompt_tokens: usize, arrived: Instant, now: Instant) {
         if finish != FinishReason::StopString {
             let mut events = Vec::new();
-            self.text.finish(&mut events);
+            self.text.finish(finish == FinishReason::Length, &mut events);
             self.sink.send(events);
         }
         let first = self.first_token.unwrap_or(now);

@@ -29,6 +29,7 @@ pub(crate) struct ChatTemplate {
     environment: Environment<'static>,
     bos: String,
     eos: String,
+    /// True if the model uses thinking blocks.
     thinks: bool,
 }
 
@@ -45,11 +46,6 @@ impl ChatTemplate {
         });
         environment.add_template_owned(NAME, source).map_err(|error| error.to_string())?;
         Ok(Self { environment, bos, eos, thinks })
-    }
-
-    /// Returns true if the model uses thinking blocks.
-    pub(crate) fn thinks(&self) -> bool {
-        self.thinks
     }
 
     /// Renders the prompt for messages with these roles, open for the assistant's answer. If `thinking` is false, a

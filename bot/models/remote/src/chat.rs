@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use azera_model_api::{
-    ChatModel, ChatRequest, Error as ModelError, Event, FinishReason, Grammar, ModelInfo, Priority, Reply, SessionKey,
-    Usage,
+    ChatModel, ChatRequest, Error as ModelError, Event, FinishReason, Grammar, ModelInfo, Opening, Priority, Reply,
+    ReplyText, SessionKey, Usage,
 };
 use tokio::sync::{Semaphore, TryAcquireError, mpsc};
 use tokio::time::{Instant, timeout};
@@ -36,7 +36,7 @@ pub const LONGEST_TOKEN_BYTES: usize = 64;
 ///
 /// It cannot guarantee everything that an engine in this process can:
 /// - Tokens are estimated before a request (see [`crate::DEFAULT_BYTES_PER_TOKEN`]), and the server counts them
-///   afterwards. [`Usage::estimated`] is true if the server reported no counts.
+///   afterwards. [`Usage::estimated`] is true if the server did not report both counts.
 /// - [`Usage::cached_tokens`] is what the server reports as reused: `prompt_tokens_details.cached_tokens` or `cache_n`
 ///   in OpenAI's format, nothing with Ollama. [`ChatRequest::session`] and [`ChatRequest::shared_messages`] are not
 ///   sent, because servers find shared beginnings of prompts by themselves.
@@ -67,6 +67,9 @@ struct Inner {
     background: Semaphore,
     /// Optional fields that the server rejected.
     left_out: Mutex<BTreeSet<String>>,
+    /// True if the last reply held the end of a thinking block without its beginning: the server's template opens it in
+    /// the prompt. The next reply is then shown only after that end.
+    opens_thinking: AtomicBool,
     /// True after the warning that prompts are longer than estimated.
     warned: AtomicBool,
 }
@@ -112,6 +115,7 @@ impl RemoteChat {
                 running: Semaphore::new(slots),
                 background: Semaphore::new(BACKGROUND_SLOTS),
                 left_out: Mutex::default(),
+                opens_thinking: AtomicBool::new(false),
                 warned: AtomicBool::new(false),
             }),
         }))
@@ -254,7 +258,9 @@ impl Inner {
         arrived: Instant,
         sender: &mpsc::Sender<Result<Event, ModelError>>,
     ) -> Result<Usage, Error> {
-        let mut events = ReplyEvents::new(request.stop.clone(), arrived);
+        let opens = self.opens_thinking.load(Ordering::Relaxed);
+        let text = ReplyText::new(request.stop.clone(), if opens { Opening::Either } else { Opening::Reply });
+        let mut events = ReplyEvents::new(text.of_json(request.grammar.is_some()), arrived);
         let mut whole = String::new();
         let mut piece = first;
         let end = loop {
@@ -266,16 +272,18 @@ impl Inner {
                 }
                 Piece::Content(text) => {
                     let stopped = events.content(&text, &mut out);
-                    stopped.then_some(End { finish: FinishReason::StopString, counts: None })
+                    stopped.then_some(End { finish: FinishReason::StopString, counts: Counts::default() })
                 }
                 Piece::End(end) => {
-                    events.end(&mut out);
+                    events.end(end.finish, &mut out);
                     Some(end)
                 }
             };
             for event in out {
-                if let (Event::Content(text), Some(_)) = (&event, &request.grammar) {
-                    whole.push_str(text);
+                match &event {
+                    Event::Content(text) if request.grammar.is_some() => whole.push_str(text),
+                    Event::Retracted => whole.clear(),
+                    _ => {}
                 }
                 // A reader that left has cancelled this too.
                 sender.send(Ok(event)).await.ok();
@@ -284,25 +292,27 @@ impl Inner {
                 break end;
             }
             if events.bytes() > request.max_tokens.saturating_mul(LONGEST_TOKEN_BYTES) {
-                break End { finish: FinishReason::Length, counts: None };
+                break End { finish: FinishReason::Length, counts: Counts::default() };
             }
             let idle = self.server.patience.idle;
             piece = timeout(idle, stream.next()).await.map_err(|_| self.server.silent(idle))??;
         };
+        // A reply that was cut may have ended before its thinking did.
+        let opens = events.found_lone_end() || (opens && end.finish == FinishReason::Length);
+        self.opens_thinking.store(opens, Ordering::Relaxed);
         let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(&whole).is_ok();
         if matches!(request.grammar, Some(Grammar::JsonSchema(_))) && end.finish == FinishReason::Stop && !is_json() {
-            return Err(self.server.protocol("it was asked for JSON, and the reply is none".to_owned()));
+            return Err(self.server.protocol("the reply is not the JSON that was requested".to_owned()));
         }
-        self.compare(prompt, end.counts, request);
-        let estimate = Counts { prompt, cached: 0, completion: self.tokens.of_bytes(events.bytes()) };
-        let usage = events.usage(end.finish, end.counts.unwrap_or(estimate), end.counts.is_none());
+        self.compare(prompt, end.counts.prompt, request);
+        let usage = events.usage(end.finish, end.counts, [prompt, self.tokens.of_bytes(events.bytes())]);
         tracing::debug!(?usage, "reply");
         Ok(usage)
     }
 
     /// Warns once if prompts turn out longer than estimated, because they may not fit one day.
-    fn compare(&self, estimated: usize, counts: Option<Counts>, request: &ChatRequest) {
-        let Some(counted) = counts.map(|counts| counts.prompt) else { return };
+    fn compare(&self, estimated: usize, counted: Option<usize>, request: &ChatRequest) {
+        let Some(counted) = counted else { return };
         let marks = TEMPLATE_TOKENS * request.messages.len();
         if counted > estimated + marks && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(

@@ -295,7 +295,7 @@ impl Source {
             }
         };
         if vectors.len() != texts.len() || vectors.iter().any(Vec::is_empty) {
-            return Err(server.protocol(format!("it does not give one vector for each of {} texts", texts.len())));
+            return Err(server.protocol(format!("it does not hold one vector for each of {} texts", texts.len())));
         }
         vectors.iter().map(|vector| self.normalized(vector)).collect()
     }

@@ -109,7 +109,7 @@ pub enum Error {
         parameter: Option<String>,
     },
     /// The response does not have the expected format.
-    #[error("{server} does not answer as such a server does: {reason}; is {config_key} right?")]
+    #[error("{server} sent an unexpected answer: {reason}; check {config_key}")]
     Protocol {
         /// The server.
         server: String,

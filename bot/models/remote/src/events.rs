@@ -15,8 +15,8 @@ pub(crate) struct ReplyEvents {
 }
 
 impl ReplyEvents {
-    pub(crate) fn new(stop: Vec<String>, arrived: Instant) -> Self {
-        Self { text: ReplyText::new(stop, true, false), thinking: false, arrived, first: None, bytes: 0 }
+    pub(crate) fn new(text: ReplyText, arrived: Instant) -> Self {
+        Self { text, thinking: false, arrived, first: None, bytes: 0 }
     }
 
     /// Adds a piece of thinking.
@@ -36,9 +36,14 @@ impl ReplyEvents {
     }
 
     /// Ends the reply, unless a stop string did.
-    pub(crate) fn end(&mut self, out: &mut Vec<Event>) {
+    pub(crate) fn end(&mut self, finish: FinishReason, out: &mut Vec<Event>) {
         self.end_thinking(out);
-        self.text.finish(out);
+        self.text.finish(finish == FinishReason::Length, out);
+    }
+
+    /// Returns true if an end of thinking came without its beginning.
+    pub(crate) fn found_lone_end(&self) -> bool {
+        self.text.found_lone_end()
     }
 
     /// Returns the bytes of thinking and content so far.
@@ -46,17 +51,20 @@ impl ReplyEvents {
         self.bytes
     }
 
-    /// Returns the cost of the reply.
-    pub(crate) fn usage(&self, finish: FinishReason, counts: Counts, estimated: bool) -> Usage {
+    /// Returns the cost of the reply. Counts that the server did not report are replaced by estimates.
+    pub(crate) fn usage(&self, finish: FinishReason, counts: Counts, estimates: [usize; 2]) -> Usage {
         let now = Instant::now();
         let first = self.first.unwrap_or(now);
         let seconds = (now - first).as_secs_f64();
-        let later = counts.completion.saturating_sub(1);
+        let [prompt, completion] = estimates;
+        let estimated = counts.prompt.is_none() || counts.completion.is_none();
+        let (prompt, completion) = (counts.prompt.unwrap_or(prompt), counts.completion.unwrap_or(completion));
+        let later = completion.saturating_sub(1);
         Usage {
-            prompt_tokens: counts.prompt,
+            prompt_tokens: prompt,
             cached_tokens: counts.cached,
-            evaluated_tokens: counts.prompt - counts.cached,
-            completion_tokens: counts.completion,
+            evaluated_tokens: prompt.saturating_sub(counts.cached),
+            completion_tokens: completion,
             ttft_ms: (first - self.arrived).as_secs_f64() * 1_000.0,
             tokens_per_s: if later > 0 && seconds > 0.0 { later as f64 / seconds } else { 0.0 },
             finish,

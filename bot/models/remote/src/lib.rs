@@ -19,6 +19,7 @@ mod config;
 mod embed;
 mod error;
 mod events;
+mod halves;
 mod lines;
 mod ollama;
 mod openai;

@@ -1,5 +1,6 @@
-use bytes::BytesMut;
-use tokio_util::codec::{Decoder, LinesCodec, LinesCodecError};
+use bytes::{Buf, BytesMut};
+
+use crate::halves::marked;
 
 /// The longest line of a stream, in bytes. A line holds one piece of a reply; the longest seen had a few thousand.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
@@ -14,23 +15,22 @@ pub(crate) enum LineError {
     LongLine,
     /// The stream is longer than [`MAX_STREAM_BYTES`].
     LongStream,
-    /// A line is not UTF-8.
-    NotUtf8,
 }
 
-/// Splits a stream into lines, independent of the network's chunks. A line ends with LF or CRLF. The format also allows
-/// a lone CR, but no known model server writes it.
+/// Splits a stream into lines, independent of the network's chunks. A line ends with LF, CRLF or CR. Bytes that are not
+/// UTF-8 become marks ([`crate::halves`]). A byte order mark at the beginning is dropped.
+#[derive(Default)]
 pub(crate) struct Lines {
-    codec: LinesCodec,
     buffer: BytesMut,
+    /// The bytes at the beginning of the buffer that hold no line end.
+    searched: usize,
+    /// True if the last line ended with CR, so an LF that follows belongs to that end.
+    after_cr: bool,
+    begun: bool,
     read: usize,
 }
 
 impl Lines {
-    pub(crate) fn new() -> Self {
-        Self { codec: LinesCodec::new_with_max_length(MAX_LINE_BYTES), buffer: BytesMut::new(), read: 0 }
-    }
-
     /// Adds a chunk.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<(), LineError> {
         self.read += chunk.len();
@@ -43,21 +43,39 @@ impl Lines {
 
     /// Returns the next complete line, without its end.
     pub(crate) fn next(&mut self) -> Result<Option<String>, LineError> {
-        self.codec.decode(&mut self.buffer).map_err(LineError::from)
+        if self.after_cr && !self.buffer.is_empty() {
+            self.after_cr = false;
+            if self.buffer.first() == Some(&b'\n') {
+                self.buffer.advance(1);
+            }
+        }
+        let unseen = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(length) = unseen.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            self.searched = self.buffer.len();
+            return if self.searched > MAX_LINE_BYTES { Err(LineError::LongLine) } else { Ok(None) };
+        };
+        let line = self.buffer.split_to(self.searched + length);
+        self.searched = 0;
+        self.after_cr = self.buffer.first() == Some(&b'\r');
+        self.buffer.advance(1);
+        if line.len() > MAX_LINE_BYTES {
+            return Err(LineError::LongLine);
+        }
+        Ok(Some(self.decode(&line)))
     }
 
     /// Returns the text after the last line end, at the end of the stream.
-    pub(crate) fn rest(&mut self) -> Result<Option<String>, LineError> {
-        self.codec.decode_eof(&mut self.buffer).map_err(LineError::from)
+    pub(crate) fn rest(&mut self) -> Option<String> {
+        let line = self.buffer.split();
+        (!line.is_empty()).then(|| self.decode(&line))
     }
-}
 
-impl From<LinesCodecError> for LineError {
-    fn from(error: LinesCodecError) -> Self {
-        match error {
-            LinesCodecError::MaxLineLengthExceeded => Self::LongLine,
-            LinesCodecError::Io(_) => Self::NotUtf8,
+    fn decode(&mut self, line: &[u8]) -> String {
+        let line = marked(line);
+        if std::mem::replace(&mut self.begun, true) {
+            return line;
         }
+        line.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(line)
     }
 }
 
@@ -68,23 +86,25 @@ mod tests {
     use super::*;
 
     fn all(chunks: &[&[u8]]) -> Result<Vec<String>, LineError> {
-        let (mut lines, mut found) = (Lines::new(), Vec::new());
+        let (mut lines, mut found) = (Lines::default(), Vec::new());
         for chunk in chunks {
             lines.push(chunk)?;
             while let Some(line) = lines.next()? {
                 found.push(line);
             }
         }
-        found.extend(lines.rest()?);
+        found.extend(lines.rest());
         Ok(found)
     }
 
     #[test]
-    fn lines_end_with_lf_or_crlf_and_have_limits() {
+    fn lines_end_with_lf_crlf_or_cr_and_have_limits() {
         let texts = |texts: &[&str]| Ok(texts.iter().map(|text| (*text).to_owned()).collect());
         assert_eq!(all(&[b"a\r\nb\n\nc"]), texts(&["a", "b", "", "c"]));
         assert_eq!(all(&[b"a\r", b"\n", b"\xf0\x9f", b"\xa6\x8a"]), texts(&["a", "🦊"]));
-        assert_eq!(all(&[b"\xff\n"]), Err(LineError::NotUtf8));
+        assert_eq!(all(&[b"a\r\rb\rc\r"]), texts(&["a", "", "b", "c"]));
+        assert_eq!(all(&[b"\xef\xbb", b"\xbfa\n"]), texts(&["a"]));
+        assert_eq!(all(&[b"\xff\n"]), texts(&[&marked(b"\xff")]));
         assert_eq!(all(&[&vec![b'x'; MAX_LINE_BYTES], b"\n"]).map(|lines| lines.len()), Ok(1));
         assert_eq!(all(&[&vec![b'x'; MAX_LINE_BYTES + 1]]), Err(LineError::LongLine));
         let line = [vec![b'x'; MAX_LINE_BYTES - 1], vec![b'\n']].concat();
@@ -95,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cutting_the_bytes_anywhere_does_not_change_the_lines(text in "(\\PC|\\n|\\r\\n){0,40}", cuts in prop::collection::vec(0_usize..200, 0..8)) {
+        fn cutting_the_bytes_anywhere_does_not_change_the_lines(text in "(\\PC|\\n|\\r\\n|\\r){0,40}", cuts in prop::collection::vec(0_usize..200, 0..8)) {
             let bytes = text.as_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);

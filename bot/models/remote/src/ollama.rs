@@ -1,10 +1,9 @@
 //! Ollama's chat, streamed as one JSON object per line. <https://github.com/ollama/ollama/blob/main/docs/api.md>
 
 use azera_model_api::{ChatRequest, FinishReason, Grammar};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::wire::{Counts, End, Piece, WireError, malformed, number, push_piece};
+use crate::wire::{Counts, End, Piece, Pieces, WireError, count, is_length, number, parse};
 
 /// Returns the request body. `window` is the context for which Ollama loads the model; without it, Ollama takes a small
 /// one and cuts prompts silently. `think` is `None` for a model that cannot think.
@@ -44,31 +43,10 @@ pub(crate) fn body(model: &str, request: &ChatRequest, window: usize, think: Opt
     body
 }
 
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    message: Option<Message>,
-    #[serde(default)]
-    done: bool,
-    #[serde(default)]
-    done_reason: Option<String>,
-    #[serde(default)]
-    prompt_eval_count: Option<usize>,
-    #[serde(default)]
-    eval_count: Option<usize>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    content: Option<String>,
-    #[serde(default)]
-    thinking: Option<String>,
-}
-
 /// The parser of a stream of chat objects.
 #[derive(Default)]
 pub(crate) struct Parser {
+    pieces: Pieces,
     done: bool,
 }
 
@@ -77,22 +55,24 @@ impl Parser {
         if line.trim().is_empty() || self.done {
             return Ok(());
         }
-        let value: Value = serde_json::from_str(line).map_err(|error| malformed(&error))?;
-        if value.get("error").is_some_and(|error| !error.is_null()) {
+        let value = parse(line)?;
+        if !value["error"].is_null() {
             return Err(WireError::ServerSaid(value));
         }
-        let line: Line = serde_json::from_value(value).map_err(|error| malformed(&error))?;
-        if let Some(message) = line.message {
-            push_piece(message.thinking, Piece::Thinking, out);
-            push_piece(message.content, Piece::Content, out);
-        }
-        if line.done {
+        let message = &value["message"];
+        self.pieces.push(&message["thinking"], true, out);
+        self.pieces.push(&message["content"], false, out);
+        if value["done"] == Value::Bool(true) {
             self.done = true;
-            let length = line.done_reason.as_deref() == Some("length");
+            self.pieces.finish(out);
+            let length = value["done_reason"].as_str().is_some_and(is_length);
             let finish = if length { FinishReason::Length } else { FinishReason::Stop };
             // Ollama does not report how much of the prompt it reused.
-            let counts = line.prompt_eval_count.zip(line.eval_count);
-            let counts = counts.map(|(prompt, completion)| Counts { prompt, cached: 0, completion });
+            let counts = Counts {
+                prompt: count(&value["prompt_eval_count"]),
+                cached: 0,
+                completion: count(&value["eval_count"]),
+            };
             out.extend([Piece::End(End { finish, counts })]);
         }
         Ok(())

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use azera_model_api::{ChatRequest, FinishReason, Grammar};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Api;
+use crate::halves::without_lone_surrogates;
 use crate::sse::Events;
-use crate::wire::{Counts, End, Piece, WireError, malformed, number, push_piece};
+use crate::wire::{Counts, End, Piece, Pieces, UNEXPECTED, WireError, count, is_length, malformed, number, parse};
 
 /// The most stop strings that the API accepts. Only this client checks for further ones.
 const MAX_STOPS: usize = 4;
@@ -86,84 +86,56 @@ pub(crate) fn body(api: Api, model: &str, request: &ChatRequest, left_out: &BTre
     body
 }
 
-#[derive(Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Option<Vec<Choice>>,
-    #[serde(default)]
-    usage: Option<Usage>,
-    #[serde(default)]
-    timings: Option<Timings>,
-}
+/// The fields in which servers send thinking. Each server uses one of them.
+const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-#[derive(Deserialize)]
-struct Choice {
-    #[serde(default)]
-    delta: Option<Delta>,
-    #[serde(default)]
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Delta {
-    #[serde(default)]
-    content: Option<String>,
-    /// The model's text when it refuses to answer.
-    #[serde(default)]
-    refusal: Option<String>,
-    #[serde(default)]
-    reasoning_content: Option<String>,
-    /// Another name for `reasoning_content` on some servers.
-    #[serde(default)]
-    reasoning: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Usage {
-    prompt_tokens: usize,
-    #[serde(default)]
-    completion_tokens: usize,
-    #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
-}
-
-#[derive(Deserialize)]
-struct PromptDetails {
-    #[serde(default)]
-    cached_tokens: Option<usize>,
-}
-
-/// The fields that `llama-server` adds to the last chunk.
-#[derive(Deserialize)]
-struct Timings {
-    #[serde(default)]
-    cache_n: Option<usize>,
-}
-
-/// The parser of a stream of chat completion chunks.
+/// The parser of a stream of chat completion chunks. It also reads a whole chat completion, and JSON objects one after
+/// another, because some servers answer with these although a stream of events was requested.
 #[derive(Default)]
 pub(crate) struct Parser {
     events: Events,
+    /// The text so far of an answer that is no stream of events.
+    json: Option<String>,
+    pieces: Pieces,
+    /// True if there was any text.
+    spoke: bool,
     finish: Option<FinishReason>,
-    usage: Option<Usage>,
+    counts: Counts,
     cached: Option<usize>,
     done: bool,
 }
 
 impl Parser {
     pub(crate) fn line(&mut self, line: &str, out: &mut impl Extend<Piece>) -> Result<(), WireError> {
+        if self.json.is_none() && self.events.is_new() && line.starts_with(['{', '[']) {
+            self.json = Some(String::new());
+        }
+        if let Some(json) = &mut self.json {
+            json.push_str(line);
+            json.push('\n');
+            return Ok(());
+        }
         match self.events.line(line) {
             Some(data) => self.event(&data, out),
             None => Ok(()),
         }
     }
 
-    /// Ends the stream. Some servers omit `[DONE]`; then the reply itself must have ended.
+    /// Ends the stream. Some servers send no `[DONE]`, and some no `finish_reason`; a reply with text is complete then.
     pub(crate) fn end(&mut self, out: &mut impl Extend<Piece>) -> Result<(), WireError> {
         if let Some(data) = self.events.rest() {
             self.event(&data, out)?;
         }
-        if self.finish.is_some() {
+        if let Some(json) = self.json.take() {
+            let json = without_lone_surrogates(&json);
+            for value in serde_json::Deserializer::from_str(&json).into_iter::<Value>() {
+                match value.map_err(|error| malformed(&error))? {
+                    Value::Array(list) => list.iter().try_for_each(|value| self.chunk(value, out))?,
+                    value => self.chunk(&value, out)?,
+                }
+            }
+        }
+        if self.finish.is_some() || self.spoke {
             self.finish(out);
         }
         Ok(())
@@ -178,24 +150,41 @@ impl Parser {
         if data.is_empty() || self.done {
             return Ok(());
         }
-        let value: Value = serde_json::from_str(data).map_err(|error| malformed(&error))?;
-        if value.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(WireError::ServerSaid(value));
+        self.chunk(&parse(data)?, out)
+    }
+
+    fn chunk(&mut self, chunk: &Value, out: &mut impl Extend<Piece>) -> Result<(), WireError> {
+        if !chunk["error"].is_null() {
+            return Err(WireError::ServerSaid(chunk.clone()));
         }
-        let chunk: Chunk = serde_json::from_value(value).map_err(|error| malformed(&error))?;
         // The request asks for one answer, so there is one choice. The chunk with the usage has none.
-        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
-            if let Some(delta) = choice.delta {
-                push_piece(delta.reasoning_content.or(delta.reasoning), Piece::Thinking, out);
-                push_piece(delta.content, Piece::Content, out);
-                push_piece(delta.refusal, Piece::Content, out);
-            }
-            if let Some(reason) = choice.finish_reason {
-                self.finish = Some(if reason == "length" { FinishReason::Length } else { FinishReason::Stop });
-            }
+        let choice = match &chunk["choices"] {
+            Value::Null => &Value::Null,
+            Value::Array(choices) => choices.first().unwrap_or(&Value::Null),
+            _ => return Err(WireError::Malformed(UNEXPECTED.to_owned())),
+        };
+        let mut message = &choice["delta"];
+        // Some servers repeat the whole message beside the last piece.
+        if message.is_null() && !self.spoke {
+            message = &choice["message"];
         }
-        self.cached = chunk.timings.and_then(|timings| timings.cache_n).or(self.cached);
-        self.usage = chunk.usage.or(self.usage.take());
+        let thinking = THINKING.iter().map(|name| &message[*name]).find(|text| !text.is_null());
+        self.spoke |= thinking.is_some_and(|text| self.pieces.push(text, true, out));
+        // A refusal is the model's text when it does not answer.
+        for name in ["content", "refusal"] {
+            self.spoke |= self.pieces.push(&message[name], false, out);
+        }
+        if let Some(reason) = choice["finish_reason"].as_str() {
+            self.finish = Some(if is_length(reason) { FinishReason::Length } else { FinishReason::Stop });
+        }
+        let usage = &chunk["usage"];
+        let first = |names: &[&str]| names.iter().find_map(|name| count(&usage[*name]));
+        self.counts.prompt = first(&["prompt_tokens", "input_tokens"]).or(self.counts.prompt);
+        self.counts.completion = first(&["completion_tokens", "output_tokens"]).or(self.counts.completion);
+        // The second name is an extension of `llama-server`.
+        let cached =
+            count(&usage["prompt_tokens_details"]["cached_tokens"]).or_else(|| count(&chunk["timings"]["cache_n"]));
+        self.cached = cached.or(self.cached);
         Ok(())
     }
 
@@ -203,15 +192,9 @@ impl Parser {
         if std::mem::replace(&mut self.done, true) {
             return;
         }
-        let counts = self.usage.as_ref().map(|usage| {
-            let cached = usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-            Counts {
-                prompt: usage.prompt_tokens,
-                cached: cached.or(self.cached).unwrap_or(0).min(usage.prompt_tokens),
-                completion: usage.completion_tokens,
-            }
-        });
+        self.pieces.finish(out);
+        let cached = self.cached.unwrap_or(0).min(self.counts.prompt.unwrap_or(0));
         let finish = self.finish.unwrap_or(FinishReason::Stop);
-        out.extend([Piece::End(End { finish, counts })]);
+        out.extend([Piece::End(End { finish, counts: Counts { cached, ..self.counts } })]);
     }
 }

@@ -153,8 +153,8 @@ impl Server {
         let body = self.read(response, MAX_ANSWER_BYTES, wait).await?;
         serde_json::from_slice(&body).map_err(|error| {
             let reason = match error.classify() {
-                serde_json::error::Category::Data => "its answer is JSON of another form",
-                _ => "its answer is no JSON",
+                serde_json::error::Category::Data => "the JSON has an unexpected structure",
+                _ => "it is not valid JSON",
             };
             self.protocol(reason.to_owned())
         })
@@ -270,7 +270,7 @@ impl Server {
     }
 
     pub(crate) fn protocol(&self, reason: String) -> Error {
-        let config_key = format!("{0}.api, with {0}.url,", self.config.section);
+        let config_key = format!("{0}.api and {0}.url", self.config.section);
         Error::Protocol { server: self.name(), reason, config_key }
     }
 

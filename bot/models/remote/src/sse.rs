@@ -7,14 +7,22 @@
 #[derive(Default)]
 pub(crate) struct Events {
     data: Option<String>,
+    /// True after the first line that is not blank.
+    begun: bool,
 }
 
 impl Events {
+    /// Returns true if there were only blank lines so far.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.begun
+    }
+
     /// Adds a line. Returns the data of the event that it ends.
     pub(crate) fn line(&mut self, line: &str) -> Option<String> {
         if line.is_empty() {
             return self.data.take();
         }
+        self.begun = true;
         // A comment begins with a colon, so its field name is empty.
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         if field == "data" {

@@ -11,6 +11,16 @@ use crate::server::{Server, content_type};
 use crate::wire::{Piece, Wire, WireError};
 use crate::{ollama, openai};
 
+/// The content types that can hold a reply. Servers without streaming answer with JSON, and some give no exact type.
+const KINDS: [&str; 6] = [
+    "text/event-stream",
+    "application/json",
+    "application/x-ndjson",
+    "application/jsonl",
+    "application/octet-stream",
+    "text/plain",
+];
+
 /// A reply in transit from a server. Dropping it closes the connection.
 pub(crate) struct Stream {
     server: Arc<Server>,
@@ -29,13 +39,14 @@ impl Stream {
         let wire = match server.api {
             Api::Ollama => Wire::Ollama(ollama::Parser::default()),
             Api::OpenAi | Api::LlamaCpp => {
-                if let Some(kind) = content_type(&response).filter(|kind| *kind != "text/event-stream") {
-                    return Err(server.protocol(format!("it answers with {kind} instead of a stream of events")));
+                let is_known = |kind: &&str| KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known));
+                if let Some(kind) = content_type(&response).filter(|kind| !is_known(kind)) {
+                    return Err(server.protocol(format!("the answer has the type {kind} instead of text/event-stream")));
                 }
                 Wire::OpenAi(openai::Parser::default())
             }
         };
-        Ok(Self { server, response, sent, lines: Lines::new(), wire, ready: VecDeque::new(), failed: None })
+        Ok(Self { server, response, sent, lines: Lines::default(), wire, ready: VecDeque::new(), failed: None })
     }
 
     /// Returns the next piece. Must not be called after [`Piece::End`].
@@ -62,7 +73,7 @@ impl Stream {
                     }
                 }
                 None => {
-                    if let Some(line) = self.lines.rest().map_err(|error| self.unreadable(error))? {
+                    if let Some(line) = self.lines.rest() {
                         self.take(&line)?;
                     }
                     self.wire.end(&mut self.ready).map_err(|error| self.refused(error))?;
@@ -92,7 +103,6 @@ impl Stream {
         match error {
             LineError::LongLine => too_much("a line of a stream", MAX_LINE_BYTES),
             LineError::LongStream => too_much("a stream", MAX_STREAM_BYTES),
-            LineError::NotUtf8 => self.server.protocol("its stream is not UTF-8".to_owned()),
         }
     }
 }

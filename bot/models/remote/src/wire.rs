@@ -3,6 +3,7 @@
 use azera_model_api::FinishReason;
 use serde_json::Value;
 
+use crate::halves::{Halves, without_lone_surrogates};
 use crate::{ollama, openai};
 
 /// A part of a streamed reply.
@@ -20,15 +21,15 @@ pub(crate) enum Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) finish: FinishReason,
-    pub(crate) counts: Option<Counts>,
+    pub(crate) counts: Counts,
 }
 
-/// The server's token counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The server's token counts. `None` means that it did not report the count, or nothing that is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
-    pub(crate) prompt: usize,
+    pub(crate) prompt: Option<usize>,
     pub(crate) cached: usize,
-    pub(crate) completion: usize,
+    pub(crate) completion: Option<usize>,
 }
 
 /// The reasons to reject a line of a stream.
@@ -63,9 +64,77 @@ impl Wire {
     }
 }
 
+/// Joins the characters of a reply that arrive in halves, and adds what is whole as pieces.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    content: Halves,
+    thinking: Halves,
+}
+
+impl Pieces {
+    /// Adds the texts in a value: a text, a list of parts, or one part. Parts can hold thinking. Returns true if there
+    /// was any text.
+    pub(crate) fn push(&mut self, value: &Value, is_thinking: bool, out: &mut impl Extend<Piece>) -> bool {
+        match value {
+            Value::String(text) if is_thinking => {
+                push_piece(self.thinking.join(text.clone()), Piece::Thinking, out);
+                !text.is_empty()
+            }
+            Value::String(text) => {
+                push_piece(self.content.join(text.clone()), Piece::Content, out);
+                !text.is_empty()
+            }
+            Value::Array(list) => {
+                let mut any = false;
+                for value in list {
+                    any |= self.push(value, is_thinking, out);
+                }
+                any
+            }
+            Value::Object(fields) => {
+                let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+                let thinks = is_thinking || kind.starts_with("thinking") || kind.starts_with("reasoning");
+                let texts = [("thinking", true), ("text", thinks), ("content", thinks), ("value", thinks)];
+                let mut any = false;
+                for (name, thinks) in texts {
+                    any |= fields.get(name).is_some_and(|value| self.push(value, thinks, out));
+                }
+                any
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds the replacements of halves whose other half never came.
+    pub(crate) fn finish(&mut self, out: &mut impl Extend<Piece>) {
+        push_piece(self.thinking.finish(), Piece::Thinking, out);
+        push_piece(self.content.finish(), Piece::Content, out);
+    }
+}
+
 /// Adds a piece, unless it is empty.
-pub(crate) fn push_piece(text: Option<String>, piece: impl Fn(String) -> Piece, out: &mut impl Extend<Piece>) {
-    out.extend(text.filter(|text| !text.is_empty()).map(piece));
+fn push_piece(text: String, piece: impl Fn(String) -> Piece, out: &mut impl Extend<Piece>) {
+    out.extend(Some(text).filter(|text| !text.is_empty()).map(piece));
+}
+
+/// Parses JSON. The lone surrogates in it become marks.
+pub(crate) fn parse(json: &str) -> Result<Value, WireError> {
+    serde_json::from_str(&without_lone_surrogates(json)).map_err(|error| malformed(&error))
+}
+
+/// Reads a token count: a number, or a number as text.
+pub(crate) fn count(value: &Value) -> Option<usize> {
+    let number = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    (0.0..=f64::from(u32::MAX)).contains(&number).then_some(number as usize)
+}
+
+/// Returns true if a finish reason says that the reply was cut for its length.
+pub(crate) fn is_length(reason: &str) -> bool {
+    ["length", "max_tokens"].iter().any(|name| reason.eq_ignore_ascii_case(name))
 }
 
 /// Returns the number as JSON in its shortest form: 0.7, not 0.699999988079071.
@@ -76,12 +145,15 @@ pub(crate) fn number(value: f32) -> Value {
 /// Describes the kind of error without the text around it.
 pub(crate) fn malformed(error: &serde_json::Error) -> WireError {
     let kind = match error.classify() {
-        serde_json::error::Category::Eof => "a JSON object that ends too early",
-        serde_json::error::Category::Syntax => "what is no JSON",
-        serde_json::error::Category::Data | serde_json::error::Category::Io => "a JSON object of another form",
+        serde_json::error::Category::Eof => "a part of the reply ends in the middle of its JSON",
+        serde_json::error::Category::Syntax => "a part of the reply is not valid JSON",
+        serde_json::error::Category::Data | serde_json::error::Category::Io => UNEXPECTED,
     };
-    WireError::Malformed(format!("its stream holds {kind}"))
+    WireError::Malformed(kind.to_owned())
 }
+
+/// Says that a value in a stream has another type than it should.
+pub(crate) const UNEXPECTED: &str = "a part of the reply has an unexpected structure";
 
 #[cfg(test)]
 mod tests {
@@ -98,6 +170,7 @@ mod tests {
             Just("[{\"delta\":{\"content\":\"x\"}}]".to_owned()),
             Just("{\"content\":\"y\",\"thinking\":\"z\"}".to_owned()),
             Just("{\"prompt_tokens\":1,\"prompt_tokens_details\":{\"cached_tokens\":9}}".to_owned()),
+            Just("{\"prompt_tokens\":\"7\",\"completion_tokens\":null,\"total_tokens\":2.5}".to_owned()),
             "-?[0-9]{1,20}",
             "\\PC{0,8}",
         ];
@@ -109,6 +182,15 @@ mod tests {
         let line = prop_oneof![object, Just(String::new()), Just("[DONE]".to_owned()), "\\PC{0,20}"];
         let prefix = prop::sample::select(&["data: ", "data:", "", ": ", "event: "][..]);
         prop::collection::vec((prefix, line).prop_map(|(prefix, line)| format!("{prefix}{line}")), 0..24)
+    }
+
+    #[test]
+    fn counts_are_read_from_numbers_and_texts() {
+        let read = |json: &str| count(&serde_json::from_str(json).unwrap());
+        assert_eq!([read("7"), read("7.9"), read("\" 7 \"")], [Some(7); 3]);
+        for none in ["null", "-1", "1e300", "\"many\"", "\"NaN\"", "[7]", "{}", "true"] {
+            assert_eq!(read(none), None, "{none}");
+        }
     }
 
     proptest! {
@@ -125,7 +207,7 @@ mod tests {
                 for piece in &out {
                     match piece {
                         Piece::Thinking(text) | Piece::Content(text) => prop_assert!(!text.is_empty()),
-                        Piece::End(end) => prop_assert!(end.counts.is_none_or(|counts| counts.cached <= counts.prompt)),
+                        Piece::End(end) => prop_assert!(end.counts.cached <= end.counts.prompt.unwrap_or(0)),
                     }
                 }
             }

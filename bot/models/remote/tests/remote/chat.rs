@@ -73,6 +73,7 @@ pub async fn read(mut reply: Reply) -> (String, Result<Usage, Error>) {
         match event {
             Ok(Event::ThinkingStart) => text.push('['),
             Ok(Event::ThinkingEnd) => text.push(']'),
+            Ok(Event::Retracted) => text = format!("[{text}]"),
             Ok(Event::Thinking(piece) | Event::Content(piece)) => {
                 assert!(!piece.is_empty());
                 text.push_str(&piece);
@@ -234,7 +235,7 @@ async fn a_json_schema_is_requested_and_checked() {
     let format = &fake.requests(OPENAI)[0].body["response_format"];
     assert_eq!((&format["type"], &format["json_schema"]["schema"]), (&json!("json_schema"), &schema));
     let (_, usage) = ask(&model, shaped(Grammar::JsonSchema(schema.clone()))).await;
-    assert!(usage.unwrap_err().to_string().contains("the reply is none"));
+    assert!(usage.unwrap_err().to_string().contains("not the JSON that was requested"));
     let refused = model.chat(shaped(Grammar::Gbnf("root ::= \"x\"".into()))).await.unwrap_err();
     assert!(matches!(&refused, Error::Invalid(why) if why.contains("GBNF")), "{refused}");
 

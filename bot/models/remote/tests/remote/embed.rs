@@ -117,8 +117,8 @@ async fn malformed_responses_are_rejected() {
     check(data(json!([of(0, json!([1, 2, 3]))])), "one vector for each of 2 texts").await;
     check(data(json!([of(0, json!([1, 2, 3])), of(0, json!([1, 2, 3]))])), "one vector for each of 2 texts").await;
     check(data(json!([of(0, json!([0, 0, 0])), of(1, json!([1, 2, 3]))])), "no direction").await;
-    check(data(json!([of(0, json!([1, null, 3])), of(1, json!([1, 2, 3]))])), "another form").await;
-    check(Answer::Whole(200, Vec::new(), b"{\"data\": [".to_vec()), "no JSON").await;
+    check(data(json!([of(0, json!([1, null, 3])), of(1, json!([1, 2, 3]))])), "unexpected structure").await;
+    check(Answer::Whole(200, Vec::new(), b"{\"data\": [".to_vec()), "not valid JSON").await;
 }
 
 #[tokio::test]

@@ -6,5 +6,6 @@ mod about;
 mod chat;
 mod embed;
 mod fake;
+mod odd;
 mod refusals;
 mod trouble;

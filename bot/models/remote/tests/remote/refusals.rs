@@ -38,8 +38,8 @@ async fn error_texts_say_what_to_change() {
     );
     assert_eq!(
         openai(404, json!({"detail": "Not Found"})).await,
-        "the model failed: the OpenAI-compatible server at URL/v1 does not answer as such a server does: there is nothing \
-         at /v1/chat/completions (status 404); is chat_server.api, with chat_server.url, right?"
+        "the model failed: the OpenAI-compatible server at URL/v1 sent an unexpected answer: there is nothing at \
+         /v1/chat/completions (status 404); check chat_server.api and chat_server.url"
     );
     assert_eq!(
         openai(400, error("This model's maximum context length is 10 tokens.", "context_length_exceeded")).await,

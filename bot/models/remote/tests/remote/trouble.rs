@@ -51,7 +51,6 @@ async fn a_broken_reply_is_not_retried() {
     let error = format!("{BEGUN}data: {{\"error\":{{\"message\":\"out of memory\"}}}}\n\n");
     for (broken, words) in [
         (Answer::Stream(SSE, vec![BEGUN.into()], Then::Die), "broke off"),
-        (Answer::stream(SSE, BEGUN), "the connection ended before the reply did"),
         (Answer::stream(SSE, &error), "out of memory"),
     ] {
         let before = fake.requests(OPENAI).len();
@@ -162,12 +161,12 @@ async fn a_silent_server_times_out() {
 async fn malformed_responses_are_rejected() {
     let endless = format!("{BEGUN}data: {}", "x".repeat(MAX_LINE_BYTES + 1));
     for (answer, said, words) in [
-        (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\":[}}\n\n")), "Once", "what is no JSON"),
-        (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\"\n\n")), "Once", "ends too early"),
-        (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\":7}}\n\n")), "Once", "another form"),
-        (Answer::Stream(SSE, vec![BEGUN.into(), vec![0xff, b'\n']], Then::Hang), "Once", "not UTF-8"),
+        (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\":[}}\n\n")), "Once", "not valid JSON"),
+        (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\"\n\n")), "Once", "in the middle of its JSON"),
+        (Answer::stream(SSE, &format!("{BEGUN}data: {{\"choices\":7}}\n\n")), "Once", "unexpected structure"),
+        (Answer::Stream(SSE, vec![BEGUN.into(), b"data: \xff\n\n".to_vec()], Then::Hang), "Once", "not valid JSON"),
         (Answer::hanging(SSE, &endless), "Once", "more than 1048576 bytes as a line"),
-        (Answer::stream("text/html", "<html>"), "", "answers with text/html instead of a stream"),
+        (Answer::stream("text/html", "<html>"), "", "the type text/html instead of text/event-stream"),
     ] {
         let (fake, model) = fake_and_model(Api::OpenAi).await;
         fake.on(OPENAI, [answer]);
@@ -178,7 +177,7 @@ async fn malformed_responses_are_rejected() {
     }
     let (fake, model) = fake_and_model(Api::Ollama).await;
     fake.on(OLLAMA, [Answer::stream(NDJSON, "<html>\n")]);
-    assert!(ask(&model, request("hello")).await.1.unwrap_err().to_string().contains("no JSON"));
+    assert!(ask(&model, request("hello")).await.1.unwrap_err().to_string().contains("not valid JSON"));
 }
 
 #[tokio::test]
