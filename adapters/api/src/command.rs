@@ -137,7 +137,7 @@ impl Command {
 
 impl Form {
     /// Returns how the form is written, without flags and without files that may replace a text.
-    fn usage(&self) -> String {
+    pub fn usage(&self) -> String {
         let is_written = |option: &&CommandOption| match option.kind {
             OptionKind::Flag => false,
             OptionKind::File => option.required,

@@ -16,6 +16,7 @@ mod host;
 mod outbound;
 mod platform;
 mod reaction;
+mod typed;
 
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, Column, Theme};
@@ -29,3 +30,4 @@ pub use host::{
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
+pub use typed::{Typed, suggestion, typed};

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use azera_adapter::Command;
 use nu_ansi_term::{Color, Style};
 use reedline::{
     Completer, CompletionResult, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, Hinter,
@@ -23,13 +24,19 @@ const MENU: &str = "commands";
 
 /// A command for completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandHint {
+struct CommandHint {
     /// Its name, without the slash.
-    pub name: String,
+    name: String,
     /// Its arguments as a hint, such as `NAME` or `[TEXT]`; empty if none.
-    pub args: String,
+    args: String,
     /// What it does, in a few words.
-    pub help: String,
+    help: String,
+}
+
+impl From<&Command> for CommandHint {
+    fn from(command: &Command) -> Self {
+        Self { name: command.name.to_owned(), args: command.arguments(), help: command.help.to_owned() }
+    }
 }
 
 /// What the person typed.
@@ -43,17 +50,18 @@ pub(crate) enum Typed {
     End,
 }
 
-type Answer = oneshot::Sender<Result<Typed, Error>>;
+/// A question to the thread of the editor: the name of the person, a text to begin with, and where the answer goes.
+type Question = (String, Option<String>, oneshot::Sender<Result<Typed, Error>>);
 
 /// The line editor. It runs on a thread of its own, because it blocks on key presses.
 pub(crate) struct Editor {
-    ask: mpsc::Sender<(String, Answer)>,
+    ask: mpsc::Sender<Question>,
 }
 
 impl Editor {
     /// Starts the editor. Also returns a channel for text to print above the line being typed.
     pub(crate) fn start(
-        commands: Vec<CommandHint>,
+        commands: &[Command],
         earlier: &[String],
         colour: bool,
     ) -> Result<(Self, mpsc::SyncSender<String>), Error> {
@@ -63,10 +71,14 @@ impl Editor {
         }
         let printer = ExternalPrinter::new(MAX_ABOVE_PROMPT);
         let above = printer.sender();
-        let (ask, questions) = mpsc::channel::<(String, Answer)>();
+        let (ask, questions) = mpsc::channel::<Question>();
+        let commands = commands.iter().map(CommandHint::from).collect();
         let typing = move || {
             let mut line_editor = build(commands, history, colour).with_external_printer(printer);
-            while let Ok((name, answer)) = questions.recv() {
+            while let Ok((name, begun, answer)) = questions.recv() {
+                if let Some(begun) = begun {
+                    line_editor.run_edit_commands(&[EditCommand::InsertString(begun)]);
+                }
                 let typed = match line_editor.read_line(&Name(name)) {
                     Ok(Signal::Success(text)) => Ok(Typed::Text(joined(&text))),
                     Ok(Signal::CtrlD) => Ok(Typed::End),
@@ -82,11 +94,11 @@ impl Editor {
         Ok((Self { ask }, above))
     }
 
-    /// Reads the next input of the person called `name`.
-    pub(crate) async fn read(&mut self, name: &str) -> Result<Typed, Error> {
+    /// Reads the next input of the person called `name`. The line begins with `begun`, to be changed.
+    pub(crate) async fn read(&mut self, name: &str, begun: Option<String>) -> Result<Typed, Error> {
         let (answer, typed) = oneshot::channel();
         let gone = || Error::Editor("the line editor has stopped".into());
-        self.ask.send((name.to_owned(), answer)).map_err(|_| gone())?;
+        self.ask.send((name.to_owned(), begun, answer)).map_err(|_| gone())?;
         typed.await.map_err(|_| gone())?
     }
 }
@@ -120,19 +132,36 @@ fn build(commands: Vec<CommandHint>, history: FileBackedHistory, colour: bool) -
         .with_validator(Box::new(Unfinished))
         .with_edit_mode(Box::new(Emacs::new(keys)))
         .with_ansi_colors(colour)
+        // Pasted lines become one input.
+        .use_bracketed_paste(true)
 }
 
-/// Joins lines that end in a backslash.
+/// Removes the backslashes with which a person continued lines. Those in code blocks belong to the code.
 fn joined(text: &str) -> String {
-    text.replace("\\\n", "\n")
+    let mut in_code = false;
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        in_code ^= line.starts_with(FENCE);
+        match line.strip_suffix("\\\n").filter(|_| !in_code) {
+            Some(line) => {
+                out.push_str(line);
+                out.push('\n');
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
 }
+
+/// Begins and ends a code block.
+const FENCE: &str = "```";
 
 struct Unfinished;
 
 impl Validator for Unfinished {
     /// Input continues after a backslash at the end of a line, and inside an open code block.
     fn validate(&self, text: &str) -> ValidationResult {
-        let fences = text.lines().filter(|line| line.starts_with("```")).count();
+        let fences = text.lines().filter(|line| line.starts_with(FENCE)).count();
         if text.ends_with('\\') || fences % 2 == 1 { ValidationResult::Incomplete } else { ValidationResult::Complete }
     }
 }
@@ -281,5 +310,6 @@ mod tests {
         check("```\nlet x", false);
         check("```\nlet x\n```", true);
         assert_eq!(joined("one\\\ntwo\nthree"), "one\ntwo\nthree");
+        assert_eq!(joined("```\nls \\\n  -l\n```\nwhat\\\nfor?"), "```\nls \\\n  -l\n```\nwhat\nfor?");
     }
 }

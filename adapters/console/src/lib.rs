@@ -13,6 +13,7 @@
 
 mod editor;
 mod error;
+mod files;
 mod format;
 mod id;
 mod json;
@@ -23,9 +24,9 @@ mod platform;
 mod run;
 mod terminal;
 
-pub use editor::CommandHint;
 pub use error::Error;
 pub use format::Format;
 pub use id::{MAX_PERSON_BYTES, Person, chat_id, owner};
+pub use lines::MessagePer;
 pub use platform::{Console, PLATFORM, REALM};
 pub use run::{ExitSummary, FIRST_CHAT, Input, Options, run};

@@ -1,16 +1,19 @@
 use std::collections::HashMap;
 use std::pin::{Pin, pin};
 
-use azera_adapter::{ChatInfo, CommandAnswer, CommandLine, Host, HostError, Outcome, Platform};
-use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Text};
+use azera_adapter::{
+    ChatInfo, Command, CommandAnswer, CommandLine, Host, HostError, Outcome, Platform, Typed as Kind, suggestion, typed,
+};
+use azera_types::{ChatId, IdError, Inbound, MessageId, PersonId, PersonaId, Text};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncBufRead;
 
 use crate::editor::{Editor, Typed};
+use crate::files::with_file;
 use crate::id::message_id;
-use crate::lines::Lines;
-use crate::{CommandHint, Console, Error, Person, chat_id, owner};
+use crate::lines::Messages;
+use crate::{Console, Error, MAX_PERSON_BYTES, MessagePer, Person, chat_id, owner};
 
 /// Last part of the id of a person's first chat, unless another is given.
 pub const FIRST_CHAT: &str = "main";
@@ -25,8 +28,13 @@ pub enum Input {
         /// True if the line editor may use colours.
         colour: bool,
     },
-    /// A pipe, one message per line.
-    Lines(Box<dyn AsyncBufRead + Send + Unpin>),
+    /// A pipe.
+    Pipe {
+        /// The pipe.
+        from: Box<dyn AsyncBufRead + Send + Unpin>,
+        /// How much of it is one message.
+        per: MessagePer,
+    },
 }
 
 /// Options of a session at the console.
@@ -34,8 +42,8 @@ pub enum Input {
 pub struct Options {
     /// First lines in a terminal: which model runs, where the data is.
     pub banner: Vec<String>,
-    /// The engine's commands for completion; the console adds its own.
-    pub commands: Vec<CommandHint>,
+    /// The engine's commands.
+    pub commands: &'static [Command],
     /// Earlier inputs to recall, oldest first. They come from the record and not from a file of the console, so that
     /// forgotten messages are forgotten here, too.
     pub earlier: Vec<String>,
@@ -73,8 +81,10 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
     let mut talk = Talk {
         console,
         host,
+        commands,
         persona,
         chat,
+        unsent: None,
         left_in: HashMap::new(),
         interactive: false,
         under_way: FuturesUnordered::new(),
@@ -82,10 +92,10 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
     };
     talk.open().await?;
     let mut source = match input {
-        Input::Lines(from) => Source::Lines(Lines::new(from)),
+        Input::Pipe { from, per } => Source::Pipe(Messages::new(from, per)),
         Input::Terminal { colour } => {
             talk.interactive = true;
-            let (editor, above) = Editor::start(with_own(commands), &earlier, colour)?;
+            let (editor, above) = Editor::start(commands, &earlier, colour)?;
             console.set_above_prompt(above);
             Source::Editor(editor)
         }
@@ -127,36 +137,28 @@ pub async fn run(console: &Console, host: &dyn Host, options: Options, input: In
     Ok(talk.summary)
 }
 
-/// Adds the console's own command.
-fn with_own(mut commands: Vec<CommandHint>) -> Vec<CommandHint> {
-    if !commands.iter().any(|command| command.name == AS) {
-        commands.push(CommandHint {
-            name: AS.into(),
-            args: "NAME".into(),
-            help: "let somebody else speak, in a chat of their own".into(),
-        });
-    }
-    commands
-}
-
 /// The only command of the console itself, because only the console knows who sits at it.
 const AS: &str = "as";
 
+/// Words that ask for help without a slash.
+const HELP_WORDS: [&str; 2] = ["help", "?"];
+
 enum Source {
     Editor(Editor),
-    Lines(Lines),
+    Pipe(Messages),
 }
 
 impl Source {
-    async fn next(&mut self, console: &Console) -> Result<Typed, Error> {
+    /// Reads the next input. In a terminal the line begins with `begun`.
+    async fn next(&mut self, console: &Console, begun: Option<String>) -> Result<Typed, Error> {
         match self {
             Self::Editor(editor) => {
                 console.set_at_prompt(true);
-                let typed = editor.read(&console.speaker().name).await;
+                let typed = editor.read(&console.speaker().name, begun).await;
                 console.set_at_prompt(false);
                 typed
             }
-            Self::Lines(lines) => Ok(lines.next().await.map_err(Error::Input)?.map_or(Typed::End, Typed::Text)),
+            Self::Pipe(messages) => Ok(messages.next().await.map_err(Error::Input)?.map_or(Typed::End, Typed::Text)),
         }
     }
 }
@@ -170,11 +172,14 @@ enum Onward {
 struct Talk<'a> {
     console: &'a Console,
     host: &'a dyn Host,
+    commands: &'static [Command],
     persona: Option<PersonaId>,
     /// The current chat.
     chat: ChatId,
     /// The chats of people who spoke before.
     left_in: HashMap<PersonId, ChatId>,
+    /// What was typed and not sent. A terminal offers it again.
+    unsent: Option<String>,
     /// True if Ctrl-C comes from a key press in this session.
     interactive: bool,
     /// Turns in progress that nobody waits for, at most one per chat.
@@ -196,7 +201,7 @@ impl Talk<'_> {
     /// Reads the next input while turns in progress end.
     async fn listen(&mut self, source: &mut Source) -> Result<Typed, Error> {
         let console = self.console;
-        let mut typed = pin!(source.next(console));
+        let mut typed = pin!(source.next(console, self.unsent.take()));
         loop {
             tokio::select! {
                 typed = &mut typed => return typed,
@@ -207,20 +212,52 @@ impl Talk<'_> {
     }
 
     async fn take(&mut self, text: &str) -> Result<Onward, Error> {
-        match text.trim_start().strip_prefix('/') {
-            None if self.console.hears_all() => {
+        let hears_all = self.console.hears_all();
+        let is_plea = HELP_WORDS.iter().any(|word| text.trim().eq_ignore_ascii_case(word));
+        match typed(text, self.commands, &[AS]) {
+            // A program speaks for people, who may say these words to the persona.
+            Kind::Talk if is_plea && !hears_all => self.help().await,
+            Kind::Talk if hears_all => {
                 self.begin(text).await?;
                 Ok(Onward::Stay)
             }
-            None => self.message(text).await,
-            Some(command) => match command.split_once(char::is_whitespace).unwrap_or((command, "")) {
-                (AS, name) => self.speak_as(name).await,
-                _ => {
-                    self.end_all().await?;
-                    self.command(text).await
+            Kind::Talk => self.message(text).await,
+            Kind::Unknown(name) => {
+                self.end_all().await?;
+                self.unsent = Some(text.trim().to_owned());
+                self.refuse(format!("{} Not sent: {}", suggestion(name, self.commands), text.trim()))
+            }
+            Kind::Command => {
+                let command = text.trim().trim_start_matches('/');
+                let (name, arguments) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+                if name.eq_ignore_ascii_case(AS) {
+                    return self.speak_as(arguments).await;
                 }
-            },
+                self.end_all().await?;
+                // Programs pass on what people write, and these must not read the files of the machine.
+                match if hears_all { Ok(text.to_owned()) } else { with_file(text, self.commands) } {
+                    Ok(line) => self.command(&line).await,
+                    Err(why) => self.refuse(why),
+                }
+            }
         }
+    }
+
+    /// Shows why something typed was not done.
+    fn refuse(&mut self, why: String) -> Result<Onward, Error> {
+        self.summary.failed += 1;
+        let answer = CommandAnswer { text: why, ..CommandAnswer::default() };
+        self.console.show(|view| view.command(&self.chat, &answer)).map_err(Error::Output)?;
+        Ok(Onward::Stay)
+    }
+
+    /// Answers the word `help`, which is no command without a slash.
+    async fn help(&mut self) -> Result<Onward, Error> {
+        self.end_all().await?;
+        let onward = self.command("/help").await?;
+        let note = "To say `help` to the persona, write a sentence with it.";
+        self.console.show(|view| view.notice(note)).map_err(Error::Output)?;
+        Ok(onward)
     }
 
     /// Starts a turn without waiting for its end. First waits for the previous turn in the chat.
@@ -322,7 +359,8 @@ impl Talk<'_> {
             chat: self.chat.clone(),
             person: person.clone(),
             name,
-            text: Text::new(text.trim()),
+            // It may hold a file, whose size is limited where it is read.
+            text: Text::uncut(text.trim()),
             about: None,
         };
         self.console.begin_turn(&self.chat);
@@ -344,12 +382,7 @@ impl Talk<'_> {
     async fn speak_as(&mut self, name: &str) -> Result<Onward, Error> {
         let person = match Person::new(name) {
             Ok(person) => person,
-            Err(e) => {
-                self.summary.failed += 1;
-                let wrong = CommandAnswer { text: format!("/{AS} NAME: {e}"), ..CommandAnswer::default() };
-                self.console.show(|view| view.command(&self.chat, &wrong)).map_err(Error::Output)?;
-                return Ok(Onward::Stay);
-            }
+            Err(error) => return self.refuse(name_trouble(&error)),
         };
         self.left_in.insert(self.console.speaker().id, self.chat.clone());
         let chat = match self.left_in.remove(&person.id) {
@@ -369,6 +402,17 @@ impl Talk<'_> {
         }
         self.chat = chat;
         self.open().await
+    }
+}
+
+/// Says why a name cannot be used, and how to write one.
+fn name_trouble(error: &IdError) -> String {
+    match error {
+        IdError::Empty => "Write who speaks: `/as NAME`, for example `/as Ann`.".to_owned(),
+        IdError::TooLong(length) => {
+            format!("That name is too long: {length} bytes with its prefix, and {MAX_PERSON_BYTES} at most.")
+        }
+        error => format!("That name cannot be used: {error}."),
     }
 }
 

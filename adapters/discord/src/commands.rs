@@ -293,7 +293,8 @@ pub(crate) async fn answer(
     let (Some(Ok(chat)), Ok(person)) = (channel.map(id::chat), id::person(by.user)) else {
         return refused("That cannot be done here now.".to_owned());
     };
-    let line = CommandLine { chat, person, name: by.name.clone(), text: Text::new(line), about };
+    // A file in it is limited where it is read.
+    let line = CommandLine { chat, person, name: by.name.clone(), text: Text::uncut(line), about };
     match registry.context.host.command(&registry.context.platform, line).await {
         Ok(answer) => answer,
         Err(error) => refused(format!("That did not work: {error}.")),

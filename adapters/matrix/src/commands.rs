@@ -1,6 +1,6 @@
 //! Commands in rooms: how they are recognised, and where they are answered.
 
-use azera_adapter::{Access, Choice, CommandLine, Host, HostError};
+use azera_adapter::{Access, Choice, Command, CommandLine, Host, HostError, Typed, typed};
 use azera_types::{ChatId, MessageId, Text};
 use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
@@ -27,9 +27,12 @@ const IMPORTS: [&str; 3] = ["/dream", "/journal", "/garden"];
 /// Longest prefix of a room, in characters.
 const MAX_PREFIX_CHARS: usize = 32;
 
-/// Help for the commands that only Matrix has.
-const OWN_HELP: &str = "- `/prefix [TEXT | off]`: what a command begins with in this room; admins choose\n- `/doctor`: whether I \
-                        can read what is said here, and how my keys are\n";
+/// The commands that only Matrix has.
+const OWN_COMMANDS: [&str; 2] = ["prefix", "doctor"];
+
+/// Help for them.
+const OWN_HELP: &str = "- `/prefix [TEXT | off]`: how commands begin in this room; admins can change it\n\
+                        - `/doctor`: whether I can read this room, and the state of my keys\n";
 
 /// Most messages of an answer; a longer one is sent as a file.
 const MAX_PARTS: usize = 4;
@@ -60,8 +63,15 @@ impl Names<'_> {
 }
 
 /// Returns the command in a text, with a leading slash. It follows the prefix, or the bot's name and a slash or
-/// exclamation mark; in a direct chat a slash or exclamation mark is enough.
-pub(crate) fn line_in(text: &str, prefix: &str, names: &Names<'_>, direct: bool) -> Option<String> {
+/// exclamation mark; in a direct chat a slash or exclamation mark is enough. What follows a slash may still be talk, as
+/// in `/etc/hosts is wrong`; what follows the prefix is meant as a command.
+pub(crate) fn line_in(
+    text: &str,
+    prefix: &str,
+    names: &Names<'_>,
+    direct: bool,
+    commands: &[Command],
+) -> Option<String> {
     let text = text.trim();
     let line = |rest: &str| format!("/{}", rest.trim());
     if let Some((head, rest)) = text.split_at_checked(prefix.len())
@@ -73,8 +83,8 @@ pub(crate) fn line_in(text: &str, prefix: &str, names: &Names<'_>, direct: bool)
         return Some(if rest.is_empty() { "/help".into() } else { line(rest.trim_start_matches(['/', '!'])) });
     }
     let marked = |text: &str| {
-        let rest = text.strip_prefix(['/', '!'])?;
-        rest.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| line(rest))
+        let line = line(text.strip_prefix(['/', '!'])?);
+        (typed(&line, commands, &OWN_COMMANDS) != Typed::Talk).then_some(line)
     };
     match names.after(text) {
         Some(rest) => marked(rest),
@@ -113,11 +123,14 @@ impl Matrix {
         }
         let direct = self.audience.is_direct(&room).await?;
         if name == "help" {
+            let is_overview = line.split_whitespace().nth(1).is_none();
             let mut text = self.ask(host, said, here.clone(), line, about).await;
-            text.push_str(OWN_HELP);
+            if is_overview {
+                text.push_str(OWN_HELP);
+            }
             if !direct {
                 let prefix = self.prefix_in(&room).await;
-                text.push_str(&format!("\nIn this room write `{prefix} help` in the place of `/help`, and so on."));
+                text.push_str(&format!("\nIn this room, write `{prefix} help` instead of `/help`."));
             }
             return self.tell(&here, Some(said), &text).await;
         }
@@ -164,7 +177,8 @@ impl Matrix {
     async fn ask(&self, host: &dyn Host, said: &Said, chat: ChatId, line: String, about: Option<MessageId>) -> String {
         let Ok(person) = person_id(&said.by) else { return String::new() };
         let name = self.name_in(said).await;
-        let line = CommandLine { chat, person, name, text: Text::new(line), about };
+        // A file in it is limited where it is read.
+        let line = CommandLine { chat, person, name, text: Text::uncut(line), about };
         match host.command(&self.id, line).await {
             Ok(mut answer) if !answer.choices.is_empty() => {
                 answer.text.push_str(&self.choices_in(said, &answer.choices).await);
@@ -218,7 +232,7 @@ impl Matrix {
                 ("/persona upload", "Which personas there are is the admins' choice.")
             }
             (Some(command), Some("import"), _) if IMPORTS.contains(&command) => {
-                (command, "In a place of many, archives are brought in by its admins.")
+                (command, "Only admins can import here, because several people read this place.")
             }
             _ => return Ok(Ok(line)),
         };
@@ -304,14 +318,28 @@ fn is_personal(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use azera_adapter::Form;
+
     use super::*;
+
+    const fn command(name: &'static str) -> Command {
+        const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
+        Command { name, help: "", access: Access::Member, terminal: false, forms: ALONE }
+    }
+
+    const FORGET: Command = Command {
+        forms: &[Form { name: "last", word: "last", help: "", access: Access::Member, options: &[] }],
+        ..command("forget")
+    };
+
+    const COMMANDS: &[Command] = &[command("help"), command("why"), FORGET];
 
     #[test]
     fn commands_are_recognised() {
         let own = OwnedUserId::try_from("@azera:example.org").unwrap();
         let names = Names { own: &own, display: Some("Azera") };
         let check = |text: &str, prefix: &str, direct: bool, want: Option<&str>| {
-            assert_eq!(line_in(text, prefix, &names, direct).as_deref(), want, "{text:?}");
+            assert_eq!(line_in(text, prefix, &names, direct, COMMANDS).as_deref(), want, "{text:?}");
         };
         check("!azera persona list", "!azera", false, Some("/persona list"));
         check("!Azera /why", "!azera", false, Some("/why"));
@@ -326,6 +354,15 @@ mod tests {
         check("@azera:example.org !forget last", "!azera", false, Some("/forget last"));
         check("Azera, help me", "!azera", true, None);
         check("Azeraphone /help", "!azera", false, None);
+        for talk in
+            ["/var/log is full", "/r/boats", "// a note", "/s", "/9 lives", "/help me to pack", "!important: pack"]
+        {
+            check(talk, "!azera", true, None);
+            check(&format!("Azera: {talk}"), "!azera", false, None);
+        }
+        check("/prefix !a", "!azera", true, Some("/prefix !a"));
+        check("/shrug", "!azera", true, Some("/shrug"));
+        check("!azera why did you go", "!azera", false, Some("/why did you go"));
         check("!!", "!azera", true, None);
         check("é!", "!azera", true, None);
     }

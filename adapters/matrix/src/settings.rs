@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use azera_adapter::Command;
+
 /// How the bot logs in.
 #[derive(Clone, Default)]
 pub struct Login {
@@ -52,6 +54,8 @@ pub struct Settings {
     pub strict: bool,
     /// The default command prefix in rooms.
     pub prefix: String,
+    /// The engine's commands.
+    pub commands: &'static [Command],
     /// Rate limits.
     pub limits: Limits,
 }

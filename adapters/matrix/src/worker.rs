@@ -250,7 +250,7 @@ impl Worker {
             self.matrix.rate_limiter.missed(&said.by, &room);
         }
         let prefix = self.matrix.prefix_in(&self.room).await;
-        if let Some(line) = line_in(said.spoken(), &prefix, &names, direct) {
+        if let Some(line) = line_in(said.spoken(), &prefix, &names, direct, self.matrix.settings.commands) {
             if lost {
                 return Ok(());
             }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use azera_adapter_console::{CommandHint, Console, FIRST_CHAT, Format, Input, Options, Person, chat_id, run as talk};
+use azera_adapter_console::{Console, FIRST_CHAT, Format, Input, Options, Person, chat_id, run as talk};
 use azera_config::Config;
 use azera_engine::COMMANDS;
 use azera_memory::ReadScope;
@@ -19,7 +19,8 @@ use crate::{servers, stores};
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
     let clock = Arc::new(SystemClock);
-    let person = Person::new(&options.name).context("--as")?;
+    let per = options.message_per.into();
+    let person = Person::new(&options.name).context("the name in --as cannot be used")?;
     let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
     let answers = options.model.map_or(ModelChoice::Chosen, |name| ModelChoice::named(&name));
     let app = bootstrap::open(
@@ -46,14 +47,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     app.azera.start().await?;
     let options = Options {
         banner: banner(config, &app)?,
-        commands: COMMANDS
-            .iter()
-            .map(|command| CommandHint {
-                name: command.name.to_owned(),
-                args: command.arguments(),
-                help: command.help.to_owned(),
-            })
-            .collect(),
+        commands: COMMANDS,
         persona_name: name_of(&app, persona.as_ref().unwrap_or(&PersonaId::new(&config.chat.persona)?))?,
         earlier: earlier(&app, &person, config)?,
         persona,
@@ -62,7 +56,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     let input = if interactive {
         Input::Terminal { colour }
     } else {
-        Input::Lines(Box::new(tokio::io::BufReader::new(tokio::io::stdin())))
+        Input::Pipe { from: Box::new(tokio::io::BufReader::new(tokio::io::stdin())), per }
     };
     let summary = talk(&console, &app.azera, options, input).await;
     app.azera.stop().await;

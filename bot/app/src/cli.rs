@@ -1,12 +1,15 @@
 //! The command line.
 
+#[cfg(test)]
+mod documented;
 mod hearth;
 mod measure;
 
 use std::path::{Path, PathBuf};
 
+use azera_adapter_console::MessagePer;
 use azera_types::Timestamp;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use hearth::HearthCommand;
 #[cfg(feature = "learning")]
@@ -16,11 +19,15 @@ pub use measure::{
     EvalLabels, EvalMood, EvalRecall, EvalSafety, MoodBy,
 };
 
+/// The widest lines of `--help`.
+const HELP_COLUMNS: usize = 80;
+
 /// A self-hosted companion that remembers, dreams and reflects.
 #[derive(Debug, Parser)]
 #[command(
     name = "azera",
     version,
+    max_term_width = HELP_COLUMNS,
     after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine unless you name a server in the configuration.\n\nFor developers, not listed above: azera replay, eval, bench and hearth, each with --help."
 )]
 pub struct Cli {
@@ -36,9 +43,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Chat in the terminal; piped input is one message per line
+    /// Chat in the terminal; piped input is one message per line, or as `--message-per` says
     #[command(
-        after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  azera chat --json < messages.txt"
+        after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  git diff | azera chat --message-per file\n  azera chat --json < messages.txt"
     )]
     Chat(ChatOptions),
     /// Run the configured platforms until Ctrl-C
@@ -94,7 +101,7 @@ pub enum Command {
     /// Create, list or verify backups
     #[command(
         args_conflicts_with_subcommands = true,
-        after_help = "Examples:\n  azera backup                        write to the backup folder\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a backup folder that is lost for good\n\nA running Azera makes a backup every 5 minutes if anything changed, and refuses this command. A backup holds\nmessages, replies, memories, personas and chat settings. It leaves out the models (they can be fetched again),\nthe search indexes (they are rebuilt) and the configuration."
+        after_help = "Examples:\n  azera backup                        write to the backup folder\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a backup folder that is lost for good\n\nA running Azera makes a backup every 5 minutes if anything changed, and refuses this command. A backup holds messages, replies, memories, personas and chat settings. It leaves out the models (they can be fetched again), the search indexes (they are rebuilt) and the configuration."
     )]
     Backup {
         #[command(subcommand)]
@@ -108,7 +115,7 @@ pub enum Command {
     },
     /// Restore a backup
     #[command(
-        after_help = "Examples:\n  azera restore                       the newest backup, into an empty data folder\n  azera restore --replace             the newest backup, replacing the current data\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   recover the readable rows of a damaged record\n  azera restore --undo                return to the data before the last restore\n\nAzera checks the whole backup before it changes anything, and sets the current data aside. It deletes that data\nwhen it runs 7 days later, or as soon as something is forgotten. Content forgotten after the backup stays\nforgotten. The next start rebuilds the indexes. Messages that were waiting for a reply when the backup was made\nare not answered."
+        after_help = "Examples:\n  azera restore                       the newest backup, into an empty folder\n  azera restore --replace             the newest backup, replacing the data\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   the readable rows of a damaged record\n  azera restore --undo                return to the data before the last restore\n\nAzera checks the whole backup before it changes anything, and sets the current data aside. It deletes that data when it runs 7 days later, or as soon as something is forgotten. Content forgotten after the backup stays forgotten. The next start rebuilds the indexes. Messages that were waiting for a reply when the backup was made are not answered."
     )]
     Restore(RestoreOptions),
     /// Check everything Azera needs and say how to fix each problem
@@ -174,9 +181,36 @@ pub struct ChatOptions {
     /// Seed for reproducible replies
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// How much of piped input is one message
+    #[arg(long, value_name = "UNIT", default_value = "line")]
+    pub message_per: MessageUnit,
     /// Print events as JSON lines; messages of different people (`/as NAME`) then run in parallel
     #[arg(long)]
     pub json: bool,
+}
+
+/// How much of piped input is one message.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum MessageUnit {
+    /// Each line
+    Line,
+    /// The lines between blank lines; code blocks stay whole
+    Paragraph,
+    /// The text between NUL bytes, as `find -print0` and `printf 'a\\0b'` write them
+    Nul,
+    /// The whole input
+    File,
+}
+
+impl From<MessageUnit> for MessagePer {
+    fn from(unit: MessageUnit) -> Self {
+        match unit {
+            MessageUnit::Line => Self::Line,
+            MessageUnit::Paragraph => Self::Paragraph,
+            MessageUnit::Nul => Self::Nul,
+            MessageUnit::File => Self::File,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -319,9 +353,7 @@ pub enum PersonaCommand {
         realm: Option<String>,
     },
     /// Print a template for a new persona
-    #[command(
-        after_help = "Example:\n  azera persona template Mira > mira.md && $EDITOR mira.md && azera persona add mira.md"
-    )]
+    #[command(after_help = "Example:\n  azera persona template Mira > mira.md\n  azera persona add mira.md")]
     Template {
         /// Name of the new persona
         #[arg(default_value = "New Persona")]
@@ -418,7 +450,7 @@ pub enum MemoryCommand {
     },
     /// Forget permanently: a memory, a message, a person, a chat, a period of a chat or a realm
     #[command(
-        after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --from 2026-05-01T00:00:00Z --quotes --yes"
+        after_help = "Examples:\n  azera memory forget --memory m42\n  azera memory forget --person console:you --yes\n  azera memory forget --chat console:you:main --from 2026-05-01T00:00:00Z --yes"
     )]
     Forget {
         #[command(flatten)]

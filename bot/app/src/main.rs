@@ -41,6 +41,7 @@ mod tour;
 mod trust;
 mod waiting;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -127,7 +128,7 @@ fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},{PRIVATE_CRATES}")).context("AZERA_LOG")?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log.format {
-        LogFormat::Text => builder.with_ansi(config.colour()).init(),
+        LogFormat::Text => builder.with_ansi(config.colour() && std::io::stderr().is_terminal()).init(),
         LogFormat::Json => builder.json().init(),
     }
     Ok(())

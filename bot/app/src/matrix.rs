@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use azera_adapter::{Avatars, Host, Platform};
 use azera_adapter_matrix::{Invites, Limits, Login, Matrix, Settings};
 use azera_config::{Config, MatrixInvites};
+use azera_engine::COMMANDS;
 use tokio_util::sync::CancellationToken;
 
 use crate::doctor::Found;
@@ -31,6 +32,7 @@ fn settings(config: &Config) -> anyhow::Result<Option<Settings>> {
         },
         strict: matrix.strict,
         prefix: matrix.prefix.clone(),
+        commands: COMMANDS,
         limits: Limits { person_per_minute: matrix.person_per_minute, room_per_minute: matrix.room_per_minute },
     }))
 }

@@ -26,6 +26,11 @@ impl Text {
         if cut.contains('\0') { Self(cut.replace('\0', "").into()) } else { Self(cut.into()) }
     }
 
+    /// Creates a text of any length, stripped of NUL, for files in commands. The caller limits its length.
+    pub fn uncut(text: impl AsRef<str>) -> Self {
+        Self(text.as_ref().replace('\0', "").into())
+    }
+
     /// Returns the text as a string.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -13,7 +13,7 @@ pub enum HearthCommand {
     Curriculum(Curriculum),
     /// Train a LoRA on examples, or run a training job from another machine; Ctrl-C pauses, the same command resumes
     #[command(
-        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4 --threads 2\n\n  azera hearth train 5f0c9a2be17d4403.course --key key\n\nTraining saves its state beside the LoRA, as azera.checkpoint. It never changes the model's file.\n\nA training job (.course) brings its own settings: only --key, --out and --threads apply to it. It takes minutes, and an interrupted one starts from the beginning."
+        after_help = "Examples:\n  azera hearth train lessons.jsonl --out azera.gguf\n  azera hearth train lessons.jsonl --out azera.gguf --steps 400 --rate 4e-4\n\n  azera hearth train 5f0c9a2be17d4403.course --key key\n\nTraining saves its state beside the LoRA, as azera.checkpoint. It never changes the model's file.\n\nA training job (.course) brings its own settings: only --key, --out and --threads apply to it. It takes minutes, and an interrupted one starts from the beginning."
     )]
     Train(Train),
     /// Merge several LoRAs of one model into their mean: common changes stay, changes in only one become weaker
@@ -22,9 +22,7 @@ pub enum HearthCommand {
     )]
     Merge(Merge),
     /// Measure a model's loss on examples and its perplexity on plain text, without and with a LoRA
-    #[command(
-        after_help = "Example:\n  azera hearth measure --adapter azera.gguf --lessons others.jsonl --text README.md"
-    )]
+    #[command(after_help = "Example:\n  azera hearth measure --adapter a.gguf --lessons others.jsonl --text README.md")]
     Measure(Measure),
     /// List the training jobs that wait for another machine, or copy them to a folder
     #[command(

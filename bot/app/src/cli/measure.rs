@@ -11,7 +11,7 @@ pub enum EvalCommand {
     Recall(EvalRecall),
     /// Evaluate how danger is detected and how a model answers people in danger
     #[command(
-        after_help = "Examples:\n  azera eval safety --show\n  azera eval safety --model qwen2.5-coder-1.5b --trial\n\nA model that has not passed --trial never answers a person in danger: help lines are the whole reply.\nThe rules are in bot/app/eval/SAFETY.md."
+        after_help = "Examples:\n  azera eval safety --show\n  azera eval safety --model qwen2.5-coder-1.5b --trial\n\nA model that has not passed --trial never answers a person in danger: help lines are the whole reply. The rules are in bot/app/eval/SAFETY.md."
     )]
     Safety(EvalSafety),
     /// Evaluate facts told in one chat and asked for in another, three days later
@@ -171,7 +171,7 @@ pub enum BenchCommand {
     Turn(BenchTurn),
     /// Time of recall alone, without the question's embedding
     #[command(
-        after_help = "Examples:\n  azera bench recall --memories 100000\n  azera bench recall --memories 1000000 --folder /tmp/million   keep the memories for the next run"
+        after_help = "Examples:\n  azera bench recall --memories 100000\n  azera bench recall --memories 1000000 --folder /tmp/million   keep them"
     )]
     Recall(BenchRecall),
     /// Speed of the chat model: prompt, generation, parallel chats, second turn

@@ -2,15 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod commands;
+
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError,
-    Making, Outbound, Outcome, Platform, PlatformError, SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
+    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
+    Form, Hit, Host, HostError, Making, OptionKind, Outbound, Outcome, Platform, PlatformError, SearchRequest,
+    SkipReason, State, StreamEvent, Turn, TurnUsage,
 };
-use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, Options, Person, chat_id, run};
+use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, MessagePer, Options, Person, chat_id, run};
 use azera_types::{
     ChatId, Inbound, ManualClock, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp,
 };
@@ -93,6 +96,11 @@ impl Host for Core {
                 StreamEvent::Content { text: ":\nthink".into() },
                 StreamEvent::Done { state: outbound.state.clone() },
             ],
+            "retract" => vec![
+                StreamEvent::Content { text: "They want".into() },
+                StreamEvent::Retracted,
+                StreamEvent::Content { text: "**You** said:".into() },
+            ],
             // First the streamed text begins like the reply, then it differs.
             "half" => vec![StreamEvent::Content { text: "\n**You** sa".into() }],
             "other" => vec![StreamEvent::Content { text: "Something else".into() }],
@@ -139,12 +147,13 @@ impl Host for Core {
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         self.heard.lock().unwrap().push(format!("command in {}: {}", line.chat, &*line.text));
-        Ok(match &*line.text {
+        Ok(match line.text.to_lowercase().as_str() {
             "/new" => {
                 let owner = azera_adapter_console::owner(&line.chat).unwrap();
                 let go_to = Some(chat_id(&owner, "2").unwrap());
                 CommandAnswer { ok: true, text: "A new chat.".into(), go_to, ..CommandAnswer::default() }
             }
+            "/help" => CommandAnswer { ok: true, text: "Ask away.".into(), ..CommandAnswer::default() },
             "/quit" => CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() },
             _ => CommandAnswer { text: "There is no such command.".into(), ..CommandAnswer::default() },
         })
@@ -177,6 +186,27 @@ impl Host for Core {
     }
 }
 
+fn pipe(input: &[u8]) -> Input {
+    Input::Pipe { from: Box::new(Cursor::new(input.to_vec())), per: MessagePer::Line }
+}
+
+const FILE: CommandOption = CommandOption { name: "file", help: "", kind: OptionKind::File, required: true };
+
+const fn command(name: &'static str, forms: &'static [Form]) -> Command {
+    Command { name, help: "", access: Access::Member, terminal: false, forms }
+}
+
+const fn form(word: &'static str, options: &'static [CommandOption]) -> Form {
+    Form { name: word, word, help: "", access: Access::Member, options }
+}
+
+const COMMANDS: &[Command] = &[
+    command("help", &[form("", &[])]),
+    command("new", &[form("", &[])]),
+    command("quit", &[form("", &[])]),
+    command("journal", &[form("import", &[FILE])]),
+];
+
 struct Session {
     out: String,
     err: String,
@@ -196,10 +226,11 @@ async fn talk(format: Format, input: &str) -> Session {
     let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
     let options = Options {
         banner: vec!["This is Azera.".into()],
+        commands: COMMANDS,
         persona_name: (format == Format::Terminal { colour: true }).then(|| "Areza".into()),
         ..Options::default()
     };
-    let input = Input::Lines(Box::new(Cursor::new(input.as_bytes().to_vec())));
+    let input = pipe(input.as_bytes());
     let summary = run(&console, &core, options, input).await.unwrap();
     let heard = core.heard.into_inner().unwrap().join("\n");
     Session { out: out.text(), err: err.text(), heard, summary }
@@ -219,7 +250,7 @@ async fn a_pipe_gets_replies_and_nothing_else() {
     insta::assert_snapshot!(session.err, @"
     too many messages are waiting
     the model is gone
-    There is no such command.
+    There is no command `/nonsense`. `/help` lists all commands. Not sent: /nonsense
     ");
     assert_eq!(session.summary, ExitSummary { answered: 3, failed: 3 });
 }
@@ -241,7 +272,7 @@ async fn json_prints_every_event_and_each_reply_once() {
     {"chat":"console:ann:main","reply":"r4","type":"content","text":"I was ab"}
     {"chat":"console:ann:main","reply":"r4","type":"error","message":"the model is gone"}
     {"type":"silent","to":"console:ID","chat":"console:ann:main","why":"the chat is set to silent"}
-    {"type":"command","chat":"console:ann:main","ok":false,"text":"There is no such command."}
+    {"type":"command","chat":"console:ann:main","ok":false,"text":"There is no command `/nonsense`. `/help` lists all commands. Not sent: /nonsense"}
     {"type":"command","chat":"console:ann:main","ok":true,"text":"A new chat.","go_to":"console:ann:2"}
     "#);
     assert_eq!(session.err, "");
@@ -282,7 +313,7 @@ async fn a_terminal_shows_each_reply_once() {
     Azera › I was ab
     the model is gone
     (no answer: the chat is set to silent)
-    There is no such command.
+    There is no command `/nonsense`. `/help` lists all commands. Not sent: /nonsense
     ");
 }
 
@@ -334,7 +365,6 @@ async fn in_json_people_talk_at_the_same_time() {
     Bob in console:bob:main: three
     open console:ann:main
     Ann in console:ann:main: four
-    command in console:ann:main: /nonsense
     ");
     let printed: Vec<(&str, &str)> = session
         .out
@@ -345,6 +375,22 @@ async fn in_json_people_talk_at_the_same_time() {
         .collect();
     assert_eq!(printed, [("bob", "turn"), ("ann", "turn"), ("ann", "turn"), ("ann", "command")]);
     assert_eq!(session.summary, ExitSummary { answered: 3, failed: 1 });
+}
+
+#[tokio::test]
+async fn retracted_text_is_marked_and_the_reply_shown_whole() {
+    let session = talk(Format::Terminal { colour: false }, "hello\nretract\n").await;
+    insta::assert_snapshot!(session.out, @"
+    This is Azera.
+    Azera › **You** said:
+    hello
+
+    Azera › They want
+    (The text above was thinking, not the reply.)
+    Azera › **You** said:
+    retract
+    ");
+    assert_eq!(talk(Format::Plain, "retract\n").await.out, "**You** said:\nretract\n");
 }
 
 #[tokio::test]
@@ -403,7 +449,7 @@ async fn output_that_cannot_be_written_ends_the_session() {
     }
     let console = console(Format::Plain, Closed, io::sink());
     let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
-    let input = Input::Lines(Box::new(Cursor::new(b"one\ntwo\n".to_vec())));
+    let input = pipe(b"one\ntwo\n");
     let ended = run(&console, &core, Options::default(), input).await;
     assert!(matches!(ended, Err(Error::Output(_))), "{ended:?}");
     assert_eq!(core.heard.into_inner().unwrap().len(), 2, "nothing is sent after the output was closed");
@@ -415,6 +461,6 @@ async fn nobody_can_begin_in_a_chat_of_somebody_else() {
     let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
     let chat = chat_id(&Person::new("bob").unwrap().id, "main").unwrap();
     let options = Options { chat: Some(chat), ..Options::default() };
-    let ended = run(&console, &core, options, Input::Lines(Box::new(Cursor::new(Vec::new())))).await;
+    let ended = run(&console, &core, options, pipe(b"")).await;
     assert!(matches!(ended, Err(Error::NotYours(_))), "{ended:?}");
 }
