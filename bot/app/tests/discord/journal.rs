@@ -41,14 +41,14 @@ fn an_admin_imports_an_archive_as_a_file() {
     fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     let file = "# 2026-03-01: The sea\nI swam far out.\n\n# 2026-03-02\nI flew home.";
     let refused = give(&fake, square, bob, "dream", "import", &[("file", file)]);
-    assert!(refused.contains("by its admins"), "{refused}");
+    assert!(refused.contains("Only admins can import"), "{refused}");
     let brought = give(&fake, square, ann, "dream", "import", &[("text", "a word on it"), ("file", file)]);
-    assert!(brought.contains("Brought in: 2 dreams"), "{brought}");
+    assert!(brought.contains("Imported: 2 dreams"), "{brought}");
     let listed = give(&fake, square, bob, "dream", "list", &[]);
     assert!(listed.contains("The sea: I swam far out.") && listed.contains("I flew home."), "{listed}");
     assert!(!listed.contains("a word on it"), "{listed}");
     let broken = give(&fake, square, ann, "garden", "import", &[("file", "[{]")]);
-    assert!(broken.contains("Nothing was brought in") && broken.contains("line 1 column 3"), "{broken}");
+    assert!(broken.contains("Nothing was imported") && broken.contains("line 1 column 3"), "{broken}");
     as_described(&fake);
 }
 

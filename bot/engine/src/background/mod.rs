@@ -307,7 +307,7 @@ impl Background {
     }
 
     /// Returns the time zone of a place; the configured one where the platform gives none.
-    async fn zone(&self, home: &PersonaPlace) -> Result<TimeZone, Error> {
+    pub(crate) async fn zone(&self, home: &PersonaPlace) -> Result<TimeZone, Error> {
         let Ok(platform) = self.services.platform(&home.platform) else { return Ok(TimeZone::UTC) };
         let realm = match &home.place {
             Scope::Realm(realm) => Some(realm.clone()),

@@ -76,7 +76,7 @@ pub(super) fn of_memory(stats: &Stats, now: Timestamp, theme: Theme) -> Chart {
     }
     Chart {
         title: "What I remember".into(),
-        subtitle: format!("{} memories may be shown here", stats.total()),
+        subtitle: format!("{} may be shown here", super::memory::memories(stats.total())),
         bars: bars.collect(),
         columns_title: "by the week in which it was said".into(),
         columns: columns.collect(),

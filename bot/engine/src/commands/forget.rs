@@ -8,6 +8,11 @@ use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
 
+/// The answer if a person does not say what to forget.
+const ASKS_WHAT: &str = "What should I forget? `/forget last` takes the last thing you said here, `/forget m42` the \
+                         memory with that id, `/forget chat` everything in this chat, and `/forget me` everything you \
+                         ever said to me.";
+
 impl Commands {
     pub(super) async fn forget_command(
         &self,
@@ -20,6 +25,7 @@ impl Commands {
         };
         let mut read_scope = at.read_scope.clone();
         let target = match what {
+            "" if at.line.about.is_none() => return Ok(refused(ASKS_WHAT.into())),
             "" | "last" => match &at.line.about {
                 Some(id) => match self.message_of_theirs(at, id).await? {
                     Ok(target) => target,
@@ -43,10 +49,7 @@ impl Commands {
                     Ok(target) => Some(target),
                     Err(answer) => return Ok(answer),
                 },
-                Err(_) => {
-                    let usage = "`/forget last`, `/forget m42`, `/forget me` or `/forget chat`.";
-                    return Ok(refused(usage.into()));
-                }
+                Err(_) => return Ok(refused(ASKS_WHAT.into())),
             },
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };

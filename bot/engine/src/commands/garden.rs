@@ -36,16 +36,13 @@ impl Commands {
 
     async fn garden_write(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
+            return Ok(refused("Only admins can ask for that here, because several people read this place.".into()));
         }
         let home = Background::home(at.platform, &at.place, &at.chat.persona);
         let Some(written) = self.background.make_up_now(&home).await? else {
-            return Ok(refused(
-                "Nothing came of it: there is too little to make something of, or I found no words.".into(),
-            ));
+            return Ok(refused("I wrote nothing: there is too little to write about, or I found no words.".into()));
         };
-        let shown = self.whole(&at.read_scope, written.id).await?;
-        Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
+        self.show_written(at, written.id).await
     }
 
     async fn garden_publish(&self, at: &CommandContext<'_>, which: &str) -> Result<CommandAnswer, Error> {

@@ -70,7 +70,7 @@ impl Commands {
         };
         let read_scope = at.read_scope.clone();
         let stats = self.services.blocking(move |memory| memory.stats(&read_scope)).await?;
-        let mut text = format!("{} memories may be shown here:\n", stats.total());
+        let mut text = format!("{} may be shown here:\n", memories(stats.total()));
         for (kind, scope, count) in &stats.counts {
             text.push_str(&format!("- {count} of kind {} from {scope}\n", kind.as_str()));
         }
@@ -81,7 +81,7 @@ impl Commands {
             text.push_str(&format!("By week, from {} on: {}.\n", first.strftime("%F"), counts.join(", ")));
         }
         if stats.queued > 0 {
-            text.push_str(&format!("{} are still being indexed.", stats.queued));
+            text.push_str(&format!("Still being indexed: {}.", memories(stats.queued)));
         }
         Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, theme)), ..done(text) })
     }
@@ -200,4 +200,9 @@ impl Commands {
             None => Err(refused("Those are my words; I keep what you say: `/remember` and what it is.".into())),
         })
     }
+}
+
+/// Returns a number of memories in words.
+pub(super) fn memories(count: usize) -> String {
+    if count == 1 { "1 memory".to_owned() } else { format!("{count} memories") }
 }

@@ -7,10 +7,13 @@ mod autocomplete;
 mod charts;
 mod chat;
 mod checkin;
+mod days;
 mod declared;
+mod diary;
 mod forget;
 mod garden;
 mod hearth;
+mod help;
 mod link;
 mod memory;
 mod mind;
@@ -28,7 +31,7 @@ pub(crate) use upload::Uploads;
 
 use std::sync::Arc;
 
-use azera_adapter::{Access, CommandAnswer, CommandLine, Platform};
+use azera_adapter::{Access, CommandAnswer, CommandLine, Platform, suggestion};
 use azera_memory::{ChatRow, ReadScope};
 use azera_types::{Place, PlatformId};
 
@@ -94,14 +97,17 @@ impl Commands {
         let at = self.load_command_context(platform, adapter.as_ref(), &line).await?;
         let access = at.access;
         let (name, arguments) = split(&line.text);
-        let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-            return Ok(refused(format!("There is no command `/{name}`. `/help` lists what there is.")));
+        let Some(command) = COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name)) else {
+            return Ok(refused(suggestion(name, COMMANDS)));
         };
         if access < command.access {
-            return Ok(refused(format!("`/{name}` is for {}.", who(command.access))));
+            return Ok(refused(format!("`/{}` is for {}.", command.name, who(command.access))));
+        }
+        if !command.takes(arguments, COMMANDS) {
+            return Ok(refused(help::takes_less(command)));
         }
         match command.name {
-            "help" => Ok(done(help(access))),
+            "help" => Ok(help::help(arguments, access)),
             "new" => self.new_chat(&at).await,
             "chats" => self.list_chats(&at, arguments).await,
             "persona" => self.persona_command(&at, arguments).await,
@@ -172,16 +178,6 @@ fn split(text: &str) -> (&str, &str) {
     text.split_once(char::is_whitespace).map_or((text, ""), |(name, rest)| (name, rest.trim()))
 }
 
-fn help(access: Access) -> String {
-    let mut text = String::from("Talk to me as you like. Besides that:\n");
-    for command in COMMANDS.iter().filter(|command| command.access <= access) {
-        let arguments = command.arguments();
-        let space = if arguments.is_empty() { "" } else { " " };
-        text.push_str(&format!("- `/{}{space}{arguments}`: {}\n", command.name, command.help));
-    }
-    text
-}
-
 fn who(access: Access) -> &'static str {
     match access {
         Access::Member => "everyone",
@@ -219,12 +215,5 @@ mod tests {
                 action.name
             );
         }
-    }
-
-    #[test]
-    fn help_lists_only_commands_that_the_person_may_use() {
-        assert!(!help(Access::Member).contains("`/answer"));
-        assert!(help(Access::Admin).contains("`/answer"));
-        assert!(COMMANDS.iter().all(|command| help(Access::Operator).contains(&format!("`/{}", command.name))));
     }
 }

@@ -4,6 +4,7 @@ use azera_adapter::CommandAnswer;
 use azera_types::MessageId;
 
 use super::chat::no_reply;
+use super::writings::Shown;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
@@ -68,6 +69,6 @@ impl Commands {
         let Some((written, _)) = self.services.blocking(move |memory| memory.posted_as(&post)).await? else {
             return Ok(None);
         };
-        Ok(self.whole(&at.read_scope, written.id).await?.map(done))
+        Ok(self.whole(at, written.id, Shown::WithPrompt).await?.map(done))
     }
 }

@@ -2,8 +2,9 @@
 //! functions.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, WritingRow};
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow};
 use azera_types::{MemoryId, Text};
+use jiff::tz::TimeZone;
 
 use super::archive::{json_of, read};
 use super::mind::may_configure_place;
@@ -118,9 +119,10 @@ impl Commands {
         if written.is_empty() {
             return Ok(done(format!("There are no {} that may be shown here.", filter.name)));
         }
+        let zone = self.zone_of(at).await?;
         let mut text = format!("The newest {}; `/{} show NUMBER` shows one whole:\n", filter.name, filter.command);
         for (number, (memory, writing)) in written.iter().enumerate() {
-            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing)));
+            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing, &zone)));
         }
         Ok(done(text))
     }
@@ -153,11 +155,11 @@ impl Commands {
         which: &str,
     ) -> Result<CommandAnswer, Error> {
         let found = match self.find_writing(at, filter, which).await? {
-            Some((memory, _)) => self.whole(&at.read_scope, memory.id).await?,
+            Some((memory, _)) => self.whole(at, memory.id, Shown::WithPrompt).await?,
             None => None,
         };
         Ok(found.map_or_else(
-            || refused(format!("There is none of that number here; `/{} list` names them.", filter.command)),
+            || refused(format!("There is none of that number here; `/{} list` shows the numbers.", filter.command)),
             done,
         ))
     }
@@ -172,13 +174,14 @@ impl Commands {
         let query = Text::new(words);
         let recall =
             self.recall.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCHED).await?;
+        let zone = self.zone_of(at).await?;
         let mut text = String::new();
         for hit in recall.hits.iter().filter(|hit| filter.kinds.contains(&hit.memory.kind)).take(FOUND) {
             let (read_scope, id) = (at.read_scope.clone(), hit.memory.id);
             if let Some((memory, writing)) =
                 self.services.blocking(move |memory| memory.written(&read_scope, id)).await?
             {
-                text.push_str(&format!("- {}\n", glimpse(&memory, &writing)));
+                text.push_str(&format!("- {}\n", glimpse(&memory, &writing, &zone)));
             }
         }
         if text.is_empty() {
@@ -195,12 +198,18 @@ impl Commands {
         text: &str,
     ) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, archives are brought in by its admins.".into()));
+            return Ok(refused("Only admins can import here, because several people read this place.".into()));
+        }
+        if is_file_name(text) {
+            return Ok(refused(format!(
+                "`{text}` is the name of a file, not its text. Attach the file, paste its text, or name a file that \
+                 exists in the terminal of `azera chat`."
+            )));
         }
         let now = self.services.clock.now();
-        let entries = match read(text, now) {
+        let entries = match read(text, &self.zone_of(at).await?, now) {
             Ok(entries) => entries,
-            Err(why) => return Ok(refused(format!("Nothing was brought in: {why}."))),
+            Err(why) => return Ok(refused(format!("Nothing was imported: {why}."))),
         };
         let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let count = entries.len();
@@ -229,28 +238,49 @@ impl Commands {
         }
         self.indexer.wake();
         let name = if count == 1 { filter.one } else { filter.name };
-        Ok(done(format!("Brought in: {count} {name}. `/{} list` shows what there is.", filter.command)))
+        Ok(done(format!("Imported: {count} {name}. `/{} list` shows the newest.", filter.command)))
     }
 
     async fn journal_trigger(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, that is the admins' to ask for.".into()));
+            return Ok(refused("Only admins can ask for that here, because several people read this place.".into()));
         }
         let home = Background::home(at.platform, &at.place, &at.chat.persona);
         let Some(written) = self.background.reflect_now(&home).await? else {
-            return Ok(refused("Nothing came of it: there is too little to write about, or I found no words.".into()));
+            return Ok(refused("I wrote nothing: there is too little to write about, or I found no words.".into()));
         };
-        let shown = self.whole(&at.read_scope, written.id).await?;
-        Ok(done(shown.unwrap_or_else(|| "Written, for those who read the journal's channel.".into())))
+        self.show_written(at, written.id).await
     }
 
-    /// Shows a writing in full with its sources, if `read_scope` may show it.
-    pub(super) async fn whole(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<String>, Error> {
-        let read_scope = read_scope.clone();
+    /// Shows what was written on request, unless it was posted in the same chat.
+    pub(super) async fn show_written(&self, at: &CommandContext<'_>, id: MemoryId) -> Result<CommandAnswer, Error> {
+        let read_scope = at.read_scope.clone();
+        let written = self.services.blocking(move |memory| memory.written(&read_scope, id)).await?;
+        let posted = written.as_ref().and_then(|(_, writing)| writing.posted.as_ref());
+        if posted.is_some_and(|posted| posted.chat == at.chat.id) {
+            return Ok(done("I have written something and posted it here.".into()));
+        }
+        let shown = self.whole(at, id, Shown::Text).await?;
+        Ok(done(shown.unwrap_or_else(|| "I have written something for the readers of the journal's channel.".into())))
+    }
+
+    /// Returns the time zone by which days are told in a place.
+    async fn zone_of(&self, at: &CommandContext<'_>) -> Result<TimeZone, Error> {
+        self.background.zone(&Background::home(at.platform, &at.place, &at.chat.persona)).await
+    }
+
+    /// Shows a writing in full with its sources, if the place may show it.
+    pub(super) async fn whole(
+        &self,
+        at: &CommandContext<'_>,
+        id: MemoryId,
+        shown: Shown,
+    ) -> Result<Option<String>, Error> {
+        let (read_scope, zone) = (at.read_scope.clone(), self.zone_of(at).await?);
         let read = move |memory: &azera_memory::Memory| {
             let Some((written, writing)) = memory.written(&read_scope, id)? else { return Ok(None) };
             let behind = memory.behind(&read_scope, &written)?;
-            Ok(Some(whole(&written, &writing, &behind)))
+            Ok(Some(whole(&written, &writing, &behind, shown, &zone)))
         };
         self.services.blocking(read).await
     }
@@ -283,17 +313,45 @@ impl Commands {
     }
 }
 
+/// How much of a writing is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// The text and what it rests on.
+    Text,
+    /// Also what the model was asked.
+    WithPrompt,
+}
+
+/// The longest text that is taken for the name of a file.
+const MAX_FILE_NAME_BYTES: usize = 255;
+
+/// Returns true if the text of an import is the name of a file.
+fn is_file_name(text: &str) -> bool {
+    let extension = text.rsplit_once('.').map(|(_, extension)| extension.to_lowercase());
+    text.len() <= MAX_FILE_NAME_BYTES
+        && !text.contains(char::is_whitespace)
+        && matches!(extension.as_deref(), Some("md" | "markdown" | "txt" | "json"))
+}
+
+/// Returns the day of a memory.
+fn day(memory: &MemoryRow, zone: &TimeZone) -> String {
+    memory.at.to_zoned(zone.clone()).strftime("%F").to_string()
+}
+
 /// Formats a writing as one line of a list.
-fn glimpse(memory: &MemoryRow, writing: &WritingRow) -> String {
+fn glimpse(memory: &MemoryRow, writing: &WritingRow, zone: &TimeZone) -> String {
     let title = writing.title.as_ref().map_or_else(String::new, |title| format!(" {title}:"));
-    let body: String = memory.text.chars().take(SHOWN).collect();
-    let more = if body.len() < memory.text.len() { "..." } else { "" };
-    format!("`{}` {}, {}:{title} {body}{more}", memory.id, memory.kind.as_str(), memory.at.strftime("%F"))
+    // An entry may hold headings and code; in a list it is one line.
+    let line = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let body: String = line.chars().take(SHOWN).collect();
+    let more = if body.len() < line.len() { "..." } else { "" };
+    format!("`{}` {}, {}:{title} {body}{more}", memory.id, memory.kind.as_str(), day(memory, zone))
 }
 
 /// Formats a writing in full. Its sources follow; the caller has checked that they may be shown.
-fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow]) -> String {
-    let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), memory.at.strftime("%F %H:%M UTC"));
+fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow], shown: Shown, zone: &TimeZone) -> String {
+    let at = memory.at.to_zoned(zone.clone());
+    let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), at.strftime("%F %H:%M %Z"));
     for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {
         if let Some(value) = value {
             text.push_str(&format!(", {name} {value}"));
@@ -304,14 +362,16 @@ fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow]) -> Stri
         text.push_str(&format!("\nThemes: {}.", writing.themes.join(", ")));
     }
     if !behind.is_empty() {
-        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, said.author.name(), said.at.strftime("%F"));
+        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, said.author.name(), day(said, zone));
         let sources: Vec<String> = behind.iter().map(source).collect();
         text.push_str(&format!("\nMade of {}.", sources.join("; ")));
     }
-    if let (Some(prompt), Some(model)) = (&writing.prompt, &writing.model) {
-        text.push_str(&format!("\nWritten by {model}, which was asked:\n\n{}", prompt.as_str()));
-    } else if writing.imported_by.is_some() {
-        text.push_str("\nIt was brought here from elsewhere.");
+    match (&writing.prompt, &writing.model) {
+        (Some(prompt), Some(model)) if shown == Shown::WithPrompt => {
+            text.push_str(&format!("\nWritten by {model}, which was asked:\n\n{}", prompt.as_str()));
+        }
+        _ if writing.imported_by.is_some() => text.push_str("\nIt was imported."),
+        _ => {}
     }
     text
 }

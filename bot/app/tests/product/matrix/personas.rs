@@ -95,9 +95,9 @@ fn only_an_admin_adds_a_persona_file() {
         assert_eq!((&shown["displayname"], &shown["avatar_url"]), (&json!("Nix"), &Value::Null));
         let import = Some("!azera dream import");
         bob.send_file(&room, "dreams.md", b"# 2026-03-01\nI flew.", import);
-        bob.until_said(&room, BOT, "that he may not", |body| body.contains("by its admins"));
+        bob.until_said(&room, BOT, "that he may not", |body| body.contains("Only admins can import"));
         scene.ann.send_file(&room, "dreams.md", b"# 2026-03-01\nI flew home.", import);
-        scene.ann.until_said(&room, BOT, "how many came", |body| body.starts_with("Brought in: 1 dream."));
+        scene.ann.until_said(&room, BOT, "how many came", |body| body.starts_with("Imported: 1 dream."));
     }
 }
 
