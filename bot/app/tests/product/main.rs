@@ -3,7 +3,9 @@
 mod backup;
 mod classifiers;
 mod damage;
+mod diary;
 mod disk;
+mod documented;
 mod forgetting;
 mod hearth;
 mod hostile;
@@ -12,9 +14,11 @@ mod kills;
 mod matrix;
 mod memory_commands;
 mod mind;
+mod odd_servers;
 mod safety;
 mod servers;
 mod stores;
+mod terminal;
 mod tour;
 mod training;
 #[cfg(target_os = "linux")]
