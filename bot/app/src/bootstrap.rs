@@ -23,8 +23,9 @@ use crate::data::DataFolder;
 use crate::model_catalog::RegistryCatalog;
 use crate::persona::bring_personas;
 use crate::progress::Bar;
+use crate::room::RoomyStore;
 use crate::stores::OnServers;
-use crate::{loras, servers, stores, trust};
+use crate::{chosen, loras, servers, stores, trust};
 
 /// Size of the key-value cache, in conversations of full length.
 const FULL_CONVERSATIONS: usize = 4;
@@ -220,7 +221,12 @@ pub async fn present_embedder_info(config: &Config) -> anyhow::Result<EmbedderIn
 
 /// Opens the stores of a data folder.
 pub fn open_stores(config: &Config, data: &Path, info: &EmbedderInfo) -> anyhow::Result<Stores> {
-    open_stores_with(config, data, info, &|store| Arc::new(store))
+    let floor_bytes = u64::from(config.data.min_free_mb) << 20;
+    let wrap = |store: SledStore| -> Arc<dyn Store> {
+        let store: Arc<dyn Store> = Arc::new(store);
+        if floor_bytes == 0 { store } else { Arc::new(RoomyStore::new(store, data, floor_bytes)) }
+    };
+    open_stores_with(config, data, info, &wrap)
 }
 
 /// Opens the stores like [`open_stores`], with a wrapper around the record's store.
@@ -424,6 +430,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             None => error,
         }
     })?;
+    chosen::ensure_personas(config, &chosen::persona_ids(&memory)?)?;
     let azera = Engine::new(EngineParts {
         memory: memory.clone(),
         model: model.clone(),

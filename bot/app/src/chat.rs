@@ -14,7 +14,7 @@ use azera_types::{PersonaId, Place, PlaceKind, ReadableScopes, SystemClock};
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ChatOptions;
-use crate::{servers, stores};
+use crate::{catch_up, servers, stores};
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
@@ -44,6 +44,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     let (out, err) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
     let console = Arc::new(Console::new(person.clone(), format, out, err, clock)?);
     app.azera.attach(console.clone());
+    catch_up::prepare(&app).await;
     app.azera.start().await?;
     let options = Options {
         banner: banner(config, &app)?,

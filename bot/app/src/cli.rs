@@ -115,7 +115,7 @@ pub enum Command {
     },
     /// Restore a backup
     #[command(
-        after_help = "Examples:\n  azera restore                       the newest backup, into an empty folder\n  azera restore --replace             the newest backup, replacing the data\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   the readable rows of a damaged record\n  azera restore --undo                return to the data before the last restore\n\nAzera checks the whole backup before it changes anything, and sets the current data aside. It deletes that data when it runs 7 days later, or as soon as something is forgotten. Content forgotten after the backup stays forgotten. The next start rebuilds the indexes. Messages that were waiting for a reply when the backup was made are not answered."
+        after_help = "Examples:\n  azera restore                       the newest backup, into an empty folder\n  azera restore --replace             the newest backup, replacing the data\n  azera restore azera-20260301T120500Z-0a1b2c3d.zip --replace\n  azera restore --salvage --replace   the readable rows of a damaged record\n  azera restore --undo                return to the data before the last restore\n\nAzera checks the whole backup before it changes anything, and sets the current data aside. It deletes that data when it runs 7 days later, or as soon as something is forgotten. Content forgotten after the backup stays forgotten. It then builds the indexes. Messages that were waiting for a reply when the backup was made are not answered."
     )]
     Restore(RestoreOptions),
     /// Check everything Azera needs and say how to fix each problem

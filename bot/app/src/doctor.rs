@@ -1,6 +1,6 @@
 //! `azera doctor`: checks what Azera needs and says how to get what is missing.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 
 use azera_config::Config;
@@ -8,7 +8,8 @@ use azera_model_api::Embedder;
 use azera_model_registry::{Kind, Models, State};
 use azera_model_remote::{About, ServerConfig};
 
-use crate::{bootstrap, discord, hearth, loras, matrix, servers, stores};
+use crate::persona_folder::{ids_in, unused_files};
+use crate::{bootstrap, chosen, discord, hearth, loras, matrix, room, servers, stores};
 
 /// Free disk space below which the check warns.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -33,6 +34,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("embedding model", embedding(config).await),
         ("python with pip", pip()),
         ("record and indexes", record(config).await),
+        ("personas", personas(config).await),
         ("working memory", stores::check_working(config)),
         ("vector index", stores::check_vectors(config).await),
         ("Discord", discord::check(config).await),
@@ -78,12 +80,17 @@ fn data_folder(config: &Config) -> Found {
         let mend = format!("make {} writable for this user, or set data.dir to another folder", dir.display());
         return Found::Bad(format!("{}: {error}", dir.display()), mend);
     }
-    match free_bytes(&dir) {
-        Some(free) if free < LOW_DISK_BYTES => {
+    let floor_mb = config.data.min_free_mb;
+    match room::free_bytes(&dir) {
+        Ok(free) if free < u64::from(floor_mb) << 20 => Found::Bad(
+            format!("{}, only {} MB free: no new message is taken", dir.display(), free >> 20),
+            format!("make room for {floor_mb} MB there, or lower data.min_free_mb"),
+        ),
+        Ok(free) if free < LOW_DISK_BYTES => {
             Found::Note(format!("{}, only {} MB free: make room soon", dir.display(), free >> 20))
         }
-        Some(free) => Found::Good(format!("{}, {} GB free", dir.display(), free >> 30)),
-        None => Found::Good(dir.display().to_string()),
+        Ok(free) => Found::Good(format!("{}, {} GB free", dir.display(), free >> 30)),
+        Err(error) => Found::Note(format!("{}; how much is free could not be read: {error}", dir.display())),
     }
 }
 
@@ -99,11 +106,6 @@ pub fn ram_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
-}
-
-fn free_bytes(dir: &Path) -> Option<u64> {
-    let output = Command::new("df").arg("--output=avail").arg("--block-size=1").arg(dir).output().ok()?;
-    String::from_utf8(output.stdout).ok()?.lines().nth(1)?.trim().parse().ok()
 }
 
 async fn chat(config: &Config) -> Found {
@@ -165,8 +167,11 @@ fn model(config: &Config, kind: Kind) -> Found {
     })();
     match found {
         Err(error) => Found::Bad(format!("{error:#}"), "see models.dir in the configuration".into()),
-        Ok((_, name, None)) => {
-            Found::Bad(format!("{name} is in no ledger"), "`azera models list` names those known".into())
+        Ok((models, name, None)) => {
+            let known: Vec<String> =
+                models.list().unwrap_or_default().into_iter().map(|listed| listed.entry.name).collect();
+            let hint = chosen::hint(&name, &known);
+            Found::Bad(format!("{name} is in no ledger; {hint}"), "`azera models list` names those known".into())
         }
         Ok((models, name, Some(listed))) => match listed.state {
             State::Installed(manifest) => {
@@ -256,13 +261,8 @@ async fn record(config: &Config) -> Found {
     match opened.await {
         Ok(None) => Found::Good("nothing remembered yet".into()),
         Ok(Some(audit)) => {
-            let differing = [&audit.missing_vectors, &audit.stray_vectors, &audit.missing_text, &audit.stray_text];
-            let differing: usize = differing.iter().map(|ids| ids.len()).sum();
-            if differing > 2 * audit.queued {
-                Found::Note(format!("{} memories; the indexes differ: `azera memory rebuild`", audit.memories))
-            } else {
-                Found::Good(format!("{} memories, {} waiting to be indexed", audit.memories, audit.queued))
-            }
+            let text = format!("{} memories; {}", audit.memories, crate::memory::indexes(&audit));
+            if audit.unaccounted.is_empty() { Found::Good(text) } else { Found::Note(text) }
         }
         Err(error) => Found::Bad(
             format!("{error:#}"),
@@ -270,6 +270,32 @@ async fn record(config: &Config) -> Found {
              indexes come back by themselves"
                 .into(),
         ),
+    }
+}
+
+/// Checks the configured personas and the files of the personas folder.
+async fn personas(config: &Config) -> Found {
+    let checked = async {
+        let data = config.data_dir()?;
+        let folder = data.join("personas");
+        let built_in = azera_personas::BUILT_INS.iter().map(|built_in| built_in.persona().id.to_string());
+        let mut known: BTreeSet<String> = built_in.chain(ids_in(&folder)?).collect();
+        let mut unused = Vec::new();
+        if data.join("record").exists() && has_embedder(config)? {
+            let stores = bootstrap::open_stores(config, &data, &bootstrap::present_embedder_info(config).await?)?;
+            known.extend(chosen::persona_ids(&stores.memory)?);
+            unused = unused_files(&stores.memory, &folder)?;
+        }
+        let known: Vec<String> = known.into_iter().collect();
+        chosen::ensure_personas(config, &known)?;
+        anyhow::Ok((known.len(), unused))
+    };
+    match checked.await {
+        Ok((count, unused)) => match unused.first() {
+            None => Found::Good(format!("{count}")),
+            Some(first) => Found::Note(format!("{count}; {} is not used: {}", first.file.display(), first.why)),
+        },
+        Err(error) => Found::Bad(format!("{error:#}"), "`azera persona list` names the personas".into()),
     }
 }
 

@@ -5,7 +5,9 @@ mod avatars;
 mod backup;
 mod bench;
 mod bootstrap;
+mod catch_up;
 mod chat;
+mod chosen;
 mod classifiers;
 mod cli;
 mod data;
@@ -31,9 +33,11 @@ mod memory;
 mod model_catalog;
 mod models;
 mod persona;
+mod persona_folder;
 mod progress;
 mod replay;
 mod restore;
+mod room;
 mod run;
 mod servers;
 mod stores;
@@ -71,6 +75,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     if cli.no_adapter {
         config.models.adapter = Some(loras::NONE.into());
     }
+    chosen::ensure_family(&config)?;
     log(&config, cli.command.quiet())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {
@@ -97,7 +102,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Hearth { command } => hearth::run(&config, command).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Backup { command, to, .. } => backup::run(&config, command, to),
-            Command::Restore(options) => restore::run(&config, &options),
+            Command::Restore(options) => restore::run(&config, &options).await,
             Command::Doctor(_) => doctor::run(&config).await,
             Command::Health(_) => health::run(&config),
             Command::Config => {

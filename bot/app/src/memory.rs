@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use azera_adapter::{Host, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_memory::{DataSubject, Forget, ForgetReceipt, ReadScope};
+use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, ReadScope};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
     SystemClock, Text, Timestamp,
@@ -17,6 +17,7 @@ use azera_types::{
 use serde_json::json;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
+use crate::catch_up::catch_up;
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
 
 /// How long forgetting waits for each store server to forget as well, while the server answers.
@@ -28,6 +29,11 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         MemoryCommand::Show { id, viewer } => {
             let Stores { memory, .. } = &stores(config).await?;
             let id: MemoryId = id.parse()?;
+            let of = persona(config, &viewer)?;
+            ensure!(
+                viewer.persona.is_none() || of.as_str().contains('@') || memory.persona(None, &of)?.is_some(),
+                "there is no persona {of}; `azera persona list` names them"
+            );
             let row = memory.memory(&read_scope(config, &viewer)?, id)?;
             let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
             println!("{}", serde_json::to_string_pretty(&row)?);
@@ -35,14 +41,18 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         MemoryCommand::Forget { what, quotes, yes } => forget(config, &target(what)?, quotes, yes).await?,
         MemoryCommand::Export { person } => {
             let Stores { memory, .. } = &stores(config).await?;
-            let export = memory.export(&DataSubject(PersonId::new(person)?))?;
+            let person = PersonId::new(person)?;
+            if !memory.knows_person(&person)? {
+                bail!("no such person is known: {person}");
+            }
+            let export = memory.export(&DataSubject(person))?;
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
         MemoryCommand::Rebuild => {
             let app = open(config).await?;
             let queued = app.memory.rebuild()?;
             eprintln!("building the indexes of {queued} memories anew");
-            let indexed = app.azera.index_all().await?;
+            let indexed = catch_up(&app).await?;
             println!("{indexed} memories indexed");
         }
         MemoryCommand::Check { deep, mend, json } => return check(config, deep, mend, json).await,
@@ -97,6 +107,10 @@ fn read_scope(config: &Config, viewer: &Viewer) -> anyhow::Result<ReadScope> {
 
 async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: &Viewer) -> anyhow::Result<()> {
     let app = open(config).await?;
+    // After a restore, or when an index was lost, nothing could be found otherwise.
+    if let Err(error) = catch_up(&app).await {
+        eprintln!("not all memories are indexed yet: {error:#}");
+    }
     let person = Person::new(&viewer.name).context("--as")?;
     let console = Console::new(
         person.clone(),
@@ -141,6 +155,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
         }
     }
     let app = open(config).await?;
+    let known = app.memory.is_known(what)?;
     let receipt = app.memory.forget(what, quotes);
     let unlearnt = app.azera.withdraw_unfounded(None).await;
     let receipt = receipt?;
@@ -171,15 +186,26 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "backups_removed": outcome.as_ref().ok().map(|outcome| outcome.removed),
         }))?
     );
-    outcome.map(drop).context(crate::backup::STILL_THERE)
+    outcome.map(drop).context(crate::backup::STILL_THERE)?;
+    ensure!(known, "{} is known: nothing was forgotten", unknown(what));
+    Ok(())
+}
+
+/// Says that something is not known, for an error.
+fn unknown(what: &Forget) -> String {
+    match what {
+        Forget::Message(id) => format!("no such message ({id})"),
+        Forget::Memory(id) => format!("no such memory ({id})"),
+        Forget::Span { chat, .. } | Forget::Chat(chat) => format!("no such chat ({chat})"),
+        Forget::Person(person) => format!("no such person ({person})"),
+        Forget::Realm(realm, _) => format!("no such realm ({realm})"),
+    }
 }
 
 async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
     let Stores { memory, .. } = &stores(config).await?;
     let audit = memory.audit()?;
     let bytes = memory.disk_bytes()?;
-    let differing =
-        audit.missing_vectors.len() + audit.stray_vectors.len() + audit.missing_text.len() + audit.stray_text.len();
     if json {
         let value = json!({
             "memories": audit.memories,
@@ -188,17 +214,28 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
             "stray_vectors": audit.stray_vectors.len(),
             "missing_text": audit.missing_text.len(),
             "stray_text": audit.stray_text.len(),
+            "unaccounted": audit.unaccounted.len(),
             "record_bytes": bytes,
         });
         println!("{}", serde_json::to_string_pretty(&value)?);
         return Ok(());
     }
     println!("{} memories, {} waiting to be indexed, {} KB of record", audit.memories, audit.queued, bytes >> 10);
-    match differing.saturating_sub(2 * audit.queued) {
-        0 => println!("the indexes hold what the record holds"),
-        n => println!("the indexes differ from the record in {n} entries; `azera memory rebuild` mends that"),
-    }
+    println!("{}", indexes(&audit));
     Ok(())
+}
+
+/// Says how the indexes stand to the record.
+pub fn indexes(audit: &Audit) -> String {
+    match (audit.unaccounted.len(), audit.queued) {
+        (0, 0) => "the indexes hold what the record holds".to_owned(),
+        (0, queued) => {
+            format!("the indexes lack what waits ({queued}); a running Azera indexes it, or `azera memory rebuild` now")
+        }
+        (others, _) => {
+            format!("the indexes differ from the record in {others} memories; `azera memory check --mend` mends that")
+        }
+    }
 }
 
 async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::Result<ExitCode> {

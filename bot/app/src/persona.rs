@@ -60,6 +60,11 @@ fn owner(realm: Option<String>) -> anyhow::Result<Option<RealmId>> {
 }
 
 fn list(memory: &Memory, owner: Option<&RealmId>) -> anyhow::Result<()> {
+    if let Some(realm) = owner
+        && !memory.knows_realm(realm)?
+    {
+        bail!("no such realm is known: {realm}");
+    }
     for row in memory.personas(owner)? {
         let Ok(persona) = azera_personas::parse(&row.markdown) else {
             println!("{:<20} its file has mistakes; `azera persona show {}`", row.id, row.id);
@@ -159,8 +164,8 @@ fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<RealmId>) -> any
     Ok(())
 }
 
-/// Adds the built-in personas to the record and writes the record's personas into the folder where people edit them. A
-/// valid file that someone changed there becomes a new version.
+/// Adds the built-in personas to the record, and those of new files in the personas folder. Writes the record's personas
+/// into that folder, where people edit them. A valid file that someone changed there becomes a new version.
 pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow::Result<()> {
     let now = clock.now();
     for built_in in azera_personas::BUILT_INS {
@@ -175,6 +180,7 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
     }
     let folder = data.join("personas");
     std::fs::create_dir_all(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    crate::persona_folder::add_new_files(memory, &folder, now)?;
     for row in memory.personas(None)? {
         let file = folder.join(format!("{}.md", row.id));
         match std::fs::read(&file) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
@@ -12,12 +13,33 @@ use azera_memory_sled::{SalvageReport, SledStore};
 use azera_types::{Clock, SystemClock};
 
 use crate::backup::{check, find, forget_in, line};
-use crate::bootstrap;
+use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
+use crate::catch_up::catch_up;
 use crate::cli::RestoreOptions;
 use crate::data::DataFolder;
+use crate::doctor::has_embedder;
 use crate::progress::Bar;
 
-pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
+/// Restores, and builds the indexes of the record that is there then.
+pub async fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
+    let code = replace_record(config, options)?;
+    if !has_embedder(config)? {
+        println!("the embedding model is not here yet; the next start builds the indexes anew");
+        return Ok(code);
+    }
+    let opening =
+        BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
+    // The record is back, whatever becomes of the indexes.
+    let indexed = async { catch_up(&bootstrap::open_without_inner_life(config, opening).await?).await };
+    match indexed.await {
+        Ok(indexed) => println!("the indexes are built: {indexed} memories"),
+        Err(error) => eprintln!("the indexes are not built yet ({error:#}); the next start goes on"),
+    }
+    Ok(code)
+}
+
+/// Puts another record in the place of the present one.
+fn replace_record(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
     let data = config.data_dir()?;
     let mut folder = DataFolder::take(&data)?;
     let backups = bootstrap::backups(config)?;
@@ -45,7 +67,7 @@ pub fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode
     write_new_record(&folder, &backup, &present)?;
     let aside = folder.exchange(SystemClock.now())?;
     println!("restored {}", backup.path.display());
-    println!("{}; the next start builds the indexes anew", line(&backup));
+    println!("{}", line(&backup));
     if let Some(aside) = aside {
         println!("what was there is in {}; `azera restore --undo` brings it back", aside.display());
     }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::avatars::RecordAvatars;
 use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
+use crate::catch_up;
 use crate::cli::RunOptions;
 use crate::discord;
 use crate::health;
@@ -65,6 +66,10 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
         }
+    }
+    tokio::select! {
+        () = catch_up::prepare(&app) => {}
+        () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     }
     app.azera.start().await?;
     let mut listening = JoinSet::new();

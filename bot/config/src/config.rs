@@ -10,6 +10,7 @@ use crate::discord::Discord;
 use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
 use crate::hearth::Hearth;
+use crate::known;
 use crate::matrix::Matrix;
 use crate::mind::Mind;
 use crate::read::Draft;
@@ -164,6 +165,9 @@ impl Config {
                      `models.context_tokens` ({context})"
                 ),
             );
+        }
+        for (section, key, message) in known::unknown(self) {
+            report([(section, key), (section, key)], message);
         }
         for (keys, message) in self.mind.contradictions() {
             report(keys.map(|key| ("mind", key)), message);

@@ -17,6 +17,7 @@ mod example;
 mod gardener;
 mod hearth;
 mod keys;
+mod known;
 mod matrix;
 mod mind;
 mod read;

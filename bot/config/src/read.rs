@@ -182,7 +182,7 @@ fn suggestion(name: &str, names: &[&str]) -> String {
 }
 
 /// Returns the closest name, if at most a third of its letters differ. More differences make another word.
-fn closest_name<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn closest_name<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
     let (distance, nearest) = names.iter().map(|candidate| (distance(candidate), *candidate)).min()?;
     (distance * 3 <= nearest.chars().count()).then_some(nearest)

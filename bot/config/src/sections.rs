@@ -8,13 +8,23 @@ use crate::Secret;
 // The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
 /// Where Azera stores its data.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
     /// The folder of everything Azera stores: messages, memories, personas, models. `~` is your home. When unset:
     /// `azera` in the XDG data folder, usually `~/.local/share/azera`. AZERA_DATA sets it too.
     #[schemars(length(min = 1, max = 4096), example = "/srv/azera")]
     pub dir: Option<PathBuf>,
+    /// Megabytes that stay free on the disk of this folder. With less, Azera takes no new message, says so, and goes on
+    /// when there is more; 0 uses the disk to its end.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub min_free_mb: u32,
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self { dir: None, min_free_mb: 100 }
+    }
 }
 
 /// Which models run, and how.
@@ -278,7 +288,7 @@ pub struct Memory {
     /// less.
     #[schemars(range(min = 10, max = 1000))]
     pub candidates: u32,
-    /// Characters of one memory that the model is shown.
+    /// Characters of one memory that the model is shown: of a longer one, the parts that answer.
     #[schemars(range(min = 40, max = 4000))]
     pub snippet_chars: u32,
     /// Seconds after which a message counts as a memory.

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, ReadScope};
+use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, ReadScope, Shown};
 use azera_types::{ChatId, MessageId, Span, Timestamp};
 
 use crate::error::Error;
@@ -72,5 +72,5 @@ impl Turns {
 }
 
 fn hit(memory: MemoryRow, signal: &'static str) -> Hit {
-    Hit { snippet: memory.text.clone(), score: 0.0, signals: vec![signal], memory }
+    Hit { snippet: memory.text.clone(), shown: Shown::new(), score: 0.0, signals: vec![signal], memory }
 }

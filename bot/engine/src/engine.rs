@@ -167,6 +167,14 @@ impl Engine {
         self.0.indexer.index_all().await
     }
 
+    /// Indexes the words of everything that is queued, which is fast. The meaning stays queued.
+    ///
+    /// # Errors
+    /// The record or an index fails.
+    pub async fn index_all_words(&self) -> Result<(), Error> {
+        self.0.indexer.index_all_words().await
+    }
+
     /// Asks the model whether a message states a lasting fact about `who`, and which.
     ///
     /// # Errors

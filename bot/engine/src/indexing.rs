@@ -96,6 +96,11 @@ impl Indexer {
         self.index_queued(Pace::AtOnce).await
     }
 
+    /// Indexes the words of everything that is queued, which is fast. The meaning stays queued.
+    pub(crate) async fn index_all_words(&self) -> Result<(), Error> {
+        self.index_words(None).await.map(drop)
+    }
+
     async fn index_queued(&self, pace: Pace) -> Result<usize, Error> {
         let _indexing = self.running.lock().await;
         if self.services.blocking(azera_memory::Memory::indexes_are_suspect).await? {
@@ -183,11 +188,7 @@ impl Indexer {
 
     async fn embed_work(&self, work: Vec<IndexWork>, pace: Pace) -> Result<Vec<Embedded>, Error> {
         let now = self.services.clock.now();
-        let mut texts = Vec::with_capacity(work.len() * 2);
-        for item in &work {
-            texts.push(item.own.clone());
-            texts.extend(item.window.clone());
-        }
+        let texts: Vec<String> = work.iter().flat_map(IndexWork::to_embed).cloned().collect();
         let wanted = texts.clone();
         let cached = self
             .services
@@ -215,16 +216,7 @@ impl Indexer {
             }
         }
         let mut vectors = vectors.into_iter().flatten();
-        let mut embedded = Vec::with_capacity(work.len());
-        for work in work {
-            let own = vectors.next().ok_or(Error::Interrupted)?;
-            let window = match &work.window {
-                Some(_) => Some(vectors.next().ok_or(Error::Interrupted)?),
-                None => None,
-            };
-            embedded.push(Embedded { work, own, window });
-        }
-        Ok(embedded)
+        work.into_iter().map(|work| work.with_vectors(&mut vectors).ok_or(Error::Interrupted)).collect()
     }
 
     /// Embeds texts. A text that the model refuses while it accepts others gets the vector of a wordless text, so that
@@ -276,14 +268,17 @@ impl Indexer {
             let page = self.services.blocking(move |memory| memory.indexed(after, BATCH)).await?;
             let Some((last, _)) = page.last() else { return Ok(differ) };
             after = Some(last.id);
-            let texts = page.iter().flat_map(|(work, _)| std::iter::once(&work.own).chain(&work.window)).cloned();
+            let texts = page.iter().flat_map(|(work, _)| work.to_embed()).cloned();
             let mut vectors = self.embed(texts.collect()).await?.into_iter();
             for (work, stored) in page {
-                let own = vectors.next();
-                let window = work.window.as_ref().and_then(|_| vectors.next());
-                let Some(stored) = stored else { continue };
-                if !same(own.as_deref(), Some(&stored.own)) || !same(window.as_deref(), stored.window.as_deref()) {
-                    differ.push(work.id);
+                let Some(fresh) = work.with_vectors(&mut vectors) else { return Err(Error::Interrupted) };
+                let Some(whole) = stored.first() else { continue };
+                let window = same(fresh.window.as_deref(), whole.window.as_deref());
+                let fresh_texts = std::iter::once(&fresh.own).chain(&fresh.passages);
+                let all = fresh.passages.len() + 1 == stored.len();
+                if !window || !all || fresh_texts.zip(&stored).any(|(own, stored)| !same(Some(own), Some(&stored.own)))
+                {
+                    differ.push(fresh.work.id);
                 }
             }
         }

@@ -17,6 +17,7 @@ impl Memory {
         pieces: Vec<Text>,
     ) -> Result<usize, Error> {
         let Some(chat) = self.raw_message(message)?.map(|message| message.chat) else { return Ok(0) };
+        self.store.room()?;
         // The lock keeps the message from being forgotten or edited meanwhile.
         let _writing = self.writing(&chat)?;
         let row = self.raw_message(message)?.filter(|message| message.author != Author::Forgotten);

@@ -23,6 +23,7 @@ impl Memory {
 
     /// Stores a fact in the place where the person said it, and returns its id.
     pub fn store_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
+        self.store.room()?;
         self.store.ready()?;
         let id = MemoryId(self.next_number()?);
         let memory = MemoryRow {

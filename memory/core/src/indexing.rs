@@ -1,14 +1,15 @@
 //! Keeps both indexes equal to the record. A memory that is written, changed or removed stays in the index queue until
 //! both indexes have flushed the change. After a crash the work is repeated, with the same result.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use azera_types::MemoryId;
 
+use crate::passages::{entry, passages};
 use crate::rows::{Kind, MemoryRow};
 use crate::{
-    Batch, Durability, Error, IndexMetadata, Memory, Order, Point, Store, Stored, Table, TextDocument, TextIndexKind,
+    Batch, Durability, Error, IndexMetadata, Memory, Order, Point, Store, Table, TextDocument, TextIndexKind, audit,
     codec, keys,
 };
 
@@ -27,8 +28,11 @@ pub const WINDOW_REACH: Duration = Duration::from_secs(2 * 3_600);
 /// Key in [`Table::Meta`]: both indexes must be rebuilt.
 const REBUILD: &[u8] = b"rebuild";
 
-/// Key in [`Table::Meta`]: the indexes may differ from the record.
-const SUSPECT: &[u8] = b"doubt";
+/// Key in [`Table::Meta`]: the version of what the indexes hold.
+const VERSION: &[u8] = b"index_version";
+
+/// The present version. Version 2 added the passages of long texts.
+const INDEX_VERSION: u32 = 2;
 
 /// Memories that one transaction queues.
 const QUEUE_PAGE: usize = 4_096;
@@ -42,6 +46,8 @@ pub struct IndexWork {
     pub own: String,
     /// The text of [`crate::Facet::Window`], if there are turns before the memory.
     pub window: Option<String>,
+    /// The text's passages after the speaker's name, if it is long.
+    pub passages: Vec<String>,
     /// The queue entries that this work was read from. Entries that come later stay queued.
     tickets: Vec<Vec<u8>>,
 }
@@ -61,31 +67,29 @@ pub struct Embedded {
     pub own: Vec<f32>,
     /// Vector of the window.
     pub window: Option<Vec<f32>>,
+    /// Vectors of the passages.
+    pub passages: Vec<Vec<f32>>,
+}
+
+impl IndexWork {
+    /// Returns every text to embed: the memory's own, its window, its passages.
+    pub fn to_embed(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.own).chain(&self.window).chain(&self.passages)
+    }
+
+    /// Takes the vectors of [`IndexWork::to_embed`], in that order; `None` if there are too few.
+    pub fn with_vectors(self, vectors: &mut impl Iterator<Item = Vec<f32>>) -> Option<Embedded> {
+        let own = vectors.next()?;
+        let window = if self.window.is_some() { Some(vectors.next()?) } else { None };
+        let passages: Vec<Vec<f32>> = vectors.take(self.passages.len()).collect();
+        (passages.len() == self.passages.len()).then_some(Embedded { work: self, own, window, passages })
+    }
 }
 
 impl std::fmt::Debug for Embedded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Embedded({})", self.work.id)
     }
-}
-
-/// Differences between the indexes and the record.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Audit {
-    /// Number of memories in the record.
-    pub memories: usize,
-    /// Number of memories that wait in the queue.
-    pub queued: usize,
-    /// In the record, not in the vector index.
-    pub missing_vectors: Vec<MemoryId>,
-    /// In the vector index, not in the record.
-    pub stray_vectors: Vec<MemoryId>,
-    /// In the record, not in the text index.
-    pub missing_text: Vec<MemoryId>,
-    /// In the text index, not in the record.
-    pub stray_text: Vec<MemoryId>,
-    /// Those of the four lists above that are not queued, so that only [`Memory::mend`] repairs them.
-    pub unaccounted: Vec<MemoryId>,
 }
 
 impl Memory {
@@ -117,9 +121,10 @@ impl Memory {
             }
         }
         if !gone.is_empty() {
-            self.vectors.remove(&gone)?;
-            self.text.remove(&gone)?;
-            self.finish(done)?;
+            let entries = self.entries_held(&gone)?;
+            self.vectors.remove(&entries)?;
+            self.text.remove(&entries)?;
+            self.finish(done, &gone)?;
         }
         Ok(work)
     }
@@ -130,23 +135,33 @@ impl Memory {
         let mut points = Vec::with_capacity(embedded.len());
         let mut docs = Vec::with_capacity(embedded.len());
         let mut done = Vec::with_capacity(embedded.len());
-        for Embedded { work, own, window } in embedded {
+        let mut memories = Vec::with_capacity(embedded.len());
+        for Embedded { work, own, window, passages } in embedded {
             let Some(memory) = self.raw_memory(work.id)? else { continue };
             let now = self.texts(&memory)?;
-            if (&now.own, &now.window) != (&work.own, &work.window) {
+            if !now.to_embed().eq(work.to_embed()) {
                 continue;
             }
             let label = label(&memory);
+            let point = |(number, own)| Point { id: entry(work.id, number), label: label.clone(), own, window: None };
+            points.extend((1..).zip(passages).map(point));
             points.push(Point { id: work.id, label, own, window });
-            docs.push(self.doc(&memory)?);
+            docs.extend(self.docs(&memory)?);
             done.extend(work.tickets);
+            memories.push(memory);
         }
         if done.is_empty() {
             return Ok(());
         }
+        self.room_to_index()?;
+        let stale = self.note_passages(&memories)?;
+        if !stale.is_empty() {
+            self.vectors.remove(&stale)?;
+            self.text.remove(&stale)?;
+        }
         self.vectors.upsert(points)?;
         self.text.upsert(docs)?;
-        self.finish(done)
+        self.finish(done, &[])
     }
 
     /// Adds queued memories to the text index only, and leaves them queued. Lexical search then finds them while the
@@ -157,30 +172,43 @@ impl Memory {
         let tickets = self.store.scan(Table::IndexQueue, b"", after, Order::Ascending, limit)?;
         self.store.flush()?;
         let mut docs = Vec::with_capacity(tickets.len());
+        let mut memories = Vec::with_capacity(tickets.len());
         for (ticket, _) in &tickets {
             if let Some(memory) = self.raw_memory(queued_id(ticket)?)? {
-                docs.push(self.doc(&memory)?);
+                docs.extend(self.docs(&memory)?);
+                memories.push(memory);
             }
         }
         if !docs.is_empty() {
+            self.room_to_index()?;
+            // The vectors of passages that are gone leave when the memory is embedded.
+            self.text.remove(&self.note_passages(&memories)?)?;
             self.text.upsert(docs)?;
             self.text.commit()?;
         }
         Ok(tickets.into_iter().next_back().map(|(ticket, _)| ticket))
     }
 
-    fn doc(&self, memory: &MemoryRow) -> Result<TextDocument, Error> {
-        let own = memory.text.as_str().to_owned();
-        Ok(TextDocument {
-            id: memory.id,
+    /// Returns the documents of a memory: of the whole text, and of each passage. A passage is its own window, as a
+    /// message without turns before it.
+    fn docs(&self, memory: &MemoryRow) -> Result<Vec<TextDocument>, Error> {
+        let document = |number, own: &str, window| TextDocument {
+            id: entry(memory.id, number),
             text_index: index_kind(memory.kind),
             label: label(memory),
-            own,
-            window: self.text_window(memory)?,
-        })
+            own: own.to_owned(),
+            window,
+        };
+        let mut docs = vec![document(0, &memory.text, self.text_window(memory)?)];
+        for (number, bytes) in (1..).zip(passages(&memory.text)) {
+            let passage = memory.text.get(bytes).unwrap_or_default();
+            docs.push(document(number, passage, passage.to_owned()));
+        }
+        Ok(docs)
     }
 
-    fn finish(&self, done: Vec<Vec<u8>>) -> Result<(), Error> {
+    /// Removes tickets and the rows of memories that are gone, once the indexes are flushed.
+    fn finish(&self, done: Vec<Vec<u8>>, gone: &[MemoryId]) -> Result<(), Error> {
         self.vectors.flush()?;
         self.text.commit()?;
         self.store.ready()?;
@@ -188,7 +216,50 @@ impl Memory {
         for ticket in done {
             batch.remove(Table::IndexQueue, ticket);
         }
+        for id in gone {
+            batch.remove(Table::Passages, keys::memory(*id));
+        }
         self.store.commit(batch, Durability::Soon)
+    }
+
+    /// Fails if the disk has too little room for the indexes to grow. Forgetting goes on: the forgotten words leave the
+    /// windows of other memories only when those are indexed anew.
+    fn room_to_index(&self) -> Result<(), Error> {
+        if self.scrub_due()? { Ok(()) } else { self.store.room() }
+    }
+
+    /// Returns how many passages of a memory the indexes may hold.
+    pub(crate) fn passages_held(&self, id: MemoryId) -> Result<u16, Error> {
+        Ok(codec::get(self.store.as_ref(), Table::Passages, &keys::memory(id))?.unwrap_or(0))
+    }
+
+    /// Returns every index entry of these memories that the indexes may hold.
+    fn entries_held(&self, ids: &[MemoryId]) -> Result<Vec<MemoryId>, Error> {
+        let mut entries = Vec::with_capacity(ids.len());
+        for id in ids {
+            entries.extend((0..=self.passages_held(*id)?).map(|number| entry(*id, number)));
+        }
+        Ok(entries)
+    }
+
+    /// Records the passages of memories before the indexes get them, so that none can be left behind in an index.
+    /// Returns the entries of passages that a memory no longer has.
+    fn note_passages(&self, memories: &[MemoryRow]) -> Result<Vec<MemoryId>, Error> {
+        let mut batch = Batch::new();
+        let mut stale = Vec::new();
+        for memory in memories {
+            let has = u16::try_from(passages(&memory.text).len()).unwrap_or(u16::MAX);
+            let held = self.passages_held(memory.id)?;
+            // A row only ever grows while its memory exists: a crash may undo the removal from an index.
+            if has > held {
+                codec::put(&mut batch, Table::Passages, keys::memory(memory.id), &has)?;
+            }
+            stale.extend((has + 1..=held).map(|number| entry(memory.id, number)));
+        }
+        if !batch.is_empty() {
+            self.store.commit(batch, Durability::Flushed)?;
+        }
+        Ok(stale)
     }
 
     /// Returns the number of memories in the queue.
@@ -206,7 +277,7 @@ impl Memory {
         let queued = self.index_anew(true)?;
         let mut batch = Batch::new();
         batch.remove(Table::Meta, REBUILD);
-        batch.remove(Table::Meta, SUSPECT);
+        batch.remove(Table::Meta, audit::SUSPECT);
         self.store.commit(batch, Durability::Flushed)?;
         Ok(queued)
     }
@@ -248,61 +319,35 @@ impl Memory {
         Ok(was.map(|_| queued))
     }
 
+    /// Queues what indexes of an earlier version lack: memories with passages. Until they are indexed, they are found as
+    /// before.
+    pub(crate) fn follow_index_version(&self) -> Result<(), Error> {
+        if codec::get::<u32>(self.store.as_ref(), Table::Meta, VERSION)? == Some(INDEX_VERSION) {
+            return Ok(());
+        }
+        let mut long = Vec::new();
+        codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
+            // A damaged row is a matter of the record's check.
+            if let Ok(memory) = codec::decode::<MemoryRow>(Table::Memories, value)
+                && !passages(&memory.text).is_empty()
+            {
+                long.push(memory.id);
+            }
+            Ok(true)
+        })?;
+        self.index_again(&long)?;
+        if !long.is_empty() {
+            tracing::info!(memories = long.len(), "indexing the passages of long messages");
+        }
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Meta, VERSION.to_vec(), &INDEX_VERSION)?;
+        self.store.commit(batch, Durability::Flushed)
+    }
+
     /// Reorganises the vector index for fast search, if enough has changed since the last time. Searches continue
     /// meanwhile; indexing waits.
     pub fn optimize(&self) -> Result<(), Error> {
         self.vectors.optimize()
-    }
-
-    /// Compares the indexes with the record.
-    pub fn audit(&self) -> Result<Audit, Error> {
-        let mut held = Vec::new();
-        codec::walk(self.store.as_ref(), Table::Memories, b"", |key, _| {
-            held.push(MemoryId(keys::number("memories", key)?));
-            Ok(true)
-        })?;
-        let (missing_vectors, stray_vectors) = difference(&held, &self.vectors.ids()?);
-        let (missing_text, stray_text) = difference(&held, &self.text.ids()?);
-        let mut unaccounted: BTreeSet<MemoryId> =
-            [&missing_vectors, &stray_vectors, &missing_text, &stray_text].into_iter().flatten().copied().collect();
-        codec::walk(self.store.as_ref(), Table::IndexQueue, b"", |ticket, _| {
-            unaccounted.remove(&queued_id(ticket)?);
-            Ok(true)
-        })?;
-        Ok(Audit {
-            memories: held.len(),
-            queued: self.queued()?,
-            missing_vectors,
-            stray_vectors,
-            missing_text,
-            stray_text,
-            unaccounted: unaccounted.into_iter().collect(),
-        })
-    }
-
-    /// Records that the indexes may differ from the record, until [`Memory::mend`] has compared them.
-    pub fn mark_indexes_suspect(&self) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        batch.put(Table::Meta, SUSPECT, b"1");
-        self.store.commit(batch, Durability::Flushed)
-    }
-
-    /// Returns true if the indexes may differ from the record.
-    pub fn indexes_are_suspect(&self) -> Result<bool, Error> {
-        Ok(self.store.get(Table::Meta, SUSPECT)?.is_some())
-    }
-
-    /// Queues the differences that an audit found and that are not queued yet; returns how many memories. Indexing then
-    /// repairs the indexes without a full rebuild.
-    pub fn mend(&self) -> Result<usize, Error> {
-        let unaccounted = self.audit()?.unaccounted;
-        self.index_again(&unaccounted)?;
-        if self.indexes_are_suspect()? {
-            let mut batch = Batch::new();
-            batch.remove(Table::Meta, SUSPECT);
-            self.store.commit(batch, Durability::Flushed)?;
-        }
-        Ok(unaccounted.len())
     }
 
     /// Queues memories to be indexed again, whether they exist or not.
@@ -316,25 +361,6 @@ impl Memory {
             self.store.commit(batch, Durability::Flushed)?;
         }
         Ok(())
-    }
-
-    /// Returns the texts and the stored vectors of at most `limit` memories after `after`, in order of their ids. Use
-    /// it to compare the two; queued memories may differ.
-    pub fn indexed(&self, after: Option<MemoryId>, limit: usize) -> Result<Vec<(IndexWork, Option<Stored>)>, Error> {
-        let after = after.map(keys::memory);
-        let page = self.store.scan(Table::Memories, b"", after.as_deref(), Order::Ascending, limit)?;
-        let mut work = Vec::with_capacity(page.len());
-        for (_, value) in page {
-            work.push(self.texts(&codec::decode(Table::Memories, &value)?)?);
-        }
-        let ids: Vec<MemoryId> = work.iter().map(|work| work.id).collect();
-        let mut stored: BTreeMap<MemoryId, Stored> =
-            self.vectors.vectors(&ids)?.into_iter().map(|stored| (stored.id, stored)).collect();
-        let with_stored = |work: IndexWork| {
-            let stored = stored.remove(&work.id);
-            (work, stored)
-        };
-        Ok(work.into_iter().map(with_stored).collect())
     }
 
     /// Returns a new queue key for a memory.
@@ -374,14 +400,16 @@ impl Memory {
         Ok(ids)
     }
 
-    /// Returns the texts to embed: the memory's own text after its speaker's name, and the same after the turn before
-    /// it.
+    /// Returns the texts to embed: the memory's own text after its speaker's name, the same after the turn before it, and
+    /// its passages after the name.
     pub(crate) fn texts(&self, memory: &MemoryRow) -> Result<IndexWork, Error> {
         let own = line(memory);
         let before = self.turns_before(memory, VECTOR_WINDOW)?;
         let window =
             (!before.is_empty()).then(|| before.iter().map(line).chain([own.clone()]).collect::<Vec<_>>().join("\n"));
-        Ok(IndexWork { id: memory.id, own, window, tickets: Vec::new() })
+        let passage = |bytes| format!("{}: {}", memory.author.name(), memory.text.get(bytes).unwrap_or_default());
+        let passages = passages(&memory.text).into_iter().map(passage).collect();
+        Ok(IndexWork { id: memory.id, own, window, passages, tickets: Vec::new() })
     }
 
     /// Returns the text of the window in the text index: the turns before the memory, then the memory. Names are left
@@ -449,12 +477,4 @@ fn count(memory: &Memory, table: Table) -> Result<usize, Error> {
         Ok(true)
     })?;
     Ok(count)
-}
-
-/// Returns the ids only in `left` and those only in `right`. Both must be ascending.
-fn difference(left: &[MemoryId], right: &[MemoryId]) -> (Vec<MemoryId>, Vec<MemoryId>) {
-    let only = |a: &[MemoryId], b: &[MemoryId]| {
-        a.iter().filter(|id| b.binary_search(id).is_err()).copied().collect::<Vec<_>>()
-    };
-    (only(left, right), only(right, left))
 }

@@ -16,12 +16,14 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
+mod audit;
 mod chats;
 mod check;
 mod chunks;
 mod codec;
 mod embeddings;
 mod error;
+mod excerpt;
 mod export;
 mod facts;
 mod forget;
@@ -30,12 +32,14 @@ mod history;
 mod index;
 mod indexing;
 mod keys;
+mod known;
 mod links;
 mod memory;
 mod migrate;
 mod minds;
 mod names;
 mod outbox;
+mod passages;
 mod personas;
 mod prune;
 mod ram;
@@ -54,10 +58,12 @@ mod turns;
 mod working;
 mod writings;
 
+pub use audit::Audit;
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use embeddings::CacheUse;
 pub use error::Error;
+pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
 pub use facts::NewFact;
 pub use forget::{Forget, ForgetReceipt};
@@ -67,10 +73,11 @@ pub use index::{
     Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
     TextIndex, TextIndexKind, VectorIndex,
 };
-pub use indexing::{Audit, Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
+pub use indexing::{Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use links::{Account, LinkOutcome, MAX_LINKED};
 pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
+pub use passages::LONG_TEXT_CHARS;
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};

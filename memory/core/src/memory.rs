@@ -127,6 +127,7 @@ impl Memory {
             embeddings_cached: AtomicU64::new(0),
         };
         memory.finish_restore()?;
+        memory.follow_index_version()?;
         Ok(memory)
     }
 

@@ -226,8 +226,8 @@ pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
 
 fn without_indexes(batch: Batch) -> Batch {
     let left_out = |table: Table, key: &[u8]| match table {
-        // The index of speakers is rebuilt from the memories.
-        Table::IndexQueue | Table::Names => true,
+        // The index of speakers is rebuilt from the memories, and the passages with the indexes.
+        Table::IndexQueue | Table::Names | Table::Passages => true,
         // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
         Table::Meta => ABOUT_OTHERS.contains(&key),

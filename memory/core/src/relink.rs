@@ -66,6 +66,7 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
         work.empty(table)?;
     }
     work.empty(Table::IndexQueue)?;
+    work.empty(Table::Passages)?;
     let places = work.messages()?;
     let known = |id: &MessageId| places.contains_key(id);
     work.keep::<MessageId>(Table::Derived, known)?;

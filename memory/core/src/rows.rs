@@ -420,6 +420,9 @@ pub struct WhyHit {
     pub score: f32,
     /// Names of the signals that found it.
     pub signals: Vec<String>,
+    /// The parts of its text in the prompt, as ranges of bytes; the whole text if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: crate::Shown,
 }
 
 /// One version of a persona.

@@ -56,11 +56,13 @@ pub enum Table {
     Bonds = 22,
     /// Salience marks: person, scope, memory.
     Marks = 23,
+    /// How many passages of a long memory the indexes may hold: memory.
+    Passages = 24,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -85,6 +87,7 @@ impl Table {
         Self::Minds,
         Self::Bonds,
         Self::Marks,
+        Self::Passages,
     ];
 
     /// Returns the table with this number.
@@ -119,6 +122,7 @@ impl Table {
             Self::Minds => "minds",
             Self::Bonds => "bonds",
             Self::Marks => "marks",
+            Self::Passages => "passages",
         }
     }
 }
@@ -256,6 +260,12 @@ pub trait Store: Send + Sync {
     /// Fails if the store takes no changes. Call it before reading the rows that a change is based on. After a failed
     /// write, a store recovers here, and rows lost in the failure are gone from later reads.
     fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Fails with [`Error::Full`] if the disk has too little room for new work. Call it before taking some; work that was
+    /// begun is finished.
+    fn room(&self) -> Result<(), Error> {
         Ok(())
     }
 

@@ -95,6 +95,7 @@ impl Memory {
         if self.raw_message(&inbound.id)?.is_some() {
             return Ok(Received::Known { open: self.store.get(Table::Inbox, &key)?.is_some() });
         }
+        self.store.room()?;
         let mut chat = self.chat(&inbound.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let message = MessageRow {
             id: inbound.id.clone(),

@@ -136,6 +136,7 @@ impl Memory {
     /// Returns the memory and the message of the post; `None` if a source was forgotten meanwhile.
     pub fn write(&self, new: NewWriting) -> Result<Option<(MemoryRow, Option<MessageRow>)>, Error> {
         new.check()?;
+        self.store.room()?;
         let mut chats = BTreeSet::from([new.chat.clone()]);
         for source in &new.sources {
             match self.raw_message(source)? {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use azera_memory::conformance::settings;
 use azera_memory::{
-    Batch, Durability, Embedded, Entry, Error, Facet, FacetWeights, Forget, Found, Layers, LexicalHits, Memory,
+    Batch, Durability, Entry, Error, Facet, FacetWeights, Forget, Found, IndexWork, Layers, LexicalHits, Memory,
     NewChat, NewFact, Order, Point, RamStore, RamWorking, ReadScope, Store, Stored, Table, TextDocument, TextIndex,
     TextIndexKind, VectorIndex,
 };
@@ -170,10 +170,14 @@ impl TextIndex for Ids {
 }
 
 fn open(disk: &Arc<Disk>) -> Memory {
+    open_with(disk, &Arc::default(), &Arc::default())
+}
+
+fn open_with(disk: &Arc<Disk>, vectors: &Arc<Ids>, text: &Arc<Ids>) -> Memory {
     let layers = Layers {
         store: Arc::clone(disk) as Arc<dyn Store>,
-        vectors: Arc::new(Ids::default()),
-        text: Arc::new(Ids::default()),
+        vectors: Arc::clone(vectors) as Arc<dyn VectorIndex>,
+        text: Arc::clone(text) as Arc<dyn TextIndex>,
         working: Arc::new(RamWorking::default()),
     };
     let memory = Memory::open(layers, settings()).unwrap();
@@ -217,11 +221,8 @@ fn index(memory: &Memory) -> Result<(), Error> {
             return Ok(());
         }
         memory.index_words(None, 64)?;
-        let embedded = |work: azera_memory::IndexWork| {
-            let window = work.window.is_some().then(|| vec![1.0]);
-            Embedded { work, own: vec![1.0], window }
-        };
-        memory.index(work.into_iter().map(embedded).collect())?;
+        let embedded = |work: IndexWork| work.with_vectors(&mut std::iter::repeat(vec![1.0]));
+        memory.index(work.into_iter().filter_map(embedded).collect())?;
     }
 }
 
@@ -320,4 +321,81 @@ fn the_same_fact_is_stored_once() {
     assert_ne!(memory.store_fact_once(fact(2)).unwrap(), retained);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 2);
+}
+
+fn long_text() -> String {
+    "the ferry leaves at seven and returns at nine. ".repeat(40)
+}
+
+/// Indexes that were built before long messages had passages.
+#[test]
+fn indexes_of_before_get_the_passages_of_long_messages() {
+    let (disk, vectors, text) = <(Arc<Disk>, Arc<Ids>, Arc<Ids>)>::default();
+    let memory = open_with(&disk, &vectors, &text);
+    say(&memory, "short").unwrap();
+    let long = hear(&memory, "long").unwrap();
+    memory.leave(&long).unwrap();
+    memory.edit(&long, long_text().into(), Timestamp::UNIX_EPOCH).unwrap();
+    index(&memory).unwrap();
+    let whole = vectors.held();
+    let memories: Vec<MemoryId> = whole.iter().copied().filter(|id| id.0 < 1 << 40).collect();
+    assert!(memories.len() == 2 && whole.len() > 6, "{whole:?}");
+    drop(memory);
+    for ids in [&vectors, &text] {
+        ids.change(|ids| *ids = memories.iter().copied().collect()).unwrap();
+    }
+    let mut batch = Batch::new();
+    batch.remove(Table::Meta, "index_version");
+    for (key, _) in disk.scan(Table::Passages, b"", None, Order::Ascending, 10).unwrap() {
+        batch.remove(Table::Passages, key);
+    }
+    disk.commit(batch, Durability::Flushed).unwrap();
+    let memory = open_with(&disk, &vectors, &text);
+    assert_eq!(memory.queued().unwrap(), 1, "the short one is not embedded again");
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 2);
+    assert_eq!((vectors.held(), text.held()), (whole.clone(), whole));
+    drop(memory);
+    assert_eq!(open_with(&disk, &vectors, &text).queued().unwrap(), 0);
+}
+
+#[test]
+fn passages_leave_the_indexes_with_their_text() {
+    let (disk, vectors, text) = <(Arc<Disk>, Arc<Ids>, Arc<Ids>)>::default();
+    let memory = open_with(&disk, &vectors, &text);
+    let said = hear(&memory, "long").unwrap();
+    memory.leave(&said).unwrap();
+    let held = |text_of: &str| {
+        memory.edit(&said, text_of.into(), Timestamp::UNIX_EPOCH).unwrap();
+        index(&memory).unwrap();
+        assert_equal_to_record(&memory, 1);
+        assert_eq!(vectors.held(), text.held());
+        vectors.held().len()
+    };
+    let long = held(&long_text());
+    assert!(long > 6);
+    assert!((2..long).contains(&held(&long_text().chars().take(900).collect::<String>())));
+    assert_eq!(held("the ferry leaves at eight"), 1);
+    assert_eq!(held(&long_text()), long);
+    memory.forget(&Forget::Message(said), false).unwrap();
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 0);
+    assert_eq!((vectors.held(), text.held()), (vec![], vec![]));
+}
+
+/// A passage that only an index knows, as after a disk lost the record's last change.
+#[test]
+fn mending_removes_passages_that_the_record_does_not_know() {
+    let (disk, vectors, text) = <(Arc<Disk>, Arc<Ids>, Arc<Ids>)>::default();
+    let memory = open_with(&disk, &vectors, &text);
+    say(&memory, "short").unwrap();
+    index(&memory).unwrap();
+    let stray = MemoryId(vectors.held()[0].0 | 3 << 48);
+    for ids in [&vectors, &text] {
+        ids.change(|ids| ids.extend([stray, MemoryId(77 | 2 << 48)])).unwrap();
+    }
+    assert_eq!(memory.audit().unwrap().stray_vectors.len(), 2);
+    assert_eq!(memory.mend().unwrap(), 2);
+    index(&memory).unwrap();
+    assert_equal_to_record(&memory, 1);
 }

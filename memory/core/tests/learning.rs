@@ -96,7 +96,12 @@ impl Talk {
                 reply,
                 recalled: recalled
                     .iter()
-                    .map(|memory| WhyHit { memory: *memory, score: 1.0, signals: vec!["semantic".into()] })
+                    .map(|memory| WhyHit {
+                        memory: *memory,
+                        score: 1.0,
+                        signals: vec!["semantic".into()],
+                        shown: Vec::new(),
+                    })
                     .collect(),
                 missing: Vec::new(),
                 fragments: Vec::new(),

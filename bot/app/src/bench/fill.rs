@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use azera_config::Config;
-use azera_memory::{Batch, Durability, Embedded, Entry, Error, Memory, NewChat, Order, Store, Table};
+use azera_memory::{Batch, Durability, Entry, Error, Memory, NewChat, Order, Store, Table};
 use azera_memory_sled::SledStore;
 use azera_model_api::EmbedderInfo;
 use azera_types::{Inbound, PlatformId, Text, Timestamp};
@@ -179,10 +179,9 @@ pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
         if work.is_empty() {
             return Ok(());
         }
-        let embedded = work.into_iter().map(|work| Embedded {
-            own: crowd.vector(&work.own),
-            window: work.window.as_deref().map(|window| crowd.vector(window)),
-            work,
+        let embedded = work.into_iter().filter_map(|work| {
+            let texts: Vec<String> = work.to_embed().cloned().collect();
+            work.with_vectors(&mut texts.iter().map(|text| crowd.vector(text)))
         });
         memory.index(embedded.collect())?;
     }

@@ -248,6 +248,8 @@ fn a_disk_filled_to_the_last_byte_loses_nothing() {
     command.arg("-rm").arg(inner.get_program()).args(inner.get_args()).env_clear();
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("DATA", &data).env("OUT", home.path());
+    // The disk is used to its end.
+    command.env("AZERA__DATA__MIN_FREE_MB", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut talk = Talk::with(command, home.path());
     assert_eq!(talk.say("the harbour code is 1111")["type"], "turn");

@@ -3,6 +3,7 @@
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CommandLine, MAX_AUTOCOMPLETE_OPTIONS, OptionKind, Theme,
 };
+use azera_memory::shortened;
 use azera_types::{PlatformId, Text};
 
 use super::CommandContext;
@@ -81,8 +82,8 @@ impl Commands {
         let salient =
             self.services.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
         let options = salient.iter().map(|memory| {
-            let glimpse: String = memory.gist().chars().take(PREVIEW_CHARS).collect();
-            AutocompleteOption { label: format!("{} {glimpse}", memory.id), value: memory.id.to_string() }
+            let glimpse = shortened(memory.gist(), "", PREVIEW_CHARS);
+            AutocompleteOption { label: format!("{} {}", memory.id, glimpse.as_str()), value: memory.id.to_string() }
         });
         Ok(options.collect())
     }

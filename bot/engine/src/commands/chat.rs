@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
-use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, ReadScope, persona_file};
+use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, ReadScope, persona_file, shortened};
 use azera_types::{Author, ChatId, MessageId, PlaceKind, Timestamp};
 
 use super::{CommandContext, done, refused};
@@ -245,8 +245,8 @@ impl Commands {
     async fn last_words(&self, at: &CommandContext<'_>) -> Result<String, Error> {
         let recent = self.recent(at).await?;
         Ok(recent.last().map_or_else(String::new, |row| {
-            let glimpse: String = row.text.chars().take(GLIMPSE).collect();
-            format!(" It ends with {}: \"{glimpse}\"", row.author.name())
+            let glimpse = shortened(&row.text, "", GLIMPSE);
+            format!(" It ends with {}: \"{}\"", row.author.name(), glimpse.as_str())
         }))
     }
 

@@ -1,7 +1,7 @@
 //! Commands that show or add memories.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{DataSubject, Kind, MessageRow, NewFact};
+use azera_memory::{DataSubject, Kind, MessageRow, NewFact, shortened};
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
@@ -47,13 +47,14 @@ impl Commands {
         }
         let mut text = String::new();
         for hit in &recall.hits {
-            let body: String = hit.snippet.chars().take(SHOWN).collect();
+            let body = shortened(&hit.snippet, words, SHOWN);
             text.push_str(&format!(
-                "- `{}` {}, {} ({}): \"{body}\"\n",
+                "- `{}` {}, {} ({}): \"{}\"\n",
                 hit.memory.id,
                 hit.memory.author.name(),
                 hit.memory.at.strftime("%F"),
                 hit.memory.scope,
+                body.as_str(),
             ));
         }
         if !recall.missing.is_empty() {
@@ -101,14 +102,15 @@ impl Commands {
         let mut text = String::from("What I keep in mind about you, in your own words:\n");
         for memory in &salient {
             let Some(salience) = &memory.salience else { continue };
-            let gist: String = memory.gist().chars().take(SHOWN).collect();
+            let gist = shortened(memory.gist(), "", SHOWN);
             let over = salience.superseded.as_ref();
             let over = over.map_or_else(String::new, |later| format!(", until {}", later.at.strftime("%F")));
             text.push_str(&format!(
-                "- `{}` {}, {}{over}: \"{gist}\"\n",
+                "- `{}` {}, {}{over}: \"{}\"\n",
                 memory.id,
                 salience.kind,
-                memory.at.strftime("%F")
+                memory.at.strftime("%F"),
+                gist.as_str()
             ));
         }
         text.push_str("`/forget mNUMBER` forgets one, with the message it stands in.");

@@ -1,6 +1,7 @@
 //! `/why`: what the last reply or a post was built on.
 
 use azera_adapter::CommandAnswer;
+use azera_memory::{shortened, show};
 use azera_types::MessageId;
 
 use super::chat::no_reply;
@@ -33,19 +34,28 @@ impl Commands {
         else {
             return Ok(refused("Nothing is kept about that reply.".into()));
         };
+        let asked = match reply.answers.clone() {
+            Some(asked) => {
+                let read_scope = at.read_scope.clone();
+                self.services.blocking(move |memory| memory.message(&read_scope, &asked)).await?
+            }
+            None => None,
+        };
+        let asked = asked.map(|message| message.text).unwrap_or_default();
         let mut text = String::new();
         if memories.is_empty() {
             text.push_str("No memory stood behind it.\n");
         } else {
             text.push_str("These memories stood in front of the model:\n");
             for (hit, memory) in why.recalled.iter().zip(&memories) {
-                let body: String = memory.text.chars().take(SHOWN).collect();
+                let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(
-                    "- `{}` {}, {}, {}: \"{body}\" (score {:.2}; {})\n",
+                    "- `{}` {}, {}, {}: \"{}\" (score {:.2}; {})\n",
                     memory.id,
                     memory.author.name(),
                     memory.kind.evidence().as_str(),
                     memory.at.strftime("%F"),
+                    body.as_str(),
                     hit.score,
                     hit.signals.join(", ")
                 ));

@@ -2,7 +2,7 @@
 //! functions.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow};
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, WritingRow, shortened};
 use azera_types::{MemoryId, Text};
 use jiff::tz::TimeZone;
 
@@ -122,7 +122,7 @@ impl Commands {
         let zone = self.zone_of(at).await?;
         let mut text = format!("The newest {}; `/{} show NUMBER` shows one whole:\n", filter.name, filter.command);
         for (number, (memory, writing)) in written.iter().enumerate() {
-            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing, &zone)));
+            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing, "", &zone)));
         }
         Ok(done(text))
     }
@@ -181,7 +181,7 @@ impl Commands {
             if let Some((memory, writing)) =
                 self.services.blocking(move |memory| memory.written(&read_scope, id)).await?
             {
-                text.push_str(&format!("- {}\n", glimpse(&memory, &writing, &zone)));
+                text.push_str(&format!("- {}\n", glimpse(&memory, &writing, words, &zone)));
             }
         }
         if text.is_empty() {
@@ -338,14 +338,13 @@ fn day(memory: &MemoryRow, zone: &TimeZone) -> String {
     memory.at.to_zoned(zone.clone()).strftime("%F").to_string()
 }
 
-/// Formats a writing as one line of a list.
-fn glimpse(memory: &MemoryRow, writing: &WritingRow, zone: &TimeZone) -> String {
+/// Formats a writing as one line of a list, with the part that answers a query.
+fn glimpse(memory: &MemoryRow, writing: &WritingRow, query: &str, zone: &TimeZone) -> String {
     let title = writing.title.as_ref().map_or_else(String::new, |title| format!(" {title}:"));
     // An entry may hold headings and code; in a list it is one line.
-    let line = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let body: String = line.chars().take(SHOWN).collect();
-    let more = if body.len() < line.len() { "..." } else { "" };
-    format!("`{}` {}, {}:{title} {body}{more}", memory.id, memory.kind.as_str(), day(memory, zone))
+    let line = Text::new(memory.text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let body = shortened(&line, query, SHOWN);
+    format!("`{}` {}, {}:{title} {}", memory.id, memory.kind.as_str(), day(memory, zone), body.as_str())
 }
 
 /// Formats a writing in full. Its sources follow; the caller has checked that they may be shown.

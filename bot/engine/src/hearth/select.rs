@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use azera_affect::Bond;
-use azera_memory::{Kind, MemoryRow, MessageRow, ReadScope, TrainableExchange};
+use azera_memory::{Kind, MemoryRow, MessageRow, ReadScope, TrainableExchange, shortened};
 use azera_personas::{Persona, Speaker};
 use azera_prompt::{Budget, Form, Line, PromptParts, RecalledMemory, compose, form_for};
 use azera_types::{ChatId, MessageId, Place, PlaceKind, ReadableScopes};
@@ -182,10 +182,8 @@ impl Learning {
         };
         let history: Vec<Line> = exchange.before.iter().map(line).collect();
         let snippet = self.services.memory.config().snippet_chars;
-        let as_recalled = |memory: &MemoryRow| {
-            let text: String = memory.text.as_str().chars().take(snippet).collect();
-            recalled_memory(memory, &text)
-        };
+        let as_recalled =
+            |memory: &MemoryRow| recalled_memory(memory, &shortened(&memory.text, &exchange.said.text, snippet));
         let (written, said): (Vec<&MemoryRow>, Vec<&MemoryRow>) =
             exchange.recalled.iter().partition(|it| it.kind.is_written());
         let recalled: Vec<RecalledMemory> = said.into_iter().map(as_recalled).collect();

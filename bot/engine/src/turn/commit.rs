@@ -128,5 +128,6 @@ fn why_hit(hit: &Hit) -> WhyHit {
         memory: hit.memory.id,
         score: hit.score,
         signals: hit.signals.iter().map(|signal| (*signal).to_owned()).collect(),
+        shown: hit.shown.clone(),
     }
 }

@@ -28,6 +28,7 @@ mod maintenance;
 mod offload;
 mod oracle;
 mod overrides;
+mod passages;
 mod reply_style;
 mod surprise;
 mod test_engine;

@@ -10,7 +10,7 @@ mod authors;
 mod dates;
 mod duplicates;
 mod fuse;
-mod question;
+pub(crate) mod question;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -18,8 +18,12 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::passages::{self, entry, memory_and_passage};
 use crate::rows::{Kind, MemoryRow};
-use crate::{Error, Facet, FacetWeights, LexicalHits, Memory, ReadScope, Stored, TextIndexKind, WINDOW_REACH};
+use crate::{
+    Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, Memory, ReadScope, Shown, Stored, TextIndexKind,
+    WINDOW_REACH, excerpt, show,
+};
 
 pub(crate) use authors::AuthorCache;
 pub use dates::DateSpan;
@@ -36,6 +40,9 @@ const WINDOW_TEXT_WEIGHT: f32 = 2.0;
 
 /// Cosine similarity from which a remembered question counts as the same question.
 const ECHO: f32 = 0.8;
+
+/// Factor by which a search goes deeper where passages of few memories fill it.
+const DEEPER: usize = 4;
 
 /// Candidate rows that all cores read at once. This reads more rows than needed, but finishes sooner.
 const ROWS_AT_ONCE: usize = 8;
@@ -76,8 +83,10 @@ pub struct Query {
 pub struct Hit {
     /// The memory.
     pub memory: MemoryRow,
-    /// The memory's text, cut to the snippet length.
+    /// The parts of the memory's text that answer the question, at most as long as the snippet length.
     pub snippet: Text,
+    /// Where these parts stand in the text.
+    pub shown: Shown,
     /// Fused score; comparable within one recall only.
     pub score: f32,
     /// Names of the signals that found it.
@@ -116,11 +125,21 @@ struct Reading<'a> {
 }
 
 /// A candidate before its row is read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Candidate {
     lexical: f32,
     found_by_words: bool,
     found_by_vector: bool,
+    /// Numbers of the passages that were found.
+    passages: Vec<u16>,
+}
+
+impl Candidate {
+    fn add_passage(&mut self, number: u16) {
+        if number > 0 && !self.passages.contains(&number) {
+            self.passages.push(number);
+        }
+    }
 }
 
 impl Memory {
@@ -170,9 +189,11 @@ impl Memory {
                 for hits in results {
                     let norm = fuse::lexical_norm(hits.idf);
                     for found in hits.found {
-                        let candidate = candidates.entry(found.id).or_default();
-                        candidate.lexical = found.score * norm;
+                        let (id, passage) = memory_and_passage(found.id);
+                        let candidate = candidates.entry(id).or_default();
+                        candidate.lexical = candidate.lexical.max(found.score * norm);
                         candidate.found_by_words = true;
+                        candidate.add_passage(passage);
                     }
                 }
             }
@@ -183,8 +204,10 @@ impl Memory {
         }
         match vectors {
             Some(Ok(ids)) => {
-                for id in ids {
-                    candidates.entry(id).or_default().found_by_vector = true;
+                for (id, passage) in ids.into_iter().map(memory_and_passage) {
+                    let candidate = candidates.entry(id).or_default();
+                    candidate.found_by_vector = true;
+                    candidate.add_passage(passage);
                 }
             }
             Some(Err(error)) => {
@@ -206,8 +229,10 @@ impl Memory {
         let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
         let mut results = Vec::with_capacity(2);
         for text_index in [TextIndexKind::Chats, TextIndexKind::Memories] {
-            let search =
-                |read_scope, weights| self.text.search(read_scope, text_index, &question.words, weights, until, limit);
+            let search = |read_scope, weights| {
+                let search = |limit| self.text.search(read_scope, text_index, &question.words, weights, until, limit);
+                enough_memories(limit, search, |hits| &hits.found)
+            };
             let mut found = search(windows, both)?;
             if windows != read_scope {
                 let known: HashSet<MemoryId> = found.found.iter().map(|found| found.id).collect();
@@ -222,7 +247,9 @@ impl Memory {
     fn by_vector(&self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
         let vector = vector?;
         let Reading { read_scope, windows, until, limit } = reading;
-        let search = |facet, read_scope| self.vectors.search(read_scope, facet, vector, until, limit);
+        let search = |facet, read_scope| {
+            enough_memories(limit, |limit| self.vectors.search(read_scope, facet, vector, until, limit), |found| found)
+        };
         let (own, windows) = rayon::join(|| search(Facet::Own, read_scope), || search(Facet::Window, windows));
         Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
     }
@@ -237,7 +264,11 @@ impl Memory {
         if query.vector.is_none() || missing.contains(&"semantic") {
             return HashMap::new();
         }
-        let ids: Vec<MemoryId> = candidates.keys().copied().collect();
+        let of = |(id, candidate): (&MemoryId, &Candidate)| {
+            let id = *id;
+            std::iter::once(0).chain(candidate.passages.clone()).map(move |number| entry(id, number))
+        };
+        let ids: Vec<MemoryId> = candidates.iter().flat_map(of).collect();
         let (left, read_scope) = ids.split_at(ids.len() / 2);
         match rayon::join(|| self.vectors.vectors(left), || self.vectors.vectors(read_scope)) {
             (Ok(left), Ok(read_scope)) => {
@@ -262,7 +293,7 @@ impl Memory {
         stored: &HashMap<MemoryId, Stored>,
     ) -> Result<Vec<Hit>, Error> {
         let mut waiting: Vec<Waiting> = self.origins.ask(|known| {
-            let waiting = |(id, candidate)| Waiting::new(id, candidate, query, stored.get(&id), known.of(id));
+            let waiting = |(id, candidate)| Waiting::new(id, candidate, query, stored, known.of(id));
             candidates.into_iter().map(waiting).collect()
         });
         waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
@@ -273,26 +304,26 @@ impl Memory {
             if waiting.last().is_some_and(|next| best.is_none_or(|best| next.at_most >= best)) {
                 let page = waiting.split_off(waiting.len().saturating_sub(ROWS_AT_ONCE));
                 let read: Result<Vec<_>, _> = page.par_iter().map(|next| self.score(reading, query, next)).collect();
-                ranked.extend(read?.into_iter().flatten().map(Ranked));
+                ranked.extend(read?.into_iter().flatten());
                 continue;
             }
-            let Some(Ranked(hit)) = ranked.pop() else { break };
+            let Some(Ranked(hit, passage)) = ranked.pop() else { break };
             let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
             let twin = chosen.iter().any(|other| {
                 let cosine = vector(&hit).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
                 duplicates::same(&hit.memory, &other.memory, cosine, self.config.near_duplicate)
             });
             if !twin {
-                chosen.push(hit);
+                chosen.push(self.with_excerpt(hit, passage, query));
             }
         }
         Ok(chosen)
     }
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
-    fn score(&self, reading: Reading<'_>, query: &Query, waiting: &Waiting) -> Result<Option<Hit>, Error> {
+    fn score(&self, reading: Reading<'_>, query: &Query, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
         let Reading { read_scope, windows, until, .. } = reading;
-        let Waiting { candidate, own, window, .. } = waiting;
+        let Waiting { candidate, whole, own, window, .. } = waiting;
         let Some(memory) = self.memory(read_scope, waiting.id)? else { return Ok(None) };
         if !waiting.is_known {
             self.origins.learn(&memory);
@@ -307,7 +338,9 @@ impl Memory {
             return Ok(None);
         }
         let shown = windows.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
-        let (own, window) = (*own, window.filter(|_| shown).unwrap_or(*own));
+        let window =
+            window.filter(|_| shown).map_or(*own, |window| waiting.passage.map_or(window, |_| window.max(*own)));
+        let own = *own;
         if !candidate.found_by_words && own.max(window) < self.config.similarity_floor {
             return Ok(None);
         }
@@ -320,7 +353,7 @@ impl Memory {
             question: question::is_question(&memory.text),
         };
         // The same question asked before is the nearest text to a question, and answers nothing.
-        if features.question && own >= ECHO {
+        if features.question && *whole >= ECHO {
             return Ok(None);
         }
         let mut signals = Vec::new();
@@ -328,16 +361,43 @@ impl Memory {
         signals.extend(candidate.found_by_vector.then_some("semantic"));
         signals.extend(features.speaker.then_some("speaker"));
         signals.extend((features.date > 0.5).then_some("date"));
-        let snippet = snippet(&memory.text, self.config.snippet_chars);
-        Ok(Some(Hit { snippet, score: features.score(), signals, memory }))
+        let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.config.similarity_floor);
+        // The excerpt is chosen when the hit is: it takes longer than the score.
+        let hit = Hit { snippet: Text::default(), shown: Shown::new(), score: features.score(), signals, memory };
+        Ok(Some(Ranked(hit, passage.map(|(number, _)| number))))
     }
+
+    fn with_excerpt(&self, hit: Hit, passage: Option<u16>, query: &Query) -> Hit {
+        let text = &hit.memory.text;
+        let passage = passage.and_then(|number| passages::passage(text, number));
+        let shown = excerpt(text, &query.question.words, passage, self.config.snippet_chars);
+        Hit { snippet: show(text, &shown), shown, ..hit }
+    }
+}
+
+/// Searches deeper if the best entries are passages of few memories, so that a long message does not hide others.
+fn enough_memories<T>(
+    limit: usize,
+    search: impl Fn(usize) -> Result<T, Error>,
+    entries: impl Fn(&T) -> &Vec<Found>,
+) -> Result<T, Error> {
+    let found = search(limit)?;
+    let memories: HashSet<MemoryId> = entries(&found).iter().map(|found| memory_and_passage(found.id).0).collect();
+    if entries(&found).len() < limit || 2 * memories.len() >= limit {
+        return Ok(found);
+    }
+    search(limit.saturating_mul(DEEPER).min(MAX_SEARCH_LIMIT))
 }
 
 /// A candidate whose row was not read yet.
 struct Waiting {
     id: MemoryId,
     candidate: Candidate,
-    /// Cosine similarity of the turn; 0 if it is unknown.
+    /// Cosine similarity of the whole turn; 0 if it is unknown.
+    whole: f32,
+    /// The passage with the highest cosine similarity, and that.
+    passage: Option<(u16, f32)>,
+    /// The higher one of the two.
     own: f32,
     /// Cosine similarity of the turn together with the one before it.
     window: Option<f32>,
@@ -352,16 +412,19 @@ impl Waiting {
         id: MemoryId,
         candidate: Candidate,
         query: &Query,
-        stored: Option<&Stored>,
+        stored: &HashMap<MemoryId, Stored>,
         origin: Option<(&Author, Timestamp)>,
     ) -> Self {
-        let (own, window) = match (&query.vector, stored) {
-            (Some(vector), Some(stored)) => {
-                let window = stored.window.as_ref().map(|window| fuse::dot(vector, window));
-                (fuse::dot(vector, &stored.own), window)
-            }
-            _ => (0.0, None),
+        let cosine = |number| {
+            let stored = stored.get(&entry(id, number))?;
+            query.vector.as_ref().map(|vector| (number, fuse::dot(vector, &stored.own)))
         };
+        let whole = cosine(0).map_or(0.0, |(_, cosine)| cosine);
+        let passage = candidate.passages.iter().filter_map(|number| cosine(*number));
+        let passage = passage.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let own = passage.map_or(whole, |(_, cosine)| cosine.max(whole));
+        let window = stored.get(&id).and_then(|stored| stored.window.as_ref());
+        let window = query.vector.as_ref().zip(window).map(|(vector, window)| fuse::dot(vector, window));
         let Question { speaker, span, .. } = &query.question;
         let said = |speaker: &Speaker| origin.is_none_or(|(author, _)| speaker.said(author));
         let closeness = |span: &DateSpan| origin.map_or(1.0, |(_, at)| span.closeness(at));
@@ -373,12 +436,14 @@ impl Waiting {
             date: span.as_ref().map_or(0.0, closeness),
             question: false,
         };
-        Self { id, candidate, own, window, is_known: origin.is_some(), at_most: at_most.score() }
+        let (is_known, at_most) = (origin.is_some(), at_most.score());
+        Self { id, candidate, whole, passage, own, window, is_known, at_most }
     }
 }
 
-/// A hit in the order of recall: by score, and the older memory first among equal scores, so that the order is stable.
-struct Ranked(Hit);
+/// A hit and its passage in the order of recall: by score, and the older memory first among equal scores, so that the
+/// order is stable.
+struct Ranked(Hit, Option<u16>);
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -400,26 +465,6 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// Returns the beginning of a text, at most `chars` characters, cut between words where possible.
-fn snippet(text: &Text, chars: usize) -> Text {
-    let Some((end, _)) = text.char_indices().nth(chars) else { return text.clone() };
-    let cut = text.get(..end).unwrap_or(text);
-    let whole = cut.rsplit_once(char::is_whitespace).map_or(cut, |(head, _)| head);
-    Text::new(if whole.len() * 2 > cut.len() { whole } else { cut })
-}
-
 fn jiff_span(duration: std::time::Duration) -> azera_types::Span {
     azera_types::Span::new().seconds(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_snippet_is_cut_between_words_and_characters() {
-        assert_eq!(snippet(&Text::new("short"), 400).as_str(), "short");
-        assert_eq!(snippet(&Text::new("one two three"), 9).as_str(), "one two");
-        assert_eq!(snippet(&Text::new("é".repeat(500)), 400).chars().count(), 400);
-    }
 }

@@ -113,7 +113,7 @@ pub(crate) fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
     tokens(name).filter(|token| token.chars().count() > 1 && !is_filler(token))
 }
 
-fn is_filler(token: &str) -> bool {
+pub(crate) fn is_filler(token: &str) -> bool {
     FILLERS.split_whitespace().any(|word| word == token)
 }
 
