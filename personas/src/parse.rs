@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use azera_types::composed;
+
 use crate::examples::read_examples;
 use crate::front_matter::{FrontMatter, read_front_matter};
 use crate::hygiene::hazards;
@@ -130,7 +132,8 @@ pub fn check(text: &str) -> Checked {
     if text.len() > MAX_FILE_BYTES {
         return too_large(text.len());
     }
-    let text = unify_line_ends(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+    let text = composed(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+    let text = unify_line_ends(&text);
     let mut problems = Problems::default();
     for (index, line) in text.split('\n').enumerate() {
         for hazard in hazards(line) {

@@ -294,8 +294,8 @@ pub struct Memory {
     /// Seconds after which a message counts as a memory.
     #[schemars(range(min = 0, max = 86_400))]
     pub min_age_s: u64,
-    /// The similarity from which two memories of one scope count as the same statement, unless numbers, names or rare
-    /// words differ.
+    /// The similarity from which two memories of one scope count as the same statement, unless a word differs that may
+    /// tell them apart.
     #[schemars(range(min = 0.5, max = 1.0))]
     pub near_duplicate: f32,
     /// Minutes of silence after which a new session begins.

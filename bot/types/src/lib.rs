@@ -17,6 +17,6 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use dimension::Dimension;
 pub use id::{ChatId, IdError, MAX_ID_BYTES, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId};
 pub use jiff::{Span, Timestamp};
-pub use message::{Author, Inbound, MAX_NAME_CHARS, MAX_TEXT_BYTES, Text};
+pub use message::{Author, Inbound, MAX_NAME_CHARS, MAX_TEXT_BYTES, Text, composed};
 pub use place::{Place, PlaceKind, ReadableScopes};
 pub use scope::{Scope, ScopeError};

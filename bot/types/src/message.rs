@@ -1,9 +1,11 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use crate::{ChatId, MessageId, PersonId, PersonaId};
 
@@ -13,15 +15,22 @@ pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// The longest display name, in characters.
 pub const MAX_NAME_CHARS: usize = 64;
 
+/// Returns a text with composed letters (Unicode's NFC), so that a letter with its accent is the same from every
+/// keyboard.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfc(text) { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect()) }
+}
+
 /// The text of a message. `Debug` shows only its length, so that no message text can slip into a log.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text(Arc<str>);
 
 impl Text {
-    /// Creates a text, cut to [`MAX_TEXT_BYTES`] at a character boundary and stripped of NUL.
+    /// Creates a text with composed letters ([`composed`]), cut to [`MAX_TEXT_BYTES`] at a character boundary and
+    /// stripped of NUL.
     pub fn new(text: impl AsRef<str>) -> Self {
-        let text = text.as_ref();
+        let text = &*composed(text.as_ref());
         let cut = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or(text);
         if cut.contains('\0') { Self(cut.replace('\0', "").into()) } else { Self(cut.into()) }
     }
@@ -136,6 +145,12 @@ mod tests {
         assert_eq!(Text::new(&long).len(), MAX_TEXT_BYTES);
         assert_eq!(Text::new(format!("x{long}")).len(), MAX_TEXT_BYTES - 1);
         assert_eq!(Text::new("a\0b").as_str(), "ab");
+    }
+
+    #[test]
+    fn letters_of_a_text_are_composed() {
+        assert_eq!(Text::new("Zoe\u{308}"), Text::new("Zo\u{eb}"));
+        assert_eq!(Text::new("か\u{3099}"), Text::new("が"));
     }
 
     #[test]

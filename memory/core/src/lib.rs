@@ -55,6 +55,7 @@ mod store;
 mod surprise;
 mod trainable;
 mod turns;
+pub mod words;
 mod working;
 mod writings;
 

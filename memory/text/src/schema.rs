@@ -2,16 +2,19 @@ use azera_memory::{Facet, TextDocument};
 use azera_types::{MemoryId, PersonaId, Scope, Timestamp};
 use tantivy::schema::{Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{
-    AsciiFoldingFilter, Language, LowerCaser, RAW_TOKENIZER_NAME, RemoveLongFilter, SimpleTokenizer, Stemmer,
-    StopWordFilter, TextAnalyzer, TokenizerManager,
+    AsciiFoldingFilter, Language, RAW_TOKENIZER_NAME, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer,
+    TokenizerManager,
 };
 use tantivy::{TantivyDocument, Term};
+
+use crate::words::Words;
 
 /// Longest indexed word in bytes; a longer one is hardly a word.
 const MAX_WORD_BYTES: usize = 64;
 
-/// Name under which the analyzer is registered.
-const ENGLISH: &str = "english";
+/// Name and version of the analyzer. It is part of the schema on disk, so that an index whose words were made in another
+/// way cannot be opened and is rebuilt. Raise the number whenever the words of some text change.
+const ANALYZER: &str = "words-2";
 
 /// Separates persona and scope; ids hold no control characters.
 const SEPARATOR: char = '\u{1f}';
@@ -35,7 +38,7 @@ pub(crate) struct Fields {
 impl Fields {
     pub(crate) fn new() -> Self {
         let words = TextFieldIndexing::default()
-            .set_tokenizer(ENGLISH)
+            .set_tokenizer(ANALYZER)
             .set_index_option(IndexRecordOption::WithFreqs)
             .set_fieldnorms(true);
         let words = TextOptions::default().set_indexing_options(words);
@@ -76,7 +79,7 @@ impl Fields {
     /// Returns the words of a query as they are indexed, each once.
     pub(crate) fn words(query: &str) -> Vec<String> {
         let mut words = Vec::new();
-        english().token_stream(query).process(&mut |token| words.push(token.text.clone()));
+        analyzer(Words::of_query()).token_stream(query).process(&mut |token| words.push(token.text.clone()));
         words.sort_unstable();
         words.dedup();
         words
@@ -95,16 +98,14 @@ impl Fields {
 /// Returns the analyzers of the schema by name.
 pub(crate) fn tokenizers() -> TokenizerManager {
     let tokenizers = TokenizerManager::default();
-    tokenizers.register(ENGLISH, english());
+    tokenizers.register(ANALYZER, analyzer(Words::of_document()));
     tokenizers
 }
 
-/// Splits a text into words as they are indexed. Stop words are removed before stemming, because the list holds whole
-/// words.
-fn english() -> TextAnalyzer {
-    TextAnalyzer::builder(SimpleTokenizer::default())
+/// Turns words into terms. Stop words are removed before stemming, because the list holds whole words.
+fn analyzer(words: Words) -> TextAnalyzer {
+    TextAnalyzer::builder(words)
         .filter(RemoveLongFilter::limit(MAX_WORD_BYTES))
-        .filter(LowerCaser)
         .filter(AsciiFoldingFilter)
         .filter(StopWordFilter::new(Language::English).unwrap_or_else(|| StopWordFilter::remove([])))
         .filter(Stemmer::new(Language::English))
@@ -130,12 +131,15 @@ mod tests {
         #[track_caller]
         fn check(text: &str, want: &[&str]) {
             let mut words = Vec::new();
-            english().token_stream(text).process(&mut |token| words.push(token.text.clone()));
+            analyzer(Words::of_document()).token_stream(text).process(&mut |token| words.push(token.text.clone()));
             assert_eq!(words, want, "{text:?}");
         }
         check("The Keepers were KEEPING it", &["keeper", "were", "keep"]);
         check("don't e-mail me: x_y@z.org!", &["don", "t", "e", "mail", "me", "x", "y", "z", "org"]);
         check("naïve café №7731", &["naiv", "cafe", "7731"]);
+        check("Straße STRASSE", &["strass", "strass"]);
+        check("Zoe\u{308} ΟΔΟΣ", &["zoe", "οδοσ"]);
+        check("猫の名前", &["猫", "の", "名", "前", "名前"]);
         check("🙂 \u{202e}abc\0def", &["abc", "def"]);
         check(&format!("{} {}", "x".repeat(65), "y".repeat(63)), &[&"y".repeat(63)]);
     }

@@ -153,3 +153,19 @@ fn the_error_about_damage_names_the_remedy() {
         }
     });
 }
+
+#[test]
+fn an_index_of_another_analyzer_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let index = TantivyText::open(dir.path()).unwrap();
+    index.upsert(vec![doc(1, "guild", "a word")]).unwrap();
+    index.commit().unwrap();
+    drop(index);
+    let meta = dir.path().join("chats").join("meta.json");
+    let written = fs::read_to_string(&meta).unwrap();
+    assert!(written.contains("\"words-2\""), "{written}");
+    // As the version before the first one with a number wrote it.
+    fs::write(&meta, written.replace("\"words-2\"", "\"english\"")).unwrap();
+    let refused = TantivyText::open(dir.path()).err().expect("an index with other words");
+    assert!(matches!(&refused, Error::Backend { why, .. } if why.contains("azera memory rebuild")), "{refused}");
+}

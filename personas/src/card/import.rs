@@ -1,5 +1,6 @@
 //! Converts a character card to a persona.
 
+use azera_types::composed;
 use serde_json::{Map, Value};
 
 use super::fields::{text_of, texts_of};
@@ -200,6 +201,7 @@ impl Import {
 
     fn name(&mut self, card: &Map<String, Value>) -> Result<String, Error> {
         let given = card.get("name").and_then(text_of).unwrap_or_default();
+        let given = composed(&given);
         let name = clean_name(&given);
         if name.is_empty() {
             return Err(Error::Field { field: "name".to_owned(), reason: "is missing or empty" });
@@ -212,7 +214,7 @@ impl Import {
 
     fn nickname(&mut self, card: &Map<String, Value>, persona: &mut Persona) {
         let Some(nickname) = card.get("nickname").and_then(text_of) else { return };
-        let nickname = defuse(nickname.trim()).into_owned();
+        let nickname = defuse(composed(nickname.trim()).as_ref()).into_owned();
         let usable = nickname.chars().any(char::is_alphanumeric)
             && nickname.chars().count() <= MAX_WAKE_NAME_CHARS
             && !nickname.contains(['\n', '\r'])

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use azera_types::composed;
 use regex::RegexBuilder;
 
 use super::lorebook::{LoreEntry, Lorebook};
@@ -101,7 +102,7 @@ impl Haystack {
 
     fn has(&self, key: &str, case_sensitive: bool) -> bool {
         // In lorebooks, a `*` at the end is not a wildcard.
-        let key = key.trim_end_matches('*');
+        let key = &*composed(key.trim_end_matches('*'));
         if case_sensitive {
             contains_phrase(&self.exact, key, Inflection::Noun)
         } else {

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use azera_affect::{Classifiers, ConversationMessage, SalienceClassifier};
+use azera_memory::words::{known_language, replaces_numbers, same_statement, turning_words};
 use azera_memory::{ExtractionProgress, MemoryRow, MessageRow, ReadScope, Salience, Superseded};
 use azera_types::{MessageId, PersonId, Timestamp};
 
@@ -115,6 +116,7 @@ impl Background {
         let mut superseded: Vec<(MessageId, Salience)> = Vec::new();
         let mut related: Vec<(f32, MemoryRow)> = Vec::new();
         let by_this = |same| Superseded { by: row.id.clone(), at: row.at, same };
+        let said_at = row.edited_at.unwrap_or(row.at);
         if let Some((new, others)) = vectors.split_first() {
             for (memory, vector) in earlier.into_iter().zip(others) {
                 let near = cosine(new, vector);
@@ -127,6 +129,8 @@ impl Background {
                             related.push((near, memory));
                         }
                     }
+                    // An old message that is looked at late replaces nothing newer.
+                    DuplicateVerdict::Replaced if memory.at > said_at => {}
                     DuplicateVerdict::Replaced => {
                         superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
                     }
@@ -182,7 +186,7 @@ impl Background {
 /// How an earlier statement and a similar new one relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DuplicateVerdict {
-    /// Both stand: numbers or names differ.
+    /// Both stand: a word that tells them apart differs.
     Apart,
     /// The same with another number: the new one supersedes the old one.
     Replaced,
@@ -191,21 +195,35 @@ pub(super) enum DuplicateVerdict {
 }
 
 pub(super) fn settle(old: &str, new: &str) -> DuplicateVerdict {
-    if distinguishing_words(old) == distinguishing_words(new) {
-        let (before, now) = (meaning(old), meaning(new));
-        // Peanuts are not walnuts, however similar two sentences are: a statement is a duplicate only if the other
-        // repeats all its words.
-        return match (before.is_subset(&now), now.is_subset(&before)) {
-            (true, false) => DuplicateVerdict::NewIsRicher,
-            (false, true) => DuplicateVerdict::OldIsRicher,
-            (true, true) if new.chars().count() >= old.chars().count() => DuplicateVerdict::NewIsRicher,
-            (true, true) => DuplicateVerdict::OldIsRicher,
-            (false, false) => DuplicateVerdict::Apart,
-        };
+    if replaces_numbers(old, new) {
+        return DuplicateVerdict::Replaced;
     }
-    let without_numbers =
-        |text: &str| words(text).filter(|word| !has_digit(word)).map(str::to_lowercase).collect::<Vec<_>>();
-    if without_numbers(old) == without_numbers(new) { DuplicateVerdict::Replaced } else { DuplicateVerdict::Apart }
+    if turning_words(old) != turning_words(new) {
+        return DuplicateVerdict::Apart;
+    }
+    if same_statement(old, new) {
+        return DuplicateVerdict::NewIsRicher;
+    }
+    // In an unknown language, a further word may turn the statement around.
+    if !known_language(old) || !known_language(new) {
+        return DuplicateVerdict::Apart;
+    }
+    let (before, now) = (meaning(old), meaning(new));
+    // Peanuts are not walnuts, however similar two sentences are: a statement is a duplicate only if the other repeats
+    // all its words.
+    match (before.is_subset(&now), now.is_subset(&before)) {
+        (true, false) => DuplicateVerdict::NewIsRicher,
+        (false, true) => DuplicateVerdict::OldIsRicher,
+        (true, true) if in_order(old) == in_order(new) => DuplicateVerdict::NewIsRicher,
+        // A dog bites a man, or a man bites a dog.
+        (true, true) | (false, false) => DuplicateVerdict::Apart,
+    }
+}
+
+/// Returns the words that carry a text's meaning, in their order.
+fn in_order(text: &str) -> Vec<String> {
+    let meaning = meaning(text);
+    words(text).map(str::to_lowercase).filter(|word| meaning.contains(word)).collect()
 }
 
 /// Words without a meaning of their own.
@@ -238,25 +256,6 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Returns the words that distinguish two statements however similar they are: numbers, negations, and names, which
-/// begin with a capital inside a sentence.
-fn distinguishing_words(text: &str) -> HashSet<String> {
-    let mut found = HashSet::new();
-    let mut begins = true;
-    for word in text.split_whitespace() {
-        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let capital = bare.chars().next().is_some_and(char::is_uppercase);
-        let word_of_name = capital && !begins && !matches!(bare, "I" | "I'm" | "I've" | "I'll" | "I'd");
-        let bare = bare.to_lowercase();
-        let turns = negates(&bare);
-        if turns || word_of_name || has_digit(&bare) {
-            found.insert(if turns { "not".to_owned() } else { bare });
-        }
-        begins = word.ends_with(['.', '!', '?', ':']);
-    }
-    found
-}
-
 pub(super) fn has_digit(word: &str) -> bool {
     word.chars().any(|c| c.is_ascii_digit())
 }
@@ -283,5 +282,16 @@ mod tests {
         check("i like olives", "i don't like olives", DuplicateVerdict::Apart);
         check("I never eat olives", "I don't eat olives", DuplicateVerdict::NewIsRicher);
         check("I don't eat olives", "I do not eat olives at all", DuplicateVerdict::NewIsRicher);
+        check("my meds are at 6 am", "my meds are at 6 pm", DuplicateVerdict::Apart);
+        check("I take one tablet", "I take two tablets", DuplicateVerdict::Apart);
+        check("I sleep in the van", "I sleep on the van", DuplicateVerdict::Apart);
+        check("his birthday is in June", "her birthday is in June", DuplicateVerdict::Apart);
+        check("ich esse keine Oliven", "ich esse Oliven", DuplicateVerdict::Apart);
+        check("je ne mange pas de viande", "je mange de viande", DuplicateVerdict::Apart);
+        check("no como carne", "como carne", DuplicateVerdict::Apart);
+        check("non mangio carne", "mangio carne", DuplicateVerdict::Apart);
+        check("mzumbe kwetu", "mzumbe kwetu nqo", DuplicateVerdict::Apart);
+        check("a dog bit the man", "the man bit a dog", DuplicateVerdict::Apart);
+        check("私は肉を食べない", "私は肉を食べる", DuplicateVerdict::Apart);
     }
 }

@@ -10,6 +10,7 @@ use crate::{Facet, FacetWeights, Found, TextDocument, TextIndex, TextIndexKind};
 /// Panics if the index breaks one.
 pub fn text<T: TextIndex, O: FnMut() -> T>(mut fresh: impl FnMut() -> O) {
     finds_words(fresh()());
+    finds_words_of_every_script(fresh()());
     takes_words_and_never_syntax(fresh()());
     keeps_to_the_scope(fresh()());
     replaces_and_removes(fresh());
@@ -70,6 +71,46 @@ fn finds_words(index: impl TextIndex) {
         2,
         "the largest limit"
     );
+}
+
+fn finds_words_of_every_script(index: impl TextIndex) {
+    let texts = [
+        "うちの犬の名前はモモです",
+        "我家的狗叫豆豆",
+        "강아지는 마당에서 잔다",
+        "หมาของเราชื่อส้ม",
+        "ឆ្កែរបស់ខ្ញុំឈ្មោះដារ៉ា",
+        "ໝາຂອງຂ້ອຍຊື່ດາວ",
+        "ကျွန်တော့်ခွေးနာမည်ဖြူ",
+        "Zoe\u{308} wohnt in der Hauptstraße",
+        "Ο Οδυσσέας μένει στην ΟΔΟΣ",
+        "Diyarbakır'da IRMAK kıyısı",
+        "Το σκυλί και ο कुत्ता",
+    ];
+    let docs = texts.iter().zip(1..).map(|(text, id)| doc(id, TextIndexKind::Chats, text, "")).collect();
+    index.upsert(docs).expect("an insertion");
+    index.commit().expect("a commit");
+    let cases: [(&str, &[u64]); 16] = [
+        ("犬", &[1]),
+        ("モモ", &[1]),
+        ("狗", &[2]),
+        ("豆豆", &[2]),
+        ("강아지", &[3]),
+        ("마당", &[3]),
+        ("หมา", &[4]),
+        ("ឆ្កែ", &[5]),
+        ("ໝາ", &[6]),
+        ("ခွေး", &[7]),
+        ("Zo\u{eb}", &[8]),
+        ("zoe HAUPTSTRASSE", &[8]),
+        ("οδός", &[9]),
+        ("diyarbakir", &[10]),
+        ("ırmak", &[10]),
+        ("कुत्ता", &[11]),
+    ];
+    for (query, want) in cases {
+        assert_eq!(found(&index, TextIndexKind::Chats, Facet::Own, query), want, "{query:?}");
+    }
 }
 
 fn takes_words_and_never_syntax(index: impl TextIndex) {

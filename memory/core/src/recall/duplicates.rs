@@ -1,49 +1,86 @@
-//! Decides when two memories say the same thing.
+//! Decides when two memories say the same thing, and which of them is shown.
 
-use std::collections::HashSet;
-
+use super::Hit;
 use crate::rows::MemoryRow;
+use crate::words::same_statement;
 
-/// Two texts are the same if this many first characters are equal. The vector rule comes on top of this simple one.
-const SAME_BEGINNING: usize = 100;
+/// How two memories of one scope, persona and speaker relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    /// They say the same in the same words: one of them is enough.
+    Same,
+    /// They look alike and differ in a word: both are shown, the later first.
+    Near,
+    Different,
+}
 
-/// Letters from which a word counts as rare enough to distinguish two texts.
-const DISTINCTIVE_LETTERS: usize = 4;
-
-/// Returns true if two memories of one scope, persona and speaker say the same thing. Vectors alone would make two
-/// locker codes equal. So texts with different numbers, names or longer words are never the same.
-pub(super) fn same(a: &MemoryRow, b: &MemoryRow, cosine: Option<f32>, threshold: f32) -> bool {
+/// Compares two memories. Vectors alone would make two locker codes equal. So texts are the same only if all words that
+/// may tell them apart are.
+pub(super) fn likeness(a: &MemoryRow, b: &MemoryRow, cosine: Option<f32>, threshold: f32) -> Likeness {
     if a.persona != b.persona || a.scope != b.scope || a.author != b.author {
-        return false;
+        return Likeness::Different;
     }
-    if same_beginning(&a.text, &b.text) {
-        return true;
+    let near = cosine.is_some_and(|cosine| cosine >= threshold);
+    if a.text == b.text || near && same_statement(&a.text, &b.text) {
+        return Likeness::Same;
     }
-    cosine.is_some_and(|cosine| cosine >= threshold) && distinctive_words(&a.text) == distinctive_words(&b.text)
+    if near { Likeness::Near } else { Likeness::Different }
 }
 
-fn same_beginning(a: &str, b: &str) -> bool {
-    let (mut a, mut b) = (a.chars(), b.chars());
-    for _ in 0..SAME_BEGINNING {
-        match (a.next(), b.next()) {
-            (None, None) => return true,
-            (left, read_scope) if left == read_scope => {}
-            _ => return false,
+/// How much lower a memory may score than an earlier one that looks alike and still go before it. Scores of memories that
+/// differ in one word say little about which of them answers a question; time says more.
+const NEAR_SCORE: f32 = 0.1;
+
+/// The hits of a recall, best first.
+pub(super) struct Chosen {
+    hits: Vec<Hit>,
+    wanted: usize,
+    /// The lowest score among the hits.
+    lowest: f32,
+}
+
+impl Chosen {
+    pub(super) fn new(wanted: usize) -> Self {
+        Self { hits: Vec::with_capacity(wanted.min(128)), wanted, lowest: f32::INFINITY }
+    }
+
+    /// Returns true if a hit with this score may still be chosen. Beyond the number wanted, only a later memory that
+    /// looks like a chosen one is.
+    pub(super) fn may_change(&self, score: f32) -> bool {
+        self.wanted > 0 && (self.hits.len() < self.wanted || score >= self.lowest - NEAR_SCORE)
+    }
+
+    /// Takes the next best hit. Of two memories that say the same, the later one is shown. Of two that look alike, both
+    /// are, the later first; a date in the question comes before that.
+    pub(super) fn take(&mut self, mut hit: Hit, likeness: &impl Fn(&Hit, &Hit) -> Likeness) {
+        let dated = |hit: &Hit| hit.signals.contains(&"date");
+        let is_later = |hit: &Hit, other: &Hit| hit.memory.at > other.memory.at && (dated(hit) || !dated(other));
+        let alike: Vec<Likeness> = self.hits.iter().map(|other| likeness(&hit, other)).collect();
+        let same = alike.iter().position(|alike| *alike == Likeness::Same);
+        if same.and_then(|place| self.hits.get(place)).is_some_and(|other| !is_later(&hit, other)) {
+            return;
         }
+        let near = self.hits.iter().zip(&alike).position(|(other, alike)| {
+            *alike == Likeness::Near && is_later(&hit, other) && other.score - hit.score <= NEAR_SCORE
+        });
+        let Some(place) = same.into_iter().chain(near).min() else {
+            if self.hits.len() < self.wanted {
+                self.lowest = hit.score;
+                self.hits.push(hit);
+            }
+            return;
+        };
+        hit.score = self.hits.get(place).map_or(hit.score, |other| other.score);
+        if let Some(same) = same {
+            self.hits.remove(same);
+        }
+        self.hits.insert(place, hit);
+        self.hits.truncate(self.wanted);
     }
-    // Long texts with the same beginning may still differ in the part that matters.
-    a.eq(b)
-}
 
-fn distinctive_words(text: &str) -> HashSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| {
-            word.chars().count() >= DISTINCTIVE_LETTERS
-                || word.chars().any(|c| c.is_ascii_digit())
-                || word.chars().next().is_some_and(char::is_uppercase)
-        })
-        .map(str::to_lowercase)
-        .collect()
+    pub(super) fn into_hits(self) -> Vec<Hit> {
+        self.hits
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +113,8 @@ mod tests {
     fn the_same_statement_in_other_words_is_a_duplicate() {
         #[track_caller]
         fn check(a: &str, b: &str, cosine: f32, want: bool) {
-            assert_eq!(same(&memory(a, "ann"), &memory(b, "ann"), Some(cosine), 0.95), want, "{a:?} {b:?}");
+            let found = likeness(&memory(a, "ann"), &memory(b, "ann"), Some(cosine), 0.95);
+            assert_eq!(found == Likeness::Same, want, "{a:?} {b:?}: {found:?}");
         }
         check("My locker is 4711", "My locker is 4711", 1.0, true);
         check("My locker is 4711", "My locker is 4712", 0.99, false);
@@ -84,13 +122,50 @@ mod tests {
         check("I like tea!", "I like tea", 0.99, true);
         check("it is so hot", "so hot it is", 0.99, true);
         check("it is so hot", "so hot it is", 0.90, false);
+        check("I get up at 6 am", "I get up at 6 pm", 0.99, false);
+        check("you may come in", "you may not come in", 0.99, false);
+        check("ich trage es rein", "ich trage es raus", 0.99, false);
         let long = "x".repeat(100);
         check(&format!("{long} one"), &format!("{long} two"), 0.5, false);
+    }
+
+    fn hit(id: u64, text: &str, score: f32) -> Hit {
+        let at = azera_types::Timestamp::from_second(1_700_000_000 + i64::try_from(id).unwrap()).unwrap();
+        let memory = MemoryRow { id: MemoryId(id), at, ..memory(text, "ann") };
+        Hit { snippet: Text::new(text), memory, score, signals: Vec::new() }
+    }
+
+    #[track_caller]
+    fn check_chosen(wanted: usize, hits: &[(u64, &str, f32)], want: &[u64]) {
+        let mut chosen = Chosen::new(wanted);
+        for (id, text, score) in hits {
+            if chosen.may_change(*score) {
+                chosen
+                    .take(hit(*id, text, *score), &|one, other| likeness(&one.memory, &other.memory, Some(0.99), 0.95));
+            }
+        }
+        let ids: Vec<u64> = chosen.into_hits().iter().map(|hit| hit.memory.id.0).collect();
+        assert_eq!(ids, want, "{hits:?}");
+    }
+
+    #[test]
+    fn the_later_of_two_similar_memories_is_never_left_out_for_the_earlier() {
+        check_chosen(5, &[(1, "we may go", 1.00), (2, "we may not go", 0.95)], &[2, 1]);
+        check_chosen(5, &[(2, "we may not go", 1.00), (1, "we may go", 0.95)], &[2, 1]);
+        check_chosen(1, &[(1, "we may go", 1.00), (2, "we may not go", 0.95)], &[2]);
+        check_chosen(1, &[(1, "we may go", 1.00), (2, "we may not go", 0.5)], &[1]);
+        check_chosen(5, &[(1, "tea at 6", 1.0), (2, "tea at 7", 0.99), (3, "tea at 6", 0.98)], &[3, 2]);
+        check_chosen(0, &[(1, "we may go", 1.0)], &[]);
+    }
+
+    #[test]
+    fn what_was_said_again_is_shown_once_with_its_latest_time() {
+        check_chosen(5, &[(1, "I like tea", 1.0), (2, "I like tea!", 0.9), (3, "i really like tea", 0.8)], &[3]);
     }
 
     #[test]
     fn memories_of_different_people_are_no_duplicates() {
         let (a, b) = (memory("the sea is calm", "ann"), memory("the sea is calm", "bob"));
-        assert!(!same(&a, &b, Some(1.0), 0.95));
+        assert_eq!(likeness(&a, &b, Some(1.0), 0.95), Likeness::Different);
     }
 }

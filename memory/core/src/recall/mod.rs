@@ -30,6 +30,7 @@ pub use dates::DateSpan;
 pub(crate) use question::name_tokens;
 pub use question::{Question, Speaker};
 
+use duplicates::Chosen;
 use fuse::Features;
 
 /// Weight of a word in the turn itself, for BM25.
@@ -297,27 +298,29 @@ impl Memory {
             candidates.into_iter().map(waiting).collect()
         });
         waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
+        let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
+        let likeness = |one: &Hit, other: &Hit| {
+            let cosine = vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
+            duplicates::likeness(&one.memory, &other.memory, cosine, self.config.near_duplicate)
+        };
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
-        let mut chosen: Vec<Hit> = Vec::with_capacity(query.results);
-        while chosen.len() < query.results {
+        let mut chosen = Chosen::new(query.results);
+        loop {
             let best = ranked.peek().map(|ranked| ranked.0.score);
             if waiting.last().is_some_and(|next| best.is_none_or(|best| next.at_most >= best)) {
+                if waiting.last().is_some_and(|next| !chosen.may_change(next.at_most)) {
+                    break;
+                }
                 let page = waiting.split_off(waiting.len().saturating_sub(ROWS_AT_ONCE));
                 let read: Result<Vec<_>, _> = page.par_iter().map(|next| self.score(reading, query, next)).collect();
                 ranked.extend(read?.into_iter().flatten());
                 continue;
             }
-            let Some(Ranked(hit, passage)) = ranked.pop() else { break };
-            let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
-            let twin = chosen.iter().any(|other| {
-                let cosine = vector(&hit).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
-                duplicates::same(&hit.memory, &other.memory, cosine, self.config.near_duplicate)
-            });
-            if !twin {
-                chosen.push(self.with_excerpt(hit, passage, query));
-            }
+            let next = ranked.pop().filter(|ranked| chosen.may_change(ranked.0.score));
+            let Some(Ranked(hit, passage)) = next else { break };
+            chosen.take(self.with_excerpt(hit, passage, query), &likeness);
         }
-        Ok(chosen)
+        Ok(chosen.into_hits())
     }
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.

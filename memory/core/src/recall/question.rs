@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use azera_types::{Author, PersonId, Text};
 
 use super::dates::DateSpan;
+use crate::words::{fold, has_number, lookup_words, spaced_words};
 use crate::{Error, Memory, ReadScope};
 
 /// Most words of a question that are looked up among the speakers' names.
@@ -26,7 +27,7 @@ const FIRST_PERSON: [&str; 5] = ["i", "me", "my", "mine", "myself"];
 /// The speaker whose words a question asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speaker {
-    /// Anyone with this name, in lower case.
+    /// Anyone with this name, folded.
     Named(String),
     /// The person who asks.
     Asker(PersonId),
@@ -35,7 +36,7 @@ pub enum Speaker {
 impl Speaker {
     pub(super) fn said(&self, author: &Author) -> bool {
         match self {
-            Self::Named(name) => name_tokens(author.name()).any(|token| token == *name),
+            Self::Named(name) => folded_names(author.name()).any(|token| token == *name),
             Self::Asker(person) => author.person() == Some(person),
         }
     }
@@ -70,17 +71,20 @@ impl Memory {
         asker: &PersonId,
         persona: &str,
     ) -> Result<Question, Error> {
-        let tokens: Vec<String> = tokens(text).collect();
-        let called: HashSet<String> = name_tokens(persona).collect();
+        let tokens: Vec<(String, String)> = spaced_words(text).collect();
+        let called: HashSet<String> = folded_names(persona).collect();
         let mut named: Vec<String> = Vec::new();
-        for token in tokens.iter().take(MAX_NAME_LOOKUPS) {
-            if !called.contains(token) && !named.contains(token) && self.is_a_speaker(read_scope, token)? {
-                named.push(token.clone());
+        for (written, folded) in tokens.iter().take(MAX_NAME_LOOKUPS) {
+            if called.contains(folded) || named.contains(folded) {
+                continue;
+            }
+            if self.is_a_speaker(read_scope, folded)? || written != folded && self.is_a_speaker(read_scope, written)? {
+                named.push(folded.clone());
             }
         }
         let speaker = match named.as_slice() {
             [one] => Some(Speaker::Named(one.clone())),
-            [] if tokens.iter().any(|token| FIRST_PERSON.contains(&token.as_str())) => {
+            [] if tokens.iter().any(|(_, token)| FIRST_PERSON.contains(&token.as_str())) => {
                 Some(Speaker::Asker(asker.clone()))
             }
             _ => None,
@@ -91,7 +95,7 @@ impl Memory {
             Some((span, rest)) => (Some(span), rest),
             None => (None, text.as_str().to_owned()),
         };
-        Ok(Question { embed, words: words_to_look_up(&dateless, &names), speaker, span })
+        Ok(Question { embed, words: words_to_look_up(&dateless, text, &names), speaker, span })
     }
 }
 
@@ -104,13 +108,23 @@ pub(super) fn is_question(text: &str) -> bool {
     body.trim_end().ends_with('?')
 }
 
-fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()).map(str::to_lowercase)
+/// Returns the words of a name by which somebody may be called, as written in lower case and folded. Single letters and
+/// common words do not count.
+pub(crate) fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
+    // Older rows of names were split at combining marks.
+    let split = name.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()).map(str::to_lowercase);
+    let spelt = spaced_words(name).flat_map(|(written, folded)| [written, folded]);
+    let tokens: std::collections::BTreeSet<String> = split.chain(spelt).collect();
+    tokens.into_iter().filter(|token| is_name(token))
 }
 
-/// Returns the words of a name by which somebody may be called. Single letters and common words do not count.
-pub(crate) fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
-    tokens(name).filter(|token| token.chars().count() > 1 && !is_filler(token))
+/// Returns the words of a name by which somebody may be called, folded.
+fn folded_names(name: &str) -> impl Iterator<Item = String> + '_ {
+    spaced_words(name).map(|(_, folded)| folded).filter(|token| is_name(token))
+}
+
+fn is_name(token: &str) -> bool {
+    token.chars().count() > 1 && !is_filler(token)
 }
 
 pub(crate) fn is_filler(token: &str) -> bool {
@@ -123,7 +137,7 @@ fn without_names(text: &str, names: &HashSet<String>) -> String {
     let retained: Vec<&str> = text
         .split_whitespace()
         .filter(|word| {
-            let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+            let bare = fold(word.trim_matches(|c: char| !c.is_alphanumeric()));
             let bare = bare.strip_suffix("'s").or_else(|| bare.strip_suffix("’s")).unwrap_or(&bare);
             !names.contains(bare)
         })
@@ -131,10 +145,14 @@ fn without_names(text: &str, names: &HashSet<String>) -> String {
     if retained.is_empty() { text.to_owned() } else { retained.join(" ") }
 }
 
-fn words_to_look_up(text: &str, names: &HashSet<String>) -> String {
+/// Returns the words to look up: those of the text without its date, and all numbers of the whole text, because what
+/// looks like a year may be something else.
+fn words_to_look_up(dateless: &str, whole: &str, names: &HashSet<String>) -> String {
     let mut rest: Vec<String> = Vec::new();
     let mut telling: Vec<String> = Vec::new();
-    for token in tokens(text) {
+    let found = lookup_words(dateless);
+    let numbers = lookup_words(whole).words.into_iter().filter(|word| has_number(word));
+    for token in found.words.into_iter().chain(numbers) {
         if names.contains(&token) || is_filler(&token) {
             continue;
         }
@@ -143,6 +161,7 @@ fn words_to_look_up(text: &str, names: &HashSet<String>) -> String {
             list.push(token);
         }
     }
+    telling.extend(found.generic);
     if rest.is_empty() { telling.join(" ") } else { rest.join(" ") }
 }
 
@@ -155,9 +174,22 @@ mod tests {
         let names = HashSet::from(["caroline".to_owned()]);
         let text = "What did Caroline's sister say, Caroline?";
         assert_eq!(without_names(text, &names), "What did sister say,");
-        assert_eq!(words_to_look_up(text, &names), "sister");
-        assert_eq!(words_to_look_up("What did Caroline say?", &names), "say");
+        assert_eq!(words_to_look_up(text, text, &names), "sister");
+        let text = "What did Caroline say?";
+        assert_eq!(words_to_look_up(text, text, &names), "say");
         assert_eq!(without_names("Caroline?", &names), "Caroline?");
+    }
+
+    #[test]
+    fn a_number_is_a_word_whether_or_not_it_looks_like_a_year() {
+        let look_up = |text: &str| {
+            let dateless = DateSpan::find(text).map_or_else(|| text.to_owned(), |(_, rest)| rest);
+            words_to_look_up(&dateless, text, &HashSet::new())
+        };
+        assert_eq!(look_up("2070"), "2070");
+        assert_eq!(look_up("graphics card 2070"), "graphics card 2070");
+        assert_eq!(look_up("what is in locker 1999?"), "locker 1999");
+        assert_eq!(look_up("room 2400"), "room 2400");
     }
 
     #[test]
