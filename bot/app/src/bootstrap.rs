@@ -471,7 +471,7 @@ fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Resu
     Ok(ChatConfig {
         persona: PersonaId::new(&config.chat.persona).context("chat.persona")?,
         user_persona: PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?,
-        wake_names: config.chat.wake_names.clone(),
+        wake_names: config.chat.wake_names.iter().map(|name| azera_types::composed(name).into_owned()).collect(),
         answering: match config.chat.answer {
             azera_config::Answer::Addressed => Answering::Addressed,
             azera_config::Answer::Always => Answering::Always,

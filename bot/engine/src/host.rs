@@ -42,8 +42,9 @@ impl Engine {
         let name = self.0.services.persona(place.shared_realm(), &persona).await?.persona.name;
         let read_scope = self.0.access.read_scope(adapter.as_ref(), &place, &persona).await?;
         let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
+        let query = Text::new(&*line.query);
         let recall =
-            self.0.recall.recall(&read_scope, &line.query, &line.person, &name, Default::default(), results).await?;
+            self.0.recall.recall(&read_scope, &query, &line.person, &name, Default::default(), results).await?;
         Ok(recall.hits.iter().map(hit).collect())
     }
 }

@@ -18,6 +18,7 @@ mod carried;
 mod classifiers;
 mod commands;
 mod config;
+mod display_names;
 mod engine;
 mod error;
 mod foreground_gate;

@@ -25,6 +25,7 @@ mod tour;
 mod training;
 #[cfg(target_os = "linux")]
 mod waiting;
+mod words;
 
 use std::collections::HashSet;
 use std::io::Write as _;

@@ -157,9 +157,8 @@ impl Background {
 }
 
 impl Background {
-    /// Returns the name of the person who spoke last.
-    pub(super) fn other(said: &[SourceLine]) -> Option<&str> {
-        let people = said.iter().rev().map(|said| &said.author);
-        people.filter(|author| matches!(author, Author::Person { .. })).map(Author::name).next()
+    /// Returns the person who spoke last.
+    pub(super) fn other(said: &[SourceLine]) -> Option<&Author> {
+        said.iter().rev().map(|said| &said.author).find(|author| matches!(author, Author::Person { .. }))
     }
 }

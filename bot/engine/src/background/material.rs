@@ -7,6 +7,7 @@ use azera_types::{Author, MessageId, Scope, Timestamp};
 
 use super::flaws::weight;
 use super::prompts::line;
+use crate::display_names::DisplayNames;
 
 /// Maximum number of characters in a line.
 const LINE_CHARS: usize = 240;
@@ -71,7 +72,9 @@ fn one_line(text: &str) -> String {
 
 /// Formats lines for a prompt, each with its speaker.
 pub(super) fn lines(said: &[SourceLine]) -> String {
-    said.iter().map(|said| line(said.author.name(), &said.text)).collect::<Vec<_>>().join("\n")
+    let Some(first) = said.first() else { return String::new() };
+    let names = DisplayNames::new(&first.scope, said.iter().map(|said| &said.author), []);
+    said.iter().map(|said| line(&names.of(&said.author), &said.text)).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the messages that the lines come from.

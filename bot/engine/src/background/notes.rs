@@ -21,8 +21,10 @@ impl Background {
         let notes_every = self.minds.overrides(&home.platform, &home.place).await?.garden.notes_every;
         let newest = 2 * notes_every.max(form.lines);
         let said: Vec<SourceLine> = at.said.iter().skip(at.said.len().saturating_sub(newest)).cloned().collect();
-        let Some(other) = Self::other(&said).map(str::to_owned) else { return Ok(None) };
-        let of_people: Vec<SourceLine> = said.iter().filter(|said| said.author.name() == other).cloned().collect();
+        let Some(partner) = Self::other(&said).cloned() else { return Ok(None) };
+        let other = partner.name().to_owned();
+        let of_partner = |said: &&SourceLine| said.author.person() == partner.person();
+        let of_people: Vec<SourceLine> = said.iter().filter(of_partner).cloned().collect();
         let about = [
             (NOTES_OTHER, material::telling(of_people, form.lines), other.clone(), format!("About {other}: ")),
             (NOTES_SELF, material::telling(said, form.lines), "I".to_owned(), "About myself: ".to_owned()),

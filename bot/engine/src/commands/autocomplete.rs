@@ -4,7 +4,7 @@ use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CommandLine, MAX_AUTOCOMPLETE_OPTIONS, OptionKind, Theme,
 };
 use azera_memory::shortened;
-use azera_types::{PlatformId, Text};
+use azera_types::{PlatformId, Text, composed};
 
 use super::CommandContext;
 use crate::commands::Commands;
@@ -44,7 +44,7 @@ impl Commands {
             | OptionKind::Page
             | OptionKind::File => Vec::new(),
         };
-        let typed = line.typed.trim().to_lowercase();
+        let typed = composed(line.typed.trim()).to_lowercase();
         options.retain(|option| {
             option.label.to_lowercase().contains(&typed) || option.value.to_lowercase().contains(&typed)
         });

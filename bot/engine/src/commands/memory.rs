@@ -6,6 +6,7 @@ use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
 use crate::commands::Commands;
+use crate::display_names::DisplayNames;
 use crate::error::Error;
 
 /// Number of hits that a search shows.
@@ -45,13 +46,16 @@ impl Commands {
         if recall.hits.is_empty() {
             return Ok(done("I remember nothing like that which may be shown here.".into()));
         }
+        let recent = self.recent(at).await?;
+        let talking = recent.iter().map(|row| &row.author);
+        let names = DisplayNames::new(&at.place.scope(), talking, recall.hits.iter().map(|hit| &hit.memory.author));
         let mut text = String::new();
         for hit in &recall.hits {
             let body = shortened(&hit.snippet, words, SHOWN);
             text.push_str(&format!(
                 "- `{}` {}, {} ({}): \"{}\"\n",
                 hit.memory.id,
-                hit.memory.author.name(),
+                names.of(&hit.memory.author),
                 hit.memory.at.strftime("%F"),
                 hit.memory.scope,
                 body.as_str(),

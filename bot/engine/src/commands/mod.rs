@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform, suggestion};
 use azera_memory::{ChatRow, ReadScope};
-use azera_types::{Place, PlatformId};
+use azera_types::{Place, PlatformId, Text, composed};
 
 use crate::access::AccessControl;
 use crate::background::Background;
@@ -92,7 +92,12 @@ impl Commands {
         }
     }
 
-    pub(crate) async fn run_command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, Error> {
+    pub(crate) async fn run_command(
+        &self,
+        platform: &PlatformId,
+        mut line: CommandLine,
+    ) -> Result<CommandAnswer, Error> {
+        (line.name, line.text) = (composed(&line.name).into_owned(), Text::new(&*line.text));
         let adapter = self.services.platform(platform)?;
         let at = self.load_command_context(platform, adapter.as_ref(), &line).await?;
         let access = at.access;

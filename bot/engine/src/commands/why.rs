@@ -8,6 +8,7 @@ use super::chat::no_reply;
 use super::writings::Shown;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
+use crate::display_names::DisplayNames;
 use crate::error::Error;
 
 /// Maximum number of characters shown of a memory.
@@ -46,13 +47,16 @@ impl Commands {
         if memories.is_empty() {
             text.push_str("No memory stood behind it.\n");
         } else {
+            let recent = self.recent(at).await?;
+            let talking = recent.iter().map(|row| &row.author);
+            let names = DisplayNames::new(&at.place.scope(), talking, memories.iter().map(|memory| &memory.author));
             text.push_str("These memories stood in front of the model:\n");
             for (hit, memory) in why.recalled.iter().zip(&memories) {
                 let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(
                     "- `{}` {}, {}, {}: \"{}\" (score {:.2}; {})\n",
                     memory.id,
-                    memory.author.name(),
+                    names.of(&memory.author),
                     memory.kind.evidence().as_str(),
                     memory.at.strftime("%F"),
                     body.as_str(),

@@ -11,6 +11,7 @@ use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::background::Background;
 use crate::commands::Commands;
+use crate::display_names::DisplayNames;
 use crate::error::Error;
 
 /// Number of writings that a list shows.
@@ -361,7 +362,8 @@ fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow], shown: 
         text.push_str(&format!("\nThemes: {}.", writing.themes.join(", ")));
     }
     if !behind.is_empty() {
-        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, said.author.name(), day(said, zone));
+        let names = DisplayNames::new(&memory.scope, [], behind.iter().map(|said| &said.author));
+        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, names.of(&said.author), day(said, zone));
         let sources: Vec<String> = behind.iter().map(source).collect();
         text.push_str(&format!("\nMade of {}.", sources.join("; ")));
     }

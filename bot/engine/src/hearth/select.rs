@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use azera_affect::Bond;
+use azera_memory::words::telling_words;
 use azera_memory::{Kind, MemoryRow, MessageRow, ReadScope, TrainableExchange, shortened};
 use azera_personas::{Persona, Speaker};
 use azera_prompt::{Budget, Form, Line, PromptParts, RecalledMemory, compose, form_for};
@@ -13,6 +14,7 @@ use super::lora_store::LoraRecord;
 use super::serve::{TrainingLogEntry, TrainingOutcome};
 use super::{HearthState, PreparedExample, TrainingExample};
 use crate::background::PersonaPlace;
+use crate::display_names::DisplayNames;
 use crate::error::Error;
 use crate::hearth::Learning;
 use crate::overrides::Overrides;
@@ -143,7 +145,9 @@ impl Learning {
         let vectors = self.indexer.embed(fresh.iter().map(|it| it.said.text.as_str().to_owned()).collect()).await?;
         let mut taken: Vec<(&TrainableExchange, &Vec<f32>)> = Vec::new();
         for (exchange, vector) in fresh.iter().zip(&vectors) {
-            let is_new = taken.iter().all(|(_, other)| cosine(vector, other) < ALIKE);
+            // However alike, what tells two statements apart makes them two.
+            let says = |it: &TrainableExchange| telling_words(&it.said.text);
+            let is_new = taken.iter().all(|(it, other)| cosine(vector, other) < ALIKE || says(it) != says(exchange));
             // A conversation about danger calls for help, and nobody trains on it.
             let tags = self.judge.tags(&exchange.said.text, vector);
             let helped = !context.overrides.rules.matching(&tags, &Bond::new()).help.is_empty();
@@ -175,15 +179,19 @@ impl Learning {
     /// Composes an exchange like a turn: with its recalled memories and the last messages before it, but without lore,
     /// user persona or the reply style of that moment.
     fn training_example(&self, context: &TrainingContext, exchange: &TrainableExchange) -> Option<TrainingExample> {
+        let talking = exchange.before.iter().chain([&exchange.said]).map(|row| &row.author);
+        let scope = context.place.scope();
+        let names = DisplayNames::new(&scope, talking, exchange.recalled.iter().map(|it| &it.author));
         let line = |row: &MessageRow| Line {
             depth: row.depth,
-            speaker: row.author.person().map(|_| row.author.name().to_owned()),
+            speaker: names.of_person(&row.author),
             text: row.text.as_str().to_owned(),
         };
         let history: Vec<Line> = exchange.before.iter().map(line).collect();
         let snippet = self.services.memory.config().snippet_chars;
-        let as_recalled =
-            |memory: &MemoryRow| recalled_memory(memory, &shortened(&memory.text, &exchange.said.text, snippet));
+        let as_recalled = |memory: &MemoryRow| {
+            recalled_memory(memory, &shortened(&memory.text, &exchange.said.text, snippet), &names)
+        };
         let (written, said): (Vec<&MemoryRow>, Vec<&MemoryRow>) =
             exchange.recalled.iter().partition(|it| it.kind.is_written());
         let recalled: Vec<RecalledMemory> = said.into_iter().map(as_recalled).collect();

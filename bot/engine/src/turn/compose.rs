@@ -5,8 +5,9 @@ use azera_prompt::{Prompt, PromptParts, RecalledMemory, compose};
 use azera_types::Scope;
 
 use super::context::{TurnContext, TurnRequest};
-use super::history::{History, recalled_hit};
+use super::history::{History, recalled_hit, talking};
 use super::sources::{ReplySources, origins};
+use crate::display_names::DisplayNames;
 use crate::error::Error;
 use crate::minds::ReplyStyle;
 use crate::recall::Recall;
@@ -62,7 +63,9 @@ impl Turns {
         recall: Recall,
         style: ReplyStyle,
     ) -> Result<Composition, Error> {
-        let recollections: Vec<RecalledMemory> = recall.hits.iter().map(recalled_hit).collect();
+        let talking = talking(request, context);
+        let names = DisplayNames::new(&context.scope, talking, recall.hits.iter().map(|hit| &hit.memory.author));
+        let recollections: Vec<RecalledMemory> = recall.hits.iter().map(|hit| recalled_hit(hit, &names)).collect();
         let parts = PromptParts {
             recalled: &recollections,
             style: &style.lines,

@@ -3,10 +3,11 @@
 use azera_memory::{Hit, Kind, MemoryRow, MessageRow};
 use azera_personas::Lorebook;
 use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, history_cut};
-use azera_types::PlaceKind;
+use azera_types::{Author, PlaceKind};
 
 use super::context::{TurnContext, TurnRequest};
 use crate::carried::Carried;
+use crate::display_names::DisplayNames;
 use crate::error::Error;
 use crate::services::LoadedPersona;
 use crate::turn::Turns;
@@ -65,8 +66,9 @@ impl Turns {
     /// Loads and measures what stands in the prompt before recall.
     pub(super) async fn load_history(&self, request: &TurnRequest, context: &TurnContext) -> Result<History, Error> {
         let config = &self.services.config;
-        let lines: Vec<Line> = context.recent.iter().map(line).collect();
-        let last = line(&request.message);
+        let names = DisplayNames::new(&context.scope, talking(request, context), []);
+        let lines: Vec<Line> = context.recent.iter().map(|row| line(row, &names)).collect();
+        let last = line(&request.message, &names);
         let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, &lines, &last));
         let budget = Budget {
             context_tokens: config.context_tokens.min(context.model.info().context_tokens),
@@ -80,16 +82,20 @@ impl Turns {
         let carried = self.carried(&context.read_scope, &request.message.chat).await?;
         history.carried = carried.beyond(history.shown(context));
         if !history.carried.is_empty() {
-            history.carried_lines = history.carried.writings.iter().map(recalled_hit).collect();
+            history.carried_lines = history.carried.writings.iter().map(|hit| recalled_hit(hit, &names)).collect();
             history.cut = history.measure(context)?;
         }
         Ok(history)
     }
 }
 
-fn line(row: &MessageRow) -> Line {
-    let speaker = row.author.person().map(|_| row.author.name().to_owned());
-    Line { depth: row.depth, speaker, text: row.text.as_str().to_owned() }
+/// The authors of the conversation.
+pub(super) fn talking<'a>(request: &'a TurnRequest, context: &'a TurnContext) -> impl Iterator<Item = &'a Author> {
+    context.recent.iter().chain([&request.message]).map(|row| &row.author)
+}
+
+fn line(row: &MessageRow, names: &DisplayNames) -> Line {
+    Line { depth: row.depth, speaker: names.of_person(&row.author), text: row.text.as_str().to_owned() }
 }
 
 /// The lorebook entries whose keys stand in the newest messages.
@@ -101,13 +107,13 @@ fn matching_lore(book: &Lorebook, history: &[Line], last: &Line) -> Vec<String> 
 }
 
 /// A search hit as a prompt shows it.
-pub(super) fn recalled_hit(hit: &Hit) -> RecalledMemory {
-    recalled_memory(&hit.memory, hit.snippet.as_str())
+pub(super) fn recalled_hit(hit: &Hit, names: &DisplayNames) -> RecalledMemory {
+    recalled_memory(&hit.memory, hit.snippet.as_str(), names)
 }
 
 /// A memory as a prompt shows it, with this much of its text.
-pub(crate) fn recalled_memory(memory: &MemoryRow, text: &str) -> RecalledMemory {
-    let speaker = memory.author.person().map(|_| memory.author.name().to_owned());
+pub(crate) fn recalled_memory(memory: &MemoryRow, text: &str, names: &DisplayNames) -> RecalledMemory {
+    let speaker = names.of_person(&memory.author);
     let came = match memory.kind {
         Kind::Message | Kind::Reply | Kind::Fact => MemoryOrigin::Said,
         Kind::Diary | Kind::Note => MemoryOrigin::Diary,

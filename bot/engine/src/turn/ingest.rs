@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use azera_adapter::{ChatInfo, Outcome, Platform, SkipReason};
-use azera_memory::{InboxRow, Memory, MessageRow, NewChat, Received};
-use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp};
+use azera_memory::{Forget, InboxRow, Memory, MessageRow, NewChat, Received};
+use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp, composed};
 use futures::FutureExt;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -54,6 +54,12 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.core.under_way().remove(&self.message);
     }
+}
+
+/// Whether a text has nothing but blank and invisible characters.
+fn says_nothing(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'))
 }
 
 impl Turns {
@@ -140,7 +146,12 @@ impl Turns {
     }
 
     /// Takes in a message. What is told first is whether it was new, once it is in the record; then what became of it.
-    pub(crate) async fn receive(self: &Arc<Self>, platform: &PlatformId, inbound: Inbound) -> Result<Receiving, Error> {
+    pub(crate) async fn receive(
+        self: &Arc<Self>,
+        platform: &PlatformId,
+        mut inbound: Inbound,
+    ) -> Result<Receiving, Error> {
+        (inbound.name, inbound.text) = (composed(&inbound.name).into_owned(), Text::new(&*inbound.text));
         let adapter = self.services.platform(platform)?;
         let place = self.services.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
@@ -192,6 +203,10 @@ impl Turns {
         text: Text,
         at: Timestamp,
     ) -> Result<Option<Outcome>, Error> {
+        if says_nothing(&text) {
+            return self.edited_to_nothing(id).await;
+        }
+        let text = Text::new(text.as_str());
         let edited = {
             let id = id.clone();
             self.services.blocking(move |memory| memory.edit(&id, text, at)).await?
@@ -214,6 +229,19 @@ impl Turns {
             return Ok(Some(Outcome::Skipped(SkipReason::Duplicate)));
         }
         self.answer_again(adapter, platform, message, person).await.map(Some)
+    }
+
+    /// Deletes a message whose author took every word back, with its memory and its answer.
+    async fn edited_to_nothing(&self, id: &MessageId) -> Result<Option<Outcome>, Error> {
+        let owner = {
+            let id = id.clone();
+            self.services.blocking(move |memory| memory.message_owner(&id)).await?
+        };
+        if owner.is_none_or(|owner| owner.by_persona) {
+            return Ok(None);
+        }
+        self.forgetting.forget(Forget::Message(id.clone()), true, None).await?;
+        Ok(Some(Outcome::Skipped(SkipReason::Empty)))
     }
 
     /// Answers a message again that was changed while it was answered.
