@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use azera_memory::words::turning_words;
 use azera_model_api::{ChatMessage, ChatRequest, Grammar, Priority, Sampling};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -134,7 +135,8 @@ fn parts(text: &str) -> BTreeSet<String> {
 pub(super) fn may_replace(old: &str, new: &str) -> bool {
     let changes = words(new).any(|word| CHANGING.contains(&word.to_lowercase().as_str()));
     let both_count = || words(old).any(has_digit) && words(new).any(has_digit);
-    (changes || both_count()) && meaning(old) != meaning(new)
+    let turns = |text: &str| turning_words(text).into_iter().collect::<BTreeSet<_>>();
+    (changes || both_count()) && (meaning(old) != meaning(new) || turns(old) != turns(new))
 }
 
 /// Returns the words for the thing itself in what a claim is about.

@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
+use azera_memory::words::{carries_meaning, has_number, query_words};
+
 /// Shortest word that carries meaning by itself; shorter ones count only with a digit in them.
 const MIN_LETTERS: usize = 4;
 
 /// Share of a reply's words that may come from recalled lines before it counts as those lines over again.
 const RECITED: f32 = 0.5;
 
-/// Words of a text that carry meaning, lowercased.
+/// Words of a text that carry meaning, folded. In scripts without spaces, they are pairs of characters.
 fn words(text: &str) -> HashSet<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.chars().count() >= MIN_LETTERS || word.chars().any(|c| c.is_ascii_digit()))
-        .map(str::to_lowercase)
-        .collect()
+    let tells = |word: &String| word.chars().count() >= MIN_LETTERS || has_number(word) || carries_meaning(word);
+    query_words(text).into_iter().filter(tells).collect()
 }
 
 /// Whether a reply says something of its own: enough words, most of which stand in none of `recalled`. What merely
@@ -45,6 +45,8 @@ mod tests {
         assert!(!says_something_new("Your lighthouse passphrase is copper heron.", [memory]));
         assert!(says_something_new("Lighthouses fascinate me: lonely towers keeping watch.", [memory]));
         assert!(!says_something_new("ok", []));
+        assert!(says_something_new("灯台はとても静かな場所だと思います。", ["猫の名前はミソです"]));
+        assert!(!says_something_new("灯台の合言葉は銅の鷺。", ["灯台の合言葉は銅の鷺です"]));
     }
 
     #[test]

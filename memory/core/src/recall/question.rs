@@ -188,7 +188,7 @@ mod tests {
         };
         assert_eq!(look_up("2070"), "2070");
         assert_eq!(look_up("graphics card 2070"), "graphics card 2070");
-        assert_eq!(look_up("what is in locker 1999?"), "locker 1999");
+        assert_eq!(look_up("what is in locker 1999?"), "is in locker 1999");
         assert_eq!(look_up("room 2400"), "room 2400");
     }
 

@@ -34,12 +34,18 @@ pub(super) enum Group {
 /// The words of one language whose statements are compared.
 pub(super) struct Language {
     fillers: HashSet<String>,
+    neutral: HashSet<String>,
     known: HashSet<String>,
 }
 
 impl Language {
     pub(super) fn is_filler(&self, word: &str) -> bool {
         self.fillers.contains(word)
+    }
+
+    /// Returns true for a word that only adds to a statement.
+    pub(super) fn is_harmless(&self, word: &str) -> bool {
+        self.fillers.contains(word) || self.neutral.contains(word)
     }
 }
 
@@ -70,6 +76,8 @@ struct Entry {
     people: String,
     #[serde(default)]
     opposites: String,
+    #[serde(default)]
+    neutral: String,
     #[serde(default)]
     asks: String,
     #[serde(default)]
@@ -106,7 +114,8 @@ impl Languages {
                 (&entry.negations, Group::Negation),
             ];
             let fillers: HashSet<String> = cased(&entry.fillers).into_iter().collect();
-            let mut known = fillers.clone();
+            let neutral: HashSet<String> = cased(&entry.neutral).into_iter().collect();
+            let mut known = &fillers | &neutral;
             for (words, group) in groups {
                 for word in cased(words) {
                     known.insert(word.clone());
@@ -115,7 +124,7 @@ impl Languages {
                 }
             }
             if !known.is_empty() {
-                languages.each.push(Language { fillers, known });
+                languages.each.push(Language { fillers, neutral, known });
             }
             languages.asks.extend(folded(&entry.asks));
             languages.generic.extend(folded(&entry.generic));

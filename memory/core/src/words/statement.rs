@@ -26,6 +26,24 @@ pub fn same_statement(a: &str, b: &str) -> bool {
     !left.is_empty() && left == right
 }
 
+/// Most words at the one place where two similar statements differ.
+const DIFFERING: usize = 2;
+
+/// Fewest words that two similar statements share around that place.
+const SHARED: usize = 3;
+
+/// Returns true if two texts have the same words but for one place, where one or two words differ, or stand in one text
+/// alone.
+pub fn differ_in_one_place(a: &str, b: &str) -> bool {
+    let (left, right) = (words(a), words(b));
+    let shorter = left.len().min(right.len());
+    let before = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
+    let after = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
+    let shared = before + after.min(shorter - before);
+    let differing = left.len().max(right.len()) - shared;
+    (1..=DIFFERING).contains(&differing) && shared >= SHARED
+}
+
 /// Returns the words that tell a statement from similar ones, in their order: numbers, negations, units, pronouns,
 /// opposites, names (which begin with a capital inside a sentence), and every character of scripts without spaces.
 pub fn telling_words(text: &str) -> Vec<String> {
@@ -40,6 +58,9 @@ pub fn turning_words(text: &str) -> Vec<String> {
 
 fn found_words(text: &str, with_units: bool) -> Vec<String> {
     let languages = Languages::get();
+    let all = words(text);
+    let language = languages.of(all.iter().map(String::as_str));
+    let is_harmless = |word: &str| language.is_some_and(|language| language.is_harmless(word));
     let mut found = Vec::new();
     let (mut begins, mut counted) = (true, false);
     for word in text.split_whitespace() {
@@ -51,6 +72,7 @@ fn found_words(text: &str, with_units: bool) -> Vec<String> {
             // The word after a number is its unit: 6 am, 2 kg, 3 tablets.
             let is_unit = std::mem::replace(&mut counted, is_number(&part));
             match languages.group(&part) {
+                Some(group) if group != Group::Negation && !is_unit && is_harmless(&part) => {}
                 Some(Group::Negation) => found.push(NEGATION.to_owned()),
                 Some(Group::Unit) if !with_units && !is_unit => {}
                 Some(_) => found.push(part),
@@ -245,6 +267,18 @@ mod tests {
         same("Ich mag Tee wirklich sehr", "Ich mag Tee");
         same("Zoe\u{308} sings", "Zoë sings.");
         same("昨日は雨でした", "昨日は雨でした。");
+    }
+
+    #[test]
+    fn similar_statements_differ_in_one_place() {
+        assert!(differ_in_one_place("Guests may use the sauna", "Guests may not use the sauna"));
+        assert!(differ_in_one_place("we go there often", "we do not go there often"));
+        assert!(differ_in_one_place("her knee hurts today", "his knee hurts today"));
+        assert!(differ_in_one_place("go go go go", "go go go go go"));
+        assert!(!differ_in_one_place("we go there", "we go there"));
+        assert!(!differ_in_one_place("Guests may use the sauna", "Children must leave the sauna"));
+        assert!(!differ_in_one_place("yes", "no"));
+        assert!(!differ_in_one_place("", ""));
     }
 
     #[test]
