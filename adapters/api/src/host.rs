@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use azera_types::{
-    ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+    ChatId, Inbound, InboundPart, MemoryId, MessageId, Part, PersonId, PersonaId, PlatformId, RealmId, Scope, Text,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -184,6 +185,8 @@ pub struct CommandAnswer {
     pub choices: Vec<Choice>,
     /// The numbers in the answer, for platforms that can draw; the text contains them, too.
     pub chart: Option<Chart>,
+    /// Files that come with the text. Only the person who asked may see them.
+    pub files: Vec<AnswerFile>,
 }
 
 /// A button with the command line that it sends.
@@ -222,6 +225,36 @@ pub struct AutocompleteOption {
 /// Most suggestions for one request.
 pub const MAX_AUTOCOMPLETE_OPTIONS: usize = 25;
 
+/// A message after an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The whole text, with captions and the descriptions of its parts.
+    pub text: Text,
+    /// All its parts. Those of the message before are let go of.
+    pub parts: Vec<InboundPart>,
+    /// When it was edited, according to the platform.
+    pub at: Timestamp,
+}
+
+/// A file in an answer. `Debug` shows neither name nor content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerFile {
+    /// Its name, type and description.
+    pub part: Part,
+    /// Its content.
+    pub content: FileContent,
+}
+
+/// The bytes of a file. `Debug` shows only how many they are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FileContent(pub Vec<u8>);
+
+impl std::fmt::Debug for FileContent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FileContent[{} bytes]", self.0.len())
+    }
+}
+
 /// A search of the memories, without a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
@@ -251,13 +284,7 @@ pub trait Host: Send + Sync {
 
     /// Handles an edit: updates the record, and if the message was answered, generates the reply again. `None` if the
     /// message is unknown.
-    async fn edited(
-        &self,
-        platform: &PlatformId,
-        id: &MessageId,
-        text: Text,
-        at: Timestamp,
-    ) -> Result<Option<Outcome>, HostError>;
+    async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError>;
 
     /// Handles a deletion: forgets the message and the replies built on it.
     async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError>;

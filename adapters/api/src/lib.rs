@@ -24,8 +24,9 @@ pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, given};
 pub use host::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandLine, Hit, Host, HostError,
-    MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome, SearchRequest, SkipReason, Turn, TurnUsage,
+    AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandLine, Edit,
+    FileContent, Hit, Host, HostError, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome, SearchRequest, SkipReason,
+    Turn, TurnUsage,
 };
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};

@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::path::Path;
 
 use azera_adapter::{CommandAnswer, Outbound, SkipReason, StreamEvent, Turn};
 use azera_types::{ChatId, MessageId};
@@ -43,6 +44,8 @@ pub(crate) trait View: Send {
     fn silent(&mut self, chat: &ChatId, to: &MessageId, why: SkipReason) -> io::Result<()>;
     /// Shows the answer to a command.
     fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()>;
+    /// Shows where a file of an answer was saved.
+    fn file(&mut self, chat: &ChatId, path: &Path) -> io::Result<()>;
     /// Shows an error about `to`, or about the input.
     fn error(&mut self, chat: &ChatId, to: Option<&MessageId>, message: &str) -> io::Result<()>;
     /// Shows a message of the console itself.

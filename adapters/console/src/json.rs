@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::path::Path;
 
 use azera_adapter::{CommandAnswer, Hit, Outbound, SkipReason, State, StreamEvent, Turn, TurnUsage};
 use azera_types::{ChatId, MessageId, PersonaId};
@@ -46,13 +47,21 @@ enum JsonEvent<'a> {
         recalled: &'a [Hit],
     },
     #[serde(rename = "silent")]
-    Skipped { to: &'a MessageId, chat: &'a ChatId, why: &'static str },
+    Skipped {
+        to: &'a MessageId,
+        chat: &'a ChatId,
+        why: &'static str,
+    },
     Command {
         chat: &'a ChatId,
         ok: bool,
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         go_to: Option<&'a ChatId>,
+    },
+    File {
+        chat: &'a ChatId,
+        path: &'a Path,
     },
     Error {
         chat: &'a ChatId,
@@ -132,6 +141,10 @@ impl View for JsonLines {
 
     fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()> {
         self.line(&JsonEvent::Command { chat, ok: answer.ok, text: &answer.text, go_to: answer.go_to.as_ref() })
+    }
+
+    fn file(&mut self, chat: &ChatId, path: &Path) -> io::Result<()> {
+        self.line(&JsonEvent::File { chat, path })
     }
 
     fn error(&mut self, chat: &ChatId, to: Option<&MessageId>, message: &str) -> io::Result<()> {

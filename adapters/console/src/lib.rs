@@ -22,6 +22,7 @@ mod markdown;
 mod plain;
 mod platform;
 mod run;
+mod saved;
 mod terminal;
 
 pub use error::Error;

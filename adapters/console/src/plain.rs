@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::path::Path;
 
 use azera_adapter::{CommandAnswer, Outbound, SkipReason, StreamEvent, Turn};
 use azera_types::{ChatId, MessageId};
@@ -63,6 +64,10 @@ impl View for Plain {
             return Ok(());
         }
         Self::line(if answer.ok { &mut self.out } else { &mut self.err }, &answer.text)
+    }
+
+    fn file(&mut self, _: &ChatId, path: &Path) -> io::Result<()> {
+        Self::line(&mut self.out, &path.display().to_string())
     }
 
     fn error(&mut self, _: &ChatId, _: Option<&MessageId>, message: &str) -> io::Result<()> {

@@ -13,6 +13,7 @@ use crate::editor::{Editor, Typed};
 use crate::files::with_file;
 use crate::id::message_id;
 use crate::lines::Messages;
+use crate::saved::save;
 use crate::{Console, Error, MAX_PERSON_BYTES, MessagePer, Person, chat_id, owner};
 
 /// Last part of the id of a person's first chat, unless another is given.
@@ -302,6 +303,7 @@ impl Talk<'_> {
             name,
             text: Text::new(text.trim_end()),
             at: self.console.clock().now(),
+            parts: Vec::new(),
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,
@@ -373,6 +375,10 @@ impl Talk<'_> {
             self.summary.failed += 1;
         }
         self.console.show(|view| view.command(&self.chat, &answer)).map_err(Error::Output)?;
+        let name = message_id(self.console.clock())?;
+        for path in save(&answer.files, name.as_str()).map_err(Error::Output)? {
+            self.console.show(|view| view.file(&self.chat, &path)).map_err(Error::Output)?;
+        }
         if let Some(chat) = answer.go_to {
             self.go_to(person, chat).await?;
         }

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use azera_adapter::{CommandAnswer, Outbound, SkipReason, StreamEvent, Turn};
 use azera_types::{ChatId, MessageId};
@@ -249,6 +250,10 @@ impl View for Terminal {
             self.paint(Style::new().fg(Color::Red), &printable(answer.text.trim_end()))
         };
         self.line(&format!("{text}\n"))
+    }
+
+    fn file(&mut self, _: &ChatId, path: &Path) -> io::Result<()> {
+        self.line(&printable(&path.display().to_string()))
     }
 
     fn error(&mut self, _: &ChatId, _: Option<&MessageId>, message: &str) -> io::Result<()> {

@@ -1,9 +1,11 @@
-//! Attached files. Text files are read within limits; for others, the model gets only the name.
+//! Attached files. Text files are read within limits; for others, the model gets only name and description. The engine
+//! decides which files are kept, and only those are downloaded whole.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::MAX_GIVEN_BYTES;
-use azera_types::Text;
+use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text};
 use serenity::all::Attachment;
 
 /// Most files of one message that are read; for others, the model gets only the name.
@@ -47,6 +49,8 @@ pub(crate) struct Attached {
     pub(crate) notes: Vec<String>,
     /// Chunks of the rest of long files, for recall.
     pub(crate) pieces: Vec<Text>,
+    /// The files themselves.
+    pub(crate) parts: Vec<InboundPart>,
 }
 
 /// Reads the files of a message.
@@ -55,13 +59,17 @@ pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -
     let (mut read, mut left) = (0, SHOWN_CHARS);
     for attachment in attachments {
         let kind = attachment.content_type.as_deref().unwrap_or("unknown kind");
-        let named = format!("attached: {} ({kind}, {} bytes)", attachment.filename, attachment.size);
-        if !is_text(attachment) || read == MAX_READ {
+        let described = attachment.description.as_ref().map_or_else(String::new, |it| format!(", shows: {it}"));
+        let named = format!("attached: {} ({kind}, {} bytes{described})", attachment.filename, attachment.size);
+        let is_read = is_text(attachment) && read < MAX_READ;
+        let fetched = if is_read { Some(fetch(client, attachment).await) } else { None };
+        attached.parts.push(part(client, attachment, fetched.as_ref()));
+        let Some(fetched) = fetched else {
             attached.notes.push(format!("[{named}]"));
             continue;
-        }
+        };
         read += 1;
-        match fetch(client, attachment).await {
+        match fetched {
             Ok((text, whole)) => {
                 let end = text.char_indices().nth(left).map_or(text.len(), |(at, _)| at);
                 let (shown, behind) = text.split_at(end);
@@ -79,6 +87,39 @@ pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -
         }
     }
     attached
+}
+
+/// Returns a file as part of the message. A text that was read whole is not downloaded again.
+fn part(
+    client: &reqwest::Client,
+    attachment: &Attachment,
+    fetched: Option<&Result<(String, bool), &'static str>>,
+) -> InboundPart {
+    let part = Part::new(&attachment.filename, attachment.content_type.as_deref(), attachment.size.into());
+    let source: Arc<dyn PartSource> = match fetched {
+        Some(Ok((text, true))) => Arc::new(text.clone().into_bytes()),
+        _ => Arc::new(Download { client: client.clone(), attachment: attachment.clone() }),
+    };
+    InboundPart { part: part.described(attachment.description.as_deref()), source }
+}
+
+/// A file on Discord's file server.
+struct Download {
+    client: reqwest::Client,
+    attachment: Attachment,
+}
+
+impl PartSource for Download {
+    fn fetch(&self, limit: u64) -> Fetching<'_> {
+        Box::pin(async move {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            match bytes(&self.client, &self.attachment, limit).await {
+                Ok((bytes, true)) => Ok(bytes),
+                Ok((_, false)) => Err(FetchError::TooLarge),
+                Err(why) => Err(FetchError::Failed(why.to_owned())),
+            }
+        })
+    }
 }
 
 /// Splits a text into chunks that name the file, at line ends where possible.

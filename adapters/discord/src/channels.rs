@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use azera_adapter::{Host, HostError, Outcome};
+use azera_adapter::{Edit, Host, HostError, Outcome};
 use azera_types::{Clock, PlatformId, Text, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -186,8 +186,8 @@ impl ChannelRegistry {
             self.context.sync_cursor.handled(channel, said);
             return None;
         }
-        let Attached { notes, pieces } = read(&self.context.files, &message.attachments).await;
-        let inbound = match inbound(&message, &notes, &self.context.directory, &self.context.shown) {
+        let attached = read(&self.context.files, &message.attachments).await;
+        let inbound = match inbound(&message, &attached, &self.context.directory, &self.context.shown) {
             Ok(inbound) => inbound,
             Err(error) => {
                 tracing::error!(message = %said, %error, "cannot receive a message");
@@ -195,7 +195,7 @@ impl ChannelRegistry {
                 return None;
             }
         };
-        let (registry, brought) = (self.clone(), MessageChunks { version: version(&message), pieces });
+        let (registry, brought) = (self.clone(), MessageChunks { version: version(&message), pieces: attached.pieces });
         Some(Box::pin(async move {
             let for_bot = is_for_bot(&message, &registry.context.directory);
             let sign = for_bot.then(|| registry.context.typing.start(channel, registry.context.shown.clone()));
@@ -280,7 +280,7 @@ impl ChannelRegistry {
             return;
         }
         let mentioned = event.mentions.unwrap_or_default();
-        let Attached { notes, pieces } = read(&self.context.files, &event.attachments.unwrap_or_default()).await;
+        let Attached { notes, pieces, parts } = read(&self.context.files, &event.attachments.unwrap_or_default()).await;
         let text = with_attached(readable(&content, &mentioned, event.guild_id, &self.context.directory), &notes);
         if text.is_empty() {
             // Discord does not show messages that are not addressed to the bot.
@@ -289,9 +289,8 @@ impl ChannelRegistry {
         let (registry, channel) = (self.clone(), event.channel_id);
         let mut pending = Box::pin(async move {
             let sign = registry.context.typing.start(channel, registry.context.shown.clone());
-            if let Err(error) =
-                registry.context.host.edited(&registry.context.platform, &id, Text::new(text), at(edited)).await
-            {
+            let edit = Edit { text: Text::new(text), parts, at: at(edited) };
+            if let Err(error) = registry.context.host.edited(&registry.context.platform, &id, edit).await {
                 tracing::warn!(message = %id, %error, "cannot answer an edited message again");
             }
             registry.hand_in(&id, MessageChunks { version: Some(at(edited)), pieces }).await;
@@ -356,8 +355,9 @@ impl ChannelRegistry {
         let (channel, said) = (message.channel_id, message.id);
         self.context.sync_cursor.taken_up(channel, said);
         let (inbound, pieces) = if is_said(&message) {
-            let Attached { notes, pieces } = read(&self.context.files, &message.attachments).await;
-            (Some(inbound(&message, &notes, &self.context.directory, &self.context.shown)), pieces)
+            let attached = read(&self.context.files, &message.attachments).await;
+            let inbound = inbound(&message, &attached, &self.context.directory, &self.context.shown);
+            (Some(inbound), attached.pieces)
         } else {
             (None, Vec::new())
         };

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use azera_adapter::{Access, Choice, Command, CommandAnswer, CommandLine, CommandOption, Form, OptionKind};
+use azera_adapter::{Access, AnswerFile, Choice, Command, CommandAnswer, CommandLine, CommandOption, Form, OptionKind};
 use azera_types::{MAX_NAME_CHARS, MessageId, Text};
 use serenity::all::{
     AttachmentId, Builder, ButtonStyle, ChannelId, CommandDataOption, CommandDataOptionValue, CommandInteraction,
@@ -35,6 +35,9 @@ const LINE: &str = "azera-line.";
 /// Longest description of a picture for people who cannot see it
 /// (<https://discord.com/developers/docs/resources/message#attachment-object>).
 const DESCRIPTION_CHARS: usize = 1_024;
+
+/// Most files of an answer (<https://discord.com/developers/docs/resources/message#create-message>).
+const MAX_FILES: usize = 10;
 
 /// Most messages of an answer; a longer answer is sent as a file.
 pub(crate) const MAX_PARTS: usize = 4;
@@ -316,6 +319,9 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
     if let Some((picture, caption)) = drawn(answer).await {
         return edit.content(caption).new_attachment(picture).execute(http, token).await.map(drop);
     }
+    if !answer.files.is_empty() {
+        return with_files(edit, answer).execute(http, token).await.map(drop);
+    }
     let text = match (answer.text.trim(), answer.ok) {
         ("", true) => "Done.",
         ("", false) => "That cannot be done.",
@@ -336,6 +342,18 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
         more.execute(http, (None, token)).await?;
     }
     Ok(())
+}
+
+/// Adds the files of an answer. Discord takes up to ten with a message.
+fn with_files(edit: EditInteractionResponse, answer: &CommandAnswer) -> EditInteractionResponse {
+    let caption = split(answer.text.trim()).into_iter().next().unwrap_or_default();
+    answer.files.iter().take(MAX_FILES).fold(edit.content(caption), |edit, AnswerFile { part, content }| {
+        let file = CreateAttachment::bytes(content.0.clone(), part.name.clone());
+        edit.new_attachment(match &part.alt {
+            Some(alt) => file.description(alt.chars().take(DESCRIPTION_CHARS).collect::<String>()),
+            None => file,
+        })
+    })
 }
 
 /// Returns the chart of an answer as a picture with the answer's text as description, and the caption.

@@ -3,6 +3,7 @@
 use azera_types::{IdError, Inbound, MAX_NAME_CHARS, Text, Timestamp};
 use serenity::all::{ChannelId, GuildId, Message, MessageType, RoleId, User, UserId};
 
+use crate::attachments::Attached;
 use crate::directory::Directory;
 use crate::id;
 use crate::replies::Replies;
@@ -28,7 +29,7 @@ fn mentions_bot(message: &Message, directory: &Directory) -> bool {
 /// Converts a message and its attached files.
 pub(crate) fn inbound(
     message: &Message,
-    attached: &[String],
+    attached: &Attached,
     directory: &Directory,
     shown: &Replies,
 ) -> Result<Inbound, IdError> {
@@ -46,8 +47,9 @@ pub(crate) fn inbound(
         chat: id::chat(message.channel_id)?,
         person: id::person(message.author.id)?,
         name: name(message, directory),
-        text: Text::new(with_attached(said, attached)),
+        text: Text::new(with_attached(said, &attached.notes)),
         at: at(message.timestamp),
+        parts: attached.parts.clone(),
         // A reply to the bot is addressed to it, even if nobody knows any more what the bot said there.
         mentions_bot: mentions_bot(message, directory) || to_bot.is_some(),
         mentions: others.map(|user| id::person(user.id)).collect::<Result<_, _>>()?,

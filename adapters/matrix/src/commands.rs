@@ -1,7 +1,7 @@
 //! Commands in rooms: how they are recognised, and where they are answered.
 
-use azera_adapter::{Access, Choice, Command, CommandLine, Host, HostError, Typed, typed};
-use azera_types::{ChatId, MessageId, Text};
+use azera_adapter::{Access, AnswerFile, Choice, Command, CommandLine, Host, HostError, Typed, typed};
+use azera_types::{ChatId, MessageId, Part, Text};
 use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
 
@@ -124,7 +124,7 @@ impl Matrix {
         let direct = self.audience.is_direct(&room).await?;
         if name == "help" {
             let is_overview = line.split_whitespace().nth(1).is_none();
-            let mut text = self.ask(host, said, here.clone(), line, about).await;
+            let (mut text, _) = self.ask(host, said, here.clone(), line, about).await;
             if is_overview {
                 text.push_str(OWN_HELP);
             }
@@ -135,16 +135,18 @@ impl Matrix {
             return self.tell(&here, Some(said), &text).await;
         }
         if direct || !is_personal(&line) {
-            let text = self.ask(host, said, here.clone(), line, about).await;
-            return self.tell(&here, Some(said), &text).await;
+            let (text, files) = self.ask(host, said, here.clone(), line, about).await;
+            self.tell(&here, Some(said), &text).await?;
+            return self.send_files(&here, &files).await;
         }
         let Some(there) = self.direct_chat(&said.by).await? else {
             let text = "That is for you alone: I have invited you to a direct chat. Come in and ask again.";
             return self.tell(&here, Some(said), text).await;
         };
         let typed_in = if CONSOLE_ONLY.contains(&name.as_str()) { there.clone() } else { here.clone() };
-        let text = self.ask(host, said, typed_in, line, about).await;
+        let (text, files) = self.ask(host, said, typed_in, line, about).await;
         self.tell(&there, None, &text).await?;
+        self.send_files(&there, &files).await?;
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
     }
 
@@ -174,22 +176,31 @@ impl Matrix {
         Ok(format!("From now on a command here begins with `{}`.", self.prefix_in(room).await))
     }
 
-    async fn ask(&self, host: &dyn Host, said: &Said, chat: ChatId, line: String, about: Option<MessageId>) -> String {
-        let Ok(person) = person_id(&said.by) else { return String::new() };
+    /// Runs a command; returns the text of its answer and the files that come with it.
+    async fn ask(
+        &self,
+        host: &dyn Host,
+        said: &Said,
+        chat: ChatId,
+        line: String,
+        about: Option<MessageId>,
+    ) -> (String, Vec<AnswerFile>) {
+        let Ok(person) = person_id(&said.by) else { return Default::default() };
         let name = self.name_in(said).await;
         // A file in it is limited where it is read.
         let line = CommandLine { chat, person, name, text: Text::uncut(line), about };
         match host.command(&self.id, line).await {
-            Ok(mut answer) if !answer.choices.is_empty() => {
-                answer.text.push_str(&self.choices_in(said, &answer.choices).await);
-                answer.text
+            Ok(mut answer) => {
+                if !answer.choices.is_empty() {
+                    answer.text.push_str(&self.choices_in(said, &answer.choices).await);
+                } else if let Some((room, _)) = answer.go_to.as_ref().and_then(place_of) {
+                    let newest = self.succession.newest(&room);
+                    answer.text.push_str(&format!("\n\nhttps://matrix.to/#/{newest}"));
+                }
+                (answer.text, answer.files)
             }
-            Ok(answer) => match answer.go_to.as_ref().and_then(place_of) {
-                Some((room, _)) => format!("{}\n\nhttps://matrix.to/#/{}", answer.text, self.succession.newest(&room)),
-                None => answer.text,
-            },
-            Err(HostError::NotAllowed) => "You cannot ask that here.".into(),
-            Err(error) => format!("That failed: {error}."),
+            Err(HostError::NotAllowed) => ("You cannot ask that here.".into(), Vec::new()),
+            Err(error) => (format!("That failed: {error}."), Vec::new()),
         }
     }
 
@@ -218,9 +229,18 @@ impl Matrix {
         };
         if parts(text, PART_BYTES).len() > MAX_PARTS {
             let name = if text.starts_with(['{', '[']) { "answer.json" } else { "answer.md" };
-            return self.replies.notice_as_file(chat, about.as_ref(), name, text, &id).await;
+            let part = Part::new(name, Some("text/plain"), text.len() as u64);
+            return self.replies.file(chat, about.as_ref(), &part, text.as_bytes(), &id).await;
         }
         self.replies.notice(chat, about.as_ref(), text, &id).await
+    }
+
+    /// Sends the files of an answer.
+    async fn send_files(&self, chat: &ChatId, files: &[AnswerFile]) -> Result<(), Error> {
+        for file in files {
+            self.replies.file(chat, None, &file.part, &file.content.0, &TransactionId::new()).await?;
+        }
+        Ok(())
     }
 
     /// Adds a file to a command's line: the one it was sent with, or the one it replies to. The inner error says why

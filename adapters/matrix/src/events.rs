@@ -237,15 +237,24 @@ fn words(msgtype: &MessageType) -> Option<(String, Option<String>)> {
 
 /// Returns the file of a message.
 fn attached(msgtype: &MessageType) -> Option<Attached> {
-    let (source, name, caption, bytes) = match msgtype {
-        MessageType::Image(it) => (&it.source, it.filename(), it.caption(), it.info.as_ref().and_then(|it| it.size)),
-        MessageType::Audio(it) => (&it.source, it.filename(), it.caption(), it.info.as_ref().and_then(|it| it.size)),
-        MessageType::Video(it) => (&it.source, it.filename(), it.caption(), it.info.as_ref().and_then(|it| it.size)),
-        MessageType::File(it) => (&it.source, it.filename(), it.caption(), it.info.as_ref().and_then(|it| it.size)),
+    let ((source, name, caption), info) = match msgtype {
+        MessageType::Image(it) => {
+            ((&it.source, it.filename(), it.caption()), it.info.as_ref().map(|it| (it.size, it.mimetype.clone())))
+        }
+        MessageType::Audio(it) => {
+            ((&it.source, it.filename(), it.caption()), it.info.as_ref().map(|it| (it.size, it.mimetype.clone())))
+        }
+        MessageType::Video(it) => {
+            ((&it.source, it.filename(), it.caption()), it.info.as_ref().map(|it| (it.size, it.mimetype.clone())))
+        }
+        MessageType::File(it) => {
+            ((&it.source, it.filename(), it.caption()), it.info.as_ref().map(|it| (it.size, it.mimetype.clone())))
+        }
         _ => return None,
     };
+    let (bytes, mime) = info.unwrap_or_default();
     let (name, caption, bytes) = (name.to_owned(), caption.map(str::to_owned), bytes.map(u64::from));
-    Some(Attached { source: source.clone(), name, bytes, caption })
+    Some(Attached { source: source.clone(), name, mime, bytes, caption })
 }
 
 /// Returns the accounts in the links of a message.

@@ -1,9 +1,11 @@
 //! Files: downloads files for commands within limits, and uploads long answers.
 
 use std::io::{Cursor, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{MAX_GIVEN_BYTES, given};
+use azera_types::{FetchError, Fetching, InboundPart, Part, PartKind, PartSource};
 use matrix_sdk::ruma::events::room::MediaSource;
 use matrix_sdk::ruma::{MxcUri, OwnedMxcUri};
 use matrix_sdk::{Client, Room};
@@ -26,6 +28,8 @@ pub(crate) struct Attached {
     pub(crate) source: MediaSource,
     /// Its name.
     pub(crate) name: String,
+    /// Its media type according to the sender.
+    pub(crate) mime: Option<String>,
     /// Its size according to the sender.
     pub(crate) bytes: Option<u64>,
     /// Its caption.
@@ -38,16 +42,45 @@ impl std::fmt::Debug for Attached {
     }
 }
 
+/// A file on a homeserver.
+struct Download {
+    client: Client,
+    file: Attached,
+}
+
+impl PartSource for Download {
+    fn fetch(&self, limit: u64) -> Fetching<'_> {
+        Box::pin(async move {
+            let most = usize::try_from(limit).unwrap_or(usize::MAX);
+            let bytes =
+                fetch(&self.client, &self.file, most).await.map_err(|why| FetchError::Failed(why.to_owned()))?;
+            if bytes.len() > most { Err(FetchError::TooLarge) } else { Ok(bytes) }
+        })
+    }
+}
+
+/// Returns a file as part of its message.
+pub(crate) fn part(client: &Client, file: &Attached) -> InboundPart {
+    // The sender need not say how large it is. The download is limited.
+    let part = Part::new(&file.name, file.mime.as_deref(), file.bytes.unwrap_or(0));
+    InboundPart { part, source: Arc::new(Download { client: client.clone(), file: file.clone() }) }
+}
+
 /// Returns a file as it is put into a command's line; the error says why not.
 pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<String, &'static str> {
     if file.bytes.is_some_and(|bytes| bytes > MAX_GIVEN_BYTES as u64) {
         return Err("it is larger than 8 MB");
     }
+    given(fetch(client, file, MAX_GIVEN_BYTES).await?)
+}
+
+/// Returns the bytes of a file, or more than `limit` if it has more. The error says why there are none.
+async fn fetch(client: &Client, file: &Attached, limit: usize) -> Result<Vec<u8>, &'static str> {
     let url = match &file.source {
         MediaSource::Plain(url) => url,
         MediaSource::Encrypted(file) => &file.url,
     };
-    let bytes = match tokio::time::timeout(TIME, download(client, url)).await {
+    let bytes = match tokio::time::timeout(TIME, download(client, url, limit)).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) => {
             tracing::debug!(%error, "cannot download a file");
@@ -55,14 +88,14 @@ pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<Strin
         }
         Err(_) => return Err("fetching it took too long"),
     };
-    let bytes = match &file.source {
-        MediaSource::Plain(_) => bytes,
-        MediaSource::Encrypted(file) => {
+    match &file.source {
+        MediaSource::Encrypted(file) if bytes.len() <= limit => {
             let keys = MediaEncryptionInfo::from((**file).clone());
-            decrypted(bytes, keys).ok_or("it could not be decrypted")?
+            decrypted(bytes, keys).ok_or("it could not be decrypted")
         }
-    };
-    given(bytes)
+        // A part of an encrypted file cannot be decrypted, and is too much anyway.
+        MediaSource::Plain(_) | MediaSource::Encrypted(_) => Ok(bytes),
+    }
 }
 
 fn decrypted(bytes: Vec<u8>, keys: MediaEncryptionInfo) -> Option<Vec<u8>> {
@@ -73,8 +106,8 @@ fn decrypted(bytes: Vec<u8>, keys: MediaEncryptionInfo) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Downloads a file, at most one byte more than the limit for files. matrix-sdk has no limit.
-async fn download(client: &Client, url: &MxcUri) -> Result<Vec<u8>, matrix_sdk::reqwest::Error> {
+/// Downloads a file, at most one byte more than `limit`. matrix-sdk has no limit.
+async fn download(client: &Client, url: &MxcUri, limit: usize) -> Result<Vec<u8>, matrix_sdk::reqwest::Error> {
     let Ok((server, id)) = url.parts() else { return Ok(Vec::new()) };
     let (base, token) = (client.homeserver(), client.access_token().unwrap_or_default());
     let [newest, before] = PATHS.map(|path| format!("{}/{path}/{server}/{id}", base.as_str().trim_end_matches('/')));
@@ -87,8 +120,8 @@ async fn download(client: &Client, url: &MxcUri) -> Result<Vec<u8>, matrix_sdk::
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() > MAX_GIVEN_BYTES {
-            bytes.truncate(MAX_GIVEN_BYTES + 1);
+        if bytes.len() > limit {
+            bytes.truncate(limit.saturating_add(1));
             break;
         }
     }
@@ -102,21 +135,26 @@ pub(crate) async fn upload(client: &Client, bytes: Vec<u8>, media_type: &str) ->
     Ok(uploaded.content_uri)
 }
 
-/// Uploads a text as a file for a room; returns the content of its message.
-pub(crate) async fn text_file(client: &Client, room: &Room, name: &str, text: &str) -> Result<Value, Error> {
+/// Uploads a file for a room; returns the content of its message.
+pub(crate) async fn file_content(client: &Client, room: &Room, part: &Part, bytes: &[u8]) -> Result<Value, Error> {
+    let msgtype = match part.kind {
+        PartKind::Image => "m.image",
+        PartKind::Audio => "m.audio",
+        PartKind::File => "m.file",
+    };
     let mut content = json!({
-        "msgtype": "m.file",
-        "body": name,
-        "filename": name,
-        "info": { "mimetype": "text/plain", "size": text.len() },
+        "msgtype": msgtype,
+        "body": part.alt.as_deref().unwrap_or(&part.name),
+        "filename": part.name,
+        "info": { "mimetype": part.mime, "size": bytes.len() },
         "m.mentions": {},
         AUTOMATED: true,
     });
     if room.latest_encryption_state().await?.is_encrypted() {
-        let file = client.upload_encrypted_file(&mut Cursor::new(text.as_bytes())).await?;
+        let file = client.upload_encrypted_file(&mut Cursor::new(bytes)).await?;
         content["file"] = serde_json::to_value(file)?;
     } else {
-        content["url"] = json!(upload(client, text.as_bytes().to_vec(), "text/plain").await?);
+        content["url"] = json!(upload(client, bytes.to_vec(), &part.mime).await?);
     }
     Ok(content)
 }

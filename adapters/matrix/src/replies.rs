@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use azera_adapter::{Outbound, StreamEvent, answered};
-use azera_types::{ChatId, MessageId};
+use azera_types::{ChatId, MessageId, Part};
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::api::client::typing::create_typing_event::v3 as typing;
@@ -26,7 +26,7 @@ use crate::content::{Kind, Message, Relation, Speaker, transaction};
 use crate::ids::{event_of, place_of};
 use crate::markdown::{PART_BYTES, parts};
 use crate::matrix::Authors;
-use crate::media::text_file;
+use crate::media::file_content;
 use crate::room_upgrades::RoomUpgrades;
 use crate::sending::{EDIT_TIMEOUT, Stage, edits_of, redact, send};
 use crate::sync_state::{Shown, SyncState};
@@ -230,17 +230,17 @@ impl Replies {
         self.0.notice(chat, to, text, transaction).await
     }
 
-    /// Sends a long text as a file.
-    pub(crate) async fn notice_as_file(
+    /// Sends a picture, a recording or a file.
+    pub(crate) async fn file(
         &self,
         chat: &ChatId,
         to: Option<&MessageId>,
-        name: &str,
-        text: &str,
+        part: &Part,
+        bytes: &[u8],
         transaction: &TransactionId,
     ) -> Result<(), Error> {
         let (room, thread) = self.0.place(chat)?;
-        let mut content = text_file(&self.0.client, &room, name, text).await?;
+        let mut content = file_content(&self.0.client, &room, part, bytes).await?;
         let relation = Relation { reply_to: to.and_then(event_of), thread };
         if let Some(relation) = relation.content() {
             content["m.relates_to"] = relation;

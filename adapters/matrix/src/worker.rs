@@ -4,8 +4,8 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{ChatInfo, Host, HostError, command_of};
-use azera_types::{ChatId, Inbound, MessageId, PersonId};
+use azera_adapter::{ChatInfo, Edit, Host, HostError, command_of};
+use azera_types::{ChatId, Inbound, InboundPart, MessageId, PersonId};
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
 use matrix_sdk::ruma::api::client::receipt::create_receipt::v3::ReceiptType;
@@ -19,6 +19,7 @@ use crate::commands::{Names, line_in};
 use crate::content::transaction;
 use crate::events::{RoomEvent, Said, heard, is_beginning, said_at};
 use crate::ids::{message_id, person_id};
+use crate::media::part;
 use crate::rate_limit::RateDecision;
 use crate::rooms::Work;
 use crate::{Error, Matrix};
@@ -300,10 +301,16 @@ impl Worker {
             name: self.matrix.name_in(said).await,
             text: said.text.clone(),
             at: said.at,
+            parts: self.parts(said),
             mentions_bot: said.mentions.contains(own) || names.are_in(said.spoken()),
             mentions: mentions?,
             reply_to,
         })
+    }
+
+    /// Returns the file of a message.
+    fn parts(&self, said: &Said) -> Vec<InboundPart> {
+        said.file.iter().map(|file| part(&self.matrix.client, file)).collect()
     }
 
     /// Submits a message until the engine has it; returns true if it was new.
@@ -356,7 +363,8 @@ impl Worker {
         if author.as_ref() != Some(&now.by) {
             return Ok(());
         }
-        self.host.edited(&self.matrix.id, &message_id(target)?, now.text, now.at).await?;
+        let edit = Edit { parts: self.parts(&now), text: now.text, at: now.at };
+        self.host.edited(&self.matrix.id, &message_id(target)?, edit).await?;
         Ok(())
     }
 

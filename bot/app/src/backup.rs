@@ -11,6 +11,7 @@ use azera_config::Config;
 use azera_engine::{Job, JobError};
 use azera_memory::{Memory, Record};
 use azera_memory_backup::{Backup, Folder, FolderListing, ForgetOutcome, RetentionRule};
+use azera_memory_blobs::DiskBlobs;
 use azera_memory_sled::SledStore;
 use azera_types::{Clock, SystemClock, Timestamp};
 use serde_json::json;
@@ -50,7 +51,8 @@ fn make(config: &Config, to: Option<PathBuf>) -> anyhow::Result<()> {
     })?;
     anyhow::ensure!(folder.has_record(), "there is nothing to back up in {}", data.display());
     let store = SledStore::open(folder.record()).context("opening the record")?;
-    let record = Record::of(&store)?;
+    let blobs = DiskBlobs::open(folder.blobs())?;
+    let record = Record::of(&store)?.with_blobs(&blobs);
     let bar = Bar::new();
     let mut progress = |done| bar.bytes("backing up", done, None);
     let now = SystemClock.now();
@@ -129,8 +131,12 @@ fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> 
     };
     found.reverse();
     for backup in found {
-        match check(&backup) {
-            Ok(()) => println!("{} is whole: {}", name(&backup), line(&backup)),
+        match check(&backup).and_then(|()| missing_files(&backup)) {
+            Ok(0) => println!("{} is whole: {}", name(&backup), line(&backup)),
+            Ok(missing) => {
+                broken += 1;
+                println!("{} has its rows, and {missing} files of messages are missing", name(&backup));
+            }
             Err(error) => {
                 broken += 1;
                 println!("{error}");
@@ -144,6 +150,15 @@ fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> 
 pub fn check(backup: &Backup) -> Result<(), azera_memory_backup::Error> {
     let bar = Bar::new();
     backup.verify(&mut |done| bar.bytes("checking", done, Some(backup.manifest.bytes)))
+}
+
+/// Returns how many files of messages cannot be read from a backup.
+fn missing_files(backup: &Backup) -> Result<usize, azera_memory_backup::Error> {
+    let mut missing = 0;
+    for id in backup.files()? {
+        missing += usize::from(!matches!(backup.file(&id), Ok(Some(_))));
+    }
+    Ok(missing)
 }
 
 /// Finds a backup by its path, or by its name in the backup folder.

@@ -9,6 +9,7 @@ use azera_config::Config;
 use azera_engine::{BackgroundWriter, ChatConfig, Engine, EngineParts};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, Store};
 use azera_memory_backup::Folder;
+use azera_memory_blobs::DiskBlobs;
 use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EmbeddedVectors, VectorConfig};
@@ -254,6 +255,7 @@ pub fn open_stores_with(
         vectors: stores::vectors(config, data, vectors, info.dimension, &mut on_servers)?,
         text: Arc::new(text),
         working: stores::working(config, data, &mut on_servers)?,
+        blobs: Arc::new(DiskBlobs::open(folder.blobs())?),
     };
     let memory = Memory::open(
         layers,
@@ -264,6 +266,8 @@ pub fn open_stores_with(
             similarity_floor: info.similarity_floor,
             near_duplicate: config.memory.near_duplicate,
             embedder: info.id.clone(),
+            blob_max_bytes: config.memory.blob_max_bytes,
+            blobs_max_bytes: config.memory.blobs_max_bytes,
         },
     )
     .map_err(|error| record_error(&error, &folder))?;

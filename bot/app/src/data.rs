@@ -1,7 +1,7 @@
 //! The data folder: which process uses it, what it contains, and how its record is replaced.
 //!
 //! ```text
-//! lock  record/  vectors/  text/  working/  personas/  backups/  aside/20260301T120500Z/{record,personas}
+//! lock  record/  blobs/  vectors/  text/  working/  personas/  backups/  aside/20260301T120500Z/{record,blobs,personas}
 //! ```
 //!
 //! A record is replaced in steps, and a crash may happen between them. The new record is written as `record.new`. Once
@@ -9,6 +9,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -35,6 +36,15 @@ const PERSONAS: &str = "personas";
 
 /// Persona files that belong to [`NEXT`]. Without them, the personas are written again from the record.
 const NEXT_PERSONAS: &str = "personas.next";
+
+/// Files of messages.
+const BLOBS: &str = "blobs";
+
+/// Files of messages for a record that is being written.
+const NEW_BLOBS: &str = "blobs.new";
+
+/// Files of messages that belong to [`NEXT`].
+const NEXT_BLOBS: &str = "blobs.next";
 
 /// Folders that are rebuilt from the record.
 const REBUILT: [&str; 3] = ["vectors", "text", "working"];
@@ -120,6 +130,23 @@ impl DataFolder {
         self.dir.join(RECORD)
     }
 
+    /// Returns the path of the files of messages.
+    pub fn blobs(&self) -> PathBuf {
+        self.dir.join(BLOBS)
+    }
+
+    /// Returns an empty path to write the files of a new record to.
+    pub fn new_blobs(&self) -> anyhow::Result<PathBuf> {
+        let path = self.dir.join(NEW_BLOBS);
+        remove(&path)?;
+        Ok(path)
+    }
+
+    /// Gives a new record the files at `from`. They stay there, too.
+    pub fn link_blobs(&self, from: &Path) -> anyhow::Result<()> {
+        link_tree(from, &self.new_blobs()?)
+    }
+
     /// Returns true if there is a record.
     pub fn has_record(&self) -> bool {
         fs::read_dir(self.record()).is_ok_and(|mut inside| inside.next().is_some())
@@ -135,8 +162,18 @@ impl DataFolder {
     /// Replaces the record with the one at [`DataFolder::new_record`], which must be whole and closed. Returns where
     /// the old record was set aside, if there was one.
     pub fn exchange(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
+        self.pass_blobs_on()?;
         rename(&self.dir.join(NEW), &self.dir.join(NEXT))?;
         self.place_next(now)
+    }
+
+    /// Marks the files of the new record as those of the next one. Without a next record, they are removed again.
+    fn pass_blobs_on(&self) -> anyhow::Result<()> {
+        remove(&self.dir.join(NEXT_BLOBS))?;
+        if self.dir.join(NEW_BLOBS).exists() {
+            rename(&self.dir.join(NEW_BLOBS), &self.dir.join(NEXT_BLOBS))?;
+        }
+        Ok(())
     }
 
     /// Returns the records set aside, oldest first.
@@ -159,6 +196,8 @@ impl DataFolder {
     /// nothing was set aside.
     pub fn undo(&mut self, now: Timestamp) -> anyhow::Result<Option<PathBuf>> {
         let Some(last) = self.aside()?.pop() else { return Ok(None) };
+        self.link_blobs(&last.join(BLOBS))?;
+        self.pass_blobs_on()?;
         rename(&last.join(RECORD), &self.dir.join(NEXT))?;
         if last.join(PERSONAS).exists() {
             rename(&last.join(PERSONAS), &self.dir.join(NEXT_PERSONAS))?;
@@ -176,6 +215,10 @@ impl DataFolder {
     /// Deletes everything else that was set aside.
     pub fn undo_with_new(&mut self, now: Timestamp) -> anyhow::Result<()> {
         let last = self.aside()?.pop();
+        if let Some(last) = &last {
+            self.link_blobs(&last.join(BLOBS))?;
+        }
+        self.pass_blobs_on()?;
         rename(&self.dir.join(NEW), &self.dir.join(NEXT))?;
         if let Some(personas) = last.map(|last| last.join(PERSONAS)).filter(|personas| personas.exists()) {
             rename(&personas, &self.dir.join(NEXT_PERSONAS))?;
@@ -190,7 +233,7 @@ impl DataFolder {
         let aside = self.dir.join(ASIDE).join(ASIDE_NEXT);
         if self.dir.join(NEXT).exists() {
             fs::create_dir_all(&aside).with_context(|| format!("making the folder {}", aside.display()))?;
-            for name in [RECORD, PERSONAS] {
+            for name in [RECORD, PERSONAS, BLOBS] {
                 if self.dir.join(name).exists() {
                     rename(&self.dir.join(name), &aside.join(name))?;
                 }
@@ -203,6 +246,11 @@ impl DataFolder {
         }
         if self.dir.join(NEXT_PERSONAS).exists() && !self.dir.join(PERSONAS).exists() {
             rename(&self.dir.join(NEXT_PERSONAS), &self.dir.join(PERSONAS))?;
+        }
+        match self.dir.join(NEXT_BLOBS).exists() {
+            true if self.blobs().exists() => remove(&self.dir.join(NEXT_BLOBS))?,
+            true => rename(&self.dir.join(NEXT_BLOBS), &self.blobs())?,
+            false => {}
         }
         if fs::read_dir(&aside).is_ok_and(|mut inside| inside.next().is_none()) {
             remove(&aside)?;
@@ -229,7 +277,13 @@ impl DataFolder {
 
     fn complete_interrupted(&mut self) -> anyhow::Result<()> {
         remove(&self.dir.join(NEW))?;
-        let left = [self.dir.join(NEXT), self.dir.join(NEXT_PERSONAS), self.dir.join(ASIDE).join(ASIDE_NEXT)];
+        remove(&self.dir.join(NEW_BLOBS))?;
+        let left = [
+            self.dir.join(NEXT),
+            self.dir.join(NEXT_PERSONAS),
+            self.dir.join(NEXT_BLOBS),
+            self.dir.join(ASIDE).join(ASIDE_NEXT),
+        ];
         let interrupted = left.iter().any(|path| path.exists());
         if interrupted {
             tracing::warn!("a restore was interrupted; completing it");
@@ -288,6 +342,27 @@ fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
     let sync = |path: &Path| path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
     let renamed = fs::rename(from, to).and_then(|()| sync(from)).and_then(|()| sync(to));
     renamed.with_context(|| format!("renaming {} to {}", from.display(), to.display()))
+}
+
+/// Gives the files under `from` a second name under `to`. The bytes are copied where the file system has no links.
+fn link_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let reading = || format!("reading {}", from.display());
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.with_context(reading)?,
+    };
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(to);
+    made.with_context(|| format!("making the folder {}", to.display()))?;
+    for entry in entries {
+        let entry = entry.with_context(reading)?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().with_context(reading)?.is_dir() {
+            link_tree(&path, &copy)?;
+        } else if fs::hard_link(&path, &copy).is_err() {
+            fs::copy(&path, &copy).with_context(|| format!("copying {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Deletes a folder if it exists.

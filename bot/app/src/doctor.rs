@@ -256,12 +256,18 @@ async fn record(config: &Config) -> Found {
             return Ok(None);
         }
         let stores = bootstrap::open_stores(config, &data, &bootstrap::present_embedder_info(config).await?)?;
-        anyhow::Ok(Some(stores.memory.audit()?))
+        anyhow::Ok(Some((stores.memory.audit()?, stores.memory.file_totals()?)))
     };
     match opened.await {
         Ok(None) => Found::Good("nothing remembered yet".into()),
-        Ok(Some(audit)) => {
-            let text = format!("{} memories; {}", audit.memories, crate::memory::indexes(&audit));
+        Ok(Some((audit, files))) => {
+            let text = format!(
+                "{} memories; {}; {} files of messages, {} KB",
+                audit.memories,
+                crate::memory::indexes(&audit),
+                files.files,
+                files.bytes.div_ceil(1024)
+            );
             if audit.unaccounted.is_empty() { Found::Good(text) } else { Found::Note(text) }
         }
         Err(error) => Found::Bad(

@@ -45,7 +45,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             if !memory.knows_person(&person)? {
                 bail!("no such person is known: {person}");
             }
-            let export = memory.export(&DataSubject(person))?;
+            let export = memory.export(&DataSubject(person), u64::MAX)?;
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
         MemoryCommand::Rebuild => {
@@ -205,7 +205,7 @@ fn unknown(what: &Forget) -> String {
 async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
     let Stores { memory, .. } = &stores(config).await?;
     let audit = memory.audit()?;
-    let bytes = memory.disk_bytes()?;
+    let (bytes, files) = (memory.disk_bytes()?, memory.file_totals()?);
     if json {
         let value = json!({
             "memories": audit.memories,
@@ -216,11 +216,14 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
             "stray_text": audit.stray_text.len(),
             "unaccounted": audit.unaccounted.len(),
             "record_bytes": bytes,
+            "files": files.files,
+            "file_bytes": files.bytes,
         });
         println!("{}", serde_json::to_string_pretty(&value)?);
         return Ok(());
     }
     println!("{} memories, {} waiting to be indexed, {} KB of record", audit.memories, audit.queued, bytes >> 10);
+    println!("{} files of messages, {} KB", files.files, files.bytes.div_ceil(1024));
     println!("{}", indexes(&audit));
     Ok(())
 }
@@ -281,8 +284,15 @@ async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::R
         return Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     println!(
-        "{} messages, {} replies, {} memories; {} open turns, {} replies not delivered, {} entries waiting to be indexed",
-        record.messages, record.replies, record.memories, record.open_turns, record.undelivered, audit.queued
+        "{} messages, {} replies, {} memories, {} files; {} open turns, {} replies not delivered, {} entries waiting to be \
+         indexed",
+        record.messages,
+        record.replies,
+        record.memories,
+        record.files,
+        record.open_turns,
+        record.undelivered,
+        audit.queued
     );
     for (table, count) in &record.unreadable {
         println!("{count} rows of {table} cannot be read");

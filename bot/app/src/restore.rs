@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
-use azera_memory::{PendingBackupForgets, Record, relink, restore};
+use azera_memory::{BlobStore, PendingBackupForgets, Record, relink, restore};
 use azera_memory_backup::{Backup, Error, Folder};
+use azera_memory_blobs::DiskBlobs;
 use azera_memory_sled::{SalvageReport, SledStore};
 use azera_types::{Clock, SystemClock};
 
@@ -108,8 +109,13 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
         if let Err(error) = backups.forget(&cleaned) {
             eprintln!("not every backup could forget what was forgotten ({error}); the next start tries again");
         }
+        let owned = cleaned.owned_blobs()?;
         drop(store);
         folder.undo_with_new(now)?;
+        let blobs = DiskBlobs::open(folder.blobs())?;
+        for (id, _) in blobs.list()?.into_iter().filter(|(id, _)| !owned.contains(id)) {
+            blobs.remove(&id)?;
+        }
     }
     println!("back is what was there before the last restore; what that brought is aside now");
     Ok(ExitCode::SUCCESS)
@@ -194,12 +200,30 @@ fn write_new_record(folder: &DataFolder, backup: &Backup, present: &Present) -> 
         })
     })?;
     let record = Record::of(&store)?;
+    restore_files(folder, backup, &record)?;
     // Folders that belong to another record stay out.
     if present.identity.as_deref() == Some(record.identity()) {
         record.add_backup_folders(present.backup_folders.clone())?;
     }
     if !present.backups_forgot {
         record.take_over(&present.pending_forgets)?;
+    }
+    Ok(())
+}
+
+/// Writes the files of messages that the new record still has. A missing one does not stop the restore.
+fn restore_files(folder: &DataFolder, backup: &Backup, record: &Record<'_>) -> anyhow::Result<()> {
+    let blobs = DiskBlobs::open(folder.new_blobs()?)?;
+    let mut missing = 0;
+    for id in record.owned_blobs()? {
+        match backup.file(&id) {
+            Ok(Some(bytes)) => blobs.put(&id, &bytes)?,
+            Ok(None) | Err(Error::Damaged { .. } | Error::Record(azera_memory::Error::Damaged { .. })) => missing += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if missing > 0 {
+        eprintln!("{missing} files of messages are missing from the backup; their messages are there");
     }
     Ok(())
 }
@@ -232,6 +256,7 @@ fn salvage(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Re
         eprintln!("not every backup could forget what was forgotten ({error:#}); the next start tries again");
     }
     drop(store);
+    folder.link_blobs(&folder.blobs())?;
     let aside = folder.exchange(SystemClock.now())?;
     println!("salvaged {} messages and {} memories", rows_kept("messages"), rows_kept("memories"));
     if salvaged.gaps > 0 {

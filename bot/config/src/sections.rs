@@ -305,6 +305,12 @@ pub struct Memory {
     /// registry; with an embedding server, none.
     #[schemars(range(min = 0.0, max = 1.0), example = 0.2)]
     pub similarity_floor: Option<f32>,
+    /// The largest file of a message that is kept, in bytes. Larger ones are only mentioned.
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub blob_max_bytes: u64,
+    /// Most bytes of kept files in total; the oldest files go first. 0 keeps none.
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    pub blobs_max_bytes: u64,
 }
 
 impl Default for Memory {
@@ -317,6 +323,8 @@ impl Default for Memory {
             near_duplicate: 0.95,
             session_gap_minutes: 60,
             similarity_floor: None,
+            blob_max_bytes: 8 << 20,
+            blobs_max_bytes: 512 << 20,
         }
     }
 }

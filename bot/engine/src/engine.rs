@@ -15,6 +15,7 @@ use crate::background::{Background, Claim};
 use crate::commands::Commands;
 use crate::config::ChatConfig;
 use crate::error::Error;
+use crate::files::FileFetcher;
 use crate::forgetting::Forgetting;
 use crate::hearth::{Hearth, Learning};
 use crate::indexing::Indexer;
@@ -78,6 +79,7 @@ impl Engine {
         let EngineParts { memory, model, embedder, clock, models, params, config } = parts;
         let queues = Queues::new(config.queue_per_chat);
         let services = Arc::new(Services::new(memory, model, embedder, clock, models, config));
+        let files = Arc::new(FileFetcher::new(Arc::clone(&services)));
         let access = Arc::new(AccessControl::new(Arc::clone(&services)));
         let minds = Arc::new(MindService::new(Arc::clone(&services), params));
         let indexer = Arc::new(Indexer::new(Arc::clone(&services)));
@@ -116,6 +118,7 @@ impl Engine {
             learning: Arc::clone(&learning),
             forgetting: Arc::clone(&forgetting),
             outbox,
+            files,
             queues,
             progress: TurnProgress::default(),
         });

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, Outcome,
+    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError, Outcome,
     SearchRequest,
 };
 use azera_memory::Forget;
@@ -66,14 +66,8 @@ impl Host for Engine {
         Ok(self.0.turns.receive(platform, inbound).await?.recorded().await?)
     }
 
-    async fn edited(
-        &self,
-        platform: &PlatformId,
-        id: &MessageId,
-        text: Text,
-        at: Timestamp,
-    ) -> Result<Option<Outcome>, HostError> {
-        Ok(self.0.turns.edit(platform, id, text, at).await?)
+    async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError> {
+        Ok(self.0.turns.edit(platform, id, edit).await?)
     }
 
     async fn deleted(&self, _platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
@@ -128,6 +122,7 @@ impl Host for Engine {
     async fn settle(&self) -> Result<(), HostError> {
         self.0.judge.classifiers.settled().await;
         self.0.turns.queues.idle().await;
+        self.0.turns.files.idle().await;
         self.0.turns.deliver_outbox().await?;
         // A withdrawn reply is generated again.
         self.0.turns.queues.idle().await;

@@ -21,6 +21,7 @@ mod config;
 mod display_names;
 mod engine;
 mod error;
+mod files;
 mod foreground_gate;
 mod forgetting;
 mod hearth;

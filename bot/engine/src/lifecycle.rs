@@ -30,6 +30,7 @@ impl Engine {
         self.0.services.stopping.cancel();
         self.0.services.tasks.close();
         self.0.services.tasks.wait().await;
+        self.0.turns.files.idle().await;
         self.0.turns.deliver_leftovers().await;
         if let Err(error) = self.0.indexer.scrub().await {
             tracing::warn!(%error, "cannot overwrite forgotten bytes now; the next start will");

@@ -39,7 +39,8 @@ pub const EDGES: &[Edge] = &[
         // Only its tests use the local index and the breaker.
         uses: &["azera-types", "azera-memory", "azera-memory-remote", "azera-memory-vector", "azera-breaker"],
     },
-    Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-memory-blobs", uses: &["azera-types", "azera-memory"] },
+    Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory", "azera-memory-blobs"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },

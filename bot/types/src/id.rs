@@ -23,6 +23,9 @@ pub enum IdError {
     /// The string does not have the form of a memory id.
     #[error("a memory id looks like m42")]
     NotAMemory,
+    /// The string is not the SHA-256 of a file.
+    #[error("a file's id has 64 hexadecimal digits")]
+    NotABlob,
 }
 
 macro_rules! id {

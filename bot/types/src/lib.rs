@@ -10,6 +10,7 @@ mod clock;
 mod dimension;
 mod id;
 mod message;
+mod part;
 mod place;
 mod scope;
 
@@ -18,5 +19,6 @@ pub use dimension::Dimension;
 pub use id::{ChatId, IdError, MAX_ID_BYTES, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId};
 pub use jiff::{Span, Timestamp};
 pub use message::{Author, Inbound, MAX_NAME_CHARS, MAX_TEXT_BYTES, Text, composed};
+pub use part::{BlobId, FetchError, Fetching, InboundPart, MAX_PART_NAME_CHARS, MAX_PARTS, Part, PartKind, PartSource};
 pub use place::{Place, PlaceKind, ReadableScopes};
 pub use scope::{Scope, ScopeError};

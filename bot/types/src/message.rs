@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use crate::{ChatId, MessageId, PersonId, PersonaId};
+use crate::{ChatId, InboundPart, MessageId, PersonId, PersonaId};
 
 /// The largest message text, in bytes. Adapters cut longer texts at a character boundary.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -123,8 +123,10 @@ pub struct Inbound {
     pub person: PersonId,
     /// The author's display name, at most [`MAX_NAME_CHARS`] characters.
     pub name: String,
-    /// The message's text.
+    /// The message's text, with captions and the descriptions of its parts.
     pub text: Text,
+    /// Its pictures, recordings and files, at most [`crate::MAX_PARTS`].
+    pub parts: Vec<InboundPart>,
     /// When the message was sent, according to the platform.
     pub at: Timestamp,
     /// True if the platform says that the message mentions the bot.

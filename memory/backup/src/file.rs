@@ -1,20 +1,34 @@
 //! One backup file.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use azera_memory::Batch;
+use azera_memory::{Batch, BlobStore, blob_id};
+use azera_types::BlobId;
 use tempfile::NamedTempFile;
+use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::Error;
+use crate::files;
 use crate::manifest::{FORMAT, Manifest};
 use crate::rows::{RowReader, RowWriter};
 
 /// Archive entry with the rows.
 const RECORD: &str = "record";
+
+/// Archive entry with the ids of the files of messages, one a line. The files themselves lie beside the backup
+/// ([`crate::files`]), or in entries named by their ids in [`FILES_FOLDER`].
+const FILES: &str = "files.txt";
+
+/// Archive folder of the files that the backup itself contains.
+const FILES_FOLDER: &str = "files";
+
+/// Most bytes of [`FILES`].
+const MAX_FILES_BYTES: u64 = 64 << 20;
 
 /// Archive entry with the manifest.
 const MANIFEST: &str = "manifest.json";
@@ -89,6 +103,49 @@ impl Backup {
         }
         Ok(())
     }
+
+    /// Returns the ids of the files of messages in this backup.
+    pub fn files(&self) -> Result<BTreeSet<BlobId>, Error> {
+        let text = self.entry(FILES, MAX_FILES_BYTES)?.unwrap_or_default();
+        let text = String::from_utf8(text).map_err(|_| Error::damaged(&self.path, "its list of files is no text"))?;
+        let ids = text.lines().map(BlobId::new).collect::<Result<_, _>>();
+        ids.map_err(|error| Error::damaged(&self.path, format!("its list of files: {error}")))
+    }
+
+    /// Returns the bytes of a file of this backup; `None` if they are missing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they are not the bytes of that id.
+    pub fn file(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
+        match self.embedded(id)? {
+            Some(bytes) => Ok(Some(bytes)),
+            None => Ok(files::beside(&self.path, &self.manifest.record)?.get(id)?),
+        }
+    }
+
+    /// Returns the bytes of a file that the archive itself contains.
+    pub(crate) fn embedded(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
+        let Some(bytes) = self.entry(&format!("{FILES_FOLDER}/{id}"), u64::MAX)? else { return Ok(None) };
+        if blob_id(&bytes)? != *id {
+            return Err(Error::damaged(&self.path, format!("the bytes of the file {id} are others")));
+        }
+        Ok(Some(bytes))
+    }
+
+    fn entry(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
+        let (what, path) = ("reading the backup", &self.path);
+        let file = File::open(path).map_err(Error::io(what, path))?;
+        let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| Error::archive(what, path, error))?;
+        let entry = match archive.by_name(name) {
+            Ok(entry) => entry,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(error) => return Err(Error::archive(what, path, error)),
+        };
+        let mut bytes = Vec::new();
+        entry.take(most).read_to_end(&mut bytes).map_err(Error::io(what, path))?;
+        Ok(Some(bytes))
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -103,12 +160,16 @@ pub(crate) struct BackupHeader {
     pub(crate) made_at: azera_types::Timestamp,
 }
 
+/// Returns the bytes of a file of a message that the archive itself is to contain.
+pub(crate) type Embed<'a> = dyn FnMut(&BlobId) -> Result<Option<Vec<u8>>, Error> + 'a;
+
 /// Writes a backup into `file` and flushes it. `rows` passes all rows to the closure it gets, and returns their
-/// revision.
+/// revision. `embed` gets the id of each file of a message, and returns its bytes if the archive is to contain them.
 pub(crate) fn write(
     file: &NamedTempFile,
     head: BackupHeader,
     rows: impl FnOnce(&mut dyn FnMut(&Batch) -> Result<(), Error>) -> Result<u64, Error>,
+    embed: &mut Embed<'_>,
 ) -> Result<Manifest, Error> {
     let (what, path) = ("writing the backup", file.path());
     let archive_error = |error| Error::archive(what, path, error);
@@ -121,6 +182,17 @@ pub(crate) fn write(
     let mut writer = RowWriter::new(BufWriter::with_capacity(BUFFER_BYTES, &mut archive));
     let revision = rows(&mut |batch| writer.write(batch).map_err(Error::io(what, path)))?;
     let written = writer.finish().map_err(Error::io(what, path))?;
+    if !written.files.is_empty() {
+        let list: String = written.files.iter().map(|id| format!("{id}\n")).collect();
+        archive.start_file(FILES, options).map_err(archive_error)?;
+        archive.write_all(list.as_bytes()).map_err(Error::io(what, path))?;
+    }
+    for id in &written.files {
+        if let Some(bytes) = embed(id)? {
+            archive.start_file(format!("{FILES_FOLDER}/{id}"), options).map_err(archive_error)?;
+            archive.write_all(&bytes).map_err(Error::io(what, path))?;
+        }
+    }
     let manifest = Manifest {
         format: FORMAT,
         azera: head.azera,

@@ -1,14 +1,16 @@
 //! A folder of backups: makes them, removes old ones, and cleans them of forgotten items.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use azera_memory::{Forgotten, Record};
-use azera_types::Timestamp;
+use azera_memory::{Batch, BlobStore, Forgotten, Record};
+use azera_types::{BlobId, Timestamp};
 use tempfile::NamedTempFile;
 
 use crate::Error;
-use crate::file::{Backup, BackupHeader, put, sync, write};
+use crate::file::{Backup, BackupHeader, Embed, put, sync, write};
+use crate::files;
 use crate::marker;
 use crate::retention::{BackupTime, RetentionRule};
 
@@ -91,10 +93,17 @@ impl Folder {
         // The record must know the folder before a backup holds anything to forget.
         let at = std::path::absolute(&self.dir).map_err(Error::io("finding the folder", &self.dir))?;
         record.add_backup_folders([(marker::name(&self.dir, record.identity())?, at)].into())?;
-        self.make_as(record, now, &self.free_name(record.identity(), now)?, progress)
+        let files = files::in_folder(&self.dir, record.identity())?;
+        let held: HashSet<BlobId> = files.list()?.into_iter().map(|(id, _)| id).collect();
+        self.write_to(record, now, &self.free_name(record.identity(), now)?, progress, &mut |id| {
+            if !held.contains(id) {
+                files::copy(record, &files, id)?;
+            }
+            Ok(None)
+        })
     }
 
-    /// Makes a backup at `path`, which may be anywhere. An existing file is replaced.
+    /// Makes a backup at `path`, which may be anywhere. It contains the files of messages. An existing file is replaced.
     pub fn make_as(
         &self,
         record: &Record<'_>,
@@ -102,9 +111,20 @@ impl Folder {
         path: &Path,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Backup, Error> {
+        self.write_to(record, now, path, progress, &mut |id| Ok(record.blob(id)?))
+    }
+
+    fn write_to(
+        &self,
+        record: &Record<'_>,
+        now: Timestamp,
+        path: &Path,
+        progress: &mut dyn FnMut(u64),
+        embed: &mut Embed<'_>,
+    ) -> Result<Backup, Error> {
         let file = self.partial(path, record.identity())?;
         let head = BackupHeader { azera: self.version.clone(), record: record.identity().to_owned(), made_at: now };
-        let manifest = write(&file, head, |take| {
+        let dump = |take: &mut dyn FnMut(&Batch) -> Result<(), Error>| {
             let mut done = 0;
             let mut failed = None;
             let dumped = record.dump(&mut |batch| {
@@ -113,7 +133,8 @@ impl Folder {
                 take(&batch).map_err(|error| broken_off(&mut failed, error))
             });
             failed.map_or(dumped.map_err(Error::Record), Err)
-        })?;
+        };
+        let manifest = write(&file, head, dump, embed)?;
         put(file, path)?;
         let file_bytes = fs::metadata(path).map_err(Error::io("reading the backup", path))?.len();
         Ok(Backup { path: path.to_owned(), manifest, file_bytes })
@@ -124,12 +145,25 @@ impl Folder {
         let backups = self.of(record)?;
         let made: Vec<BackupTime> =
             backups.iter().map(|backup| BackupTime { at: backup.manifest.made_at, bytes: backup.file_bytes }).collect();
-        let mut pruned = 0;
-        for (backup, retained) in backups.iter().zip(rule.keeps(&made, now)) {
-            if !retained {
+        let (mut pruned, mut left) = (0, Vec::new());
+        for (backup, retained) in backups.into_iter().zip(rule.keeps(&made, now)) {
+            if retained {
+                left.push(backup);
+            } else {
                 remove(&backup.path)?;
                 pruned += 1;
             }
+        }
+        let files = files::in_folder(&self.dir, record)?;
+        if pruned > 0 {
+            files::sweep(&files, &left)?;
+        }
+        // The files count too; the newest backup stays with its own.
+        let size = |left: &[Backup]| left.iter().map(|backup| backup.file_bytes).sum::<u64>();
+        while left.len() > 1 && size(&left).saturating_add(files::bytes(&files)?) > rule.max_bytes {
+            remove(&left.remove(0).path)?;
+            pruned += 1;
+            files::sweep(&files, &left)?;
         }
         if pruned > 0 {
             sync(&self.dir)?;
@@ -213,6 +247,10 @@ impl Folder {
         if *gone != before {
             sync(&self.dir)?;
         }
+        if let Err(error) = self.of(record).and_then(|left| files::sweep(&files::in_folder(&self.dir, record)?, &left))
+        {
+            failed.get_or_insert(error);
+        }
         failed.map_or(Ok(()), Err)
     }
 
@@ -230,11 +268,12 @@ impl Folder {
         let file = self.partial(&backup.path, &manifest.record)?;
         let head =
             BackupHeader { azera: manifest.azera.clone(), record: manifest.record.clone(), made_at: manifest.made_at };
-        write(&file, head, |take| {
+        let cleaned = |take: &mut dyn FnMut(&Batch) -> Result<(), Error>| {
             let mut cleaning = what.cleaning();
             backup.read(&mut |_| {}, &mut |batch| take(&cleaning.clean(&batch)?.0))?;
             Ok(manifest.revision)
-        })?;
+        };
+        write(&file, head, cleaned, &mut |id| backup.embedded(id))?;
         put(file, &backup.path)?;
         Ok(true)
     }

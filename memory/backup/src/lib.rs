@@ -3,6 +3,7 @@
 //!
 //! - A backup is a zip archive. `record` contains every row; `manifest.json` names the record and the time, and has the
 //!   SHA-256 of `record`. The format does not depend on the store.
+//! - Files of messages lie beside the backups, each once. A backup made at a path of its own contains them.
 //! - A file gets its final name only when it is complete and flushed ([`Folder::make`]), and replaces another file only
 //!   then ([`Folder::forget`]).
 //! - A folder may hold backups of several records. Pruning and cleaning concern one record only.
@@ -10,6 +11,7 @@
 
 mod error;
 mod file;
+mod files;
 mod folder;
 mod manifest;
 mod marker;

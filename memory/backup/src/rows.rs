@@ -1,10 +1,11 @@
 //! The binary format of rows in a backup: a sequence of changes. Each has its kind, its table, its key and its value.
 //! The length of key and value comes before them in four bytes, little-endian.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 
-use azera_memory::{Batch, Change, MAX_KEY_BYTES, MAX_VALUE_BYTES, Table};
+use azera_memory::{Batch, Change, MAX_KEY_BYTES, MAX_VALUE_BYTES, Table, blob_of};
+use azera_types::BlobId;
 use sha2::{Digest, Sha256};
 
 const PUT: u8 = 1;
@@ -19,6 +20,8 @@ pub(crate) struct RowWriter<W> {
     hash: Sha256,
     bytes: u64,
     rows: BTreeMap<String, u64>,
+    /// Keys of the rows of files.
+    files: BTreeSet<Vec<u8>>,
 }
 
 /// Counts and checksum of what was written.
@@ -26,11 +29,13 @@ pub(crate) struct Written {
     pub(crate) rows: BTreeMap<String, u64>,
     pub(crate) bytes: u64,
     pub(crate) sha256: String,
+    /// The files that belong to messages.
+    pub(crate) files: BTreeSet<BlobId>,
 }
 
 impl<W: Write> RowWriter<W> {
     pub(crate) fn new(to: W) -> Self {
-        Self { to, hash: Sha256::new(), bytes: 0, rows: BTreeMap::new() }
+        Self { to, hash: Sha256::new(), bytes: 0, rows: BTreeMap::new(), files: BTreeSet::new() }
     }
 
     pub(crate) fn write(&mut self, batch: &Batch) -> io::Result<()> {
@@ -41,9 +46,15 @@ impl<W: Write> RowWriter<W> {
                     bytes.extend([PUT, *table as u8]);
                     push(&mut bytes, key);
                     push(&mut bytes, value);
+                    if *table == Table::Blobs {
+                        self.files.insert(key.clone());
+                    }
                     *self.rows.entry(table.name().to_owned()).or_default() += 1;
                 }
                 Change::Remove(table, key) => {
+                    if *table == Table::Blobs {
+                        self.files.remove(key);
+                    }
                     bytes.extend([REMOVE, *table as u8]);
                     push(&mut bytes, key);
                 }
@@ -56,7 +67,8 @@ impl<W: Write> RowWriter<W> {
 
     pub(crate) fn finish(mut self) -> io::Result<Written> {
         self.to.flush()?;
-        Ok(Written { rows: self.rows, bytes: self.bytes, sha256: hexadecimal(&self.hash.finalize()) })
+        let files = self.files.iter().filter_map(|key| blob_of(key)).collect();
+        Ok(Written { rows: self.rows, bytes: self.bytes, sha256: hexadecimal(&self.hash.finalize()), files })
     }
 }
 

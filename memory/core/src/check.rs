@@ -7,6 +7,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::files::{BlobRow, blob_faults};
 use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
@@ -23,6 +24,8 @@ pub struct CheckReport {
     pub replies: usize,
     /// Memories.
     pub memories: usize,
+    /// Kept files of messages.
+    pub files: usize,
     /// Messages whose turn has not ended.
     pub open_turns: usize,
     /// Replies that their platforms have not acknowledged.
@@ -123,6 +126,16 @@ impl Memory {
         let _settings: Vec<(_, serde_json::Value)> = found.rows(store, Table::Settings)?;
         let derived: Vec<(_, MessageId)> = found.rows(store, Table::Derived)?;
         found.broke("links to replies that are missing", derived.iter().filter(|(_, id)| !known.contains(id)).count());
+        let blobs: Vec<(_, BlobRow)> = found.rows(store, Table::Blobs)?;
+        found.files = blobs.len();
+        found.broke(
+            "files of a message that is missing",
+            blobs.iter().filter(|(_, row)| !known.contains(&row.message)).count(),
+        );
+        let [missing, damaged, stray] = blob_faults(store, self.blobs.as_ref())?;
+        found.broke("files that are missing", missing);
+        found.broke("files that are damaged", damaged);
+        found.broke("files that belong to no message", stray);
         let _minds: Vec<(_, MindRow)> = found.rows(store, Table::Minds)?;
         let _bonds: Vec<(_, BondRow)> = found.rows(store, Table::Bonds)?;
         let _forgotten: Vec<(_, Forgotten)> = found.rows(store, Table::Forgotten)?;

@@ -12,7 +12,7 @@ mod vector;
 mod working;
 
 pub use place::{assert_no_bytes, copy_dir};
-pub use record::{record, settings};
+pub use record::{record, record_with_files, settings};
 pub use store::{store, store_against_map};
 pub use text::text;
 pub use vector::{DIMENSION, vector};

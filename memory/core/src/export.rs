@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use azera_types::{PersonId, Scope};
+use azera_types::{Part, PersonId, Scope};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::rows::{Kind, MemoryRow, MessageRow, WritingRow};
@@ -14,12 +16,14 @@ use crate::{Error, Memory, Table, codec, keys};
 pub struct DataSubject(pub PersonId);
 
 impl Memory {
-    /// Returns everything the person said, the memories of it, and the replies to it, as JSON.
-    pub fn export(&self, subject: &DataSubject) -> Result<Value, Error> {
+    /// Returns everything the person said, the memories of it, and the replies to it, as JSON. The files that the person
+    /// sent are part of it, in base64, newest first as long as they have at most `max_file_bytes` bytes together.
+    pub fn export(&self, subject: &DataSubject, max_file_bytes: u64) -> Result<Value, Error> {
         let DataSubject(person) = subject;
         let mut messages = Vec::new();
         let mut memories = Vec::new();
         let mut exported = HashSet::new();
+        let mut with_files = Vec::new();
         let mut ids = self.messages_of(person, usize::MAX)?;
         ids.reverse();
         for id in ids {
@@ -46,6 +50,13 @@ impl Memory {
             }
             row["answers"] = replies.iter().map(message_json).collect();
             messages.push(row);
+            if !message.parts.is_empty() {
+                with_files.push((messages.len() - 1, message));
+            }
+        }
+        let mut room = max_file_bytes;
+        for (index, message) in with_files.into_iter().rev() {
+            messages[index]["files"] = self.files_json(&message, &mut room)?;
         }
         codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
@@ -76,6 +87,35 @@ impl Memory {
             "learnt_from": self.training_consent(person)?,
         }))
     }
+
+    /// Returns the files of a message. `room` is the number of bytes that may still be exported.
+    fn files_json(&self, message: &MessageRow, room: &mut u64) -> Result<Value, Error> {
+        let mut files = Vec::new();
+        for part in &message.parts {
+            let mut file = part_json(part);
+            match self.bytes_of(&message.id, part)? {
+                None => {}
+                Some(bytes) if bytes.len() as u64 > *room => file["left_out"] = json!(true),
+                Some(bytes) => {
+                    *room -= bytes.len() as u64;
+                    file["content"] = json!(STANDARD.encode(bytes));
+                }
+            }
+            files.push(file);
+        }
+        Ok(Value::Array(files))
+    }
+}
+
+fn part_json(part: &Part) -> Value {
+    let mut file = json!({"name": part.name, "kind": part.kind, "mime": part.mime, "bytes": part.bytes});
+    if let Some(alt) = &part.alt {
+        file["alt"] = json!(alt);
+    }
+    if let Some(blob) = &part.blob {
+        file["sha256"] = json!(blob);
+    }
+    file
 }
 
 fn message_json(message: &MessageRow) -> Value {

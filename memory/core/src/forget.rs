@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, RealmId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::files::let_go_of_parts;
 use crate::forget_log::Forgotten;
 use crate::minds::ForgottenScope;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
@@ -166,7 +167,7 @@ impl Memory {
         if !gone.is_empty() {
             codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.next_number()?), &gone)?;
         }
-        self.store.commit(batch, Durability::Flushed)?;
+        self.commit_letting_go(batch, Durability::Flushed)?;
         self.origins.clear();
         Ok(())
     }
@@ -342,6 +343,7 @@ impl Memory {
             }
         }
         receipt.touched.insert((message.chat.clone(), message.persona.clone()));
+        let_go_of_parts(batch, &message);
         codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
     }
 
@@ -390,6 +392,7 @@ impl Memory {
         self.text.rewrite()?;
         self.working.clear()?;
         self.store.rewrite()?;
+        self.sweep_blobs()?;
         let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.store.get(Table::Meta, b"scrub")? == Some(requested) {
             let mut batch = Batch::new();
@@ -418,6 +421,7 @@ pub(crate) fn emptied(message: MessageRow) -> MessageRow {
         reply_to: None,
         source_scopes: Vec::new(),
         edited_at: None,
+        parts: Vec::new(),
         ..message
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::files::BlobRow;
 use crate::forget::emptied;
 use crate::links::{LinkRow, between};
 use crate::minds::{BondRow, ForgottenScope, MindRow};
@@ -262,6 +263,7 @@ impl BackupCleaner<'_> {
                     !people.chain(chats).chain(realms).any(|gone| is_of(key, &gone))
                 }
             },
+            Table::Blobs => !gone(&codec::decode::<BlobRow>(table, value)?.message),
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;
                 !what.has_state(seq, Some(&person), &scope)

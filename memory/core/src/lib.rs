@@ -1,7 +1,7 @@
 //! Memory: the record of all conversations, two search indexes over it, recall, forgetting and export.
 //!
 //! Begin with [`Memory`], the interface to everything stored; [`Memory::recall`] finds memories, and [`ReadScope`]
-//! decides who may see them. The traits [`Store`], [`VectorIndex`], [`TextIndex`] and [`Working`] are what a storage
+//! decides who may see them. The traits [`Store`], [`BlobStore`], [`VectorIndex`], [`TextIndex`] and [`Working`] are what a storage
 //! backend implements; backends are crates of their own. This crate calls no model (callers pass vectors) and knows no
 //! platform.
 //!
@@ -17,6 +17,7 @@
 pub mod conformance;
 
 mod audit;
+mod blobs;
 mod chats;
 mod check;
 mod chunks;
@@ -26,9 +27,11 @@ mod error;
 mod excerpt;
 mod export;
 mod facts;
+mod files;
 mod forget;
 mod forget_log;
 mod history;
+mod image_metadata;
 mod index;
 mod indexing;
 mod keys;
@@ -60,6 +63,7 @@ mod working;
 mod writings;
 
 pub use audit::Audit;
+pub use blobs::{BlobStore, RamBlobs, blob_id, damaged_blob};
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use embeddings::CacheUse;
@@ -67,6 +71,7 @@ pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
 pub use facts::NewFact;
+pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
 pub use history::MAX_HISTORY;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::recall::AuthorCache;
 use crate::record::Record;
-use crate::{Batch, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, migrate};
+use crate::{Batch, BlobStore, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, migrate};
 
 /// Number of locks that chats share. Two turns of one chat never write at once, and those of different chats seldom
 /// wait.
@@ -20,8 +20,9 @@ const STRIPES: usize = 64;
 /// Numbers reserved on disk at a time. A crash leaves a gap of at most this many numbers; no number is given out twice.
 const RESERVE: u64 = 1_024;
 
-/// Version of the layout of rows. Opening a record with an older layout migrates it.
-const SCHEMA: u32 = 2;
+/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files: an older version
+/// would forget a message and leave its files, so it must not open such a record.
+const SCHEMA: u32 = 3;
 
 /// The stores that a memory works on.
 #[derive(Clone)]
@@ -34,6 +35,8 @@ pub struct Layers {
     pub text: Arc<dyn TextIndex>,
     /// Values that may be lost.
     pub working: Arc<dyn Working>,
+    /// The bytes of files.
+    pub blobs: Arc<dyn BlobStore>,
 }
 
 /// Limits and thresholds of memory.
@@ -51,6 +54,10 @@ pub struct MemoryConfig {
     pub near_duplicate: f32,
     /// Name of the embedding model.
     pub embedder: String,
+    /// The largest file of a message that is kept, in bytes.
+    pub blob_max_bytes: u64,
+    /// Most bytes of files in total; the oldest are removed first. 0 keeps none.
+    pub blobs_max_bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -65,6 +72,9 @@ pub struct Memory {
     pub(crate) vectors: Arc<dyn VectorIndex>,
     pub(crate) text: Arc<dyn TextIndex>,
     pub(crate) working: Arc<dyn Working>,
+    pub(crate) blobs: Arc<dyn BlobStore>,
+    /// Size of all kept files in bytes. Locked while a file is written or removed, together with its row.
+    pub(crate) blob_bytes: Mutex<u64>,
     pub(crate) config: MemoryConfig,
     pub(crate) identity: String,
     stripes: Vec<Mutex<()>>,
@@ -99,7 +109,7 @@ impl Memory {
             }
             Some(SCHEMA) => {}
             older => {
-                if older.is_some() {
+                if older.is_some_and(|older| older < 2) {
                     migrate::upgrade(store.as_ref())?;
                 }
                 let mut batch = Batch::new();
@@ -114,6 +124,8 @@ impl Memory {
             vectors: layers.vectors,
             text: layers.text,
             working: layers.working,
+            blobs: layers.blobs,
+            blob_bytes: Mutex::new(0),
             config,
             identity,
             stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
@@ -128,6 +140,7 @@ impl Memory {
         };
         memory.finish_restore()?;
         memory.follow_index_version()?;
+        memory.sweep_blobs()?;
         Ok(memory)
     }
 

@@ -1,4 +1,4 @@
-//! Migrates a record of an older layout.
+//! Migrates a record of an older layout. Layout 2 needs no migration: its messages have no files.
 
 use azera_types::MessageId;
 

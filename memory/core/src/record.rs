@@ -2,15 +2,16 @@
 //!
 //! A backup contains the record only. The indexes are rebuilt from it, so rows about the indexes are left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
+use crate::files::owned_blobs;
 use crate::forget_log::PendingBackupForgets;
 use crate::settings::revoke_all_training_consent;
-use azera_types::{Clock, SystemClock};
+use azera_types::{BlobId, Clock, SystemClock};
 
-use crate::{Batch, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, migrate};
+use crate::{Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, migrate};
 
 /// Key in [`Table::Meta`]: the record was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
@@ -28,6 +29,7 @@ const ABOUT_OTHERS: [&[u8]; 4] = [b"embedder", b"rebuild", b"scrub", FOLDERS];
 pub struct Record<'a> {
     store: &'a dyn Store,
     identity: String,
+    blobs: Option<&'a dyn BlobStore>,
 }
 
 impl std::fmt::Debug for Record<'_> {
@@ -54,7 +56,22 @@ impl<'a> Record<'a> {
                 identity
             }
         };
-        Ok(Self { store, identity })
+        Ok(Self { store, identity, blobs: None })
+    }
+
+    /// Adds the files of the record's messages, so that backups contain them.
+    pub fn with_blobs(self, blobs: &'a dyn BlobStore) -> Self {
+        Self { blobs: Some(blobs), ..self }
+    }
+
+    /// Returns the bytes of a file; `None` if they are missing, or if the record has no files.
+    pub fn blob(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
+        self.blobs.map_or(Ok(None), |blobs| blobs.get(id))
+    }
+
+    /// Returns the ids of all files that belong to messages.
+    pub fn owned_blobs(&self) -> Result<HashSet<BlobId>, Error> {
+        owned_blobs(self.store)
     }
 
     /// Returns the record's name, which is chosen at random when the record is created. Backups carry it, so that one
@@ -175,7 +192,7 @@ impl<'a> Record<'a> {
 impl Memory {
     /// Returns the whole record, for backups.
     pub fn record(&self) -> Record<'_> {
-        Record { store: self.store.as_ref(), identity: self.identity.clone() }
+        Record { store: self.store.as_ref(), identity: self.identity.clone(), blobs: Some(self.blobs.as_ref()) }
     }
 
     /// Finishes a restore. Turns that were open at the time of the backup were answered after it. So this closes turns

@@ -9,6 +9,7 @@ use azera_types::{ChatId, MemoryId, MessageId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::files::BlobRow;
 use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::record::unused_numbers;
@@ -81,6 +82,7 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     work.keep::<Forgotten>(Table::Forgotten, |_| true)?;
     work.keep::<MindRow>(Table::Minds, |_| true)?;
     work.keep::<BondRow>(Table::Bonds, |_| true)?;
+    work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message))?;
     work.numbers()?;
     work.commit()?;
     Ok(work.done)

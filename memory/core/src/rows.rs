@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use azera_types::{
-    Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+    Author, ChatId, MemoryId, MessageId, Part, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,9 @@ pub struct MessageRow {
     /// When it was last edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
+    /// Its pictures, recordings and files. Their captions and descriptions are part of the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
 /// When the bot answers in a chat with several people.

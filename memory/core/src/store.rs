@@ -58,11 +58,13 @@ pub enum Table {
     Marks = 23,
     /// How many passages of a long memory the indexes may hold: memory.
     Passages = 24,
+    /// Kept bytes, by their digest and the message that they belong to.
+    Blobs = 25,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -88,6 +90,7 @@ impl Table {
         Self::Bonds,
         Self::Marks,
         Self::Passages,
+        Self::Blobs,
     ];
 
     /// Returns the table with this number.
@@ -123,6 +126,7 @@ impl Table {
             Self::Bonds => "bonds",
             Self::Marks => "marks",
             Self::Passages => "passages",
+            Self::Blobs => "blobs",
         }
     }
 }

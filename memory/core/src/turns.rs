@@ -1,9 +1,11 @@
 //! Storing a turn: a message comes in, a reply goes out, each in one transaction.
 
 use azera_types::{
-    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
+    Author, ChatId, Inbound, MAX_PARTS, MemoryId, MessageId, Part, PersonId, PersonaId, PlatformId, Scope, Text,
+    Timestamp,
 };
 
+use crate::files::let_go_of_parts;
 use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, OutboxRow, SourceScope, WhyRow};
 use crate::salience::mark_key;
 use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
@@ -113,6 +115,7 @@ impl Memory {
             source_scopes: Vec::new(),
             memorable: true,
             edited_at: None,
+            parts: inbound.parts.iter().take(MAX_PARTS).map(|inbound| inbound.part.clone()).collect(),
         };
         let inbox = InboxRow {
             message: inbound.id.clone(),
@@ -225,6 +228,7 @@ impl Memory {
             source_scopes: new.source_scopes,
             memorable: new.memorable,
             edited_at: None,
+            parts: Vec::new(),
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &reply)?;
@@ -316,14 +320,28 @@ impl Memory {
         Err(Error::Invalid("that reply is no longer part of the conversation".into()))
     }
 
-    /// Stores a person's edit and returns the new row; `None` if the message is unknown or forgotten.
+    /// Stores a person's edit after which the message has no parts, like [`Memory::edit_with_parts`].
     pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
+        self.edit_with_parts(id, text, Vec::new(), at)
+    }
+
+    /// Stores a person's edit and returns the new row; `None` if the message is unknown or forgotten. The kept bytes of
+    /// the parts before are let go of; those of `parts` are kept anew.
+    pub fn edit_with_parts(
+        &self,
+        id: &MessageId,
+        text: Text,
+        parts: Vec<Part>,
+        at: Timestamp,
+    ) -> Result<Option<MessageRow>, Error> {
         let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
         let _writing = self.writing(&chat)?;
         let Some(mut message) = self.raw_message(id)?.filter(|message| message.author.person().is_some()) else {
             return Ok(None);
         };
         let mut batch = Batch::new();
+        let_go_of_parts(&mut batch, &message);
+        message.parts = parts.into_iter().take(MAX_PARTS).collect();
         message.text = text;
         message.edited_at = Some(at);
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
@@ -340,7 +358,7 @@ impl Memory {
                 self.queue_with_neighbours(&mut batch, &memory)?;
             }
         }
-        self.store.commit(batch, Durability::Flushed)?;
+        self.commit_letting_go(batch, Durability::Flushed)?;
         Ok(Some(message))
     }
 

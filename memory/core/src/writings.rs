@@ -273,6 +273,7 @@ impl Memory {
             // The writing is remembered itself; the post needs no memory of its own.
             memorable: false,
             edited_at: None,
+            parts: Vec::new(),
         };
         if self.raw_message(&post.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the post's id".into()));

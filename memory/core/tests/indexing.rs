@@ -175,6 +175,7 @@ fn open(disk: &Arc<Disk>) -> Memory {
 
 fn open_with(disk: &Arc<Disk>, vectors: &Arc<Ids>, text: &Arc<Ids>) -> Memory {
     let layers = Layers {
+        blobs: Arc::new(azera_memory::RamBlobs::default()),
         store: Arc::clone(disk) as Arc<dyn Store>,
         vectors: Arc::clone(vectors) as Arc<dyn VectorIndex>,
         text: Arc::clone(text) as Arc<dyn TextIndex>,
@@ -200,6 +201,7 @@ fn hear(memory: &Memory, id: &str) -> Result<MessageId, Error> {
         name: "Ann".into(),
         text: "the ferry leaves at seven".into(),
         at: Timestamp::UNIX_EPOCH,
+        parts: Vec::new(),
         mentions_bot: false,
         mentions: Vec::new(),
         reply_to: None,

@@ -61,6 +61,7 @@ impl Talk {
             name: who.into(),
             text: text.into(),
             at: at(self.second),
+            parts: Vec::new(),
             mentions_bot: true,
             mentions: Vec::new(),
             reply_to: None,

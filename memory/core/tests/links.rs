@@ -132,7 +132,7 @@ fn a_link_with_one_row_is_no_link() {
 fn an_export_lists_the_linked_accounts() {
     let memory = record(Arc::new(RamStore::new()));
     memory.link(&account(0), &account(1)).unwrap();
-    let export = memory.export(&DataSubject(account(0).person)).unwrap();
+    let export = memory.export(&DataSubject(account(0).person), u64::MAX).unwrap();
     assert_eq!(export["linked"], serde_json::json!([{"platform": "elsewhere", "person": "an", "name": "Ann 1"}]));
-    assert_eq!(memory.export(&DataSubject(account(2).person)).unwrap()["linked"], serde_json::json!([]));
+    assert_eq!(memory.export(&DataSubject(account(2).person), u64::MAX).unwrap()["linked"], serde_json::json!([]));
 }

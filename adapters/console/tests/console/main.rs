@@ -5,17 +5,19 @@
 mod commands;
 
 use std::io::{self, Cursor, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
-    Form, Hit, Host, HostError, Making, OptionKind, Outbound, Outcome, Platform, PlatformError, SearchRequest,
-    SkipReason, State, StreamEvent, Turn, TurnUsage,
+    Access, AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
+    Edit, FileContent, Form, Hit, Host, HostError, Making, OptionKind, Outbound, Outcome, Platform, PlatformError,
+    SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
 };
 use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, MessagePer, Options, Person, chat_id, run};
 use azera_types::{
-    ChatId, Inbound, ManualClock, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp,
+    ChatId, Inbound, ManualClock, MessageId, Part, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp,
 };
 
 /// A writer whose output the test can read.
@@ -137,7 +139,7 @@ impl Host for Core {
         self.message(platform, inbound).await.map(|_| true)
     }
 
-    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Text, _: Timestamp) -> Result<Option<Outcome>, HostError> {
+    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
         Ok(None)
     }
 
@@ -154,6 +156,15 @@ impl Host for Core {
                 CommandAnswer { ok: true, text: "A new chat.".into(), go_to, ..CommandAnswer::default() }
             }
             "/help" => CommandAnswer { ok: true, text: "Ask away.".into(), ..CommandAnswer::default() },
+            "/memory file two" => {
+                // The same name twice, and one that would lead elsewhere.
+                let file = |name: &str, bytes: &[u8]| AnswerFile {
+                    part: Part::new(name, None, bytes.len() as u64),
+                    content: FileContent(bytes.to_vec()),
+                };
+                let files = vec![file("note.txt", b"first"), file("../note.txt", b"second")];
+                CommandAnswer { ok: true, text: "From Ann:".into(), files, ..CommandAnswer::default() }
+            }
             "/quit" => CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() },
             _ => CommandAnswer { text: "There is no such command.".into(), ..CommandAnswer::default() },
         })
@@ -287,6 +298,27 @@ fn with_ids_hidden(out: &str) -> String {
         text.push_str(part.split_once('"').map_or("", |(_, rest)| rest));
     }
     text
+}
+
+#[tokio::test]
+async fn files_of_an_answer_are_saved_for_the_person_alone() {
+    let session = talk(Format::Plain, "/memory file two\n").await;
+    let mut lines = session.out.lines();
+    assert_eq!(lines.next(), Some("From Ann:"));
+    let paths: Vec<PathBuf> = lines.map(PathBuf::from).collect();
+    let contents: Vec<String> = paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    assert_eq!(contents, ["first", "second"]);
+    for path in &paths {
+        assert!(path.is_absolute() && path.ends_with("note.txt"), "{}", path.display());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(path), mode(path.parent().unwrap())), (0o600, 0o700));
+    }
+    std::fs::remove_dir_all(paths[0].parent().unwrap()).unwrap();
+    let session = talk(Format::Json, "/memory file two\n").await;
+    let shown: Vec<serde_json::Value> = session.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&shown[1]["type"], shown.len()), (&"file".into(), 3));
+    let path = PathBuf::from(shown[1]["path"].as_str().unwrap());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]

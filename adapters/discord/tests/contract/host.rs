@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
-    Form, Hit, Host, HostError, Making, MessageAction, OptionKind, Outbound, Outcome, Platform, SearchRequest,
+    Edit, Form, Hit, Host, HostError, Making, MessageAction, OptionKind, Outbound, Outcome, Platform, SearchRequest,
     SkipReason, State, StreamEvent,
 };
 use azera_adapter_discord::Discord;
@@ -133,7 +133,7 @@ impl Host for Core {
         Ok(new)
     }
 
-    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Text, _: Timestamp) -> Result<Option<Outcome>, HostError> {
+    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
         Ok(None)
     }
 

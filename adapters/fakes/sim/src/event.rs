@@ -1,6 +1,11 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use azera_types::{ChatId, MAX_NAME_CHARS, MessageId, PersonId, PersonaId, RealmId, Text, Timestamp};
+use azera_types::{
+    ChatId, InboundPart, MAX_NAME_CHARS, MessageId, Part, PersonId, PersonaId, RealmId, Text, Timestamp,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
 
 use crate::History;
@@ -135,6 +140,35 @@ pub struct MessageLine {
     pub mentions: Option<Vec<PersonId>>,
     /// The message or reply that it replies to.
     pub reply_to: Option<MessageId>,
+    /// Its files.
+    #[serde(default)]
+    pub files: Vec<FileLine>,
+}
+
+/// A file of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FileLine {
+    /// Its name.
+    pub name: String,
+    /// Its media type.
+    pub mime: Option<String>,
+    /// A description in words, which is also part of the message's text.
+    pub alt: Option<String>,
+    /// Its content, in base64.
+    #[serde(deserialize_with = "base64")]
+    pub content: Vec<u8>,
+}
+
+impl FileLine {
+    /// Returns the file as an adapter hands it in.
+    pub fn inbound(&self) -> InboundPart {
+        let part = Part::new(&self.name, self.mime.as_deref(), self.content.len() as u64);
+        InboundPart { part: part.described(self.alt.as_deref()), source: Arc::new(self.content.clone()) }
+    }
+}
+
+fn base64<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    STANDARD.decode(String::deserialize(from)?).map_err(serde::de::Error::custom)
 }
 
 /// An edit.
@@ -147,6 +181,9 @@ pub struct EditLine {
     /// The new text.
     #[serde(deserialize_with = "text")]
     pub text: Text,
+    /// Its files after the edit.
+    #[serde(default)]
+    pub files: Vec<FileLine>,
 }
 
 /// A deletion.

@@ -20,11 +20,11 @@ mod world;
 
 pub use error::Error;
 pub use event::{
-    ChatKind, ChatLine, CommandGiven, DeleteLine, EditLine, Event, Membership, MessageLine, RealmLine, RestartLine,
-    SearchLine, Target, WaitLine,
+    ChatKind, ChatLine, CommandGiven, DeleteLine, EditLine, Event, FileLine, Membership, MessageLine, RealmLine,
+    RestartLine, SearchLine, Target, WaitLine,
 };
 pub use members::History;
-pub use out::Output;
+pub use out::{OutFile, Output};
 pub use platform::{PLATFORM, SimPlatform};
 pub use replay::{Played, Session, SessionError, replay};
 pub use timeline::{Line, LineError, MAX_LINE_BYTES, MAX_LINES, Timeline};

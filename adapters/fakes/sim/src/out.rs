@@ -1,5 +1,7 @@
-use azera_adapter::{Hit, SkipReason, State, Turn};
+use azera_adapter::{AnswerFile, Hit, SkipReason, State, Turn};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Timestamp};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use crate::platform::Delivered;
@@ -97,6 +99,9 @@ pub enum Output<'a> {
         /// The chat to continue in, if there is a new one.
         #[serde(skip_serializing_if = "Option::is_none")]
         go_to: Option<&'a ChatId>,
+        /// Files that come with the answer.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        files: Vec<OutFile<'a>>,
     },
     /// An event failed.
     Error {
@@ -112,6 +117,24 @@ pub enum Output<'a> {
         /// The error.
         text: String,
     },
+}
+
+/// A file in the output.
+#[derive(Serialize)]
+pub struct OutFile<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its media type.
+    pub mime: &'a str,
+    /// Its content, in base64.
+    pub content: String,
+}
+
+impl<'a> OutFile<'a> {
+    pub(crate) fn of(file: &'a AnswerFile) -> Self {
+        let content = STANDARD.encode(&file.content.0);
+        Self { name: &file.part.name, mime: &file.part.mime, content }
+    }
 }
 
 /// A line of the output.

@@ -2,12 +2,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use azera_adapter::{ChatInfo, CommandLine, Host, HostError, Outcome, Platform, SearchRequest};
+use azera_adapter::{ChatInfo, CommandLine, Edit, Host, HostError, Outcome, Platform, SearchRequest};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
 
-use crate::out::OutLine;
+use crate::out::{OutFile, OutLine};
 use crate::{
-    ChatLine, CommandGiven, DeleteLine, EditLine, Error, Event, MessageLine, Output, SearchLine, SimPlatform, Timeline,
+    ChatLine, CommandGiven, DeleteLine, EditLine, Error, Event, FileLine, MessageLine, Output, SearchLine, SimPlatform,
+    Timeline,
 };
 
 /// The error of a [`Session`].
@@ -132,6 +133,7 @@ impl Player<'_> {
             name: line.shown_name(),
             text: line.text.clone(),
             at: line.at,
+            parts: line.files.iter().map(FileLine::inbound).collect(),
             mentions_bot: line.mentions_bot.unwrap_or(false),
             mentions: line.mentions.clone().unwrap_or_default(),
             reply_to: line.reply_to.clone(),
@@ -149,7 +151,9 @@ impl Player<'_> {
             Err(e) => return self.tell_error(about, e),
         };
         let about = Subject { chat: said.as_ref().map(|said| &said.chat), ..about };
-        match self.session.host().edited(self.platform.id(), &line.id, line.text.clone(), line.at).await {
+        let parts = line.files.iter().map(FileLine::inbound).collect();
+        let edit = Edit { text: line.text.clone(), parts, at: line.at };
+        match self.session.host().edited(self.platform.id(), &line.id, edit).await {
             Ok(Some(outcome)) => self.tell_outcome(about, outcome),
             Ok(None) => self.tell_error(about, "there is no such message"),
             Err(e) => self.tell_error(about, e),
@@ -187,6 +191,7 @@ impl Player<'_> {
                     ok: answer.ok,
                     text: &answer.text,
                     go_to: answer.go_to.as_ref(),
+                    files: answer.files.iter().map(OutFile::of).collect(),
                 })
             }
             Err(e) => self.tell_error(about, e),

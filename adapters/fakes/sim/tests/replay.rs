@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, MemoryIdText,
-    Outbound, Outcome, Platform, SearchRequest, SkipReason, State, Turn, TurnUsage,
+    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
+    MemoryIdText, Outbound, Outcome, Platform, SearchRequest, SkipReason, State, Turn, TurnUsage,
 };
 use azera_fake_sim::{Error, Played, Session, SessionError, SimPlatform, Timeline, replay};
 use azera_types::{
@@ -94,8 +94,7 @@ impl Host for Core {
         &self,
         _: &PlatformId,
         id: &MessageId,
-        text: Text,
-        _: Timestamp,
+        Edit { text, .. }: Edit,
     ) -> Result<Option<Outcome>, HostError> {
         let Some(mut inbound) = self.disk.lock().unwrap().inbound.get(id).cloned() else { return Ok(None) };
         inbound.text = text;

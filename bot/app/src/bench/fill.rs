@@ -162,6 +162,7 @@ pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>
             name: crowd::name(said.person),
             text: Text::new(&said.text),
             at: said.at,
+            parts: Vec::new(),
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,

@@ -215,6 +215,7 @@ async fn turn(
         name: "Ann".to_owned(),
         text: Text::new(text),
         at,
+        parts: Vec::new(),
         mentions_bot: false,
         mentions: Vec::new(),
         reply_to: None,

@@ -132,6 +132,7 @@ impl BenchApp {
             name: "Ann".to_owned(),
             text: Text::new(format!("This morning I {one}, then I {other}. What do you think of day {number}?")),
             at: self.clock.now(),
+            parts: Vec::new(),
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,

@@ -145,6 +145,7 @@ impl Talk<'_> {
             name: crowd::name(person),
             text: Text::new(self.crowd.question()),
             at: self.clock.now(),
+            parts: Vec::new(),
             mentions_bot: true,
             mentions: Vec::new(),
             reply_to: None,

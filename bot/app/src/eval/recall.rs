@@ -140,6 +140,7 @@ impl RecallRun {
                 name: turn.speaker.clone(),
                 text: Text::new(&turn.text),
                 at: turn.time,
+                parts: Vec::new(),
                 mentions_bot: false,
                 mentions: Vec::new(),
                 reply_to: None,

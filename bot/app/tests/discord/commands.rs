@@ -52,6 +52,8 @@ const FORMS: &[Form] = &[
     ("memory", "search", WORDS, Members),
     ("memory", "stats", &[], Members),
     ("memory", "pin", &[("mnumber", "m999999")], Members),
+    ("memory", "files", &[], Members),
+    ("memory", "file", &[("id", "nothing.txt")], Members),
     ("dream", "list", &[], Members),
     ("dream", "show", FIRST, Members),
     ("dream", "search", WORDS, Members),
@@ -188,6 +190,20 @@ pub fn give(fake: &FakeDiscord, channel: u64, who: u64, name: &str, form: &str, 
         world.invoke(channel, who, Invoked::Command { name: name.to_owned(), kind: 1, options, target: None })
     });
     answer_text(fake, id)
+}
+
+/// Asks for a kept file; returns its name and its bytes.
+pub fn kept_file(fake: &FakeDiscord, channel: u64, who: u64, which: &str) -> Option<(String, Vec<u8>)> {
+    let id = fake.world(|world| {
+        let options = options(world, "memory", "file", &[("id", which)]);
+        world.invoke(channel, who, Invoked::Command { name: "memory".to_owned(), kind: 1, options, target: None })
+    });
+    answer_text(fake, id);
+    let files = fake.world(|world| {
+        let files = world.interaction(id).answer.files.iter().map(|file| (file.name.clone(), file.bytes.clone()));
+        files.collect::<Vec<_>>()
+    });
+    files.into_iter().next()
 }
 
 /// Chooses a command from the menu of a message.

@@ -1,12 +1,14 @@
-//! Long files in messages.
+//! Files in messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use azera_fake_discord::FakeDiscord;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::bot::Bot;
-use crate::commands::{find, give, square};
+use crate::commands::{find, give, kept_file, square};
 use crate::model::Model;
 use crate::{answered, answered_for_good, as_described, fake};
 
@@ -82,5 +84,51 @@ fn a_file_removed_while_its_message_is_answered_is_not_remembered() {
     find(&fake, square, bob, "obsidian spoon ferryman boot", "obsidian spoon");
     let found = give(&fake, square, bob, "memory", "search", &[("words", SEARCH_WORDS)]);
     assert!(!found.contains("heliotrope"), "{found}");
+    as_described(&fake);
+}
+
+/// Waits until the list of kept files there is as wanted.
+#[track_caller]
+fn until_listed(fake: &FakeDiscord, channel: u64, who: u64, wanted: impl Fn(&str) -> bool) {
+    let until = Instant::now() + LONGEST;
+    loop {
+        let list = give(fake, channel, who, "memory", "files", &[]);
+        if wanted(&list) {
+            return;
+        }
+        assert!(Instant::now() < until, "{list}");
+    }
+}
+
+#[test]
+fn a_kept_file_is_given_back_exported_and_forgotten_with_its_message() {
+    let fake = fake();
+    let ([_, bob, cid], square) = square(&fake);
+    let (dm, other) = fake.world(|world| (world.dm(bob), world.dm(cid)));
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let secret: &[u8] = b"the heliotrope key lies under the third stair";
+    let chunk = |kind: &[u8], data: &[u8]| [&(data.len() as u32).to_be_bytes()[..], kind, data, b"sums"].concat();
+    let end = chunk(b"IEND", b"");
+    let picture = [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"eXIf", b"52.5200N 13.4050E"), end.clone()].concat();
+    let files: [(&str, &[u8]); 2] = [("notes.txt", secret), ("stair.png", &picture)];
+    let question = fake.world(|world| world.upload(dm, bob, "keep this", &files));
+    answered_for_good(&fake, dm, question, "Noted.");
+    until_listed(&fake, dm, bob, |list| list.contains("notes.txt") && list.contains("stair.png"));
+    assert_eq!(kept_file(&fake, dm, bob, "notes.txt"), Some(("notes.txt".to_owned(), secret.to_vec())));
+    let without_place = [b"\x89PNG\r\n\x1a\n".to_vec(), end].concat();
+    assert_eq!(kept_file(&fake, dm, bob, "stair.png"), Some(("stair.png".to_owned(), without_place)));
+    for (channel, who) in [(other, cid), (square, cid), (square, bob)] {
+        assert_eq!(kept_file(&fake, channel, who, "notes.txt"), None);
+    }
+    assert!(give(&fake, dm, bob, "memory", "export", &[]).contains(&STANDARD.encode(secret)));
+    assert!(!give(&fake, other, cid, "memory", "export", &[]).contains("notes.txt"));
+    // Without one of its files, and then gone.
+    fake.world(|world| world.remove_files(dm, question));
+    until_listed(&fake, dm, bob, |list| list.contains("no files"));
+    fake.world(|world| world.delete(dm, question));
+    fake.wait("the answer to go", |world| world.answers(dm, question).is_empty().then_some(()));
+    assert_eq!(kept_file(&fake, dm, bob, "notes.txt"), None);
     as_described(&fake);
 }

@@ -6,6 +6,7 @@ mod damage;
 mod diary;
 mod disk;
 mod documented;
+mod files;
 mod forgetting;
 mod hearth;
 mod hostile;

@@ -151,6 +151,8 @@ pub const COMMANDS: &[Command] = &[
             SEARCH,
             form("stats", "stats", "count memories by kind and by week", &[THEME]),
             form("pin", "pin", "keep something that you said for good", &[MEMORY]),
+            form("files", "files", "list the files that may be shown here", &[]),
+            form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),
         ],
     ),

@@ -15,6 +15,9 @@ const SEARCH_HITS: usize = 10;
 /// Maximum number of salient memories of one person shown at once.
 const MAX_SALIENT: usize = 40;
 
+/// Maximum number of bytes of files in an export. In base64, an export then fits where a platform takes 10 MB.
+const MAX_EXPORT_FILE_BYTES: u64 = 6 << 20;
+
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
@@ -29,10 +32,13 @@ impl Commands {
             ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
             ("" | "stats", theme) => self.memory_stats(at, theme).await,
             ("pin", id) if !id.is_empty() => self.pin_memory(at, id).await,
+            ("files", "") => self.list_files(at).await,
+            ("file", which) if !which.is_empty() => self.give_file(at, which).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
-                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory export` or `/memory forget`, which is `/forget`."
+                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory files`, `/memory file ID`, \
+                 `/memory export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
         }
@@ -126,7 +132,7 @@ impl Commands {
             return Ok(refused("What I hold about you is for you alone: ask me in a direct message.".into()));
         }
         let subject = DataSubject(at.line.person.clone());
-        let export = self.services.blocking(move |memory| memory.export(&subject)).await?;
+        let export = self.services.blocking(move |memory| memory.export(&subject, MAX_EXPORT_FILE_BYTES)).await?;
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
     }
 

@@ -10,6 +10,7 @@ mod checkin;
 mod days;
 mod declared;
 mod diary;
+mod files;
 mod forget;
 mod garden;
 mod hearth;

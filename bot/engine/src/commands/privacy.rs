@@ -57,7 +57,7 @@ impl Commands {
             PlaceKind::Public(_) | PlaceKind::Private { .. } => 0,
         };
         let mut text = format!(
-            "- **This place:** {}\n- **What I keep of it:** every message that I can read here, and what I answered; {here} \
+            "- **This place:** {}\n- **What I keep of it:** every message that I can read here, with its files, and what I answered; {here} \
              memories of it may be shown here now. Of what you said, {salient} things that may be shown here seemed worth keeping: \
              `/me` lists them.\n- **Dreams and journal entries** made of what was said here are posted {posted}.\n",
             audience(&at.place.kind, &scope, linked),

@@ -5,9 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use azera_adapter::{ChatInfo, Outcome, Platform, SkipReason};
+use azera_adapter::{ChatInfo, Edit, Outcome, Platform, SkipReason};
 use azera_memory::{Forget, InboxRow, Memory, MessageRow, NewChat, Received};
-use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, Timestamp, composed};
+use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, composed};
 use futures::FutureExt;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -171,7 +171,11 @@ impl Turns {
             };
             // Nobody needs to listen.
             tell.send(matches!(received, Received::New(_))).ok();
-            let Received::New(message) = received else { return Ok(Outcome::Skipped(SkipReason::Duplicate)) };
+            let Received::New(message) = received else {
+                // A crash may have kept its files from being fetched.
+                core.files.keep(inbound.id, None, inbound.parts);
+                return Ok(Outcome::Skipped(SkipReason::Duplicate));
+            };
             let inbox = InboxRow {
                 message: inbound.id,
                 platform,
@@ -180,7 +184,10 @@ impl Turns {
                 mentions: inbound.mentions,
                 panics: 0,
             };
-            core.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await
+            let id = inbox.message.clone();
+            let outcome = core.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await;
+            core.files.keep(id, None, inbound.parts);
+            outcome
         });
         Ok(Receiving { recorded, turn })
     }
@@ -200,18 +207,19 @@ impl Turns {
         self: &Arc<Self>,
         platform: &PlatformId,
         id: &MessageId,
-        text: Text,
-        at: Timestamp,
+        edit: Edit,
     ) -> Result<Option<Outcome>, Error> {
-        if says_nothing(&text) {
+        let Edit { text, parts, at } = edit;
+        if says_nothing(&text) && parts.is_empty() {
             return self.edited_to_nothing(id).await;
         }
         let text = Text::new(text.as_str());
         let edited = {
-            let id = id.clone();
-            self.services.blocking(move |memory| memory.edit(&id, text, at)).await?
+            let (id, parts) = (id.clone(), parts.iter().map(|inbound| inbound.part.clone()).collect());
+            self.services.blocking(move |memory| memory.edit_with_parts(&id, text, parts, at)).await?
         };
         let Some(message) = edited else { return Ok(None) };
+        self.files.keep(id.clone(), Some(at), parts);
         self.indexer.wake();
         self.surprise.exchanges.changed(&message.id);
         self.learning.withdraw_unfounded(Some(&message.id)).await;

@@ -42,6 +42,7 @@ pub(crate) use judge::{Judge, Judgement};
 
 use crate::access::AccessControl;
 use crate::error::Error;
+use crate::files::FileFetcher;
 use crate::forgetting::Forgetting;
 use crate::hearth::Learning;
 use crate::indexing::Indexer;
@@ -72,6 +73,7 @@ pub(crate) struct Turns {
     pub(crate) learning: Arc<Learning>,
     pub(crate) forgetting: Arc<Forgetting>,
     pub(crate) outbox: Arc<Outbox>,
+    pub(crate) files: Arc<FileFetcher>,
     pub(crate) queues: Queues,
     pub(crate) progress: TurnProgress,
 }

@@ -92,6 +92,7 @@ mod tests {
             source_scopes: Vec::new(),
             memorable: true,
             edited_at: None,
+            parts: Vec::new(),
         }
     }
 

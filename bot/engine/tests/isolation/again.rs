@@ -5,7 +5,7 @@ use std::sync::Arc;
 use azera_adapter::{Host, Platform};
 use azera_types::{Clock, Text};
 
-use crate::findings::{ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
+use crate::findings::{ANN, BOB, COMMONS, DM_ANN, GUILD, Scene, edit_to};
 use crate::pass_time;
 use crate::world::{Act, Change, Fate, Founding, Target, Way, World};
 
@@ -156,7 +156,7 @@ async fn a_message_is_remembered_beside_its_file_until_it_is_edited() {
     assert!(both.iter().all(|text| found.iter().any(|found| found == text)), "{found:?}");
     // The message now says only its new text, and of its file only what is attached again.
     let now = scene.engine.clock.now();
-    scene.engine.azera.edited(sim.id(), &id, Text::new("where is the zeppelin? quiet"), now).await.unwrap();
+    scene.engine.azera.edited(sim.id(), &id, edit_to("where is the zeppelin? quiet", now)).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     let query = "where is the zeppelin, and the copper heron?";
     assert_eq!(scene.find(ANN, COMMONS, query).await, ["where is the zeppelin? quiet"]);

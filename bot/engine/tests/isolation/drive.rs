@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, Platform};
-use azera_types::{Clock, Inbound, MessageId, RealmId, Text};
+use azera_types::{Clock, Inbound, InboundPart, MessageId, Part, RealmId, Text};
 
+use crate::findings::edit_to;
 use crate::look::{look_closely, look_up_all};
 use crate::oracle::{Message, Origin, word};
 use crate::test_engine::{TestEngine, chat, person};
@@ -198,13 +199,20 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
     // This message's id pretends to be the reply to the next one.
     let number = engine.watch.oracle().messages.len() + 1;
     let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
+    let words = text(secret, hostile, way, other);
+    let file = || InboundPart {
+        part: Part::new("log.txt", Some("text/plain"), words.len() as u64),
+        source: Arc::new(words.clone().into_bytes()),
+    };
+    let parts = if secret % 3 == 1 { vec![file()] } else { Vec::new() };
     let inbound = Inbound {
         id: MessageId::new(&id).unwrap(),
         chat: chat(place),
         person: person(who),
         name: if other.contains(&secret) { "Zelda" } else { PEOPLE[who].1 }.to_owned(),
-        text: Text::new(format!("{}{}", if called { "Azera, " } else { "" }, text(secret, hostile, way, other))),
+        text: Text::new(format!("{}{}", if called { "Azera, " } else { "" }, words)),
         at: engine.clock.now(),
+        parts,
         mentions_bot: way != Way::Silent,
         mentions: Vec::new(),
         reply_to: None,
@@ -279,8 +287,8 @@ async fn edit(engine: &TestEngine, nth: usize, way: Way, other: &BTreeSet<usize>
     };
     let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
     // Refused or not, everything shown was judged.
-    let text = Text::new(text(secret, 0, way, other));
-    drop(host.edited(engine.platform.sim.id(), &id, text, engine.clock.now()).await);
+    let edit = edit_to(&text(secret, 0, way, other), engine.clock.now());
+    drop(host.edited(engine.platform.sim.id(), &id, edit).await);
 }
 
 async fn delete(engine: &TestEngine, nth: usize) {

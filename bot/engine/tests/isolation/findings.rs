@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use azera_adapter::{CommandLine, Host, Outcome, Platform, SearchRequest};
+use azera_adapter::{CommandLine, Edit, Host, Outcome, Platform, SearchRequest};
 use azera_memory::{Order, Table};
-use azera_types::{Clock, Inbound, MessageId, Text};
+use azera_types::{Clock, Inbound, MessageId, Text, Timestamp};
 
 use crate::oracle::{DEFAULT_PERSONA, Origin, secrets_in, word};
 use crate::test_engine::{TestEngine, chat, person};
@@ -35,6 +35,11 @@ fn world(guild_joined: bool, den_joined: bool) -> World {
         acts: Vec::new(),
         observer: (COMMONS, ANN),
     }
+}
+
+/// Returns an edit after which a message has this text and no files.
+pub fn edit_to(text: &str, at: Timestamp) -> Edit {
+    Edit { text: Text::new(text), parts: Vec::new(), at }
 }
 
 pub struct Scene {
@@ -80,6 +85,7 @@ impl Scene {
             name: PEOPLE[who].1.to_owned(),
             text: Text::new(text),
             at: oracle.now,
+            parts: Vec::new(),
             mentions_bot: true,
             mentions: Vec::new(),
             reply_to: None,

@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 24] = [
+pub const TELLING: [&str; 25] = [
     BY_A_LINK,
     "Host::message",
     "Host::edited",
@@ -36,6 +36,7 @@ pub const TELLING: [&str; 24] = [
     "Memory::why",
     "Memory::trainable_exchanges",
     "Memory::export",
+    "Memory::file",
 ];
 
 /// Ways that show background writings and nothing else.
@@ -45,7 +46,7 @@ pub const WRITTEN: [&str; 7] =
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 42] = [
+const SHOWN_TO_NOBODY: [&str; 44] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -64,6 +65,9 @@ const SHOWN_TO_NOBODY: [&str; 42] = [
     "receive_for",
     "reply",
     "edit",
+    "edit_with_parts",
+    // Which files of a message the engine fetches.
+    "files_wanted",
     // Which persona a message is meant for, not what it says.
     "message_owner",
     // The turn's own work.
@@ -103,7 +107,7 @@ const SHOWN_TO_NOBODY: [&str; 42] = [
 ];
 
 /// Types that cannot hold people's words.
-const HARMLESS: [&str; 13] = [
+const HARMLESS: [&str; 14] = [
     "()",
     "bool",
     "usize",
@@ -112,6 +116,7 @@ const HARMLESS: [&str; 13] = [
     "Audit",
     "CacheUse",
     "CheckReport",
+    "FileTotals",
     "PruneReport",
     "ForgetReceipt",
     "Option < usize >",

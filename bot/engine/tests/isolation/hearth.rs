@@ -6,10 +6,10 @@ use std::sync::Arc;
 use azera_adapter::{Host, Platform};
 use azera_engine::{LossChange as Loss, TrainingJob};
 use azera_memory::Kind;
-use azera_types::{Clock, Text};
+use azera_types::Clock;
 
 use crate::fake_trainer::{HOUR, Learning, WANTED, id};
-use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene, edit_to};
 use crate::world::{Change, Target};
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn replies_from_before_an_edit_are_not_trained_on_again() {
     assert_eq!(it.fake_trainer.count(), 1);
     assert!(it.fake_trainer.seen().contains("umbrella drips"), "it was recalled");
     let (sim, now) = (it.scene.engine.platform.sim.id().clone(), it.scene.engine.clock.now());
-    it.scene.engine.azera.edited(&sim, &recalled, Text::new("never mind quiet"), now).await.unwrap();
+    it.scene.engine.azera.edited(&sim, &recalled, edit_to("never mind quiet", now)).await.unwrap();
     it.scene.engine.azera.settle().await.unwrap();
     assert_eq!(it.files(), Vec::<PathBuf>::new(), "it had learnt from it");
     for _ in 0..6 {

@@ -28,11 +28,13 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 66] = [
+const SHOWING: [&str; 68] = [
     "/me",
     "/why",
     "/memory stats",
     "/memory export",
+    "/memory files",
+    "/memory file log.txt",
     "/memory pin m99999",
     "/privacy",
     "/tag list",
@@ -308,7 +310,12 @@ impl Looking<'_> {
         read!(self, memory.history(&read_scope, &here, MANY), |found| json(&found));
         read!(self, memory.branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
-        read!(self, memory.export(&DataSubject(me.clone())), |found| found.to_string());
+        read!(self, memory.files(&read_scope), |found| format!("{found:?}"));
+        read!(self, memory.file(&read_scope, "log.txt"), |found| found
+            .as_ref()
+            .map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
+            .unwrap_or_default());
+        read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);
         self.read_writings(&read_scope, &here);

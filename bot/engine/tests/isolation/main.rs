@@ -16,6 +16,7 @@ mod audiences;
 mod danger;
 mod drive;
 mod fake_trainer;
+mod files;
 mod findings;
 mod garden;
 mod guard;

@@ -11,7 +11,7 @@ use azera_affect::{Classifiers, Constants, MindParams};
 use azera_config::Gardener as Garden;
 use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineParts, Hearth, ModelCatalog};
 use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
-use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamStore, RamWorking};
+use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamBlobs, RamStore, RamWorking};
 use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
 use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
 use jiff::tz::TimeZone;
@@ -70,6 +70,7 @@ impl TestEngine {
             vectors: Arc::new(vectors.clone()),
             text: Arc::new(Words::new(world.careless)),
             working: Arc::new(RamWorking::new()),
+            blobs: Arc::new(RamBlobs::default()),
         };
         let watch = Arc::new(Watch::new(Oracle::new(now, &world.realms, &world.private), record));
         let engine = Self::on(layers, vectors, ManualClock::new(now), watch);
@@ -279,6 +280,8 @@ fn build_engine(
         similarity_floor: 0.1,
         near_duplicate: 0.95,
         embedder: "words".into(),
+        blob_max_bytes: 1 << 20,
+        blobs_max_bytes: 1 << 30,
     };
     let memory = Arc::new(Memory::open(layers.clone(), config).unwrap());
     let azera = Engine::new(EngineParts {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError,
+    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
     Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, SearchRequest, StreamEvent, Streaming,
 };
 use azera_fake_sim::SimPlatform;
@@ -324,15 +324,9 @@ impl Host for WatchedHost<'_> {
         taken
     }
 
-    async fn edited(
-        &self,
-        platform: &PlatformId,
-        id: &MessageId,
-        text: Text,
-        at: Timestamp,
-    ) -> Result<Option<Outcome>, HostError> {
+    async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError> {
         let message = self.watch.oracle().messages[id.as_str()].clone();
-        let outcome = self.host.edited(platform, id, text, at).await;
+        let outcome = self.host.edited(platform, id, edit).await;
         let chat = ChatId::new(CHATS[message.chat].0).unwrap();
         self.outcome("Host::edited", &chat, &PersonId::new(PEOPLE[message.by].0).unwrap(), &outcome);
         outcome
@@ -365,7 +359,10 @@ impl Host for WatchedHost<'_> {
         let about = line.about.clone();
         let answer = self.host.command(platform, line).await;
         let said = match &answer {
-            Ok(answer) => format!("{} {:?} {:?}", answer.text, answer.go_to, answer.chart),
+            Ok(answer) => {
+                let files: String = answer.files.iter().map(|file| String::from_utf8_lossy(&file.content.0)).collect();
+                format!("{} {:?} {:?} {files}", answer.text, answer.go_to, answer.chart)
+            }
             Err(error) => error.to_string(),
         };
         let mut words = text.trim_start_matches('/').split_whitespace();

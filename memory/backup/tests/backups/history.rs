@@ -185,6 +185,7 @@ impl History {
             name: person(which).to_string(),
             text: text.into(),
             at: at(self.second),
+            parts: Vec::new(),
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,

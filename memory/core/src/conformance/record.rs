@@ -4,8 +4,8 @@ use std::time::Duration;
 use azera_types::{MemoryId, Timestamp};
 
 use crate::{
-    Error, Facet, FacetWeights, Found, Layers, LexicalHits, Memory, MemoryConfig, Point, RamWorking, ReadScope, Store,
-    Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
+    BlobStore, Error, Facet, FacetWeights, Found, Layers, LexicalHits, Memory, MemoryConfig, Point, RamBlobs,
+    RamWorking, ReadScope, Store, Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
 };
 
 /// Indexes that are always empty.
@@ -79,9 +79,23 @@ impl TextIndex for NoIndex {
 ///
 /// Panics if the record cannot be opened.
 pub fn record(store: Arc<dyn Store>) -> Memory {
-    let layers =
-        Layers { store, vectors: Arc::new(NoIndex), text: Arc::new(NoIndex), working: Arc::new(RamWorking::default()) };
-    Memory::open(layers, settings()).expect("the record can be opened")
+    record_with_files(store, Arc::new(RamBlobs::default()), settings()).expect("the record can be opened")
+}
+
+/// Returns a memory like [`record`] with this blob store and these settings.
+pub fn record_with_files(
+    store: Arc<dyn Store>,
+    blobs: Arc<dyn BlobStore>,
+    settings: MemoryConfig,
+) -> Result<Memory, Error> {
+    let layers = Layers {
+        store,
+        vectors: Arc::new(NoIndex),
+        text: Arc::new(NoIndex),
+        working: Arc::new(RamWorking::default()),
+        blobs,
+    };
+    Memory::open(layers, settings)
 }
 
 /// Returns settings for tests that embed nothing.
@@ -93,5 +107,7 @@ pub fn settings() -> MemoryConfig {
         similarity_floor: 0.1,
         near_duplicate: 0.95,
         embedder: "none".into(),
+        blob_max_bytes: 1 << 20,
+        blobs_max_bytes: 8 << 20,
     }
 }

@@ -1,0 +1,78 @@
+//! Files of messages: they are fetched after the turn, and only those that are kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_types::{InboundPart, MessageId, Timestamp};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::error::Error;
+use crate::services::Services;
+
+/// Files fetched at the same time.
+const FETCHES: usize = 4;
+
+/// Time limit for one file.
+const FETCH_TIME: Duration = Duration::from_secs(60);
+
+/// Fetches files in the background.
+pub(crate) struct FileFetcher {
+    services: Arc<Services>,
+    slots: Semaphore,
+    tasks: TaskTracker,
+}
+
+impl FileFetcher {
+    pub(crate) fn new(services: Arc<Services>) -> Self {
+        Self { services, slots: Semaphore::new(FETCHES), tasks: TaskTracker::new() }
+    }
+
+    /// Waits until all files asked for so far are kept or given up.
+    pub(crate) async fn idle(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// Keeps the files of a message, if the message is kept. `version` is the time of the edit that they came with. A
+    /// file that cannot be fetched is described in its message, and that is all.
+    pub(crate) fn keep(self: &Arc<Self>, id: MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) {
+        if parts.is_empty() {
+            return;
+        }
+        let fetcher = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if let Err(error) = fetcher.fetch(&id, version, parts).await {
+                tracing::warn!(message = %id, %error, "cannot keep the files of a message");
+            }
+        });
+    }
+
+    async fn fetch(&self, id: &MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) -> Result<(), Error> {
+        let wanted = {
+            let id = id.clone();
+            self.services.blocking(move |memory| memory.files_wanted(&id, version)).await?
+        };
+        let limit = self.services.memory.largest_file();
+        for index in wanted {
+            let Some(part) = parts.get(index) else { continue };
+            let Ok(_slot) = self.slots.acquire().await else { return Ok(()) };
+            let fetched = tokio::select! {
+                // Bytes that are there already are kept also while the engine stops.
+                biased;
+                fetched = tokio::time::timeout(FETCH_TIME, part.source.fetch(limit)) => fetched,
+                () = self.services.stopping.cancelled() => return Ok(()),
+            };
+            match fetched {
+                Ok(Ok(bytes)) => {
+                    let id = id.clone();
+                    self.services.blocking(move |memory| memory.keep_file(&id, version, index, bytes)).await?;
+                }
+                Ok(Err(error)) => tracing::info!(message = %id, %error, "a file is not kept"),
+                Err(_) => tracing::info!(message = %id, "a file is not kept: fetching it took too long"),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Files of messages: who gets them, by which way ever, and that those that are not kept are never fetched.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use azera_adapter::{CommandAnswer, CommandLine, Edit, Host, Platform};
+use azera_memory::blob_id;
+use azera_types::{Clock, FetchError, Fetching, InboundPart, Part, PartSource, Text};
+
+use crate::findings::{ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, Scene};
+use crate::test_engine::{chat, person};
+use crate::world::PEOPLE;
+
+const SECRET: &[u8] = b"the lighthouse password is heliotrope";
+
+/// A file that counts how often it is fetched.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl PartSource for Counted {
+    fn fetch(&self, _: u64) -> Fetching<'_> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(Err(FetchError::Failed("it is gone".into()))))
+    }
+}
+
+fn part(name: &str, source: Arc<dyn PartSource>) -> InboundPart {
+    InboundPart { part: Part::new(name, Some("text/plain"), SECRET.len() as u64), source }
+}
+
+impl Scene {
+    /// Somebody sends a file to the bot.
+    async fn send(&mut self, who: usize, place: usize, name: &str, source: Arc<dyn PartSource>) {
+        let mut inbound = self.message(who, place, "look at that");
+        inbound.parts.push(part(name, source));
+        self.engine.azera.message(self.engine.platform.sim.id(), inbound).await.unwrap();
+        self.engine.azera.settle().await.unwrap();
+    }
+
+    async fn answer(&self, who: usize, place: usize, text: &str) -> CommandAnswer {
+        self.pass(90);
+        let name = PEOPLE[who].1.to_owned();
+        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about: None };
+        self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap()
+    }
+
+    /// Returns the file that somebody is given by its name or its id.
+    async fn given(&self, who: usize, place: usize, which: &str) -> Option<Vec<u8>> {
+        let answer = self.answer(who, place, &format!("/memory file {which}")).await;
+        assert_eq!(answer.ok, !answer.files.is_empty());
+        answer.files.into_iter().next().map(|file| file.content.0)
+    }
+
+    fn stored(&self) -> usize {
+        self.engine.layers.blobs.list().unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_given_only_where_its_message_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    scene.send(ANN, DM_ANN, "plan.txt", Arc::new(SECRET.to_vec())).await;
+    scene.send(BOB, COMMONS, "open.txt", Arc::new(b"for everybody".to_vec())).await;
+    let digest = blob_id(SECRET).unwrap();
+    for which in ["plan.txt", digest.as_str(), digest.as_str().get(..12).unwrap()] {
+        assert_eq!(scene.given(ANN, DM_ANN, which).await.as_deref(), Some(SECRET), "{which}");
+        for (who, place) in [(BOB, DM_BOB), (BOB, COMMONS), (ANN, COMMONS), (ANN, DEN)] {
+            assert_eq!(scene.given(who, place, which).await, None, "{which} to {who} in {place}");
+            // Nothing tells whether the file exists.
+            let missing = scene.answer(who, place, &format!("/memory file {}", "0".repeat(64))).await;
+            assert_eq!(scene.answer(who, place, &format!("/memory file {which}")).await, missing);
+            assert!(!scene.command(who, place, "/memory files").await.contains("plan.txt"));
+        }
+    }
+    // In a direct message, a person also gets what they may read elsewhere.
+    assert_eq!(scene.given(ANN, DM_ANN, "open.txt").await.as_deref(), Some(b"for everybody".as_slice()));
+    assert!(scene.command(ANN, DM_ANN, "/memory files").await.contains("plan.txt"));
+    let theirs = scene.command(BOB, DM_BOB, "/memory export").await;
+    assert!(theirs.contains("open.txt") && !theirs.contains("plan.txt") && !theirs.contains(digest.as_str()));
+    assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains(digest.as_str()));
+    assert!(scene.find(BOB, COMMONS, "heliotrope").await.iter().all(|hit| !hit.contains("heliotrope")));
+}
+
+#[tokio::test]
+async fn the_same_file_of_two_people_is_each_ones_own() {
+    let mut scene = Scene::open(false, false).await;
+    scene.send(ANN, DM_ANN, "plan.txt", Arc::new(SECRET.to_vec())).await;
+    let before = scene.command(BOB, DM_BOB, "/memory files").await;
+    assert!(before.contains("no files"), "{before}");
+    scene.send(BOB, DM_BOB, "mine.txt", Arc::new(SECRET.to_vec())).await;
+    assert_eq!(scene.stored(), 1);
+    assert_eq!(scene.given(BOB, DM_BOB, "plan.txt").await, None);
+    let listed = scene.command(BOB, DM_BOB, "/memory files").await;
+    assert_eq!(listed.matches("mine.txt").count() + listed.matches("plan.txt").count(), 1, "{listed}");
+    scene.command(ANN, DM_ANN, "/forget me quotes").await;
+    assert_eq!(scene.given(BOB, DM_BOB, "mine.txt").await.as_deref(), Some(SECRET));
+    assert_eq!(scene.given(ANN, DM_ANN, "plan.txt").await, None);
+    scene.command(BOB, DM_BOB, "/forget me quotes").await;
+    assert_eq!(scene.stored(), 0);
+}
+
+#[tokio::test]
+async fn a_withdrawn_file_is_gone() {
+    let mut scene = Scene::open(false, false).await;
+    let sim = scene.engine.platform.sim.clone();
+    scene.send(ANN, COMMONS, "plan.txt", Arc::new(SECRET.to_vec())).await;
+    let edited = scene.last();
+    let edit = |name: &str, source: Arc<dyn PartSource>| Edit {
+        text: Text::new("look again"),
+        parts: vec![part(name, source)],
+        at: scene.engine.clock.now(),
+    };
+    let other = edit("other.txt", Arc::new(b"harmless".to_vec()));
+    scene.engine.azera.edited(sim.id(), &edited, other).await.unwrap();
+    scene.engine.azera.settle().await.unwrap();
+    assert_eq!(scene.given(ANN, COMMONS, "plan.txt").await, None);
+    assert_eq!(scene.given(ANN, COMMONS, "other.txt").await.as_deref(), Some(b"harmless".as_slice()));
+    scene.engine.azera.deleted(sim.id(), &edited).await.unwrap();
+    assert_eq!((scene.given(ANN, COMMONS, "other.txt").await, scene.stored()), (None, 0));
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_kept_is_never_fetched() {
+    let mut scene = Scene::open(false, false).await;
+    scene.command(BOB, DM_BOB, "/privacy addressed").await;
+    let (overheard, addressed) = (Arc::new(Counted::default()), Arc::new(Counted::default()));
+    let mut inbound = scene.message(BOB, COMMONS, "look at that, Ann");
+    inbound.mentions_bot = false;
+    inbound.parts.push(part("overheard.txt", overheard.clone()));
+    // Handed in again, too, as after a crash.
+    for _ in 0..2 {
+        scene.engine.azera.message(scene.engine.platform.sim.id(), inbound.clone()).await.unwrap();
+        scene.engine.azera.settle().await.unwrap();
+    }
+    scene.send(BOB, COMMONS, "addressed.txt", addressed.clone()).await;
+    assert_eq!((overheard.0.load(Ordering::SeqCst), addressed.0.load(Ordering::SeqCst)), (0, 1));
+    assert!(scene.command(BOB, COMMONS, "/memory files").await.contains("no files"), "it could not be fetched");
+}
