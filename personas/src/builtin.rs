@@ -46,7 +46,7 @@ pub fn template(name: &str) -> String {
     if name.is_empty() {
         return TEMPLATE.to_owned();
     }
-    let id = PersonaSlug::from_name(&name);
+    let id = PersonaSlug::from_name(&name).free(PersonaSlug::is_reserved);
     TEMPLATE
         .replace(&format!("id: {TEMPLATE_ID}"), &format!("id: {}", scalar(id.as_str())))
         .replace(&format!("name: {TEMPLATE_NAME}"), &format!("name: {}", scalar(&name)))

@@ -77,7 +77,7 @@
 //!
 //! # Character cards
 //!
-//! [`import_card`] reads V1, V2 and V3 as JSON or PNG into a persona, with notes on the mapping:
+//! [`import_card`] reads V1, V2 and V3 as JSON, PNG or CharX into a persona, with notes on the mapping:
 //!
 //! | card | persona |
 //! |---|---|
@@ -96,11 +96,13 @@ mod card;
 mod cues;
 mod error;
 mod examples;
+mod fold;
 mod front_matter;
 mod hex;
 mod hygiene;
 pub mod limits;
 mod lines;
+mod names;
 mod parse;
 mod parts;
 mod persona;
@@ -115,9 +117,14 @@ mod words;
 mod yaml;
 
 pub use builtin::{BUILT_INS, BuiltIn, built_in, template};
-pub use card::{CardData, CardSpec, ImportedCard, LoreEntry, Lorebook, Note, import_card, to_card};
+pub use card::{
+    CardData, CardSpec, ImportedCard, Key, Logic, LoreEntry, Lorebook, Note, Recursion, Sources, Talk, import_card,
+    to_card,
+};
 pub use error::Error;
+pub use fold::plain as plain_name;
 pub use hygiene::defuse;
+pub use names::{SpokenName, callable_as, spoken_names};
 pub use parse::{Checked, check, check_bytes, parse};
 pub use persona::{
     BlendLayer, ExampleInteraction, ExampleTurn, Exchange, MemorySettings, Persona, PersonaKind, PrimeDirective,

@@ -51,6 +51,8 @@ pub const MAX_CARD_BYTES: usize = 8 * 1024 * 1024;
 pub const MAX_CARD_JSON_BYTES: usize = 1024 * 1024;
 /// Largest text of a PNG chunk, inflated: the JSON above in base64, with space for line breaks.
 pub const MAX_CHUNK_TEXT_BYTES: usize = MAX_CARD_JSON_BYTES / 3 * 4 + 64 * 1024;
+/// Most files in a CharX archive.
+pub const MAX_CHARX_FILES: usize = 4096;
 /// Largest width or height of a card's picture, in pixels.
 pub const MAX_AVATAR_SIDE_PX: u32 = 8192;
 /// Largest width times height of a card's picture.
@@ -64,7 +66,7 @@ pub const MAX_GREETINGS: usize = 256;
 /// Most notes of one import.
 pub const MAX_NOTES: usize = 100;
 
-/// Most entries of one lorebook.
+/// Most entries of one lorebook that are used; the first ones win.
 pub const MAX_LORE_ENTRIES: usize = 4096;
 /// Most keys, and most secondary keys, of a lorebook entry that are tried.
 pub const MAX_LORE_KEYS: usize = 64;
@@ -79,6 +81,12 @@ pub const MAX_LORE_MATCH_BYTES: usize = 16 * 1024;
 /// Most entries with regular expressions that one call tries, because each is compiled.
 pub const MAX_LORE_REGEX_ENTRIES: usize = 128;
 /// Largest compiled lorebook pattern.
-pub const MAX_LORE_REGEX_BYTES: usize = 64 * 1024;
+pub const MAX_LORE_REGEX_BYTES: usize = 256 * 1024;
+/// Most messages that are searched for keys, whatever `scan_depth` says.
+pub const MAX_LORE_DEPTH: usize = 20;
+/// Messages that are searched for keys if a book does not say how many.
+pub const DEFAULT_LORE_DEPTH: usize = 4;
+/// Most messages back from which an entry's `sticky` and `cooldown` are followed.
+pub const MAX_LORE_TIMED_MESSAGES: usize = 64;
 /// Most rounds in which the content of matching entries may activate others.
 pub const MAX_LORE_ROUNDS: usize = 3;

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::builtin::BUILT_INS;
 use crate::error::Error;
+use crate::fold::{fold, transliterated};
 use crate::hex::hex;
 use crate::limits::MAX_ID_CHARS;
 
@@ -22,27 +24,48 @@ impl PersonaSlug {
         &self.0
     }
 
-    /// Derives an id from a name: ASCII letters and digits in lower case, everything else as single hyphens. A name
-    /// without letters and digits becomes `persona-` and eight hex digits of its SHA-256, so that two such names
-    /// differ.
+    /// Derives an id from a name: letters in their usual ASCII spelling and digits, in lower case, everything else as
+    /// single hyphens. Latin, Greek and Cyrillic letters have such a spelling. A name without any becomes `persona-` and
+    /// eight hex digits of its SHA-256, so that two such names differ. Different names can give the same id; see
+    /// [`PersonaSlug::free`].
     pub fn from_name(name: &str) -> Self {
         let mut slug = String::new();
-        for c in name.chars() {
-            if c.is_ascii_alphanumeric() {
-                slug.push(c.to_ascii_lowercase());
-            } else if !slug.is_empty() && !slug.ends_with('-') {
-                slug.push('-');
-            }
-            if slug.len() >= MAX_ID_CHARS {
-                break;
+        for c in fold(name).chars() {
+            match transliterated(c) {
+                Some(letters) => slug.push_str(letters),
+                None if c.is_ascii_alphanumeric() => slug.push(c),
+                None if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+                None => {}
             }
         }
+        slug.truncate(MAX_ID_CHARS);
         let slug = slug.trim_end_matches('-');
         if !slug.is_empty() {
             return Self(slug.to_owned());
         }
         let digest = Sha256::digest(name.as_bytes());
         Self(format!("persona-{}", hex(digest.get(..4).unwrap_or_default())))
+    }
+
+    /// Returns true for the ids of the built-in personas, which no other persona gets.
+    pub fn is_reserved(&self) -> bool {
+        BUILT_INS.iter().any(|built_in| built_in.id == self.0)
+    }
+
+    /// Returns the first of `luna`, `luna-2`, `luna-3`, ... that is not taken.
+    pub fn free(&self, taken: impl Fn(&Self) -> bool) -> Self {
+        self.numbered().find(|id| !taken(id)).unwrap_or_else(|| self.clone())
+    }
+
+    /// Returns the id, and then the id with the numbers 2, 3 and so on behind it.
+    pub fn numbered(&self) -> impl Iterator<Item = Self> {
+        let numbered = (2u32..).map(|number| {
+            let number = format!("-{number}");
+            let room = MAX_ID_CHARS - number.len();
+            let front = self.0.get(..self.0.len().min(room)).unwrap_or_default().trim_end_matches('-');
+            Self(format!("{front}{number}"))
+        });
+        std::iter::once(self.clone()).chain(numbered)
     }
 }
 
@@ -115,5 +138,26 @@ mod tests {
         check(&"long ".repeat(40), "long-long-long-long-long-long-long-long-long-lon");
         check("千早", "persona-6cd754b5");
         assert_ne!(PersonaSlug::from_name("千早"), PersonaSlug::from_name("天海"));
+        check("Zoë", "zoe");
+        check("Łukasz Strauß", "lukasz-strauss");
+        check("Надежда", "nadezhda");
+        check("Ἀθηνᾶ", "athina");
+        check("Luna 澪", "luna");
+    }
+
+    #[test]
+    fn a_taken_id_gets_a_number() {
+        let free = |name: &str, taken: &[&str]| {
+            PersonaSlug::from_name(name).free(|id| id.is_reserved() || taken.contains(&id.as_str())).to_string()
+        };
+        assert_eq!(free("Zoé", &[]), "zoe");
+        assert_eq!(free("Zoé", &["zoe"]), "zoe-2");
+        assert_eq!(free("Zoé", &["zoe", "zoe-2"]), "zoe-3");
+        assert_eq!(free("Azera!", &[]), "azera-2");
+        assert_eq!(free("PROTAG", &["protag-2"]), "protag-3");
+        let long = "long ".repeat(40);
+        let numbered = free(&long, &[PersonaSlug::from_name(&long).as_str()]);
+        assert!(numbered.len() <= MAX_ID_CHARS && numbered.ends_with("-2"), "{numbered}");
+        assert!(numbered.parse::<PersonaSlug>().is_ok());
     }
 }

@@ -171,5 +171,5 @@ pub(crate) struct LoadedPersona {
 fn loaded(row: PersonaRow) -> Option<LoadedPersona> {
     let persona = azera_personas::parse(&row.markdown).ok()?;
     let card = row.card.and_then(|card| serde_json::from_value::<CardData>(card).ok());
-    Some(LoadedPersona { persona, lorebook: card.and_then(|card| card.lorebook), owner: row.owner })
+    Some(LoadedPersona { persona, lorebook: card.and_then(CardData::into_lorebook), owner: row.owner })
 }

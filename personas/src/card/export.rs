@@ -2,15 +2,85 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{CardData, CardSpec, INSTRUCTIONS_TITLE, PERSONALITY_TITLE, TOP_LEVEL};
+use super::convert::Conversion;
+use super::{CardData, CardSpec, INSTRUCTIONS_TITLE, PERSONALITY_TITLE, REPEATED, TOP_LEVEL, default_intent};
 use crate::persona::{ExampleInteraction, Persona, Section, Speaker};
+
+/// Fields of a card that personas and [`CardData`] hold in a form of their own.
+const HELD: [&str; 11] = [
+    "name",
+    "description",
+    "personality",
+    "scenario",
+    "first_mes",
+    "mes_example",
+    "system_prompt",
+    "post_history_instructions",
+    "alternate_greetings",
+    "group_only_greetings",
+    "character_book",
+];
+
+/// Fields that V1 has not.
+const LATER: [&str; 5] =
+    ["system_prompt", "post_history_instructions", "alternate_greetings", "group_only_greetings", "character_book"];
 
 /// Returns the persona as a character card. Parts without a field in cards (presence, quirks, task behaviours, other
 /// sections) go into the description under headings. Settings such as model, voice and memory are left out. `data` of
-/// the card that the persona came from, if any, is included.
+/// the card that the persona came from, if any, is included. A field that the persona still holds as the card had it is
+/// written as the card had it, macros and all.
 pub fn to_card(persona: &Persona, data: &CardData, spec: CardSpec) -> Value {
+    let mut card = card_fields(persona, data);
+    restore(&mut card, data);
+    let (top_level, repeated) = (card.remove(TOP_LEVEL), card.remove(REPEATED));
+    if spec == CardSpec::V1 {
+        for field in LATER {
+            if !data.extras.contains_key(field) {
+                card.remove(field);
+            }
+        }
+        return Value::Object(card);
+    }
+    let required = [
+        ("creator_notes", Value::from("")),
+        ("creator", Value::from("")),
+        ("character_version", Value::from("")),
+        ("tags", Value::Array(Vec::new())),
+        ("extensions", Value::Object(Map::new())),
+    ];
+    for (field, default) in required {
+        card.entry(field).or_insert(default);
+    }
+    let (spec_name, version) = match spec {
+        CardSpec::V3 => ("chara_card_v3", "3.0"),
+        CardSpec::V1 | CardSpec::V2 => ("chara_card_v2", "2.0"),
+    };
+    if spec == CardSpec::V2 && !data.extras.contains_key("group_only_greetings") && data.group_greetings.is_empty() {
+        card.remove("group_only_greetings");
+    }
+    if spec == CardSpec::V3
+        && let (false, Some(nickname)) = (card.contains_key("nickname"), persona.wake_names.first())
+    {
+        card.insert("nickname".to_owned(), Value::from(nickname.as_str()));
+    }
+    let mut top = match top_level {
+        Some(Value::Object(top)) => top,
+        _ => Map::new(),
+    };
+    for field in repeated.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str) {
+        if let Some(value) = card.get(field) {
+            top.insert(field.to_owned(), value.clone());
+        }
+    }
+    top.insert("spec".to_owned(), Value::from(spec_name));
+    top.insert("spec_version".to_owned(), Value::from(version));
+    top.insert("data".to_owned(), Value::Object(card));
+    Value::Object(top)
+}
+
+/// Returns the fields of the card as the persona has them now, with those that only the card had.
+pub(super) fn card_fields(persona: &Persona, data: &CardData) -> Map<String, Value> {
     let mut card = data.extras.clone();
-    let top_level = card.remove(TOP_LEVEL);
     let directive = &persona.prime_directive;
     let (instructions, directive_other): (Vec<_>, Vec<_>) =
         directive.other.iter().partition(|part| part.title == INSTRUCTIONS_TITLE);
@@ -31,55 +101,49 @@ pub fn to_card(persona: &Persona, data: &CardData, spec: CardSpec) -> Value {
         ("scenario", directive.dynamic.clone()),
         ("first_mes", data.greetings.first().cloned().unwrap_or_default()),
         ("mes_example", examples(&persona.examples)),
+        ("system_prompt", system.0),
+        ("post_history_instructions", directive.constraint.clone()),
     ];
-    let later_texts = [("system_prompt", system.0), ("post_history_instructions", directive.constraint.clone())];
     for (field, text) in texts {
         card.insert(field.to_owned(), Value::from(text));
     }
-    if spec == CardSpec::V1 {
-        return Value::Object(card);
-    }
-    for (field, text) in later_texts {
-        card.insert(field.to_owned(), Value::from(text));
-    }
     card.insert("alternate_greetings".to_owned(), json!(data.greetings.get(1..).unwrap_or_default()));
-    if let Some(book) = &data.lorebook {
-        card.insert("character_book".to_owned(), json!(book));
-    }
-    let required = [
-        ("creator_notes", Value::from("")),
-        ("creator", Value::from("")),
-        ("character_version", Value::from("")),
-        ("tags", Value::Array(Vec::new())),
-        ("extensions", Value::Object(Map::new())),
-    ];
-    for (field, default) in required {
-        card.entry(field).or_insert(default);
-    }
-    let (spec_name, version) = match spec {
-        CardSpec::V3 => ("chara_card_v3", "3.0"),
-        CardSpec::V1 | CardSpec::V2 => ("chara_card_v2", "2.0"),
+    card.insert("group_only_greetings".to_owned(), json!(data.group_greetings));
+    match &data.lorebook {
+        Some(book) => card.insert("character_book".to_owned(), book.original().clone()),
+        None => card.remove("character_book"),
     };
-    if spec == CardSpec::V3 {
-        card.insert("group_only_greetings".to_owned(), json!(data.group_greetings));
-        if let (false, Some(nickname)) = (card.contains_key("nickname"), persona.wake_names.first()) {
-            card.insert("nickname".to_owned(), Value::from(nickname.as_str()));
+    card
+}
+
+/// Puts the card's own values in the place of those of the persona, where both mean the same: where the card, read
+/// again, gives what the persona has.
+fn restore(card: &mut Map<String, Value>, data: &CardData) {
+    let kept = |field: &str| data.extras.get(field).map(|value| (field.to_owned(), value.clone()));
+    let originals: Map<String, Value> = HELD.iter().filter_map(|field| kept(field)).collect();
+    if originals.is_empty() {
+        return;
+    }
+    let mut again = card.clone();
+    again.extend(originals.clone());
+    for field in [TOP_LEVEL, REPEATED] {
+        again.remove(field);
+    }
+    let Ok(read) = Conversion::default().run(again) else { return };
+    let meant = card_fields(&read.persona, &read.data);
+    for (field, value) in originals {
+        if meant.get(&field) == card.get(&field) {
+            card.insert(field, value);
         }
     }
-    let mut top = match top_level {
-        Some(Value::Object(top)) => top,
-        _ => Map::new(),
-    };
-    top.insert("spec".to_owned(), Value::from(spec_name));
-    top.insert("spec_version".to_owned(), Value::from(version));
-    top.insert("data".to_owned(), Value::Object(card));
-    Value::Object(top)
 }
 
 fn description(persona: &Persona) -> String {
     let mut text = Text::default();
     text.text(&persona.core_identity);
-    text.section("Intent", &persona.intent);
+    if persona.intent != default_intent(&persona.name) {
+        text.section("Intent", &persona.intent);
+    }
     text.section("Interface & Presence", &persona.interface_and_presence);
     text.section("Quirks", &persona.quirks);
     for task in &persona.task_behaviours {

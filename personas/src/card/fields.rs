@@ -11,7 +11,32 @@ pub(crate) fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns a list of texts; `None` if it is not a list, or an item is not a text.
-pub(crate) fn texts_of(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(text_of).collect()
+/// Returns a finite number, also one as text.
+pub(crate) fn number_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
+        other => other.as_f64(),
+    }
+}
+
+/// Returns true or false, also as text or as 0 and 1.
+pub(crate) fn flag_of(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::Number(number) => Some(number.as_f64() != Some(0.0)),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("true") || text.trim() == "1" => Some(true),
+        Value::String(text) if text.trim().eq_ignore_ascii_case("false") || text.trim() == "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns true for null and for empty texts, lists and objects.
+pub(crate) fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
 }

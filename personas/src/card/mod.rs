@@ -1,15 +1,23 @@
 //! Character cards: the formats V1, V2 and V3 in which other programs exchange characters, as JSON or in a PNG.
-//! `import` and `export` convert between cards and personas, and `lorebook` and `matching` handle lorebooks. Persona
-//! files themselves are handled outside of this module.
+//! `import` finds the card in a file, `convert` and `export` convert between cards and personas, and `lorebook` and
+//! `matching` handle lorebooks. Persona files themselves are handled outside of this module.
 //!
 //! Specifications: <https://github.com/malfoyslastname/character-card-spec-v2> and
 //! <https://github.com/kwaroran/character-card-spec-v3>.
 
+mod charx;
+mod convert;
+mod examples;
 mod export;
 mod fields;
+mod haystack;
 mod import;
+mod json;
+mod lore_fields;
 mod lorebook;
+mod macros;
 mod matching;
+mod pattern;
 mod png;
 
 use std::fmt;
@@ -19,7 +27,8 @@ use serde_json::{Map, Value};
 
 pub use export::to_card;
 pub use import::import_card;
-pub use lorebook::{LoreEntry, Lorebook};
+pub use lorebook::{Key, Logic, LoreEntry, Lorebook, Recursion, Sources};
+pub use matching::Talk;
 
 use crate::persona::Persona;
 
@@ -57,9 +66,20 @@ pub struct CardData {
     /// Facts for conversations about their keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lorebook: Option<Lorebook>,
-    /// Other fields, unchanged: creator, tags, notes, assets, `extensions`, unknown ones, and the whole of a text that
-    /// was cut.
+    /// Other fields, unchanged: creator, tags, notes, assets, `extensions`, unknown ones; and each field that the persona
+    /// holds in another form, such as a text with macros or one that was cut.
     pub extras: Map<String, Value>,
+}
+
+impl CardData {
+    /// Returns the lorebook, with the card's texts that its entries may search.
+    pub fn into_lorebook(self) -> Option<Lorebook> {
+        let mut book = self.lorebook?;
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+        book.creator_notes = text(self.extras.get("creator_notes"));
+        book.depth_prompt = text(self.extras.get("extensions").and_then(|found| found.pointer("/depth_prompt/prompt")));
+        Some(book)
+    }
 }
 
 /// A note about the import of a card.
@@ -94,6 +114,13 @@ pub struct ImportedCard {
 
 /// Key in [`CardData::extras`] of fields next to `data` at the top level of a card.
 const TOP_LEVEL: &str = "card_top_level";
+/// Key of the names of those that are the same in `data`.
+const REPEATED: &str = "card_top_level_repeats";
 /// Titles of texts for which persona files have no section.
 const PERSONALITY_TITLE: &str = "Personality";
 const INSTRUCTIONS_TITLE: &str = "Instructions";
+
+/// Returns the intent of a persona from a card, which has no field for it.
+fn default_intent(name: &str) -> String {
+    format!("Be {name}, in character, in every conversation with {{{{user}}}}.")
+}

@@ -2,8 +2,12 @@
 
 mod builtins;
 mod cards;
+mod export;
 mod files;
 mod hostile_cards;
+mod lorebooks;
+mod mutated;
 mod png;
+mod readers;
 mod round_trip;
 mod tasks;

@@ -1,7 +1,7 @@
 //! What stands in a prompt before recall: the newest part of the conversation that fits, lore, and what the persona carries with it.
 
 use azera_memory::{Hit, Kind, MemoryRow, MessageRow};
-use azera_personas::Lorebook;
+use azera_personas::{Lorebook, Persona, Talk};
 use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, history_cut};
 use azera_types::{Author, PlaceKind};
 
@@ -11,12 +11,6 @@ use crate::display_names::DisplayNames;
 use crate::error::Error;
 use crate::services::LoadedPersona;
 use crate::turn::Turns;
-
-/// Messages searched for a lorebook's keys when the book does not say how many.
-const LORE_DEPTH: usize = 4;
-
-/// Messages searched for a lorebook's keys at most.
-const MAX_LORE_DEPTH: usize = 20;
 
 /// The parts of a prompt that do not depend on recall.
 pub(super) struct History {
@@ -69,12 +63,13 @@ impl Turns {
         let names = DisplayNames::new(&context.scope, talking(request, context), []);
         let lines: Vec<Line> = context.recent.iter().map(|row| line(row, &names)).collect();
         let last = line(&request.message, &names);
-        let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, &lines, &last));
         let budget = Budget {
             context_tokens: config.context_tokens.min(context.model.info().context_tokens),
             reply_tokens: config.reply_tokens.min(context.form.reply_tokens),
         };
         let role = self.services.role(context.place.shared_realm(), &config.user_persona).await?;
+        let played = role.as_ref().map(|role| &role.persona);
+        let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, context, &last, played));
         let (carried, carried_lines) = Default::default();
         let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0 };
         history.cut = history.measure(context)?;
@@ -98,12 +93,21 @@ fn line(row: &MessageRow, names: &DisplayNames) -> Line {
     Line { depth: row.depth, speaker: names.of_person(&row.author), text: row.text.as_str().to_owned() }
 }
 
-/// The lorebook entries whose keys stand in the newest messages.
-fn matching_lore(book: &Lorebook, history: &[Line], last: &Line) -> Vec<String> {
-    let depth = book.scan_depth.map_or(LORE_DEPTH, |depth| depth as usize).min(MAX_LORE_DEPTH);
-    let earlier = history.iter().rev().take(depth.saturating_sub(1)).rev();
-    let text: Vec<&str> = earlier.chain([last]).map(|line| line.text.as_str()).collect();
-    book.matching(&text.join("\n")).into_iter().map(|entry| entry.prompt_text()).collect()
+/// Returns the lorebook entries that the conversation activates.
+fn matching_lore(book: &Lorebook, context: &TurnContext, last: &Line, role: Option<&Persona>) -> Vec<String> {
+    let mut messages: Vec<&str> = context.recent.iter().map(|row| row.text.as_str()).collect();
+    messages.push(&last.text);
+    let persona = &context.persona;
+    let personality = persona.psychological_profile.other.iter().map(|part| part.text.as_str());
+    let talk = Talk {
+        messages: &messages,
+        count: last.depth.saturating_add(1).max(messages.len() as u64),
+        description: &persona.core_identity,
+        personality: &personality.collect::<Vec<_>>().join("\n"),
+        scenario: &persona.prime_directive.dynamic,
+        user_persona: role.map_or("", |role| &role.core_identity),
+    };
+    book.matching_talk(&talk).into_iter().map(|entry| entry.prompt_text()).collect()
 }
 
 /// A search hit as a prompt shows it.
