@@ -2,7 +2,7 @@
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{ChatChange, PersonaRow, persona_file};
-use azera_personas::{Persona, PersonaKind};
+use azera_personas::{Persona, PersonaKind, callable_as};
 use azera_types::PersonaId;
 
 use super::mind::may_configure_place;
@@ -115,7 +115,7 @@ impl Commands {
             "{} answers here, too, when it is called by its name ({}) or replied to. It hears what is said to it alone, and \
              remembers nothing of what is said to others.",
             persona.name,
-            persona.answers_to().collect::<Vec<_>>().join(", ")
+            persona.answers_to().flat_map(callable_as).collect::<Vec<_>>().join(", ")
         )))
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | ingest | `ingest.rs` | records the message, queues its turn |
 //! | context | `context.rs` | loads place, persona, permissions, model, once |
-//! | decide | `decide.rs`, `addressing.rs` | answers it, or ends the turn |
+//! | decide | `decide.rs`, `addressing.rs` (calls: `vocative.rs`, `unspaced.rs`, `speech.rs`) | answers it, or ends the turn |
 //! | history | `history.rs` | measures what of the conversation fits |
 //! | recall | `recall.rs` | finds memories |
 //! | judge | `judge.rs` | recognises danger and tags, before any word is generated |
@@ -31,6 +31,9 @@ mod recall;
 mod remember;
 mod reply_id;
 mod sources;
+mod speech;
+mod unspaced;
+mod vocative;
 
 use azera_adapter::{Outcome, SkipReason, Turn};
 
