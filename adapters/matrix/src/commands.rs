@@ -275,7 +275,7 @@ impl Matrix {
             return Ok(Err(why.into()));
         }
         let Some(file) = file else {
-            return Ok(Err("Send the persona's file (.md, or a card as .json or .png) with `persona upload` as its caption, or reply \
+            return Ok(Err("Send the persona's file (.md, or a card as .json, .png or .charx) with `persona upload` as its caption, or reply \
                            `persona upload` to it."
                 .into()));
         };

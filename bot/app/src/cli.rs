@@ -359,10 +359,16 @@ pub enum PersonaCommand {
         #[arg(default_value = "New Persona")]
         name: String,
     },
-    /// Add a persona or a new version of one: a Markdown file or a character card (JSON or PNG)
+    /// Add a persona or a new version of one: a Markdown file or a character card (JSON, PNG or CharX)
     Add {
         /// Persona file
         file: PathBuf,
+        /// Put the file in the place of this persona, without its memories: the file gets a new id, and chats move to it
+        #[arg(long, value_name = "ID")]
+        replace: Option<String>,
+        /// With --replace: take over the memories, as the persona's next version
+        #[arg(long, requires = "replace")]
+        keep_memories: bool,
         /// Only check the file and print the resulting persona
         #[arg(long)]
         check: bool,

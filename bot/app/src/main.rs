@@ -33,6 +33,7 @@ mod memory;
 mod model_catalog;
 mod models;
 mod persona;
+mod persona_add;
 mod persona_folder;
 mod progress;
 mod replay;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use azera_config::Config;
-use azera_memory::{MAX_PICTURE_BYTES, Memory, NewPersona, PersonaRow, persona_identity};
+use azera_memory::{MAX_PICTURE_BYTES, Memory, NewPersona, PersonaRow};
 use azera_personas::{CardData, CardSpec, Persona, Severity};
 use azera_types::{Clock, PersonaId, RealmId, SystemClock};
 use base64::Engine;
@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::bootstrap;
 use crate::cli::PersonaCommand;
+use crate::persona_add::{Adding, NewFile};
 
 pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<ExitCode> {
     // These commands need no record.
@@ -23,8 +24,7 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
             return Ok(ExitCode::SUCCESS);
         }
         PersonaCommand::Add { file, check: true, .. } => {
-            let (persona, ..) = read(file)?;
-            print!("{}", persona.to_markdown());
+            print!("{}", read(file)?.persona.to_markdown());
             return Ok(ExitCode::SUCCESS);
         }
         _ => {}
@@ -38,7 +38,11 @@ pub async fn run(config: &Config, command: PersonaCommand) -> anyhow::Result<Exi
         PersonaCommand::Show { id, version, realm } => {
             print!("{}", row(memory, owner(realm)?.as_ref(), &id, version)?.markdown);
         }
-        PersonaCommand::Add { file, realm, .. } => add(memory, &data, &file, owner(realm)?)?,
+        PersonaCommand::Add { file, realm, replace, keep_memories, .. } => {
+            let user_role = PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?;
+            let adding = Adding { memory, data: &data, owner: owner(realm)?, user_role };
+            adding.add(read(&file)?, replace.as_deref(), keep_memories)?;
+        }
         PersonaCommand::Remove { id, realm } => remove(memory, &data, &id, owner(realm)?)?,
         PersonaCommand::Export { id, card, realm } => {
             let row = row(memory, owner(realm)?.as_ref(), &id, None)?;
@@ -76,7 +80,12 @@ fn list(memory: &Memory, owner: Option<&RealmId>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn row(memory: &Memory, owner: Option<&RealmId>, id: &str, version: Option<u32>) -> anyhow::Result<PersonaRow> {
+pub(super) fn row(
+    memory: &Memory,
+    owner: Option<&RealmId>,
+    id: &str,
+    version: Option<u32>,
+) -> anyhow::Result<PersonaRow> {
     let id = PersonaId::new(id)?;
     let row = match version {
         None => memory.persona(owner, &id)?,
@@ -98,9 +107,8 @@ fn parsed(id: &PersonaId, markdown: &str) -> anyhow::Result<Persona> {
     })
 }
 
-/// Reads a persona from a Markdown file or a character card. Returns the persona, the card's other fields and the
-/// picture. Prints problems and the changes that the import made.
-fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>, Option<Vec<u8>>)> {
+/// Reads a persona from a Markdown file or a character card. Prints problems and the changes that the import made.
+fn read(file: &Path) -> anyhow::Result<NewFile> {
     let size = std::fs::metadata(file).with_context(|| format!("opening {}", file.display()))?.len();
     if size > azera_personas::limits::MAX_CARD_BYTES as u64 {
         bail!("{} has {} MB; no persona is that large", file.display(), size >> 20);
@@ -112,7 +120,7 @@ fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>, Option<Vec<u8
         for note in &card.notes {
             eprintln!("{note}");
         }
-        return Ok((card.persona, Some(card.data), card.avatar));
+        return Ok(NewFile { persona: card.persona, card: Some(card.data), picture: card.avatar });
     }
     let checked = azera_personas::check_bytes(&bytes);
     for problem in &checked.problems {
@@ -120,33 +128,10 @@ fn read(file: &Path) -> anyhow::Result<(Persona, Option<CardData>, Option<Vec<u8
     }
     let errors = checked.problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     let persona = checked.persona.with_context(|| format!("{}: {errors} mistakes, see above", file.display()))?;
-    Ok((persona, None, None))
+    Ok(NewFile { persona, card: None, picture: None })
 }
 
-fn add(memory: &Memory, data: &Path, file: &Path, owner: Option<RealmId>) -> anyhow::Result<()> {
-    let (persona, card, picture) = read(file)?;
-    let id = PersonaId::new(persona.id.as_str())?;
-    if let Some(picture) = picture {
-        if picture.len() <= MAX_PICTURE_BYTES {
-            memory.set_picture(&persona_identity(owner.as_ref(), &id), &STANDARD.encode(picture))?;
-        } else {
-            eprintln!("the picture has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20);
-        }
-    }
-    let markdown = persona.to_markdown();
-    let card = card.map(serde_json::to_value).transpose()?;
-    let new =
-        NewPersona { id: id.clone(), owner: owner.clone(), markdown: Some(markdown.clone()), card, added_by: None };
-    let row = memory.put_persona(new, SystemClock.now())?;
-    if owner.is_none() {
-        let path = data.join("personas").join(format!("{id}.md"));
-        std::fs::write(&path, markdown).with_context(|| format!("writing {}", path.display()))?;
-    }
-    println!("{} is here as `{id}`, version {}; `/persona use {id}` in a chat brings it in", persona.name, row.version);
-    Ok(())
-}
-
-fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<RealmId>) -> anyhow::Result<()> {
+pub(super) fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<RealmId>) -> anyhow::Result<()> {
     let id = row(memory, owner.as_ref(), id, None)?.id;
     let own = owner.is_none();
     let new = NewPersona { id: id.clone(), owner, markdown: None, card: None, added_by: None };

@@ -34,6 +34,7 @@ mod minds;
 mod model_catalog;
 mod outbox;
 mod overrides;
+mod persona_ids;
 mod queue;
 mod recall;
 mod report;
@@ -54,4 +55,5 @@ pub use hearth::{
 };
 pub use jobs::{Job, JobError};
 pub use model_catalog::{CatalogModel, ModelCatalog};
+pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};
 pub use turn::{Addressing, calls, decide};

@@ -54,6 +54,13 @@ impl Memory {
         Ok(chats)
     }
 
+    /// Returns every chat, on any platform, in which the persona answers or is invited.
+    pub fn chats_served_by(&self, identity: &PersonaId) -> Result<Vec<ChatRow>, Error> {
+        let mut chats: Vec<ChatRow> = codec::rows(self.store.as_ref(), Table::Chats, b"")?;
+        chats.retain(|chat| chat.is_served_by(identity));
+        Ok(chats)
+    }
+
     /// Stores a new chat and returns its row. For a known chat, only the title changes.
     pub fn open_chat(&self, new: NewChat, now: Timestamp) -> Result<ChatRow, Error> {
         // Usually nothing changes. Returning early keeps this working while the store cannot be written.

@@ -1,6 +1,7 @@
 //! The product from outside: the real binary, small real models, and real stores on disk.
 
 mod backup;
+mod cards;
 mod classifiers;
 mod damage;
 mod diary;

@@ -88,7 +88,7 @@ pub const COMMANDS: &[Command] = &[
             of_admins(
                 "upload",
                 "add a persona to this place",
-                &[needed("file", "a persona as .md, or a card as .json or .png", OptionKind::File)],
+                &[needed("file", "a persona as .md, or a card as .json, .png or .charx", OptionKind::File)],
             ),
             of_admins(
                 "edit",

@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use azera_adapter::{Access, Choice, CommandAnswer};
 use azera_memory::{ChatChange, MAX_PICTURE_BYTES, NewPersona, PersonaRow, persona_identity};
-use azera_personas::{CardData, Error as PersonaError, Persona, Problem, Severity};
+use azera_personas::{
+    CardData, Error as PersonaError, Persona, PersonaKind, PersonaSlug, Problem, Severity, callable_as,
+};
 use azera_types::{ChatId, PersonId, PersonaId, RealmId, Timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,6 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
+use crate::persona_ids::{PersonaPlace, persona_place};
 
 /// Maximum number of uploads waiting for confirmation; with more, the oldest is dropped.
 const MAX_WAITING: usize = 100;
@@ -24,8 +27,8 @@ const WAIT_S: i64 = 900;
 /// Maximum number of problems reported at once.
 const REPORTED: usize = 15;
 
-/// The beginning of a picture that comes as text.
-const PICTURE: &str = "data:image/png;base64,";
+/// The beginning of a file that comes as text, and the mark before its bytes.
+const FILE: (&str, &str) = ("data:", ";base64,");
 
 /// Uploads that wait for confirmation, by chat and person.
 #[derive(Default)]
@@ -35,6 +38,8 @@ struct Upload {
     at: Timestamp,
     new: NewPersona,
     name: String,
+    /// The newest version when the file was checked. Another one by now would be replaced unseen.
+    version: Option<u32>,
     /// The persona's picture, in base64.
     picture: Option<String>,
 }
@@ -69,29 +74,41 @@ impl Commands {
         self.check_upload(at, text, None).await
     }
 
-    /// Checks a persona file. The other data of a card is stored with the persona; a file that is not a card keeps the
-    /// data stored so far.
+    /// Checks a persona file. The other data of a card is stored with the persona. A file that replaces a persona
+    /// (`replaces`) and is not a card keeps the data stored so far.
     async fn check_upload(
         &self,
         at: &CommandContext<'_>,
         text: &str,
-        card_so_far: Option<serde_json::Value>,
+        replaces: Option<&PersonaRow>,
     ) -> Result<CommandAnswer, Error> {
         let realm = match realm_to_change(at) {
             Ok(realm) => realm,
             Err(why) => return Ok(refused(why.into())),
         };
-        let ParsedUpload { persona, card, picture, mut notes } = match read(text) {
+        let ParsedUpload { mut persona, card, picture, mut notes } = match read(text) {
             Ok(brought) => brought,
             Err(why) => return Ok(refused(format!("That cannot be taken in.\n{why}"))),
         };
+        if let Some(replaced) = replaces {
+            // A card derives its id from its name, which can be numbered here.
+            persona.id = replaced.id.as_str().parse().unwrap_or(persona.id);
+        } else {
+            match self.place_upload(&realm, &persona, card.is_some()).await? {
+                PersonaPlace::New(id) | PersonaPlace::NextVersion(id) => persona.id = id,
+                PersonaPlace::Taken { id, by } => return Ok(refused(taken(&id, &by, &persona.name))),
+            }
+        }
         let Ok(id) = PersonaId::new(persona.id.as_str()) else {
             return Ok(refused("That cannot be taken in: its id is none.".into()));
         };
-        let before = {
+        let versions = {
             let (realm, id) = (realm.clone(), id.clone());
-            self.services.blocking(move |memory| memory.persona(Some(&realm), &id)).await?
+            self.services.blocking(move |memory| memory.persona_versions(Some(&realm), &id)).await?
         };
+        let version = versions.last().map(|row| row.version);
+        let before = versions.into_iter().next_back().filter(|row| !row.removed);
+        let card_so_far = replaces.and_then(|row| row.card.clone());
         let fits = |picture: &Vec<u8>| picture.len() <= MAX_PICTURE_BYTES;
         if picture.as_ref().is_some_and(|picture| !fits(picture)) {
             notes.push(format!("the picture has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20));
@@ -105,11 +122,17 @@ impl Commands {
             card: card.map_or(card_so_far, |card| serde_json::to_value(card).ok()),
             added_by: Some(at.line.person.clone()),
         };
-        let upload = Upload { at: self.services.clock.now(), new, name: persona.name, picture };
+        let upload = Upload { at: self.services.clock.now(), new, name: persona.name, version, picture };
         self.uploads.keep((at.chat.id.clone(), at.line.person.clone()), upload);
         let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
         let choices = vec![choice("Take it in", "/persona confirm"), choice("Cancel", "/persona cancel")];
         Ok(CommandAnswer { choices, ..done(words) })
+    }
+
+    /// Returns the place of an uploaded persona among those of the realm.
+    async fn place_upload(&self, realm: &RealmId, persona: &Persona, from_card: bool) -> Result<PersonaPlace, Error> {
+        let (realm, persona, role) = (realm.clone(), persona.clone(), self.services.config.user_persona.clone());
+        self.services.blocking(move |memory| persona_place(memory, Some(&realm), &persona, from_card, &role)).await
     }
 
     /// Checks a persona file that is to replace a persona of this place. Without a file, shows the current one.
@@ -124,14 +147,25 @@ impl Commands {
         if text.is_empty() {
             return Ok(done(persona.to_markdown()));
         }
-        let renamed = read(text).is_ok_and(|brought| brought.persona.id.as_str() != row.id.as_str());
-        if renamed {
-            return Ok(refused(format!(
-                "That has another `id` than `{}`; `/persona upload` brings it as a persona of its own.",
-                row.id
-            )));
+        let is_role = row.id == self.services.config.user_persona;
+        if let Ok(brought) = read(text) {
+            // A card carries no id, so its name says whom it is meant for.
+            let meant = match brought.card {
+                Some(_) => brought.persona.name == persona.name,
+                None => brought.persona.id.as_str() == row.id.as_str(),
+            };
+            if !meant {
+                let what = if brought.card.is_some() { "name" } else { "`id`" };
+                return Ok(refused(format!(
+                    "That has another {what} than `{}`; `/persona upload` brings it as a persona of its own.",
+                    row.id
+                )));
+            }
+            if is_role && brought.persona.kind != PersonaKind::User {
+                return Ok(refused(format!("`{}` is the role that people play; it needs `kind: user`.", row.id)));
+            }
         }
-        self.check_upload(at, text, row.card).await
+        self.check_upload(at, text, Some(&row)).await
     }
 
     /// Adds the persona that was checked.
@@ -142,16 +176,25 @@ impl Commands {
         let now = self.services.clock.now();
         let whose = (at.chat.id.clone(), at.line.person.clone());
         let Some(upload) = self.uploads.take(&whose, now) else { return Ok(nothing_waits()) };
-        let Upload { new, name, picture, .. } = upload;
+        let Upload { new, name, version, picture, .. } = upload;
         let row = self
             .services
             .blocking(move |memory| {
+                let newest = memory.persona_versions(new.owner.as_ref(), &new.id)?.last().map(|row| row.version);
+                if newest != version {
+                    return Ok(None);
+                }
                 if let Some(picture) = picture {
                     memory.set_picture(&persona_identity(new.owner.as_ref(), &new.id), &picture)?;
                 }
-                memory.put_persona(new, now)
+                memory.put_persona(new, now).map(Some)
             })
             .await?;
+        let Some(row) = row else {
+            return Ok(refused(format!(
+                "{name} was changed meanwhile; upload the file again to see what it replaces."
+            )));
+        };
         Ok(done(format!(
             "{name} is here as `{}`, version {}. `/persona use {}` has it answer in a channel.",
             row.id, row.version, row.id
@@ -268,9 +311,10 @@ fn nothing_waits() -> CommandAnswer {
 
 /// Parses a persona file, or a card as JSON or as a picture. The error lists the problems line by line.
 fn read(text: &str) -> Result<ParsedUpload, String> {
-    let text = text.trim_start();
-    let card = match text.strip_prefix(PICTURE) {
-        Some(picture) => Some(STANDARD.decode(picture.trim()).map_err(|_| "The picture came broken.".to_owned())?),
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
+    let file = text.strip_prefix(FILE.0).and_then(|rest| rest.split_once(FILE.1));
+    let card = match file {
+        Some((_, bytes)) => Some(STANDARD.decode(bytes.trim()).map_err(|_| "The file came broken.".to_owned())?),
         None => text.starts_with('{').then(|| text.as_bytes().to_vec()),
     };
     if let Some(bytes) = card {
@@ -302,13 +346,22 @@ fn listed(problems: &[Problem]) -> String {
     text
 }
 
+/// Says why a file cannot be stored under its id, and what to do.
+fn taken(id: &PersonaSlug, by: &str, name: &str) -> String {
+    format!(
+        "`{id}` is {by} already, and this is {name}. Give the file another `id`. To change {by}, which keeps its \
+         memories, use `/persona edit {id}`."
+    )
+}
+
 fn preview(persona: &Persona, before: Option<&PersonaRow>, notes: &[String]) -> String {
     let mut text =
         format!("**{}** (`{}`), {}\n{}\n", persona.name, persona.id.as_str(), persona.kind.as_str(), persona.brief());
-    let names: Vec<&str> = persona.answers_to().collect();
+    let names: Vec<String> = persona.answers_to().flat_map(callable_as).collect();
     text.push_str(&format!("It answers to {}. Examples: {}.\n", names.join(", "), persona.exchanges().len()));
     if let Some(before) = before {
-        text.push_str(&format!("It takes the place of version {}.\n", before.version));
+        let replaced = azera_personas::parse(&before.markdown).map_or_else(|_| before.id.to_string(), |old| old.name);
+        text.push_str(&format!("It takes the place of version {} of {replaced}, with its memories.\n", before.version));
     }
     for note in notes.iter().take(REPORTED) {
         text.push_str(&format!("- {note}\n"));

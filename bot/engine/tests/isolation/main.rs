@@ -26,6 +26,7 @@ mod index;
 mod linked;
 mod look;
 mod maintenance;
+mod names;
 mod offload;
 mod oracle;
 mod overrides;
