@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{at, azera, of, replay};
+use crate::{at, command, fed, of, replay};
 
 /// Characters before each fact of a long message.
 const PLACES: [usize; 3] = [500, 1_500, 3_900];
@@ -83,10 +83,11 @@ fn a_search_shows_the_part_of_a_long_message_that_answers() {
     assert!(missed.is_empty(), "{missed:?}");
 }
 
-/// Runs a command on the data folder under `scratch`.
+/// Runs a command on the data folder under `scratch`. Messages count as memories at once.
 fn run(scratch: &Path, arguments: &[&str], input: &str) -> Output {
     let data = scratch.join("data");
-    azera(scratch, &[arguments, &["--data", data.to_str().expect("a path")]].concat(), input)
+    let arguments = [arguments, &["--data", data.to_str().expect("a path")]].concat();
+    fed(command(scratch, &arguments).env("AZERA__MEMORY__MIN_AGE_S", "0"), input)
 }
 
 #[track_caller]

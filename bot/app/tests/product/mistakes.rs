@@ -18,9 +18,9 @@ fn succeed(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
-/// Runs a command with a variable set.
+/// Runs a command with a variable set. Messages count as memories at once.
 fn with(home: &Path, arguments: &[&str], variable: (&str, &str), input: &str) -> Output {
-    fed(command(home, arguments).env(variable.0, variable.1), input)
+    fed(command(home, arguments).env(variable.0, variable.1).env("AZERA__MEMORY__MIN_AGE_S", "0"), input)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! functions.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, ReadScope, WritingRow, shortened};
+use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow, shortened};
 use azera_types::{MemoryId, Text};
 use jiff::tz::TimeZone;
 

@@ -178,7 +178,7 @@ mod tests {
         for (name, mark) in MARKS {
             assert_eq!(mark_at(&format!("{name}rest"), false), Found::Mark(*mark, name.len()), "{name}");
             for (cut, _) in name.char_indices().skip(1) {
-                let head = &name[..cut];
+                let (head, _) = name.split_at(cut);
                 assert_eq!(mark_at(head, false), Found::Undecided, "{head}");
                 assert_eq!(mark_at(head, true), Found::Nothing, "{head}");
             }
