@@ -13,7 +13,7 @@ use azera_memory_blobs::DiskBlobs;
 use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EmbeddedVectors, VectorConfig};
-use azera_model_api::{ChatModel, Embedder, EmbedderInfo, Sampling, ScriptedModel};
+use azera_model_api::{ChatModel, Embedder, EmbedderInfo, ModelInfo, Sampling, ScriptedModel};
 use azera_model_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_model_registry::{InstalledModel, Kind, Models, Options};
 use azera_types::{Clock, PersonaId};
@@ -445,15 +445,15 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             constants: config.mind.clone(),
             zone: jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC),
         }),
-        config: chat_config(config, model.info().family.as_str(), opening.seed)?,
+        config: chat_config(config, model.info(), opening.seed)?,
     });
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
     azera.add_job(Arc::new(Backups(Arc::new(job))));
     Ok(App { azera, memory, model, embedder, data, backups, servers, _folder: folder })
 }
 
-fn chat_config(config: &Config, family: &str, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let chat_format = azera_prompt::form_for(family);
+fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
+    let chat_format = azera_prompt::form_of(model);
     let (defaults, overrides) = (chat_format.sampling, &config.sampling);
     let sampling = Sampling {
         temperature: overrides.temperature.unwrap_or(defaults.temperature),

@@ -40,7 +40,7 @@ impl RecallService {
 
     /// Returns how many recalled lines a prompt of the current model holds.
     pub(crate) fn default_results(&self) -> usize {
-        let form = azera_prompt::form_for(&self.services.model().info().family);
+        let form = azera_prompt::form_of(self.services.model().info());
         self.services.config.recalled.unwrap_or(form.recalled_lines)
     }
 

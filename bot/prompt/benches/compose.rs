@@ -25,7 +25,7 @@ fn composing(criterion: &mut Criterion) {
         })
         .collect();
     let message = line(128, Some("Ann"), "What is the code of my locker?".to_owned());
-    let form = form_for("smollm2");
+    let form = form_for("smollm2", None);
     let budget = Budget { context_tokens: 4_096, reply_tokens: 256 };
     let words = |text: &str| text.split_whitespace().count();
     criterion.bench_function("compose/128 lines of history", |bench| {

@@ -1,8 +1,11 @@
+use std::sync::LazyLock;
+
 use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, fill_placeholders};
 use azera_types::Timestamp;
 use thiserror::Error;
 
+use crate::alternate::alternate;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::persona_text;
@@ -29,6 +32,9 @@ const RECALLED_SHARE: usize = 4;
 
 /// The share of the room for carried writings and notes, as a divisor.
 const CARRIED_SHARE: usize = 4;
+
+/// The role that people play unless they choose another.
+static DEFAULT_ROLE: LazyLock<Option<Persona>> = LazyLock::new(|| azera_personas::built_in("protag"));
 
 /// One line of the conversation.
 #[derive(Clone, PartialEq, Eq)]
@@ -229,6 +235,9 @@ pub fn compose(
     messages.extend(history);
     let person = parts.message.speaker.as_deref().filter(|_| !parts.group);
     messages.push(last_turn(&guidance, &recalled, person, &message));
+    if form.alternates {
+        messages = alternate(messages, shared_messages);
+    }
     Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines, carried_lines, shows_notes })
 }
 
@@ -330,8 +339,8 @@ fn chat_message(line: &Line, group: bool) -> ChatMessage {
 fn shared_messages(form: &Form, parts: &PromptParts<'_>) -> Vec<ChatMessage> {
     let persona = parts.persona;
     let text = match form.persona {
-        PersonaForm::Brief => persona_text::brief(persona),
-        PersonaForm::Full => persona_text::full(persona),
+        PersonaForm::Brief => persona_text::brief(persona, form.rules),
+        PersonaForm::Full => persona_text::full(persona, form.rules),
     };
     // The person's name would make this text differ from chat to chat; "you" and "they" carry the meaning.
     let text = fill_placeholders(&text, "the person", &persona.name).into_owned();
@@ -359,7 +368,10 @@ fn guidance(
     let fill = |text: &str| fill_placeholders(text, person, &parts.persona.name).into_owned();
     let mut guidance = Vec::new();
     if form.guidance {
-        let role = parts.user_persona.map(|role| role.brief()).filter(|text| !text.is_empty());
+        // The default role says nothing about the person, and a description in the person's turn is easily taken for
+        // the persona's own.
+        let role = parts.user_persona.filter(|role| DEFAULT_ROLE.as_ref() != Some(*role));
+        let role = role.map(|role| format!("{person} plays {}: {}", role.name, role.brief()));
         guidance.extend(role.map(|text| (FragmentKind::UserPersona, fill(&text))));
         let task = parts.persona.task_behaviour_for(&parts.message.text);
         guidance.extend(task.map(|task| (FragmentKind::Task, fill(&task.text))));
@@ -397,9 +409,10 @@ fn last_turn(
     message: &str,
 ) -> ChatMessage {
     let mut turn = String::new();
-    for (_, line) in guidance {
-        turn.push_str(line);
-        turn.push_str("\n\n");
+    if !guidance.is_empty() {
+        // In brackets and with a name, because they are not the person's words.
+        let lines: Vec<&str> = guidance.iter().map(|(_, line)| line.as_str()).collect();
+        turn.push_str(&format!("[For this reply: {}]\n\n", lines.join("\n")));
     }
     if !recalled.is_empty() {
         match person {

@@ -1,7 +1,7 @@
 //! Composes the prompt of a turn from typed parts, within a token budget, in the form that suits the model family.
 //!
 //! The crate is pure: the same parts give the same prompt. It does not fetch history, recall memories or call a model.
-//! Start with [`compose`]; [`form_for`] holds the measured choices per family.
+//! Start with [`compose`]; [`form_of`] holds the choices for each family and size.
 //!
 //! Invariants:
 //! - Stable parts come first (persona, examples, carried writings, history). Parts that change with every turn come
@@ -11,6 +11,7 @@
 //! - A prompt never exceeds its budget. Parts that do not fit are dropped in this order: the oldest history, the
 //!   weakest recalled lines, the middle of the person's message. The persona is never cut.
 
+mod alternate;
 mod compose;
 mod form;
 mod fragment;
@@ -19,5 +20,5 @@ mod persona_text;
 pub use compose::{
     Budget, Error, HISTORY_STEP, Line, MemoryOrigin, Prompt, PromptParts, RecalledMemory, compose, history_cut,
 };
-pub use form::{Form, PersonaForm, Writing, form_for};
+pub use form::{Form, PersonaForm, Size, Writing, form_for, form_of};
 pub use fragment::{Fragment, FragmentKind};

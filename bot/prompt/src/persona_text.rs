@@ -3,7 +3,7 @@
 use azera_personas::{Persona, Section};
 
 /// Returns the whole persona under short headings, for models that can hold it.
-pub(crate) fn full(persona: &Persona) -> String {
+pub(crate) fn full(persona: &Persona, rules: &str) -> String {
     let mut text = format!("You are {}.", persona.name);
     let directive = &persona.prime_directive;
     let profile = &persona.psychological_profile;
@@ -25,12 +25,22 @@ pub(crate) fn full(persona: &Persona) -> String {
     sections(&mut text, &profile.other);
     add(&mut text, "Quirks", &persona.quirks);
     sections(&mut text, &persona.other);
+    add(&mut text, "", rules);
     text
 }
 
 /// Returns the persona in a few sentences.
-pub(crate) fn brief(persona: &Persona) -> String {
-    persona.brief().into_owned()
+pub(crate) fn brief(persona: &Persona, rules: &str) -> String {
+    let mut text = persona.brief().into_owned();
+    if rules.is_empty() {
+        return text;
+    }
+    let name = format!("You are {}", persona.name);
+    if !text.starts_with(&name) {
+        text.insert_str(0, &format!("{name}. "));
+    }
+    add(&mut text, "", rules);
+    text
 }
 
 fn sections(text: &mut String, sections: &[Section]) {

@@ -59,7 +59,8 @@ fn a_small_models_prompt_has_this_form() {
     let recalled = [memory(Some("Ann"), "my boat\nis called Petrichor"), memory(None, "Boats are fun.")];
     let message = line(2, Some("Ann"), "What is my boat called?");
     let prompt =
-        compose(&form_for("smollm2"), &parts(&persona, false, &history, &recalled, &message), ROOMY, &words).unwrap();
+        compose(&form_for("smollm2", None), &parts(&persona, false, &history, &recalled, &message), ROOMY, &words)
+            .unwrap();
     assert_eq!((prompt.shared_messages, prompt.history_lines, prompt.recalled_lines), (5, 2, 2));
     insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r#"
     [user] hello
@@ -77,7 +78,8 @@ fn lines_in_a_group_carry_the_speakers_name() {
     let persona = azera();
     let history = [line(0, Some("Ann"), "I bake"), line(1, Some("Bob"), "I fish")];
     let message = line(2, Some("Bob"), "what does Ann do?");
-    let prompt = compose(&form_for("smollm2"), &parts(&persona, true, &history, &[], &message), ROOMY, &words).unwrap();
+    let prompt =
+        compose(&form_for("smollm2", None), &parts(&persona, true, &history, &[], &message), ROOMY, &words).unwrap();
     insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r"
     [user] Ann: I bake
     [user] Bob: I fish
@@ -96,7 +98,7 @@ fn carried_writings_precede_the_conversation_and_dreams_are_called_dreams() {
     let message = line(1, Some("Ann"), "what did you dream?");
     let notes = Some("About Ann: she has a boat.");
     let parts = PromptParts { carried: &carried, notes, ..parts(&persona, false, &history, &recalled, &message) };
-    let prompt = compose(&form_for("smollm2"), &parts, ROOMY, &words).unwrap();
+    let prompt = compose(&form_for("smollm2", None), &parts, ROOMY, &words).unwrap();
     assert_eq!((prompt.carried_lines, prompt.shows_notes), (2, true));
     insta::assert_snapshot!(shown(&prompt.messages[prompt.shared_messages..]), @r#"
     [user] You wrote in your journal on 9 May 2026: "A quiet day."
@@ -109,9 +111,54 @@ fn carried_writings_precede_the_conversation_and_dreams_are_called_dreams() {
 
     what did you dream?
     "#);
-    let tight = Form { carried_tokens: 14, ..form_for("smollm2") };
+    let tight = Form { carried_tokens: 14, ..form_for("smollm2", None) };
     let prompt = compose(&tight, &parts, ROOMY, &words).unwrap();
     assert_eq!((prompt.carried_lines, prompt.shows_notes), (1, false), "whole or not at all");
+}
+
+#[test]
+fn the_default_role_adds_nothing_and_another_is_named_as_the_persons() {
+    let persona = azera();
+    let message = line(0, Some("Ann"), "Hello!");
+    let protag = built_in("protag").expect("is built in");
+    let form = form_for("qwen3", Some(8_000_000_000));
+    let last = |role: &Persona| {
+        let parts = PromptParts { user_persona: Some(role), ..parts(&persona, false, &[], &[], &message) };
+        let prompt = compose(&form, &parts, ROOMY, &words).unwrap();
+        prompt.messages.last().map(|message| message.content.clone()).unwrap_or_default()
+    };
+    assert_eq!(last(&protag), "Hello!");
+    let mut queen = protag;
+    "Mab".clone_into(&mut queen.name);
+    "A queen of few words.".clone_into(&mut queen.brief);
+    assert_eq!(last(&queen), "[For this reply: Ann plays Mab: A queen of few words.]\n\nHello!");
+}
+
+#[test]
+fn a_model_that_can_talk_is_told_who_speaks() {
+    let persona = azera();
+    let message = line(0, Some("Ann"), "Hello!");
+    let system = |form: &Form| {
+        let prompt = compose(form, &parts(&persona, false, &[], &[], &message), ROOMY, &words).unwrap();
+        prompt.messages.first().map(|message| message.content.clone()).unwrap_or_default()
+    };
+    let told = system(&form_for("qwen2", Some(1_543_714_304)));
+    assert!(told.starts_with(&format!("You are Azera. {}", persona.brief)), "{told}");
+    assert!(told.contains("Answer each message as Azera") && !told.contains("{{"), "{told}");
+    assert_eq!(system(&form_for("smollm2", None)), persona.brief, "its LoRA was trained on this form");
+}
+
+#[test]
+fn turns_alternate_for_templates_that_ask_for_it() {
+    let persona = azera();
+    let history = [line(0, None, "Good morning."), line(1, Some("Ann"), "I bake"), line(2, Some("Bob"), "I fish")];
+    let message = line(3, Some("Bob"), "what does Ann do?");
+    let form = form_for("gemma3", Some(3_880_099_328));
+    let prompt = compose(&form, &parts(&persona, true, &history, &[], &message), ROOMY, &words).unwrap();
+    assert_eq!(
+        shown(&prompt.messages[prompt.shared_messages..]),
+        "[user] (...)\n[assistant] Good morning.\n[user] Ann: I bake\n\nBob: I fish\n\nBob: what does Ann do?\n"
+    );
 }
 
 #[test]
@@ -119,12 +166,13 @@ fn a_persona_without_room_is_rejected() {
     let persona = azera();
     let message = line(0, Some("Ann"), "hello");
     let tight = Budget { context_tokens: 200, reply_tokens: 100 };
-    let refused = compose(&form_for("other"), &parts(&persona, false, &[], &[], &message), tight, &words);
+    let refused =
+        compose(&form_for("other", Some(8_000_000_000)), &parts(&persona, false, &[], &[], &message), tight, &words);
     assert!(matches!(refused, Err(Error::PersonaTooLong { .. })), "{refused:?}");
 }
 
 fn forms() -> impl Strategy<Value = Form> {
-    prop_oneof![Just(form_for("smollm2")), Just(form_for("other"))]
+    prop_oneof![Just(form_for("smollm2", None)), Just(form_for("other", Some(8_000_000_000)))]
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use azera_config::Config;
 use azera_model_api::{ChatModel, ChatRequest, Sampling};
-use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for};
+use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_of};
 use azera_types::{ManualClock, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
@@ -115,7 +115,7 @@ pub async fn manners(config: &Config, options: EvalFacts) -> anyhow::Result<Exit
 /// Returns the reply of the persona Azera, with the prompt of a real turn.
 async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyhow::Result<String> {
     let persona = azera_personas::built_in("azera").context("Azera is not built in")?;
-    let chat_format = form_for(&model.info().family);
+    let chat_format = form_of(model.info());
     let start: Timestamp = "2026-05-02T09:00:00Z".parse()?;
     let recalled: Vec<RecalledMemory> = (0..)
         .zip(&message.recalled)

@@ -1,7 +1,7 @@
 //! Asks the model for a text, only while nobody waits for an answer, and checks the result.
 
 use azera_model_api::{ChatMessage, ChatRequest, Grammar, Priority, Sampling};
-use azera_prompt::{Writing, form_for};
+use azera_prompt::{Writing, form_of};
 use azera_types::{MessageId, Text};
 
 use super::flaws::{Flaw, themes, whole_sentences};
@@ -40,13 +40,13 @@ pub(super) struct Draft {
 impl Background {
     /// Returns how to ask the current model for writings.
     pub(super) fn writing_form(&self) -> Writing {
-        form_for(&self.services.model().info().family).writing
+        form_of(self.services.model().info()).writing
     }
 
     /// Makes one attempt at a text. The inner error names its [`Flaw`].
     pub(super) async fn compose(&self, wanted: DraftRequest<'_>) -> Result<Result<Draft, Flaw>, Error> {
         let model = self.services.model();
-        let form = form_for(&model.info().family).writing;
+        let form = form_of(model.info()).writing;
         let seed = match self.services.config.seed {
             Some(seed) => derived_seed(seed, wanted.about, wanted.attempt),
             None => any_seed(),

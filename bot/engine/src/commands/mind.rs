@@ -2,7 +2,7 @@
 
 use azera_adapter::{Access, CommandAnswer};
 use azera_affect::{Bond, Origin, Rule, Tag};
-use azera_prompt::form_for;
+use azera_prompt::form_of;
 use azera_types::{Dimension, PlaceKind, Timestamp};
 
 use super::{CommandContext, charts, done, refused};
@@ -100,7 +100,7 @@ impl Commands {
 
     /// Returns a note for models too small to get the texts of rules.
     fn too_small_for_rules(&self) -> &'static str {
-        match form_for(&self.services.model().info().family).guidance {
+        match form_of(self.services.model().info()).guidance {
             true => "",
             false => {
                 "\nThe model that answers now is too small to be told how to answer: of rules it gets no text. They change feelings all \

@@ -7,7 +7,7 @@ use azera_affect::Bond;
 use azera_memory::words::telling_words;
 use azera_memory::{Kind, MemoryRow, MessageRow, ReadScope, TrainableExchange, shortened};
 use azera_personas::{Persona, Speaker};
-use azera_prompt::{Budget, Form, Line, PromptParts, RecalledMemory, compose, form_for};
+use azera_prompt::{Budget, Form, Line, PromptParts, RecalledMemory, compose, form_of};
 use azera_types::{ChatId, MessageId, Place, PlaceKind, ReadableScopes};
 
 use super::lora_store::LoraRecord;
@@ -95,7 +95,7 @@ impl Learning {
         Ok(Some(TrainingContext {
             serving: hearth.lora_store.serving(&read_scope, &base_fingerprint),
             entries: self.training_log_of(home).await?,
-            form: form_for(&self.services.model().info().family),
+            form: form_of(self.services.model().info()),
             overrides: self.minds.overrides(&home.platform, &home.place).await?,
             persona: loaded.persona,
             offload: hearth.hearth.transport.is_some(),

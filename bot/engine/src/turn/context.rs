@@ -9,7 +9,7 @@ use azera_adapter::Platform;
 use azera_memory::{ChatRow, InboxRow, MessageRow, ReadScope};
 use azera_model_api::ChatModel;
 use azera_personas::{Lorebook, Persona};
-use azera_prompt::{Form, form_for};
+use azera_prompt::{Form, form_of};
 use azera_types::{PersonId, Place, RealmId, Scope};
 
 use crate::error::Error;
@@ -86,7 +86,7 @@ impl Turns {
         let scope = place.scope();
         let overrides = self.minds.overrides(platform.id(), &scope).await?;
         let model = self.services.model();
-        let mut form = form_for(&model.info().family);
+        let mut form = form_of(model.info());
         let own_limit = persona.memory.top_k.map(|lines| lines as usize);
         if let Some(lines) = self.services.config.recalled.or(own_limit) {
             form.recalled_lines = lines;

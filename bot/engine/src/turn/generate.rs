@@ -95,7 +95,10 @@ impl Turns {
         let in_danger = composition.style.is_in_danger();
         GenerationRequest {
             session: Services::session(&message.chat, &message.persona),
-            sampling: config.sampling.clone().unwrap_or_else(|| context.form.sampling.clone()),
+            sampling: config.sampling.clone().unwrap_or_else(|| match config.thinking {
+                true => context.form.thinking.clone(),
+                false => context.form.sampling.clone(),
+            }),
             seed: config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, alternative)),
             max_tokens: composition.history.budget.reply_tokens,
             thinking: config.thinking,

@@ -306,6 +306,8 @@ pub struct ModelInfo {
     pub name: String,
     /// The model's family in the registry (`smollm2`, `qwen3`, ...), which selects the prompt form.
     pub family: String,
+    /// The number of weights, if it is known. The prompt form depends on it, too.
+    pub parameters: Option<u64>,
     /// Tokens in one conversation, prompt and reply together.
     pub context_tokens: usize,
     /// True if this very model passed the safety check, so that it may answer somebody in danger. With any other model,

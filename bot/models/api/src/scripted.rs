@@ -21,6 +21,7 @@ impl ScriptedModel {
         let info = ModelInfo {
             name: "scripted".into(),
             family: "scripted".into(),
+            parameters: None,
             context_tokens: 8_192,
             trusted_in_danger: false,
         };

@@ -76,6 +76,7 @@ impl LlamaChat {
         let info = ModelInfo {
             name: config.name.clone(),
             family: config.family.clone(),
+            parameters: Some(model.n_params()),
             context_tokens,
             trusted_in_danger: config.trusted_in_danger,
         };

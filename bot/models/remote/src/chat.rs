@@ -104,7 +104,13 @@ impl RemoteChat {
         let tokens = Tokens::new(config.bytes_per_token);
         let slots = config.slots.max(1);
         Ok(Arc::new(Self {
-            info: ModelInfo { name, family: config.family, context_tokens: window, trusted_in_danger: false },
+            info: ModelInfo {
+                name,
+                family: config.family,
+                parameters: named_size(&config.server.model),
+                context_tokens: window,
+                trusted_in_danger: false,
+            },
             tokens,
             room: Arc::new(Semaphore::new(slots + CHAT_QUEUE)),
             inner: Arc::new(Inner {
@@ -321,6 +327,40 @@ impl Inner {
                 counted,
                 "prompts have more tokens than estimated; a smaller bytes_per_token keeps long ones from being cut"
             );
+        }
+    }
+}
+
+/// Returns the number of weights that a model's name gives, as in `qwen3:8b` or `Llama-3.2-1B-Instruct`.
+fn named_size(name: &str) -> Option<u64> {
+    let lower = name.to_lowercase();
+    let parts = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let mut sizes = parts.filter_map(|part| {
+        let (number, unit) = match (part.strip_suffix('b'), part.strip_suffix('m')) {
+            (Some(number), _) => (number, 1e9),
+            (None, Some(number)) => (number, 1e6),
+            (None, None) => return None,
+        };
+        number.parse::<f64>().ok().filter(|number| *number > 0.0).map(|number| (number * unit) as u64)
+    });
+    sizes.next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named_size;
+
+    #[test]
+    fn a_models_name_gives_its_size() {
+        for (name, size) in [
+            ("qwen3:8b", Some(8_000_000_000)),
+            ("qwen3:0.6b", Some(600_000_000)),
+            ("Llama-3.2-1B-Instruct", Some(1_000_000_000)),
+            ("smollm2:135m", Some(135_000_000)),
+            ("gpt-4o", None),
+            ("b", None),
+        ] {
+            assert_eq!(named_size(name), size, "{name}");
         }
     }
 }

@@ -134,7 +134,7 @@ fn change(change: LossChange) -> Value {
 /// Returns all exchanges in the product's prompts: each in a direct message, with the exchange before it as history.
 fn exchanges(family: &str) -> anyhow::Result<Vec<TrainingExample>> {
     let persona = built_in("azera").context("Azera is not built in")?;
-    let chat_format = form_for(family);
+    let chat_format = form_for(family, None);
     let all: Vec<Exchange> =
         TALK.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("reading the talk")?;
     let line = |depth, speaker: Option<&str>, text: &str| Line {
