@@ -246,6 +246,7 @@ apt_download() {
 
 # Builds and fetches everything the tests need: the binary, the tests, the models.
 build_tests() {
+    local name
     setup
     redis_server
     homeserver
@@ -256,6 +257,15 @@ build_tests() {
     # shellcheck disable=SC2046
     cargo test --release --workspace --locked $(test_options) --no-run
     touch "$has_all_parts"
+    # The tests need the default models. Where somebody chose another one, they get a folder of their own.
+    if [[ -e $AZERA_MODELS_CACHE/selection.toml ]]; then
+        mkdir -p "$AZERA_MODELS_CACHE-for-tests"
+        for name in "${models[@]}"; do
+            [[ -e $AZERA_MODELS_CACHE-for-tests/$name || ! -e $AZERA_MODELS_CACHE/$name ]] ||
+                cp -rl "$AZERA_MODELS_CACHE/$name" "$AZERA_MODELS_CACHE-for-tests/$name"
+        done
+        AZERA_MODELS_CACHE=$AZERA_MODELS_CACHE-for-tests
+    fi
     # Ignore the user's own configuration for the test models.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
         die "the tests need these models: ${models[*]}; see above." "With network, once: make test"

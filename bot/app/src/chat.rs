@@ -9,7 +9,7 @@ use azera_adapter_console::{Console, FIRST_CHAT, Format, Input, Options, Person,
 use azera_config::Config;
 use azera_engine::COMMANDS;
 use azera_memory::ReadScope;
-use azera_model_registry::Kind;
+use azera_model_registry::{Kind, Machine, Registry};
 use azera_types::{PersonaId, Place, PlaceKind, ReadableScopes, SystemClock};
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
@@ -94,20 +94,26 @@ fn banner(config: &Config, app: &App) -> anyhow::Result<Vec<String>> {
         "/persona list shows who can answer here; /persona use areza brings a Dungeon Master.".to_owned(),
     ];
     let models = bootstrap::models(config)?;
-    let machine = azera_model_registry::Machine { ram_bytes: crate::doctor::ram_bytes().unwrap_or(0), gpu_bytes: None };
-    let registry = models.registry()?;
-    if let Some(better) = registry
-        .recommend(Kind::Chat, machine)
-        .filter(|better| registry.get(&info.name).is_some_and(|present| better.parameters > present.parameters))
-    {
-        lines.push(format!(
-            "This machine can run a larger model, which talks better and knows more: `azera models pull {0} && azera models use {0}` \
-             ({1} MB).",
-            better.name, better.download_mib
-        ));
-    }
+    lines.extend(about_model(&models.registry()?, &info.name, crate::machine::machine()));
     lines.push("/help lists all commands; /quit leaves.".to_owned());
     Ok(lines)
+}
+
+/// Says what the model can do, and which larger one this machine can run.
+fn about_model(registry: &Registry, name: &str, machine: Machine) -> Option<String> {
+    let present = registry.get(name)?;
+    let mut line = format!("{name}: {}", present.description);
+    let chosen = registry.choose(machine).map(|choice| choice.entry);
+    let recommended = registry.recommend(Kind::Chat, machine).cloned();
+    // A model that was tried comes before a larger one that nobody tried.
+    let better = [chosen, recommended].into_iter().flatten().find(|better| better.parameters > present.parameters);
+    if let Some(better) = better {
+        line.push_str(&format!(
+            " This machine can run a larger model, {0}: {1} `azera models pull {0} && azera models use {0}` fetches {2} MB.",
+            better.name, better.description, better.download_mib
+        ));
+    }
+    Some(line)
 }
 
 /// Describes where Azera stores messages and which servers it sends them to.
@@ -124,5 +130,22 @@ fn data_location(config: &Config, app: &App) -> String {
         [] if vectors.is_empty() => format!("what you say stays in {data}"),
         [] => format!("what you say is kept in {data}{vectors}"),
         urls => format!("what you say is kept in {data} and sent to {}{vectors}", urls.join(" and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greeting_names_what_a_larger_model_would_give() {
+        const GIB: u64 = 1 << 30;
+        let registry = Registry::built_in().unwrap();
+        let machine = |gib: u64| Machine { ram_bytes: gib * GIB, free_bytes: gib * GIB, cores: 2, gpu_bytes: None };
+        let small = about_model(&registry, "smollm2-135m", machine(1)).unwrap();
+        assert!(small.starts_with("smollm2-135m: Runs on anything") && !small.contains("larger"), "{small}");
+        let roomy = about_model(&registry, "smollm2-135m", machine(8)).unwrap();
+        assert!(roomy.contains("a larger model, qwen2.5-coder-1.5b: ") && roomy.contains("1066 MB"), "{roomy}");
+        assert_eq!(about_model(&registry, "a model of my own", machine(8)), None);
     }
 }

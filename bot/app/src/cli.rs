@@ -61,7 +61,7 @@ pub enum Command {
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
-    /// Manage models: list, pull, import, use, remove, verify
+    /// Manage models: list, recommend, pull, import, use, remove, verify
     Models {
         #[command(subcommand)]
         command: ModelsCommand,
@@ -299,7 +299,12 @@ pub enum ModelsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Fetch models; without a name, the models in use
+    /// Show which chat model suits this machine, and what each needs
+    Recommend,
+    /// Fetch models; without a name, the models in use, or on the first time those that suit this machine
+    #[command(
+        after_help = "Without a name and a choice, it picks a chat model by free memory, cores, GPU and network, and says why. It asks\nbefore a large download. Without a terminal and in CI it picks smollm2-135m and asks nothing."
+    )]
     Pull {
         /// Names in the registry
         names: Vec<String>,

@@ -95,17 +95,10 @@ fn data_folder(config: &Config) -> Found {
 }
 
 fn ram() -> Found {
-    match ram_bytes() {
+    match crate::machine::ram_bytes() {
         Some(bytes) => Found::Good(format!("{} MB", bytes >> 20)),
         None => Found::Note("how much there is could not be read".into()),
     }
-}
-
-/// Returns this machine's main memory in bytes.
-pub fn ram_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 async fn chat(config: &Config) -> Found {

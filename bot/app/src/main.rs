@@ -23,6 +23,7 @@ mod hearth;
 #[cfg(not(all(feature = "discord", feature = "learning", feature = "matrix", feature = "qdrant", feature = "redis")))]
 mod left_out;
 mod loras;
+mod machine;
 #[cfg(feature = "matrix")]
 mod matrix;
 #[cfg(not(feature = "matrix"))]

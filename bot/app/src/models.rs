@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use azera_config::Config;
-use azera_model_registry::{Kind, ModelStatus, State};
+use azera_model_registry::{Kind, ModelStatus, Models, State};
 use azera_model_remote::ServerConfig;
 
 use crate::bootstrap::{chosen, models, now_text};
@@ -32,33 +32,8 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
                 }
             }
         }
-        ModelsCommand::Pull { names } => {
-            let names = if names.is_empty() {
-                let here = [Kind::Chat, Kind::Embedding].into_iter().filter(|kind| configured(config, *kind).is_none());
-                here.map(|kind| chosen(config, &models, kind)).collect::<anyhow::Result<_>>()?
-            } else {
-                names
-            };
-            for name in names {
-                if models.find(&name)?.is_some() {
-                    println!("{name} is here");
-                    continue;
-                }
-                eprintln!("fetching {name}");
-                let bar = Bar::new();
-                let manifest = models.pull(&name, &now_text(), &|step| bar.show(step)).await?;
-                drop(bar);
-                println!("{name} is installed: {} MB, SHA-256 {}", manifest.size >> 20, manifest.sha256);
-            }
-            // Train the classifiers now. It takes half a minute that nobody has to wait for later.
-            if configured(config, Kind::Embedding).is_none()
-                && models.find(&chosen(config, &models, Kind::Embedding)?)?.is_some()
-            {
-                let embedder = crate::bootstrap::embedder(config).await?;
-                let bar = Bar::new();
-                crate::classifiers::classifiers(config, &embedder, &|done, of| bar.count(LEARNING, done, of)).await?;
-            }
-        }
+        ModelsCommand::Recommend => crate::machine::recommend(&models)?,
+        ModelsCommand::Pull { names } => pull(config, &models, names).await?,
         ModelsCommand::Import { file, name } => {
             let bar = Bar::new();
             models.import(&file, &name, None, &now_text(), &|step| bar.show(step)).await?;
@@ -86,6 +61,48 @@ pub async fn run(config: &Config, command: ModelsCommand) -> anyhow::Result<Exit
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fetches models by name, or those in use. The first time, it chooses the chat model for this machine.
+async fn pull(config: &Config, models: &Models, names: Vec<String>) -> anyhow::Result<()> {
+    let is_here = |kind: Kind| configured(config, kind).is_none();
+    let first = match names.is_empty() && is_here(Kind::Chat) {
+        true => crate::machine::first_choice(config, models).await?,
+        false => None,
+    };
+    let names = if names.is_empty() {
+        let kinds = [Kind::Chat, Kind::Embedding].into_iter().filter(|kind| is_here(*kind));
+        let name = |kind| match (&first, kind) {
+            (Some(first), Kind::Chat) => Ok(first.clone()),
+            _ => chosen(config, models, kind),
+        };
+        kinds.map(name).collect::<anyhow::Result<_>>()?
+    } else {
+        names
+    };
+    for name in names {
+        if models.find(&name)?.is_some() {
+            println!("{name} is here");
+            continue;
+        }
+        eprintln!("fetching {name}");
+        let bar = Bar::new();
+        let manifest = models.pull(&name, &now_text(), &|step| bar.show(step)).await?;
+        drop(bar);
+        println!("{name} is installed: {} MB, SHA-256 {}", manifest.size >> 20, manifest.sha256);
+    }
+    // The default needs no choice.
+    let default = models.registry()?.default_of(Kind::Chat).map(|entry| entry.name.clone());
+    if let Some(first) = first.filter(|first| Some(first) != default.as_ref()) {
+        models.select(&first)?;
+    }
+    // Train the classifiers now. It takes half a minute that nobody has to wait for later.
+    if is_here(Kind::Embedding) && models.find(&chosen(config, models, Kind::Embedding)?)?.is_some() {
+        let embedder = crate::bootstrap::embedder(config).await?;
+        let bar = Bar::new();
+        crate::classifiers::classifiers(config, &embedder, &|done, of| bar.count(LEARNING, done, of)).await?;
+    }
+    Ok(())
 }
 
 /// Returns the servers that replace local models.

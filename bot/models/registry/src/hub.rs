@@ -26,6 +26,8 @@ pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";
 const USER_AGENT: &str = concat!("azera/", env!("CARGO_PKG_VERSION"));
 /// The longest time for the hub to describe a file.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest time for the hub to say that it has a file, before a model is chosen that needs no hub.
+const PRESENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time without data after which a transfer counts as broken.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The bytes that make an attempt worthwhile: the count of failed attempts then starts again.
@@ -138,6 +140,11 @@ impl Hub {
         fs::rename(&partial, target).await.at(target)?;
         remove_file(&origin).await?;
         Ok((sha256, remote.sha256.is_some()))
+    }
+
+    /// Returns true if the hub has the file and says so soon.
+    pub(crate) async fn has(&self, file: &HubFile<'_>) -> bool {
+        matches!(timeout(PRESENCE_TIMEOUT, self.ask(file)).await, Ok(Ok(_)))
     }
 
     async fn describe(&self, file: &HubFile<'_>) -> Result<RemoteFile, Error> {

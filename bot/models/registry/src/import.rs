@@ -171,6 +171,7 @@ fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &m
         licence: header.licence.clone().filter(|l| !l.trim().is_empty()).unwrap_or_else(|| "unknown".to_owned()),
         context_length,
         default: false,
+        talks: false,
         embedding,
         lora: None,
         reading_lora: None,
@@ -182,7 +183,11 @@ fn guess_family(kind: Kind, header: &GgufHeader) -> Family {
     let name = header.name.as_deref().unwrap_or_default().to_lowercase();
     match (kind, header.architecture.as_str()) {
         (Kind::Chat, "llama") if name.contains("smollm2") => Family::Smollm2,
+        (Kind::Chat, "qwen2") => Family::Qwen2,
         (Kind::Chat, "qwen3") => Family::Qwen3,
+        (Kind::Chat, "gemma3") => Family::Gemma3,
+        (Kind::Chat, "llama") if name.contains("llama") && name.contains('3') => Family::Llama3,
+        (Kind::Chat, "llama" | "mistral3") if name.contains("mistral") => Family::Mistral,
         (Kind::Embedding, "bert") if name.contains("minilm") => Family::Minilm,
         (Kind::Embedding, "qwen3") => Family::Qwen3Embedding,
         _ => Family::Generic,

