@@ -98,6 +98,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             }
             Command::Eval { command: EvalCommand::Dreams(options) } => eval::dreams::dreams(&config, options).await,
             Command::Eval { command: EvalCommand::Manners(options) } => eval::manners::manners(&config, options).await,
+            Command::Eval { command: EvalCommand::Talk(options) } => eval::talk::talk(&config, options).await,
             Command::Eval { command: EvalCommand::Claims(options) } => eval::claims::claims(&config, options).await,
             Command::Eval { command: EvalCommand::Safety(options) } => eval::safety::safety(&config, options).await,
             Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,

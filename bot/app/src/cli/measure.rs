@@ -22,6 +22,11 @@ pub enum EvalCommand {
         after_help = "Example:\n  azera eval manners --show\n\nEach line: {\"kind\": \"said\" or \"unknown\" or \"talk\", \"who\": \"Ann\", \"recalled\": [\"...\"], \"asked\": \"...\", \"keys\": [\"...\"]}"
     )]
     Manners(EvalFacts),
+    /// Evaluate openings and short conversations with both built-in personas, by rules that anyone can read
+    #[command(
+        after_help = "Examples:\n  azera eval talk --show\n  azera eval talk --model qwen2.5-coder-1.5b\n\nEach line: {\"id\": \"boat\", \"kind\": \"recall\", \"persona\": \"azera\", \"said\": [\"My boat is Petrel.\", \"What is my boat called?\"], \"answer\": [\"Petrel\"]}\nThe rules are in bot/app/eval/TALK.md."
+    )]
+    Talk(EvalFacts),
     /// Evaluate how contradictions are detected: the claims that a model extracts as JSON, and what replaces what
     #[command(
         after_help = "Example:\n  azera eval claims --show\n\nEach line: {\"who\": \"Ann\", \"text\": \"...\", \"about\": [[\"boat\"]], \"value\": [\"petrel\"]}, or {\"who\": \"Ann\", \"before\": \"...\", \"now\": \"...\", \"replaced\": true}"

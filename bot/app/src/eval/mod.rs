@@ -11,4 +11,7 @@ pub mod manners;
 pub mod moods;
 pub mod recall;
 pub mod safety;
+pub mod talk;
+mod talk_language;
+mod talk_rules;
 pub mod world;
