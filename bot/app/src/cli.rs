@@ -16,7 +16,7 @@ pub use hearth::HearthCommand;
 pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
 pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
-    EvalLabels, EvalMood, EvalRecall, EvalSafety, MoodBy,
+    EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy,
 };
 
 /// The widest lines of `--help`.

@@ -91,6 +91,8 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Persona { command, .. } => persona::run(&config, command).await,
             Command::Memory { command, .. } => memory::run(&config, command).await,
             Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
+            Command::Eval { command: EvalCommand::Time(options) } => eval::time::time(&config, options).await,
+            Command::Eval { command: EvalCommand::Changes(options) } => eval::changes::changes(&config, options).await,
             Command::Eval { command: EvalCommand::Mood(options) } => eval::moods::mood(&config, options).await,
             Command::Eval { command: EvalCommand::Tags(options) } => eval::labels::tags(&config, options).await,
             Command::Eval { command: EvalCommand::Extraction(options) } => {

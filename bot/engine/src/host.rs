@@ -12,6 +12,7 @@ use azera_types::{ChatId, Inbound, MessageId, PlatformId, RealmId, Text, Timesta
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::recall::Asking;
 use crate::report::hit;
 
 /// Maximum number of hits of a search.
@@ -42,9 +43,10 @@ impl Engine {
         let name = self.0.services.persona(place.shared_realm(), &persona).await?.persona.name;
         let read_scope = self.0.access.read_scope(adapter.as_ref(), &place, &persona).await?;
         let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
+        let calendar = self.0.minds.calendar(&self.0.access, platform, &place.scope()).await?;
+        let asking = Asking { person: &line.person, persona: &name, calendar: &calendar };
         let query = Text::new(&*line.query);
-        let recall =
-            self.0.recall.recall(&read_scope, &query, &line.person, &name, Default::default(), results).await?;
+        let recall = self.0.recall.recall(&read_scope, &query, asking, Default::default(), results).await?;
         Ok(recall.hits.iter().map(hit).collect())
     }
 }

@@ -141,6 +141,20 @@ impl OverrideCache {
         cached.insert(of, overrides.clone());
     }
 
+    /// Returns the time zone of a place, if the platform was asked for it.
+    pub(crate) fn zone(&self, platform: &PlatformId, place: &Scope) -> Option<TimeZone> {
+        lock(&self.zones).get(&(platform.clone(), place.clone())).cloned()
+    }
+
+    /// Keeps the time zone of a place.
+    pub(crate) fn note_zone(&self, platform: &PlatformId, place: &Scope, zone: &TimeZone) {
+        let mut zones = lock(&self.zones);
+        if zones.len() >= MAX_ZONES {
+            zones.clear();
+        }
+        zones.insert((platform.clone(), place.clone()), zone.clone());
+    }
+
     /// Empties the cache, because the record may have forgotten overrides.
     pub(crate) fn clear(&self) {
         lock(&self.overrides).clear();
@@ -207,13 +221,7 @@ impl MindService {
     pub(crate) async fn apply_overrides(&self, home: &PersonaPlace, zone: TimeZone) -> Result<(), Error> {
         let of = (home.platform.clone(), home.place.clone());
         let _changing = self.cache.changing.lock().await;
-        {
-            let mut zones = lock(&self.cache.zones);
-            if zones.len() >= MAX_ZONES {
-                zones.clear();
-            }
-            zones.insert(of.clone(), zone.clone());
-        }
+        self.cache.note_zone(&of.0, &of.1, &zone);
         let cached = lock(&self.cache.overrides).get(&of).filter(|cached| cached.params.zone == zone).cloned();
         let overrides = match cached {
             Some(overrides) => overrides,

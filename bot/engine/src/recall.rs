@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use azera_memory::{Hit, Query, ReadScope};
+use azera_memory::{Calendar, Hit, Query, ReadScope};
 use azera_model_api::{Priority, Purpose};
 use azera_types::{MessageId, PersonId, Text};
 
@@ -33,6 +33,15 @@ pub(crate) struct Recall {
     pub(crate) took_ms: f64,
 }
 
+/// Who asks whom, and when and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) person: &'a PersonId,
+    /// The name of the persona, which is no word to search for.
+    pub(crate) persona: &'a str,
+    pub(crate) calendar: &'a Calendar,
+}
+
 impl RecallService {
     pub(crate) fn new(services: Arc<Services>, indexer: Arc<Indexer>) -> Self {
         Self { services, indexer, checked: AtomicBool::new(false) }
@@ -50,21 +59,24 @@ impl RecallService {
         &self,
         read_scope: &ReadScope,
         text: &Text,
-        asker: &PersonId,
-        persona: &str,
+        asking: Asking<'_>,
         exclude: HashSet<MessageId>,
         results: usize,
     ) -> Result<Recall, Error> {
         let started = Instant::now();
         let question = {
-            let (read_scope, text, asker, persona) =
-                (read_scope.clone(), text.clone(), asker.clone(), persona.to_owned());
-            self.services.blocking(move |memory| memory.question(&read_scope, &text, &asker, &persona)).await?
+            let (read_scope, text, asker) = (read_scope.clone(), text.clone(), asking.person.clone());
+            let (persona, calendar) = (asking.persona.to_owned(), asking.calendar.clone());
+            self.services
+                .blocking(move |memory| memory.question(&read_scope, &text, &asker, &persona, &calendar))
+                .await?
         };
         let plain = question.embed == text.as_str() && !self.services.embedder.info().asks_otherwise;
         let text = question.embed.clone();
         let now = self.services.clock.now();
-        let mut query = Query { question, vector: None, now, exclude, limits: self.services.config.limits, results };
+        let event = question.event.as_ref().map(|event| event.embed.clone());
+        let limits = self.services.config.limits;
+        let mut query = Query { question, vector: None, event_vector: None, now, exclude, limits, results };
         let words = {
             let (read_scope, query) = (read_scope.clone(), query.clone());
             self.services.blocking(move |memory| Ok(memory.recall_lexical(&read_scope, &query)))
@@ -79,6 +91,9 @@ impl RecallService {
                 None
             }
         };
+        if let (Some(event), Some(_)) = (event, &query.vector) {
+            query.event_vector = self.embed_foreground(&event, Purpose::Query).await.ok();
+        }
         let embedded = query.vector.is_some();
         let read_scope = read_scope.clone();
         let query_copy = query.clone();

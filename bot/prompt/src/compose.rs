@@ -2,7 +2,7 @@ use std::sync::LazyLock;
 
 use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, fill_placeholders};
-use azera_types::Timestamp;
+use azera_types::{TimeZone, Timestamp};
 use thiserror::Error;
 
 use crate::alternate::alternate;
@@ -114,6 +114,8 @@ pub struct PromptParts<'a> {
     pub history: &'a [Line],
     /// Recalled memories, best first.
     pub recalled: &'a [RecalledMemory],
+    /// The time zone in which days are shown.
+    pub zone: TimeZone,
     /// The message to answer. Its speaker is a person.
     pub message: &'a Line,
 }
@@ -132,6 +134,7 @@ impl<'a> PromptParts<'a> {
             notes: None,
             history: &[],
             recalled: &[],
+            zone: TimeZone::UTC,
             message,
         }
     }
@@ -199,7 +202,7 @@ pub fn compose(
     let mut recalled = Vec::new();
     let mut recalled_tokens = 0;
     for memory in parts.recalled.iter().take(form.recalled_lines) {
-        let line = recalled_line(memory);
+        let line = recalled_line(memory, &parts.zone);
         let tokens = count(&line) + 1;
         if recalled_tokens + tokens > left / RECALLED_SHARE {
             break;
@@ -304,7 +307,7 @@ fn carried(parts: &PromptParts<'_>, room: usize, count: &dyn Fn(&str) -> usize) 
     let mut carried = Carried::default();
     let (mut text, mut left) = (String::new(), room);
     for writing in parts.carried {
-        let line = format!("{}\n", recalled_line(writing));
+        let line = format!("{}\n", recalled_line(writing, &parts.zone));
         let tokens = count(&line) + 1;
         if tokens > left {
             break;
@@ -428,10 +431,10 @@ fn last_turn(
     ChatMessage::new(Role::User, turn)
 }
 
-fn recalled_line(memory: &RecalledMemory) -> String {
+fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
     // A recalled text must be one line, because its own line breaks would look like further entries.
     let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let day = memory.at.strftime("%e %B %Y").to_string();
+    let day = memory.at.to_zoned(zone.clone()).strftime("%e %B %Y").to_string();
     let speaker = memory.speaker.as_deref().unwrap_or("You");
     let said = match memory.came {
         MemoryOrigin::Said => format!("{speaker} said"),

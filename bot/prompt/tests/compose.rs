@@ -5,6 +5,7 @@ use azera_personas::{Persona, built_in};
 use azera_prompt::{
     Budget, Error, Form, HISTORY_STEP, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for, history_cut,
 };
+use azera_types::TimeZone;
 use proptest::prelude::*;
 
 fn words(text: &str) -> usize {
@@ -42,6 +43,7 @@ fn parts<'a>(
         notes: None,
         history,
         recalled,
+        zone: TimeZone::UTC,
         message,
     }
 }
@@ -71,6 +73,19 @@ fn a_small_models_prompt_has_this_form() {
 
     What is my boat called?
     "#);
+}
+
+#[test]
+fn days_of_recalled_lines_are_those_of_the_zone() {
+    let persona = azera();
+    let message = line(0, Some("Ann"), "when was it?");
+    let recalled =
+        [RecalledMemory { at: "2026-05-09T23:10:00Z".parse().unwrap(), ..memory(Some("Ann"), "it is mended") }];
+    let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+    let parts = PromptParts { zone, ..parts(&persona, false, &[], &recalled, &message) };
+    let prompt = compose(&form_for("smollm2"), &parts, ROOMY, &words).unwrap();
+    let last = &prompt.messages.last().unwrap().content;
+    assert!(last.contains("Ann said on 10 May 2026"), "{last}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod scope;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dimension::Dimension;
 pub use id::{ChatId, IdError, MAX_ID_BYTES, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId};
+pub use jiff::tz::TimeZone;
 pub use jiff::{Span, Timestamp};
 pub use message::{Author, Inbound, MAX_NAME_CHARS, MAX_TEXT_BYTES, Text, composed};
 pub use part::{BlobId, FetchError, Fetching, InboundPart, MAX_PART_NAME_CHARS, MAX_PARTS, Part, PartKind, PartSource};

@@ -58,6 +58,7 @@ mod store;
 mod surprise;
 mod trainable;
 mod turns;
+mod when;
 pub mod words;
 mod working;
 mod writings;
@@ -88,7 +89,7 @@ pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPer
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
-pub use recall::{DateSpan, Hit, LexicalRecall, Limits, Query, Question, Recalled, Speaker};
+pub use recall::{AskedEvent, Hit, LexicalRecall, Limits, Query, Question, Recalled, Speaker};
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
 pub use rows::{
@@ -105,5 +106,6 @@ pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES
 pub use surprise::Surprise;
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
+pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use azera_config::Config;
-use azera_memory::{Limits, Query, ReadScope};
-use azera_types::{ReadableScopes, Text};
+use azera_memory::{Calendar, Limits, Query, ReadScope};
+use azera_types::{ReadableScopes, Text, TimeZone};
 use serde_json::{Value, json};
 
 use super::crowd::{self, Crowd, Spot};
@@ -31,6 +31,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
     let memory = &stores.memory;
     let open_s = opened.elapsed().as_secs_f64();
     let now = fill::end(options.memories)?;
+    let calendar = Calendar::new(now, TimeZone::UTC);
     // Use another seed than the one that filled the folder.
     let mut crowd = Crowd::new(1, info.dimension);
     let limits = Limits { candidates: config.memory.candidates as usize };
@@ -45,10 +46,10 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         let vector = crowd.vector(&text);
         let who = crowd::person(person)?;
         let recalled = tokio::task::block_in_place(|| {
-            let begun = Instant::now();
-            let question = memory.question(&read_scope, &text, &who, "Azera")?;
+            let (begun, exclude) = (Instant::now(), HashSet::new());
+            let question = memory.question(&read_scope, &text, &who, "Azera", &calendar)?;
             let query =
-                Query { question, vector: Some(vector), now, exclude: HashSet::new(), limits, results: RESULTS };
+                Query { question, vector: Some(vector), event_vector: None, now, exclude, limits, results: RESULTS };
             let recalled = memory.recall(&read_scope, &query)?;
             anyhow::Ok((recalled, begun.elapsed().as_secs_f64() * 1_000.0))
         });

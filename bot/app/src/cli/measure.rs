@@ -9,6 +9,16 @@ pub enum EvalCommand {
     /// Evaluate recall on conversations with questions and evidence
     #[command(after_help = "Example:\n  azera eval recall conversations/*.json --json")]
     Recall(EvalRecall),
+    /// Evaluate questions about a time: yesterday, last Monday, 14/03/2026, before we moved
+    #[command(
+        after_help = "Examples:\n  azera eval time\n  azera eval time mine.jsonl --show\n\nEach line: {\"zone\": \"Europe/Lisbon\", \"messages\": [{\"id\": \"m1\", \"at\": \"2026-03-09T18:00:00Z\", \"person\": \"ann\", \"text\": \"...\"}], \"now\": \"2026-03-10T09:00:00Z\", \"asker\": \"ann\", \"question\": \"...\", \"right\": [\"m1\"]}"
+    )]
+    Time(EvalTimelines),
+    /// Evaluate questions about what holds now and what held before something changed
+    #[command(
+        after_help = "Examples:\n  azera eval changes\n  azera eval changes mine.jsonl --show\n\nEach line: {\"zone\": \"Europe/Lisbon\", \"messages\": [{\"id\": \"m1\", \"at\": \"2026-03-09T18:00:00Z\", \"person\": \"ann\", \"text\": \"...\"}], \"closed\": [\"m1\"], \"open\": [], \"asks\": [{\"at\": \"2026-03-10T09:00:00Z\", \"asker\": \"ann\", \"question\": \"...\", \"first\": \"m1\"}]}"
+    )]
+    Changes(EvalTimelines),
     /// Evaluate how danger is detected and how a model answers people in danger
     #[command(
         after_help = "Examples:\n  azera eval safety --show\n  azera eval safety --model qwen2.5-coder-1.5b --trial\n\nA model that has not passed --trial never answers a person in danger: help lines are the whole reply. The rules are in bot/app/eval/SAFETY.md."
@@ -113,6 +123,34 @@ pub struct EvalFacts {
     /// Print JSON in one line
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalTimelines {
+    /// File of your own, one JSON object per line; otherwise the built-in worlds
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Chat model for background work: `scripted`, which answers at once, `default` or a model's name
+    #[arg(long, value_name = "NAME", default_value = "scripted")]
+    pub model: String,
+    /// Use only every other line, to choose something on one half and judge it on the other
+    #[arg(long, value_name = "HALF")]
+    pub half: Option<Half>,
+    /// Show each question whose first hit is wrong
+    #[arg(long)]
+    pub show: bool,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One half of an evaluation's lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Half {
+    /// Lines 1, 3, 5 and so on
+    Odd,
+    /// Lines 2, 4, 6 and so on
+    Even,
 }
 
 #[derive(Debug, Args)]

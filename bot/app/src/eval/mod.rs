@@ -1,7 +1,9 @@
 //! `azera eval`: evaluations that anyone can run again.
 //!
-//! Each module is one subcommand. `world` sets up the simulated platform for them.
+//! Each module is one subcommand. `world` sets up the simulated platform for them, and `timelines` lets people live
+//! through days before they ask.
 
+pub mod changes;
 pub mod claims;
 pub mod dreams;
 pub mod extraction;
@@ -14,4 +16,6 @@ pub mod safety;
 pub mod talk;
 mod talk_language;
 mod talk_rules;
+pub mod time;
+pub mod timelines;
 pub mod world;

@@ -23,6 +23,7 @@ mod safety;
 mod servers;
 mod stores;
 mod terminal;
+mod times;
 mod tour;
 mod training;
 #[cfg(target_os = "linux")]

@@ -36,8 +36,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_affect::{Activity, Event, MindId, Mood};
-use azera_types::{PlaceKind, Scope, Timestamp};
-use jiff::tz::TimeZone;
+use azera_types::Timestamp;
 
 use agenda::ChatTask;
 pub(crate) use agenda::{Agenda, ChatActivity, HeardMessages, PersonaPlace};
@@ -294,7 +293,10 @@ impl Background {
     /// Asks platforms for the time zones of places where something was said.
     async fn load_time_zones(&self, now: Timestamp) {
         for home in self.minds.agenda.homes_to_ask(now) {
-            let learned = async { self.minds.apply_overrides(&home, self.zone(&home).await?).await };
+            let learned = async {
+                let zone = self.minds.ask_time_zone(&self.access, &home.platform, &home.place).await?;
+                self.minds.apply_overrides(&home, zone).await
+            };
             let again = match learned.await {
                 Ok(()) => None,
                 Err(error) => {
@@ -304,27 +306,6 @@ impl Background {
             };
             self.minds.agenda.note_zone_read(&home, now, again);
         }
-    }
-
-    /// Returns the time zone of a place; the configured one where the platform gives none.
-    pub(crate) async fn zone(&self, home: &PersonaPlace) -> Result<TimeZone, Error> {
-        let Ok(platform) = self.services.platform(&home.platform) else { return Ok(TimeZone::UTC) };
-        let realm = match &home.place {
-            Scope::Realm(realm) => Some(realm.clone()),
-            Scope::Chat(chat) => {
-                match self.access.place_unasked(platform.as_ref(), chat).await?.map(|place| place.kind) {
-                    Some(PlaceKind::Private { realm, .. }) => realm,
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        let named = match realm {
-            Some(realm) => platform.realm(&realm).await?.time_zone,
-            None => None,
-        };
-        let named = named.and_then(|name| TimeZone::get(&name).ok());
-        Ok(named.or_else(|| TimeZone::get(&self.services.config.garden.time_zone).ok()).unwrap_or(TimeZone::UTC))
     }
 
     async fn background_progress(&self, home: &PersonaPlace) -> Result<azera_memory::BackgroundProgress, Error> {

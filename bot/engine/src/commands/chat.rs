@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Outbound, Outcome, Platform, State};
 use azera_memory::{Answering, ChatChange, ChatRow, MessageRow, ReadScope, persona_file, shortened};
-use azera_types::{Author, ChatId, MessageId, PlaceKind, Timestamp};
+use azera_types::{Author, ChatId, MessageId, PlaceKind, TimeZone, Timestamp};
 
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
@@ -77,7 +77,12 @@ impl Commands {
         let mut text = String::from("Your chats, the newest first; `/chats NUMBER` goes to one:\n");
         for (number, chat) in mine.iter().enumerate() {
             let persona = persona_file(&chat.row.persona);
-            text.push_str(&format!("{}. {}, with {persona}{}\n", number + 1, chat.label("%F %H:%M"), here(at, chat)));
+            text.push_str(&format!(
+                "{}. {}, with {persona}{}\n",
+                number + 1,
+                chat.label("%F %H:%M", &at.calendar.zone),
+                here(at, chat)
+            ));
         }
         Ok(done(text))
     }
@@ -272,11 +277,11 @@ impl Commands {
 }
 
 impl ListedChat {
-    /// Returns the chat's title, and when its newest message was said, in the format `day`.
-    pub(super) fn label(&self, day: &str) -> String {
+    /// Returns the chat's title, and when its newest message was said, in the format `day` and the zone.
+    pub(super) fn label(&self, day: &str, zone: &TimeZone) -> String {
         let title = self.row.title.clone().unwrap_or_else(|| self.row.id.to_string());
         match self.last {
-            Some(last) => format!("{title}, {}", last.strftime(day)),
+            Some(last) => format!("{title}, {}", last.to_zoned(zone.clone()).strftime(day)),
             None => title,
         }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use azera_adapter::CommandAnswer;
 use azera_memory::TrainingConsent;
-use azera_types::Timestamp;
 
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
@@ -57,7 +56,7 @@ impl Commands {
         }
         match arguments {
             "opt-in" => self.opt_in(at, hearth.hearth.transport.is_some()).await,
-            "history" => self.show_training_log(&home).await,
+            "history" => self.show_training_log(at, &home).await,
             "rollback" => match self.learning.roll_back(&home).await {
                 Some(number) => Ok(done(format!(
                     "I let go of lesson {number}, and answer as I did before it. What it taught me I do not learn over again."
@@ -81,7 +80,7 @@ impl Commands {
                 Ok(since)
             })
             .await?;
-        let from = if since == now { "From now on".to_owned() } else { format!("Since {}", day(since)) };
+        let from = if since == now { "From now on".to_owned() } else { format!("Since {}", at.day(since)) };
         let offload = if offload { format!("\n\n{OFFLOAD_NOTICE}") } else { String::new() };
         Ok(done(format!(
             "{from}, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
@@ -141,14 +140,17 @@ impl Commands {
             text.push_str(&format!("- **Where:** {OFFLOAD_NOTICE}{theirs}\n"));
         }
         if let Some(since) = hearth.offloaded_since(home) {
-            text.push_str(&format!("- **Away:** a lesson waits to be learnt on that machine, since {}.\n", day(since)));
+            text.push_str(&format!(
+                "- **Away:** a lesson waits to be learnt on that machine, since {}.\n",
+                at.day(since)
+            ));
         }
         text.push_str(&match hearth.lora_store.serving(&at.read_scope, &base_fingerprint) {
             Some(learnt) => format!(
                 "- **Learnt:** lesson {} serves here, of {} exchanges, since {}; `/hearth rollback` takes it back.\n",
                 learnt.number,
                 learnt.said.len(),
-                day(learnt.at)
+                at.day(learnt.at)
             ),
             None => "- **Learnt:** nothing serves here.\n".into(),
         });
@@ -175,7 +177,7 @@ impl Commands {
         Ok(done(text))
     }
 
-    async fn show_training_log(&self, home: &PersonaPlace) -> Result<CommandAnswer, Error> {
+    async fn show_training_log(&self, at: &CommandContext<'_>, home: &PersonaPlace) -> Result<CommandAnswer, Error> {
         let entries = self.learning.training_log_of(home).await?;
         if entries.is_empty() {
             return Ok(done("I have learnt nothing here yet.".into()));
@@ -196,12 +198,8 @@ impl Commands {
                 TrainingOutcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),
             };
             let loss = learnt.map_or_else(String::new, |it| format!(" (loss {:.2}, then {:.2})", it.before, it.after));
-            text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {result}{loss}\n", day(entry.at)));
+            text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {result}{loss}\n", at.day(entry.at)));
         }
         Ok(done(text))
     }
-}
-
-fn day(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d").to_string()
 }

@@ -48,7 +48,7 @@ impl Commands {
         let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
         let recall =
-            self.recall.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCH_HITS).await?;
+            self.recall.recall(&at.read_scope, &query, at.asking(&name), Default::default(), SEARCH_HITS).await?;
         if recall.hits.is_empty() {
             return Ok(done("I remember nothing like that which may be shown here.".into()));
         }
@@ -62,7 +62,7 @@ impl Commands {
                 "- `{}` {}, {} ({}): \"{}\"\n",
                 hit.memory.id,
                 names.of(&hit.memory.author),
-                hit.memory.at.strftime("%F"),
+                at.day(hit.memory.at),
                 hit.memory.scope,
                 body.as_str(),
             ));
@@ -114,12 +114,12 @@ impl Commands {
             let Some(salience) = &memory.salience else { continue };
             let gist = shortened(memory.gist(), "", SHOWN);
             let over = salience.superseded.as_ref();
-            let over = over.map_or_else(String::new, |later| format!(", until {}", later.at.strftime("%F")));
+            let over = over.map_or_else(String::new, |later| format!(", until {}", at.day(later.at)));
             text.push_str(&format!(
                 "- `{}` {}, {}{over}: \"{}\"\n",
                 memory.id,
                 salience.kind,
-                memory.at.strftime("%F"),
+                at.day(memory.at),
                 gist.as_str()
             ));
         }

@@ -33,8 +33,8 @@ pub(crate) use upload::Uploads;
 use std::sync::Arc;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform, suggestion};
-use azera_memory::{ChatRow, ReadScope};
-use azera_types::{Place, PlatformId, Text, composed};
+use azera_memory::{Calendar, ChatRow, ReadScope};
+use azera_types::{Place, PlatformId, Text, Timestamp, composed};
 
 use crate::access::AccessControl;
 use crate::background::Background;
@@ -43,9 +43,10 @@ use crate::forgetting::Forgetting;
 use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::minds::MindService;
-use crate::recall::RecallService;
+use crate::recall::{Asking, RecallService};
 use crate::services::Services;
 use crate::turn::{Judge, Turns};
+use crate::zones;
 
 /// Runs commands.
 pub(crate) struct Commands {
@@ -68,11 +69,24 @@ struct CommandContext<'a> {
     platform: &'a PlatformId,
     adapter: &'a dyn Platform,
     place: Place,
+    /// When and in which time zone the command was given.
+    calendar: Calendar,
     read_scope: ReadScope,
     /// The chat, with the persona that the command is about.
     chat: ChatRow,
     access: Access,
     line: &'a CommandLine,
+}
+
+impl CommandContext<'_> {
+    fn asking<'a>(&'a self, persona: &'a str) -> Asking<'a> {
+        Asking { person: &self.line.person, persona, calendar: &self.calendar }
+    }
+
+    /// Returns a moment's day in the place's time zone.
+    fn day(&self, at: Timestamp) -> String {
+        zones::day(at, &self.calendar.zone)
+    }
 }
 
 impl Commands {
@@ -162,7 +176,8 @@ impl Commands {
         };
         chat.persona = self.access.spoken_of(&place, &chat, line.about.as_ref()).await?;
         let read_scope = self.access.read_scope(adapter, &place, &chat.persona).await?;
-        Ok(CommandContext { platform, adapter, place, read_scope, chat, access, line })
+        let calendar = self.minds.calendar(&self.access, platform, &place.scope()).await?;
+        Ok(CommandContext { platform, adapter, place, calendar, read_scope, chat, access, line })
     }
 
     async fn open_for(&self, platform: &PlatformId, line: &CommandLine) -> Result<(), Error> {

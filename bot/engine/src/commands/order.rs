@@ -102,5 +102,5 @@ fn fits(name: &str) -> bool {
 }
 
 fn listed(at: &CommandContext<'_>, chats: &[&ListedChat]) -> String {
-    chats.iter().map(|chat| format!("- {}{}\n", chat.label("%F"), here(at, chat))).collect()
+    chats.iter().map(|chat| format!("- {}{}\n", chat.label("%F", &at.calendar.zone), here(at, chat))).collect()
 }

@@ -10,6 +10,7 @@ use crate::background::Background;
 use crate::commands::Commands;
 use crate::error::Error;
 use crate::overrides::NO_COUNTRY;
+use crate::zones;
 
 /// The word for the installation's locale.
 const DEFAULT: &str = "default";
@@ -108,7 +109,7 @@ impl Commands {
         let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
         Ok(done(match self.services.blocking(move |memory| memory.notes(&read_scope, &chat)).await? {
             Some(notes) => {
-                let when = notes.at.strftime("%F %H:%M UTC");
+                let when = zones::minute(notes.at, &at.calendar.zone);
                 format!("My working notes of this chat, written {when}:\n\n{}", notes.text.as_str())
             }
             None => "I have no notes of this chat that may be shown here; I take some when it has gone on for a while."

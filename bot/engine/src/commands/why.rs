@@ -58,7 +58,7 @@ impl Commands {
                     memory.id,
                     names.of(&memory.author),
                     memory.kind.evidence().as_str(),
-                    memory.at.strftime("%F"),
+                    at.day(memory.at),
                     body.as_str(),
                     hit.score,
                     hit.signals.join(", ")

@@ -3,8 +3,7 @@
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{JournalChannel, Kind, MemoryRow, NewWriting, WritingRow, shortened};
-use azera_types::{MemoryId, Text};
-use jiff::tz::TimeZone;
+use azera_types::{MemoryId, Text, TimeZone};
 
 use super::archive::{json_of, read};
 use super::mind::may_configure_place;
@@ -13,6 +12,7 @@ use crate::background::Background;
 use crate::commands::Commands;
 use crate::display_names::DisplayNames;
 use crate::error::Error;
+use crate::zones;
 
 /// Number of writings that a list shows.
 const LISTED: usize = 20;
@@ -120,10 +120,9 @@ impl Commands {
         if written.is_empty() {
             return Ok(done(format!("There are no {} that may be shown here.", filter.name)));
         }
-        let zone = self.zone_of(at).await?;
         let mut text = format!("The newest {}; `/{} show NUMBER` shows one whole:\n", filter.name, filter.command);
         for (number, (memory, writing)) in written.iter().enumerate() {
-            text.push_str(&format!("{}. {}\n", number + 1, glimpse(memory, writing, "", &zone)));
+            text.push_str(&format!("{}. {}\n", number + 1, glimpse(at, memory, writing, "")));
         }
         Ok(done(text))
     }
@@ -173,16 +172,14 @@ impl Commands {
     ) -> Result<CommandAnswer, Error> {
         let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
-        let recall =
-            self.recall.recall(&at.read_scope, &query, &at.line.person, &name, Default::default(), SEARCHED).await?;
-        let zone = self.zone_of(at).await?;
+        let recall = self.recall.recall(&at.read_scope, &query, at.asking(&name), Default::default(), SEARCHED).await?;
         let mut text = String::new();
         for hit in recall.hits.iter().filter(|hit| filter.kinds.contains(&hit.memory.kind)).take(FOUND) {
             let (read_scope, id) = (at.read_scope.clone(), hit.memory.id);
             if let Some((memory, writing)) =
                 self.services.blocking(move |memory| memory.written(&read_scope, id)).await?
             {
-                text.push_str(&format!("- {}\n", glimpse(&memory, &writing, words, &zone)));
+                text.push_str(&format!("- {}\n", glimpse(at, &memory, &writing, words)));
             }
         }
         if text.is_empty() {
@@ -208,7 +205,7 @@ impl Commands {
             )));
         }
         let now = self.services.clock.now();
-        let entries = match read(text, &self.zone_of(at).await?, now) {
+        let entries = match read(text, &at.calendar.zone, now) {
             Ok(entries) => entries,
             Err(why) => return Ok(refused(format!("Nothing was imported: {why}."))),
         };
@@ -265,11 +262,6 @@ impl Commands {
         Ok(done(shown.unwrap_or_else(|| "I have written something for the readers of the journal's channel.".into())))
     }
 
-    /// Returns the time zone by which days are told in a place.
-    async fn zone_of(&self, at: &CommandContext<'_>) -> Result<TimeZone, Error> {
-        self.background.zone(&Background::home(at.platform, &at.place, &at.chat.persona)).await
-    }
-
     /// Shows a writing in full with its sources, if the place may show it.
     pub(super) async fn whole(
         &self,
@@ -277,7 +269,7 @@ impl Commands {
         id: MemoryId,
         shown: Shown,
     ) -> Result<Option<String>, Error> {
-        let (read_scope, zone) = (at.read_scope.clone(), self.zone_of(at).await?);
+        let (read_scope, zone) = (at.read_scope.clone(), at.calendar.zone.clone());
         let read = move |memory: &azera_memory::Memory| {
             let Some((written, writing)) = memory.written(&read_scope, id)? else { return Ok(None) };
             let behind = memory.behind(&read_scope, &written)?;
@@ -334,24 +326,18 @@ fn is_file_name(text: &str) -> bool {
         && matches!(extension.as_deref(), Some("md" | "markdown" | "txt" | "json"))
 }
 
-/// Returns the day of a memory.
-fn day(memory: &MemoryRow, zone: &TimeZone) -> String {
-    memory.at.to_zoned(zone.clone()).strftime("%F").to_string()
-}
-
 /// Formats a writing as one line of a list, with the part that answers a query.
-fn glimpse(memory: &MemoryRow, writing: &WritingRow, query: &str, zone: &TimeZone) -> String {
+fn glimpse(at: &CommandContext<'_>, memory: &MemoryRow, writing: &WritingRow, query: &str) -> String {
     let title = writing.title.as_ref().map_or_else(String::new, |title| format!(" {title}:"));
     // An entry may hold headings and code; in a list it is one line.
     let line = Text::new(memory.text.split_whitespace().collect::<Vec<_>>().join(" "));
     let body = shortened(&line, query, SHOWN);
-    format!("`{}` {}, {}:{title} {}", memory.id, memory.kind.as_str(), day(memory, zone), body.as_str())
+    format!("`{}` {}, {}:{title} {}", memory.id, memory.kind.as_str(), at.day(memory.at), body.as_str())
 }
 
 /// Formats a writing in full. Its sources follow; the caller has checked that they may be shown.
 fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow], shown: Shown, zone: &TimeZone) -> String {
-    let at = memory.at.to_zoned(zone.clone());
-    let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), at.strftime("%F %H:%M %Z"));
+    let mut text = format!("`{}` {}, {}", memory.id, memory.kind.as_str(), zones::minute(memory.at, zone));
     for (name, value) in [("title", &writing.title), ("mood", &writing.mood)] {
         if let Some(value) = value {
             text.push_str(&format!(", {name} {value}"));
@@ -363,7 +349,7 @@ fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow], shown: 
     }
     if !behind.is_empty() {
         let names = DisplayNames::new(&memory.scope, [], behind.iter().map(|said| &said.author));
-        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, names.of(&said.author), day(said, zone));
+        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, names.of(&said.author), zones::day(said.at, zone));
         let sources: Vec<String> = behind.iter().map(source).collect();
         text.push_str(&format!("\nMade of {}.", sources.join("; ")));
     }

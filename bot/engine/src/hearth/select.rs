@@ -8,7 +8,7 @@ use azera_memory::words::telling_words;
 use azera_memory::{Kind, MemoryRow, MessageRow, ReadScope, TrainableExchange, shortened};
 use azera_personas::{Persona, Speaker};
 use azera_prompt::{Budget, Form, Line, PromptParts, RecalledMemory, compose, form_of};
-use azera_types::{ChatId, MessageId, Place, PlaceKind, ReadableScopes};
+use azera_types::{ChatId, MessageId, Place, PlaceKind, ReadableScopes, TimeZone};
 
 use super::lora_store::LoraRecord;
 use super::serve::{TrainingLogEntry, TrainingOutcome};
@@ -46,6 +46,7 @@ pub(super) struct TrainingContext {
     pub(super) read_scope: ReadScope,
     pub(super) persona: Persona,
     pub(super) overrides: Arc<Overrides>,
+    pub(super) zone: TimeZone,
     pub(super) form: Form,
     /// The LoRA in service there.
     pub(super) serving: Option<LoraRecord>,
@@ -97,6 +98,7 @@ impl Learning {
             entries: self.training_log_of(home).await?,
             form: form_of(self.services.model().info()),
             overrides: self.minds.overrides(&home.platform, &home.place).await?,
+            zone: self.minds.time_zone(&self.access, &home.platform, &home.place).await,
             persona: loaded.persona,
             offload: hearth.hearth.transport.is_some(),
             chat,
@@ -205,6 +207,7 @@ impl Learning {
             notes,
             history: &history,
             recalled: &recalled,
+            zone: context.zone.clone(),
             ..PromptParts::new(&context.persona, &message)
         };
         let mut training_example = self.compose_example(&context.form, &parts, exchange.reply.text.as_str())?;

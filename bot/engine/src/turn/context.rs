@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use azera_adapter::Platform;
-use azera_memory::{ChatRow, InboxRow, MessageRow, ReadScope};
+use azera_memory::{Calendar, ChatRow, InboxRow, MessageRow, ReadScope};
 use azera_model_api::ChatModel;
 use azera_personas::{Lorebook, Persona};
 use azera_prompt::{Form, form_of};
@@ -55,6 +55,8 @@ pub(crate) struct TurnContext {
     /// The realm that the persona belongs to.
     pub(crate) persona_owner: Option<RealmId>,
     pub(crate) overrides: Arc<Overrides>,
+    /// When and in which time zone the message is read.
+    pub(crate) calendar: Calendar,
     pub(crate) model: Arc<dyn ChatModel>,
     /// How prompts for this model look, with the persona's own limits.
     pub(crate) form: Form,
@@ -85,6 +87,7 @@ impl Turns {
         };
         let scope = place.scope();
         let overrides = self.minds.overrides(platform.id(), &scope).await?;
+        let calendar = self.minds.calendar(&self.access, platform.id(), &scope).await?;
         let model = self.services.model();
         let mut form = form_of(model.info());
         let own_limit = persona.memory.top_k.map(|lines| lines as usize);
@@ -100,6 +103,7 @@ impl Turns {
             lorebook,
             persona_owner: owner,
             overrides,
+            calendar,
             model,
             form,
             recent,

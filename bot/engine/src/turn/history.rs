@@ -35,6 +35,7 @@ impl History {
             group: !matches!(context.place.kind, PlaceKind::Dm(_)),
             history: &self.lines,
             carried: &self.carried_lines,
+            zone: context.calendar.zone.clone(),
             notes: self.carried.notes.as_ref().map(|hit| hit.snippet.as_str()),
             ..PromptParts::new(&context.persona, &self.last)
         }

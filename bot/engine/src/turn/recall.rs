@@ -7,7 +7,7 @@ use azera_types::MessageId;
 use super::context::{TurnContext, TurnRequest};
 use super::history::History;
 use crate::error::Error;
-use crate::recall::Recall;
+use crate::recall::{Asking, Recall};
 use crate::turn::Turns;
 
 impl Turns {
@@ -22,9 +22,10 @@ impl Turns {
         let shown = history.shown(context).iter().map(|row| &row.id);
         let replaced = context.replaces.iter().map(|reply| &reply.id);
         let exclude: HashSet<MessageId> = shown.chain([&message.id]).chain(replaced).cloned().collect();
-        let (asker, name) = (&request.inbox.person, &context.persona.name);
+        let (person, persona) = (&request.inbox.person, &context.persona.name);
+        let asking = Asking { person, persona, calendar: &context.calendar };
         let mut recall =
-            self.recall.recall(&context.read_scope, &message.text, asker, name, exclude, form.recalled_lines).await?;
+            self.recall.recall(&context.read_scope, &message.text, asking, exclude, form.recalled_lines).await?;
         // Each line that does not answer the question makes a small model likelier to answer with that line.
         let best = recall.hits.first().map_or(0.0, |best| best.score);
         let floor = best - best.abs() * (1.0 - form.recalled_share);

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use azera_adapter::{AutocompleteRequest, CommandLine, Host, OptionKind, Platform, SearchRequest};
 use azera_memory::{
-    Account, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience, TrainingConsent,
-    VectorIndex,
+    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
+    TrainingConsent, VectorIndex,
 };
 use azera_types::{
-    Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, ReadableScopes, Scope, Text, Timestamp,
+    Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, ReadableScopes, Scope, Text, TimeZone,
+    Timestamp,
 };
 use serde::Serialize;
 
@@ -287,12 +288,15 @@ impl Looking<'_> {
         let memory: &Memory = &engine.memory;
         let (here, me): (ChatId, PersonId) = (chat(self.chat), person(self.person));
         let query_text = Text::new(query);
-        let question = read!(self, memory.question(&read_scope, &query_text, &me, "Azera"), |found| format!(
-            "{:?}",
-            found.speaker
-        ));
+        let calendar = Calendar::new(engine.clock.now(), TimeZone::UTC);
+        let question = read!(
+            self,
+            memory.question(&read_scope, &query_text, &me, "Azera", &calendar),
+            |found| format!("{:?}", found.speaker)
+        );
         let query = Query {
             vector: Some(embed(&question.embed)),
+            event_vector: question.event.as_ref().map(|event| embed(&event.embed)),
             question,
             now: engine.clock.now(),
             exclude: HashSet::new(),

@@ -4,8 +4,15 @@
 const BM25_CEILING: f32 = 2.2;
 
 const SPEAKER_WEIGHT: f32 = 0.4;
-const DATE_WEIGHT: f32 = 0.8;
+const DATE_WEIGHT: f32 = 0.9;
+/// Weight of a time that a question names by an event. The event may not have been found.
+const EVENT_DATE_WEIGHT: f32 = 0.5;
 const QUESTION_WEIGHT: f32 = -0.2;
+/// Idf that a time stands for, next to the words of its question.
+const TIME_IDF: f32 = 2.0;
+
+const OTHER_WEIGHT: f32 = -0.3;
+const EVENT_WEIGHT: f32 = -0.6;
 
 /// The signals of a candidate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -18,13 +25,23 @@ pub(super) struct Features {
     pub(super) window: f32,
     /// True if the speaker that the question names said it.
     pub(super) speaker: bool,
-    /// Closeness to the date that the question names, 0 to 1.
+    /// Closeness to the time that the question names, 0 to 1.
     pub(super) date: f32,
+    /// True if the question names an event in place of a date.
+    pub(super) by_event: bool,
+    /// True for the event before or after which the question asks; it is seldom the answer.
+    pub(super) event: bool,
+    /// True if somebody else than the named speaker speaks of themselves.
+    pub(super) of_another: bool,
     /// True for a question; questions seldom contain an answer.
     pub(super) question: bool,
 }
 
 impl Features {
+    fn date_weight(&self) -> f32 {
+        if self.by_event { EVENT_DATE_WEIGHT } else { DATE_WEIGHT }
+    }
+
     /// Returns the weighted sum of the signals. It uses scores, not ranks: when no text contains the rare words of a
     /// question, the lexical signal is small and the meaning decides.
     pub(super) fn score(&self) -> f32 {
@@ -33,14 +50,17 @@ impl Features {
             + self.own
             + self.window
             + SPEAKER_WEIGHT * flag(self.speaker)
-            + DATE_WEIGHT * self.date
+            + self.date_weight() * self.date
+            + EVENT_WEIGHT * flag(self.event)
+            + OTHER_WEIGHT * flag(self.of_another)
             + QUESTION_WEIGHT * flag(self.question)
     }
 }
 
 /// Returns the factor that makes BM25 sums comparable between questions: it relates a sum to the largest one that the
-/// words' idf allows.
-pub(super) fn lexical_norm(idf: f32) -> f32 {
+/// words' idf allows. If the question names a time, its words are only a part of what is asked for.
+pub(super) fn lexical_norm(idf: f32, has_time: bool) -> f32 {
+    let idf = if has_time && idf > 0.0 { idf + TIME_IDF } else { idf };
     if idf > 0.0 { 1.0 / (BM25_CEILING * idf) } else { 0.0 }
 }
 
@@ -60,6 +80,9 @@ mod tests {
         assert!(Features { speaker: true, ..plain }.score() > plain.score());
         assert!(Features { date: 1.0, ..plain }.score() > plain.score());
         assert!(Features { question: true, ..plain }.score() < plain.score());
-        assert_eq!(lexical_norm(0.0), 0.0);
+        assert_eq!(lexical_norm(0.0, false), 0.0);
+        assert!(lexical_norm(2.0, true) < lexical_norm(2.0, false));
+        let by_event = Features { date: 1.0, by_event: true, ..plain };
+        assert!(by_event.score() < Features { date: 1.0, ..plain }.score());
     }
 }

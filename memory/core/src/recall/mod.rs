@@ -7,10 +7,11 @@
 //! what was tried without success.
 
 mod authors;
-mod dates;
+mod changes;
 mod duplicates;
 mod fuse;
 pub(crate) mod question;
+mod time;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -26,12 +27,12 @@ use crate::{
 };
 
 pub(crate) use authors::AuthorCache;
-pub use dates::DateSpan;
 pub(crate) use question::name_tokens;
-pub use question::{Question, Speaker};
+pub use question::{AskedEvent, Question, Speaker};
 
 use duplicates::Chosen;
 use fuse::Features;
+use time::AskedTime;
 
 /// Weight of a word in the turn itself, for BM25.
 const OWN_TEXT_WEIGHT: f32 = 0.75;
@@ -44,6 +45,8 @@ const ECHO: f32 = 0.8;
 
 /// Factor by which a search goes deeper where passages of few memories fill it.
 const DEEPER: usize = 4;
+/// Closeness to the time of a question above which a memory counts as found by its date.
+const NEAR_DATE: f32 = 0.5;
 
 /// Candidate rows that all cores read at once. This reads more rows than needed, but finishes sooner.
 const ROWS_AT_ONCE: usize = 8;
@@ -69,6 +72,8 @@ pub struct Query {
     pub question: Question,
     /// Vector of [`Question::embed`]; `None` if the embedding model is down.
     pub vector: Option<Vec<f32>>,
+    /// Vector of [`AskedEvent::embed`], if the question names an event and the embedding model is up.
+    pub event_vector: Option<Vec<f32>>,
     /// The current time.
     pub now: Timestamp,
     /// Messages that the prompt already shows.
@@ -123,6 +128,13 @@ struct Reading<'a> {
     until: Timestamp,
     /// Candidates of each search.
     limit: usize,
+}
+
+/// A query with the time that it asks for.
+#[derive(Debug, Clone, Copy)]
+struct Asked<'a> {
+    query: &'a Query,
+    time: Option<&'a AskedTime>,
 }
 
 /// A candidate before its row is read.
@@ -188,7 +200,8 @@ impl Memory {
         match words {
             Ok(results) => {
                 for hits in results {
-                    let norm = fuse::lexical_norm(hits.idf);
+                    let norm =
+                        fuse::lexical_norm(hits.idf, query.question.time.is_some() || query.question.event.is_some());
                     for found in hits.found {
                         let (id, passage) = memory_and_passage(found.id);
                         let candidate = candidates.entry(id).or_default();
@@ -218,7 +231,9 @@ impl Memory {
             None => missing.push("semantic"),
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
-        let hits = self.under(read_scope, query, |reading| self.best(reading, query, candidates, &stored))?;
+        let time = self.time_asked(read_scope, query)?;
+        let asked = Asked { query, time: time.as_ref() };
+        let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored))?;
         Ok(Recalled { hits, missing })
     }
 
@@ -289,12 +304,13 @@ impl Memory {
     fn best(
         &self,
         reading: Reading<'_>,
-        query: &Query,
+        asked: Asked<'_>,
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
     ) -> Result<Vec<Hit>, Error> {
+        let query = asked.query;
         let mut waiting: Vec<Waiting> = self.origins.ask(|known| {
-            let waiting = |(id, candidate)| Waiting::new(id, candidate, query, stored, known.of(id));
+            let waiting = |(id, candidate)| Waiting::new(id, candidate, asked, stored, known.of(id));
             candidates.into_iter().map(waiting).collect()
         });
         waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
@@ -304,7 +320,7 @@ impl Memory {
             duplicates::likeness(&one.memory, &other.memory, cosine, self.config.near_duplicate)
         };
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
-        let mut chosen = Chosen::new(query.results);
+        let mut chosen = Chosen::new(query.results.max(changes::COMPARED));
         loop {
             let best = ranked.peek().map(|ranked| ranked.0.score);
             if waiting.last().is_some_and(|next| best.is_none_or(|best| next.at_most >= best)) {
@@ -312,7 +328,7 @@ impl Memory {
                     break;
                 }
                 let page = waiting.split_off(waiting.len().saturating_sub(ROWS_AT_ONCE));
-                let read: Result<Vec<_>, _> = page.par_iter().map(|next| self.score(reading, query, next)).collect();
+                let read: Result<Vec<_>, _> = page.par_iter().map(|next| self.score(reading, asked, next)).collect();
                 ranked.extend(read?.into_iter().flatten());
                 continue;
             }
@@ -320,11 +336,15 @@ impl Memory {
             let Some(Ranked(hit, passage)) = next else { break };
             chosen.take(self.with_excerpt(hit, passage, query), &likeness);
         }
-        Ok(chosen.into_hits())
+        let mut hits = chosen.into_hits();
+        changes::reorder(&mut hits, asked, stored);
+        hits.truncate(query.results);
+        Ok(hits)
     }
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
-    fn score(&self, reading: Reading<'_>, query: &Query, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
+    fn score(&self, reading: Reading<'_>, asked: Asked<'_>, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
+        let Asked { query, time } = asked;
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
         let Some(memory) = self.memory(read_scope, waiting.id)? else { return Ok(None) };
@@ -344,7 +364,11 @@ impl Memory {
         let window =
             window.filter(|_| shown).map_or(*own, |window| waiting.passage.map_or(window, |_| window.max(*own)));
         let own = *own;
-        if !candidate.found_by_words && own.max(window) < self.config.similarity_floor {
+        let event = time.is_some_and(|time| time.is_event(memory.id));
+        let date = time.filter(|_| !event).map_or(0.0, |time| time.closeness(&memory, &query.question.calendar));
+        // What was said at the time that is asked for need not share a word or a meaning with the question.
+        let is_far = !candidate.found_by_words && own.max(window) < self.config.similarity_floor;
+        if is_far && date <= NEAR_DATE {
             return Ok(None);
         }
         let features = Features {
@@ -352,7 +376,10 @@ impl Memory {
             own,
             window,
             speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
-            date: query.question.span.as_ref().map_or(0.0, |span| span.closeness(memory.at)),
+            date,
+            by_event: time.is_some_and(AskedTime::is_by_event),
+            event,
+            of_another: question::speaks_of_another(&query.question, &memory),
             question: question::is_question(&memory.text),
         };
         // The same question asked before is the nearest text to a question, and answers nothing.
@@ -363,7 +390,7 @@ impl Memory {
         signals.extend(candidate.found_by_words.then_some("lexical"));
         signals.extend(candidate.found_by_vector.then_some("semantic"));
         signals.extend(features.speaker.then_some("speaker"));
-        signals.extend((features.date > 0.5).then_some("date"));
+        signals.extend((features.date > NEAR_DATE).then_some("date"));
         let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.config.similarity_floor);
         // The excerpt is chosen when the hit is: it takes longer than the score.
         let hit = Hit { snippet: Text::default(), shown: Shown::new(), score: features.score(), signals, memory };
@@ -414,10 +441,11 @@ impl Waiting {
     fn new(
         id: MemoryId,
         candidate: Candidate,
-        query: &Query,
+        asked: Asked<'_>,
         stored: &HashMap<MemoryId, Stored>,
         origin: Option<(&Author, Timestamp)>,
     ) -> Self {
+        let query = asked.query;
         let cosine = |number| {
             let stored = stored.get(&entry(id, number))?;
             query.vector.as_ref().map(|vector| (number, fuse::dot(vector, &stored.own)))
@@ -428,15 +456,18 @@ impl Waiting {
         let own = passage.map_or(whole, |(_, cosine)| cosine.max(whole));
         let window = stored.get(&id).and_then(|stored| stored.window.as_ref());
         let window = query.vector.as_ref().zip(window).map(|(vector, window)| fuse::dot(vector, window));
-        let Question { speaker, span, .. } = &query.question;
+        let speaker = &query.question.speaker;
         let said = |speaker: &Speaker| origin.is_none_or(|(author, _)| speaker.said(author));
-        let closeness = |span: &DateSpan| origin.map_or(1.0, |(_, at)| span.closeness(at));
         let at_most = Features {
             lexical: candidate.lexical,
             own,
             window: window.map_or(own, |window| own.max(window)),
             speaker: speaker.as_ref().is_some_and(said),
-            date: span.as_ref().map_or(0.0, closeness),
+            // The text may name a time of its own.
+            date: if asked.time.is_some() { 1.0 } else { 0.0 },
+            by_event: asked.time.is_some_and(AskedTime::is_by_event),
+            event: false,
+            of_another: false,
             question: false,
         };
         let (is_known, at_most) = (origin.is_some(), at_most.score());

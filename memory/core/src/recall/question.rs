@@ -1,11 +1,12 @@
-//! Parses a question: the words to look up, the text to embed, the speaker and the date that it names.
+//! Parses a question: the words to look up, the text to embed, and the speaker, the time and the event that it names.
 
 use std::collections::HashSet;
 
 use azera_types::{Author, PersonId, Text};
 
-use super::dates::DateSpan;
-use crate::words::{fold, has_number, lookup_words, spaced_words};
+use crate::rows::MemoryRow;
+use crate::when::{self, Calendar, Era, EventClause, Relation, TimeSpan};
+use crate::words::{fold, lookup_words, spaced_words};
 use crate::{Error, Memory, ReadScope};
 
 /// Most words of a question that are looked up among the speakers' names.
@@ -23,6 +24,15 @@ const GENERIC: &str = "according another describe kind mention name one ones rec
 
 /// Words with which people ask about themselves.
 const FIRST_PERSON: [&str; 5] = ["i", "me", "my", "mine", "myself"];
+
+/// A name that is a common verb, too. It counts as a name only where the words around it show a person.
+const NAME_AND_VERB: &str = "may";
+
+/// Words of questions about the past.
+const PAST: [&str; 4] = ["did", "was", "were", "had"];
+
+/// Words of people who speak of themselves.
+pub(super) const OWN_WORDS: [&str; 8] = ["i", "my", "me", "mine", "we", "our", "us", "im"];
 
 /// The speaker whose words a question asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +61,34 @@ pub struct Question {
     pub words: String,
     /// The speaker whose words are asked for, if it is exactly one.
     pub speaker: Option<Speaker>,
-    /// The date that the question names.
-    pub span: Option<DateSpan>,
+    /// The time that the question names.
+    pub time: Option<TimeSpan>,
+    /// The event that the question names in place of a date.
+    pub event: Option<AskedEvent>,
+    /// Whether the question asks for what holds now or for what held before.
+    pub era: Era,
+    /// True if the question is in the present tense, as far as its words show.
+    pub is_present: bool,
+    /// Where and when the question is asked.
+    pub calendar: Calendar,
+}
+
+/// An event that serves as a date in a question.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AskedEvent {
+    /// The text to embed.
+    pub embed: String,
+    /// The words to look up.
+    pub words: String,
+    /// On which side of the event the question asks.
+    pub relation: Relation,
+}
+
+/// Leaves out what people said.
+impl std::fmt::Debug for AskedEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AskedEvent[{} bytes]", self.embed.len())
+    }
 }
 
 impl std::fmt::Debug for Question {
@@ -70,33 +106,98 @@ impl Memory {
         text: &Text,
         asker: &PersonId,
         persona: &str,
+        calendar: &Calendar,
     ) -> Result<Question, Error> {
-        let tokens: Vec<(String, String)> = spaced_words(text).collect();
         let called: HashSet<String> = folded_names(persona).collect();
         let mut named: Vec<String> = Vec::new();
-        for (written, folded) in tokens.iter().take(MAX_NAME_LOOKUPS) {
-            if called.contains(folded) || named.contains(folded) {
+        for (written, folded) in spaced_words(text).take(MAX_NAME_LOOKUPS) {
+            let is_common = folded == NAME_AND_VERB && !when::shows_person(text, NAME_AND_VERB);
+            if is_common || called.contains(&folded) || named.contains(&folded) {
                 continue;
             }
-            if self.is_a_speaker(read_scope, folded)? || written != folded && self.is_a_speaker(read_scope, written)? {
-                named.push(folded.clone());
+            if self.is_a_speaker(read_scope, &folded)? || written != folded && self.is_a_speaker(read_scope, &written)? {
+                named.push(folded);
             }
         }
+        let dated = Dated::new(text, calendar, &named);
+        let asked: Vec<String> = tokens(&dated.rest).collect();
+        // A name inside a time or an event is not the speaker's: `in April`, `before Ben moved`.
+        let all: HashSet<String> = named.iter().cloned().chain(called).collect();
+        named.retain(|name| asked.contains(name));
         let speaker = match named.as_slice() {
             [one] => Some(Speaker::Named(one.clone())),
-            [] if tokens.iter().any(|(_, token)| FIRST_PERSON.contains(&token.as_str())) => {
+            [] if asked.iter().any(|token| FIRST_PERSON.contains(&token.as_str())) => {
                 Some(Speaker::Asker(asker.clone()))
             }
             _ => None,
         };
-        let names: HashSet<String> = named.into_iter().chain(called).collect();
-        let embed = without_names(text, &names);
-        let (span, dateless) = match DateSpan::find(text) {
-            Some((span, rest)) => (Some(span), rest),
-            None => (None, text.as_str().to_owned()),
-        };
-        Ok(Question { embed, words: words_to_look_up(&dateless, text, &names), speaker, span })
+        let event = dated.event.as_ref().map(|event| AskedEvent {
+            embed: without_names(&event.text, &all),
+            words: words_to_look_up(&event.text, &event.text, &all),
+            relation: event.relation,
+        });
+        Ok(Question {
+            embed: without_names(text, &all),
+            words: dated.words(text, &all),
+            speaker,
+            time: dated.time,
+            event,
+            era: when::era(text),
+            is_present: is_present(text),
+            calendar: calendar.clone(),
+        })
     }
+}
+
+/// The time of a question, and the question without it.
+struct Dated {
+    time: Option<TimeSpan>,
+    event: Option<EventClause>,
+    rest: String,
+    /// True if the time counts from now, or is an event. The answer may name it in the same words.
+    is_relative: bool,
+}
+
+impl Dated {
+    fn new(text: &str, calendar: &Calendar, named: &[String]) -> Self {
+        let is_person = |word: &str| named.iter().any(|name| name == word);
+        let found = when::find(text, calendar, &is_person);
+        let clause = when::event_clause(text);
+        match (found, clause) {
+            (Some(found), Some((clause, rest)))
+                if text.get(found.range.clone()).is_some_and(|date| clause.text.contains(date)) =>
+            {
+                // `Before we moved in March` names the date of its event.
+                let time = Some(found.span.beside(clause.relation));
+                Self { time, event: None, rest, is_relative: true }
+            }
+            (Some(found), _) => {
+                let (before, after) = (text.get(..found.range.start), text.get(found.range.end..));
+                let rest = format!("{} {}", before.unwrap_or_default(), after.unwrap_or_default());
+                Self { time: Some(found.span), event: None, rest, is_relative: found.is_relative }
+            }
+            (None, Some((clause, rest))) => Self { time: None, event: Some(clause), rest, is_relative: true },
+            (None, None) => Self { time: None, event: None, rest: text.to_owned(), is_relative: false },
+        }
+    }
+
+    /// Returns the words to look up. The words of a date are none. Those of `last weekend` are, next to others: the
+    /// answer may contain them.
+    fn words(&self, text: &str, names: &HashSet<String>) -> String {
+        let rest = words_to_look_up(&self.rest, text, names);
+        if self.is_relative && !rest.is_empty() { words_to_look_up(text, text, names) } else { rest }
+    }
+}
+
+/// Returns true if the question asks for what holds or held for one speaker, and another one speaks of themselves.
+pub(super) fn speaks_of_another(question: &Question, memory: &MemoryRow) -> bool {
+    if question.era == Era::Open {
+        return false;
+    }
+    let is_other = question.speaker.as_ref().is_some_and(|speaker| !speaker.said(&memory.author));
+    is_other
+        && memory.author.person().is_some()
+        && tokens(&memory.text).any(|token| OWN_WORDS.contains(&token.as_str()))
 }
 
 /// Returns true if a text is a question: it ends in a question mark, apart from a trailing attachment in brackets.
@@ -108,19 +209,35 @@ pub(super) fn is_question(text: &str) -> bool {
     body.trim_end().ends_with('?')
 }
 
+/// Returns the words of a text, folded.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
+    spaced_words(text).map(|(_, folded)| folded)
+}
+
 /// Returns the words of a name by which somebody may be called, as written in lower case and folded. Single letters and
-/// common words do not count.
+/// common words do not count, except that somebody may be called May and nothing else.
 pub(crate) fn name_tokens(name: &str) -> impl Iterator<Item = String> + '_ {
     // Older rows of names were split at combining marks.
     let split = name.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()).map(str::to_lowercase);
     let spelt = spaced_words(name).flat_map(|(written, folded)| [written, folded]);
     let tokens: std::collections::BTreeSet<String> = split.chain(spelt).collect();
-    tokens.into_iter().filter(|token| is_name(token))
+    let is_alone = is_name_alone(name);
+    tokens.into_iter().filter(move |token| is_alone || is_name(token))
+}
+
+/// Returns true if no word of a question is in the past tense.
+fn is_present(text: &str) -> bool {
+    !tokens(text).any(|token| PAST.contains(&token.as_str()))
 }
 
 /// Returns the words of a name by which somebody may be called, folded.
 fn folded_names(name: &str) -> impl Iterator<Item = String> + '_ {
-    spaced_words(name).map(|(_, folded)| folded).filter(|token| is_name(token))
+    let is_alone = is_name_alone(name);
+    tokens(name).filter(move |token| is_alone || is_name(token))
+}
+
+fn is_name_alone(name: &str) -> bool {
+    name.trim().eq_ignore_ascii_case(NAME_AND_VERB)
 }
 
 fn is_name(token: &str) -> bool {
@@ -145,13 +262,16 @@ fn without_names(text: &str, names: &HashSet<String>) -> String {
     if retained.is_empty() { text.to_owned() } else { retained.join(" ") }
 }
 
-/// Returns the words to look up: those of the text without its date, and all numbers of the whole text, because what
-/// looks like a year may be something else.
+/// Digits from which a number of a date is looked up as a word, too: what looks like a year may be something else.
+const YEAR_DIGITS: usize = 4;
+
+/// Returns the words to look up: those of the text without its date, and the long numbers of the whole text.
 fn words_to_look_up(dateless: &str, whole: &str, names: &HashSet<String>) -> String {
     let mut rest: Vec<String> = Vec::new();
     let mut telling: Vec<String> = Vec::new();
     let found = lookup_words(dateless);
-    let numbers = lookup_words(whole).words.into_iter().filter(|word| has_number(word));
+    let is_long_number = |word: &String| word.chars().count() >= YEAR_DIGITS && word.chars().all(|c| c.is_ascii_digit());
+    let numbers = lookup_words(whole).words.into_iter().filter(is_long_number);
     for token in found.words.into_iter().chain(numbers) {
         if names.contains(&token) || is_filler(&token) {
             continue;
@@ -183,8 +303,9 @@ mod tests {
     #[test]
     fn a_number_is_a_word_whether_or_not_it_looks_like_a_year() {
         let look_up = |text: &str| {
-            let dateless = DateSpan::find(text).map_or_else(|| text.to_owned(), |(_, rest)| rest);
-            words_to_look_up(&dateless, text, &HashSet::new())
+            let zone = azera_types::TimeZone::UTC;
+            let calendar = Calendar { now: azera_types::Timestamp::UNIX_EPOCH, zone, month_first: false };
+            Dated::new(text, &calendar, &[]).words(text, &HashSet::new())
         };
         assert_eq!(look_up("2070"), "2070");
         assert_eq!(look_up("graphics card 2070"), "graphics card 2070");
@@ -202,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_filler_is_no_name() {
-        assert_eq!(name_tokens("May Will").collect::<Vec<_>>(), ["will"]);
+        assert_eq!(name_tokens("Mine Willow").collect::<Vec<_>>(), ["willow"]);
+        assert_eq!(name_tokens("May").collect::<Vec<_>>(), ["may"]);
         assert_eq!(name_tokens("J. R. Smith").collect::<Vec<_>>(), ["smith"]);
     }
 }

@@ -1,0 +1,187 @@
+//! Puts statements of which one replaced another in the order that a question asks for: the newest first for what holds
+//! now, an older one first for what held before. Only statements about the matter of the best hit change places, and
+//! only among each other.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use azera_types::MemoryId;
+
+use super::question::{OWN_WORDS, Speaker, is_question, tokens};
+use super::{Asked, Hit, fuse};
+use crate::Stored;
+use crate::rows::{Kind, MemoryRow};
+use crate::when::Era;
+
+/// Hits that are compared.
+pub(super) const COMPARED: usize = 10;
+
+/// What a statement about the same matter as the best hit has at least.
+struct Bounds {
+    /// Share of the best score.
+    share: f32,
+    /// Share of the question's words that it repeats, against the best hit.
+    covered: f32,
+    /// Cosine similarity to the best hit.
+    cosine: f32,
+    /// The same two, if the later one says that something changed.
+    share_by_change: f32,
+    cosine_by_change: f32,
+    /// Words that it may have.
+    words: usize,
+}
+
+/// Bounds where the question says whether it asks for now or for then.
+const EXPLICIT: Bounds =
+    Bounds { share: 0.4, covered: 0.5, cosine: 0.25, share_by_change: 0.3, cosine_by_change: 0.35, words: usize::MAX };
+
+/// Bounds where it does not. Long statements are about more than one matter.
+const PLAIN: Bounds =
+    Bounds { share: 0.55, covered: 0.75, cosine: 0.5, share_by_change: 0.4, cosine_by_change: 0.4, words: 25 };
+
+/// Words of a question that say nothing about its matter.
+const ABOUT_NOTHING: &str = "the and for with are now from that this these those there old new before previous \
+    previously former formerly current currently latest earlier originally moment days use used";
+
+/// Words of a statement that replaces an earlier one.
+const CHANGING: &str = "actually anymore became changed change correction finally instead longer meant moved moving new \
+    newly now nowadays postponed quit renamed replaced rescheduled since started stopped swapped switched turns update \
+    updated wrong jetzt neue neuer neues umgezogen gewechselt ahora nuevo nueva cambio maintenant nouveau nouvelle \
+    adesso nuovo nuova agora novo nova artik yeni nieuw nieuwe";
+
+/// People of whom somebody speaks. A statement about another of them is about another matter.
+const KIN: &str = "sister brother mother father mum mom mama dad papa parents son daughter child aunt uncle cousin niece \
+    nephew friend neighbour neighbor boss colleague coworker wife husband partner girlfriend boyfriend grandma grandpa \
+    grandmother grandfather gran granny teacher roommate flatmate landlord";
+
+/// Puts the hits about the matter of the best one in the order that the question asks for.
+pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<MemoryId, Stored>) {
+    let Some(best) = hits.first() else { return };
+    let question = &asked.query.question;
+    let is_plain = question.era == Era::Open && asked.time.is_none();
+    if is_plain && !question.is_present {
+        return;
+    }
+    let bounds = if is_plain { &PLAIN } else { &EXPLICIT };
+    let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
+    let is_one = |hit: &Hit| {
+        let cosine = vector(best).zip(vector(hit)).map_or(0.0, |(one, other)| fuse::dot(one, other));
+        Matter::of(best, asked).is_that_of(&Matter::of(hit, asked), bounds, cosine, hit.score / best.score)
+    };
+    let places: Vec<usize> =
+        (0..hits.len().min(COMPARED)).filter(|place| *place == 0 || hits.get(*place).is_some_and(is_one)).collect();
+    if places.len() < 2 {
+        return;
+    }
+    let mut group: Vec<Hit> = places.iter().filter_map(|place| hits.get(*place).cloned()).collect();
+    let scores: Vec<f32> = group.iter().map(|hit| hit.score).collect();
+    match (asked.time, question.era) {
+        // A question about one time asks for what was said then, or else for what held then.
+        (Some(time), Era::Open | Era::Now) => {
+            let is_near = |hit: &Hit| hit.signals.contains(&"date");
+            if group.iter().any(is_near) || !time.span().is_within() {
+                return;
+            }
+            let end = time.span().end();
+            group.sort_by_key(|hit| (hit.memory.at >= end, Reverse(hit.memory.at)));
+        }
+        (_, Era::First) => group.sort_by_key(|hit| hit.memory.at),
+        (_, era) => {
+            group.sort_by_key(|hit| Reverse(hit.memory.at));
+            if era == Era::Then {
+                // The newest one holds now. The one before it was asked for.
+                group.rotate_left(1);
+            }
+        }
+    }
+    for ((place, hit), score) in places.into_iter().zip(group).zip(scores) {
+        if let Some(at) = hits.get_mut(place) {
+            *at = Hit { score, ..hit };
+        }
+    }
+}
+
+/// What a statement is about, as far as a question is concerned.
+struct Matter<'a> {
+    memory: &'a MemoryRow,
+    /// Share of the question's words that it repeats.
+    covered: f32,
+    /// True if the speaker that the question names said it.
+    by_speaker: Option<bool>,
+    /// People of whom it speaks, apart from those of the question.
+    kin: Vec<String>,
+    is_own: bool,
+    changes: bool,
+    words: usize,
+}
+
+impl<'a> Matter<'a> {
+    fn of(hit: &'a Hit, asked: Asked<'_>) -> Self {
+        let question = &asked.query.question;
+        let words: Vec<String> = tokens(&hit.memory.text).collect();
+        let is_telling = |word: &String| word.chars().count() > 2 && !listed(ABOUT_NOTHING, word);
+        let wanted: Vec<String> = tokens(&question.words).filter(is_telling).collect();
+        let found = wanted.iter().filter(|wanted| words.iter().any(|word| is_form_of(word, wanted))).count();
+        let mut kin: Vec<String> = words.iter().filter(|word| listed(KIN, word)).cloned().collect();
+        kin.retain(|word| !wanted.contains(word));
+        kin.sort_unstable();
+        kin.dedup();
+        Self {
+            memory: &hit.memory,
+            covered: found as f32 / wanted.len().max(1) as f32,
+            by_speaker: question.speaker.as_ref().map(|speaker: &Speaker| speaker.said(&hit.memory.author)),
+            kin,
+            is_own: words.iter().any(|word| OWN_WORDS.contains(&word.as_str())),
+            words: words.len(),
+            changes: words.iter().any(|word| listed(CHANGING, word)),
+        }
+    }
+
+    fn is_that_of(&self, other: &Self, bounds: &Bounds, cosine: f32, share: f32) -> bool {
+        let is_statement =
+            |memory: &MemoryRow| matches!(memory.kind, Kind::Message | Kind::Fact) && !is_question(&memory.text);
+        if !is_statement(self.memory) || !is_statement(other.memory) || self.kin != other.kin {
+            return false;
+        }
+        let one_author = self.memory.author.person() == other.memory.author.person();
+        if self.by_speaker != other.by_speaker || (!one_author && (self.is_own || other.is_own)) {
+            return false;
+        }
+        let newer = if self.memory.at > other.memory.at { self } else { other };
+        if self.words.max(other.words) > bounds.words {
+            return false;
+        }
+        let covered = other.covered >= self.covered * bounds.covered;
+        // `Sold it, I have a van now` repeats no word of the question. With some of its words and not the others, a
+        // statement is about another thing.
+        let is_brief = other.covered <= 0.0 || covered;
+        let is_alike = share >= bounds.share && covered && cosine >= bounds.cosine;
+        let is_change = share >= bounds.share_by_change && newer.changes && cosine >= bounds.cosine_by_change;
+        is_alike || (is_change && is_brief)
+    }
+}
+
+fn listed(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
+}
+
+/// Returns true if two words have the same beginning, up to an ending of two letters.
+fn is_form_of(one: &str, other: &str) -> bool {
+    let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let longest = one.chars().count().max(other.chars().count());
+    common == longest || (common >= 4 && common + 3 >= longest) || (common >= 3 && common + 1 >= longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_word_are_recognised() {
+        assert!(is_form_of("lives", "live"));
+        assert!(is_form_of("moved", "moving"));
+        assert!(is_form_of("job", "jobs"));
+        assert!(!is_form_of("cat", "car"));
+        assert!(!is_form_of("phone", "photo"));
+    }
+}
