@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
-    Edit, FileContent, Form, Hit, Host, HostError, Making, OptionKind, Outbound, Outcome, Platform, PlatformError,
-    SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
+    Access, AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine,
+    CommandOption, Edit, FileContent, Form, Hit, Host, HostError, Making, OptionKind, Outbound, Outcome, Platform,
+    PlatformError, SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
 };
 use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, MessagePer, Options, Person, chat_id, run};
 use azera_types::{

@@ -118,6 +118,7 @@ impl TimelineRun {
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,
+            parts: Vec::new(),
         };
         self.app.azera.message(&self.platform, inbound).await?;
         self.app.azera.settle().await?;

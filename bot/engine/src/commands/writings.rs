@@ -349,7 +349,8 @@ fn whole(memory: &MemoryRow, writing: &WritingRow, behind: &[MemoryRow], shown: 
     }
     if !behind.is_empty() {
         let names = DisplayNames::new(&memory.scope, [], behind.iter().map(|said| &said.author));
-        let source = |said: &MemoryRow| format!("`{}` {}, {}", said.id, names.of(&said.author), zones::day(said.at, zone));
+        let source =
+            |said: &MemoryRow| format!("`{}` {}, {}", said.id, names.of(&said.author), zones::day(said.at, zone));
         let sources: Vec<String> = behind.iter().map(source).collect();
         text.push_str(&format!("\nMade of {}.", sources.join("; ")));
     }

@@ -115,7 +115,9 @@ impl Memory {
             if is_common || called.contains(&folded) || named.contains(&folded) {
                 continue;
             }
-            if self.is_a_speaker(read_scope, &folded)? || written != folded && self.is_a_speaker(read_scope, &written)? {
+            if self.is_a_speaker(read_scope, &folded)?
+                || written != folded && self.is_a_speaker(read_scope, &written)?
+            {
                 named.push(folded);
             }
         }
@@ -270,7 +272,8 @@ fn words_to_look_up(dateless: &str, whole: &str, names: &HashSet<String>) -> Str
     let mut rest: Vec<String> = Vec::new();
     let mut telling: Vec<String> = Vec::new();
     let found = lookup_words(dateless);
-    let is_long_number = |word: &String| word.chars().count() >= YEAR_DIGITS && word.chars().all(|c| c.is_ascii_digit());
+    let is_long_number =
+        |word: &String| word.chars().count() >= YEAR_DIGITS && word.chars().all(|c| c.is_ascii_digit());
     let numbers = lookup_words(whole).words.into_iter().filter(is_long_number);
     for token in found.words.into_iter().chain(numbers) {
         if names.contains(&token) || is_filler(&token) {
