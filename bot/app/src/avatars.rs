@@ -43,14 +43,14 @@ impl RecordAvatars {
 impl Avatars for RecordAvatars {
     async fn usual(&self) -> Option<(PersonaId, String)> {
         let id = self.usual.clone();
-        let row = self.read(move |memory| memory.persona(None, &id)).await?;
+        let row = self.read(move |memory| memory.personas().get(None, &id)).await?;
         let persona = azera_personas::parse(&row.markdown).ok()?;
         Some((row.id, persona.name))
     }
 
     async fn picture(&self, persona: &PersonaId) -> Option<Picture> {
         let identity = persona.clone();
-        let bytes = STANDARD.decode(self.read(move |memory| memory.picture(&identity)).await?).ok()?;
+        let bytes = STANDARD.decode(self.read(move |memory| memory.personas().picture(&identity)).await?).ok()?;
         let media_type = media_type(&bytes)?;
         Some(Picture { bytes, media_type })
     }

@@ -64,7 +64,7 @@ pub struct BootstrapOptions {
 
 /// A running engine and its parts.
 pub struct App {
-    pub azera: Engine,
+    pub engine: Engine,
     pub memory: Arc<Memory>,
     pub model: Arc<dyn ChatModel>,
     pub embedder: Arc<dyn Embedder>,
@@ -272,14 +272,14 @@ pub fn open_stores_with(
     )
     .map_err(|error| record_error(&error, &folder))?;
     if was_killed {
-        memory.mark_indexes_suspect().map_err(|error| record_error(&error, &folder))?;
+        memory.indexing().mark_indexes_suspect().map_err(|error| record_error(&error, &folder))?;
         folder.mark_recorded();
     }
-    if let Some(queued) = memory.follow_embedder()? {
+    if let Some(queued) = memory.indexing().follow_embedder()? {
         let model = &info.id;
         tracing::warn!(memories = queued, %model, "the embedding model changed: embedding all memories again");
     } else if indexes_recreated || needs_rebuild {
-        let queued = memory.rebuild()?;
+        let queued = memory.indexing().rebuild()?;
         if queued > 0 {
             tracing::warn!(memories = queued, "an index is missing or damaged: rebuilding both from the record");
         }
@@ -371,14 +371,14 @@ enum Source<M: ?Sized> {
 pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<App> {
     let app = open_without_inner_life(config, opening).await?;
     let (learning, embedder_for_learning) = (config.clone(), app.embedder.clone());
-    app.azera.learn(move || {
+    app.engine.learn(move || {
         let (config, embedder) = (learning.clone(), embedder_for_learning.clone());
         async move { classifiers(&config, &embedder, &|_, _| {}).await }
     });
-    app.azera.add_job(Arc::new(BackgroundWriter::of(&app.azera)));
+    app.engine.add_job(Arc::new(BackgroundWriter::of(&app.engine)));
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();
-        app.azera.light(hearth).with_context(|| format!("opening {}", folder.display()))?;
+        app.engine.light(hearth).with_context(|| format!("opening {}", folder.display()))?;
     }
     Ok(app)
 }
@@ -435,7 +435,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }
     })?;
     chosen::ensure_personas(config, &chosen::persona_ids(&memory)?)?;
-    let azera = Engine::new(EngineParts {
+    let engine = Engine::new(EngineParts {
         memory: memory.clone(),
         model: model.clone(),
         embedder: embedder.clone(),
@@ -448,8 +448,8 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         config: chat_config(config, model.info(), opening.seed)?,
     });
     let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
-    azera.add_job(Arc::new(Backups(Arc::new(job))));
-    Ok(App { azera, memory, model, embedder, data, backups, servers, _folder: folder })
+    engine.add_job(Arc::new(Backups(Arc::new(job))));
+    Ok(App { engine, memory, model, embedder, data, backups, servers, _folder: folder })
 }
 
 fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use azera_memory::Memory;
 
 use crate::bootstrap::App;
 use crate::progress::Bar;
@@ -21,7 +20,7 @@ pub async fn catch_up(app: &App) -> anyhow::Result<usize> {
     }
     let bar = Bar::new();
     let mut shown = tokio::time::interval(SHOW_EVERY);
-    let indexing = app.azera.index_all();
+    let indexing = app.engine.index_all();
     tokio::pin!(indexing);
     loop {
         tokio::select! {
@@ -41,9 +40,9 @@ pub async fn prepare(app: &App) {
         let waiting = queued(app).await?;
         if waiting > FEW {
             tracing::warn!(memories = waiting, "indexing words first; the meaning follows in the background");
-            app.azera.index_all_words().await?;
+            app.engine.index_all_words().await?;
         } else if waiting > 0 {
-            app.azera.index_all().await?;
+            app.engine.index_all().await?;
         }
         anyhow::Ok(())
     };
@@ -54,5 +53,5 @@ pub async fn prepare(app: &App) {
 
 async fn queued(app: &App) -> anyhow::Result<usize> {
     let memory = app.memory.clone();
-    Ok(tokio::task::spawn_blocking(move || Memory::queued(&memory)).await??)
+    Ok(tokio::task::spawn_blocking(move || memory.indexing().queued()).await??)
 }

@@ -30,7 +30,8 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     .await?;
     if let Some(persona) = &persona {
         app.memory
-            .persona(None, persona)?
+            .personas()
+            .get(None, persona)?
             .with_context(|| format!("there is no persona {persona}; `azera persona list` names them"))?;
     }
     let colour = config.colour();
@@ -43,9 +44,9 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     };
     let (out, err) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
     let console = Arc::new(Console::new(person.clone(), format, out, err, clock)?);
-    app.azera.attach(console.clone());
+    app.engine.attach(console.clone());
     catch_up::prepare(&app).await;
-    app.azera.start().await?;
+    app.engine.start().await?;
     let options = Options {
         banner: banner(config, &app)?,
         commands: COMMANDS,
@@ -59,8 +60,8 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     } else {
         Input::Pipe { from: Box::new(tokio::io::BufReader::new(tokio::io::stdin())), per }
     };
-    let summary = talk(&console, &app.azera, options, input).await;
-    app.azera.stop().await;
+    let summary = talk(&console, &app.engine, options, input).await;
+    app.engine.stop().await;
     let summary = summary?;
     Ok(if summary.failed > 0 && !interactive { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -69,7 +70,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
 const MAX_EARLIER_INPUTS: usize = 200;
 
 fn name_of(app: &App, persona: &PersonaId) -> anyhow::Result<Option<String>> {
-    let row = app.memory.persona(None, persona)?;
+    let row = app.memory.personas().get(None, persona)?;
     Ok(row.and_then(|row| azera_personas::parse(&row.markdown).ok()).map(|persona| persona.name))
 }
 
@@ -78,7 +79,7 @@ fn earlier(app: &App, person: &Person, config: &Config) -> anyhow::Result<Vec<St
     let chat = chat_id(&person.id, FIRST_CHAT)?;
     let place = Place { chat: chat.clone(), kind: PlaceKind::Dm(person.id.clone()), since: None };
     let read_scope = ReadScope::in_place(PersonaId::new(&config.chat.persona)?, &place, &ReadableScopes::default());
-    let history = app.memory.history(&read_scope, &chat, MAX_EARLIER_INPUTS)?;
+    let history = app.memory.messages().history(&read_scope, &chat, MAX_EARLIER_INPUTS)?;
     let own = history.into_iter().filter(|row| row.author.person() == Some(&person.id));
     Ok(own.map(|row| row.text.as_str().to_owned()).collect())
 }

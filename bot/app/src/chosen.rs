@@ -9,7 +9,7 @@ const FAMILIES: [&str; 3] = ["smollm2", "qwen3", "generic"];
 
 /// Returns the ids of the operator's personas.
 pub fn persona_ids(memory: &Memory) -> anyhow::Result<Vec<String>> {
-    Ok(memory.personas(None)?.iter().map(|row| row.id.to_string()).collect())
+    Ok(memory.personas().list(None)?.iter().map(|row| row.id.to_string()).collect())
 }
 
 /// Fails if a configured persona is not among the `known` ones. A default that somebody removed is no mistake.

@@ -249,7 +249,7 @@ async fn record(config: &Config) -> Found {
             return Ok(None);
         }
         let stores = bootstrap::open_stores(config, &data, &bootstrap::present_embedder_info(config).await?)?;
-        anyhow::Ok(Some((stores.memory.audit()?, stores.memory.file_totals()?)))
+        anyhow::Ok(Some((stores.memory.indexing().audit()?, stores.memory.files().totals()?)))
     };
     match opened.await {
         Ok(None) => Found::Good("nothing remembered yet".into()),

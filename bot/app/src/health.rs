@@ -49,7 +49,7 @@ pub async fn start(data: PathBuf, memory: Arc<Memory>, stop: CancellationToken) 
 async fn beat(data: &Path, memory: &Arc<Memory>) {
     let (path, memory) = (sign(data), memory.clone());
     let written = tokio::task::spawn_blocking(move || {
-        memory.queued()?;
+        memory.indexing().queued()?;
         write(&path, SystemClock.now())
     });
     match written.await {

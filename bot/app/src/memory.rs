@@ -31,10 +31,10 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             let id: MemoryId = id.parse()?;
             let of = persona(config, &viewer)?;
             ensure!(
-                viewer.persona.is_none() || of.as_str().contains('@') || memory.persona(None, &of)?.is_some(),
+                viewer.persona.is_none() || of.as_str().contains('@') || memory.personas().get(None, &of)?.is_some(),
                 "there is no persona {of}; `azera persona list` names them"
             );
-            let row = memory.memory(&read_scope(config, &viewer)?, id)?;
+            let row = memory.memories().get(&read_scope(config, &viewer)?, id)?;
             let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
             println!("{}", serde_json::to_string_pretty(&row)?);
         }
@@ -50,7 +50,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
         }
         MemoryCommand::Rebuild => {
             let app = open(config).await?;
-            let queued = app.memory.rebuild()?;
+            let queued = app.memory.indexing().rebuild()?;
             eprintln!("building the indexes of {queued} memories anew");
             let indexed = catch_up(&app).await?;
             println!("{indexed} memories indexed");
@@ -119,14 +119,14 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
         Box::new(std::io::stderr()),
         Arc::new(SystemClock),
     )?;
-    app.azera.attach(Arc::new(console));
+    app.engine.attach(Arc::new(console));
     let platform = PlatformId::new(PLATFORM)?;
     // Use a separate chat, so that a search with another persona changes no real chat.
     let chat = chat_id(&person.id, &format!("search-{}", persona(config, viewer)?))?;
     let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
-    app.azera.open_chat(&platform, info).await?;
+    app.engine.open_chat(&platform, info).await?;
     let line = SearchRequest { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
-    let hits = app.azera.search(&platform, line).await?;
+    let hits = app.engine.search(&platform, line).await?;
     if json {
         println!("{}", serde_json::to_string_pretty(&hits)?);
         return Ok(());
@@ -156,11 +156,11 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     }
     let app = open(config).await?;
     let known = app.memory.is_known(what)?;
-    let receipt = app.memory.forget(what, quotes);
-    let unlearnt = app.azera.withdraw_unfounded(None).await;
+    let receipt = app.memory.forgetting().forget(what, quotes);
+    let unlearnt = app.engine.withdraw_unfounded(None).await;
     let receipt = receipt?;
-    app.azera.index_all().await?;
-    app.azera.scrub().await?;
+    app.engine.index_all().await?;
+    app.engine.scrub().await?;
     // A running bot would do this later. It is not running, so do it now.
     let outcome = crate::backup::forget(&app.memory, &app.backups, &app.data);
     let servers = app.servers.clone();
@@ -204,8 +204,8 @@ fn unknown(what: &Forget) -> String {
 
 async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
     let Stores { memory, .. } = &stores(config).await?;
-    let audit = memory.audit()?;
-    let (bytes, files) = (memory.disk_bytes()?, memory.file_totals()?);
+    let audit = memory.indexing().audit()?;
+    let (bytes, files) = (memory.disk_bytes()?, memory.files().totals()?);
     if json {
         let value = json!({
             "memories": audit.memories,
@@ -255,21 +255,21 @@ async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::R
     let mut differ = Vec::new();
     if let Some(app) = &app {
         if mend {
-            mended += memory.mend()?;
-            app.azera.index_all().await?;
-            app.azera.scrub().await?;
+            mended += memory.indexing().mend()?;
+            app.engine.index_all().await?;
+            app.engine.scrub().await?;
         }
         if deep {
-            differ = app.azera.compare_vectors().await?;
+            differ = app.engine.compare_vectors().await?;
         }
         if mend && !differ.is_empty() {
-            memory.index_again(&differ)?;
-            app.azera.index_all().await?;
+            memory.indexing().index_again(&differ)?;
+            app.engine.index_all().await?;
             mended += differ.len();
-            differ = app.azera.compare_vectors().await?;
+            differ = app.engine.compare_vectors().await?;
         }
     }
-    let audit = memory.audit()?;
+    let audit = memory.indexing().audit()?;
     let good = record.is_sound() && audit.unaccounted.is_empty() && differ.is_empty();
     if json {
         let value = json!({

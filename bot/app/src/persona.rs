@@ -69,7 +69,7 @@ fn list(memory: &Memory, owner: Option<&RealmId>) -> anyhow::Result<()> {
     {
         bail!("no such realm is known: {realm}");
     }
-    for row in memory.personas(owner)? {
+    for row in memory.personas().list(owner)? {
         let Ok(persona) = azera_personas::parse(&row.markdown) else {
             println!("{:<20} its file has mistakes; `azera persona show {}`", row.id, row.id);
             continue;
@@ -88,9 +88,9 @@ pub(super) fn row(
 ) -> anyhow::Result<PersonaRow> {
     let id = PersonaId::new(id)?;
     let row = match version {
-        None => memory.persona(owner, &id)?,
+        None => memory.personas().get(owner, &id)?,
         Some(version) => {
-            let versions = memory.persona_versions(owner, &id)?;
+            let versions = memory.personas().versions(owner, &id)?;
             versions.into_iter().find(|row| row.version == version && !row.removed)
         }
     };
@@ -135,7 +135,7 @@ pub(super) fn remove(memory: &Memory, data: &Path, id: &str, owner: Option<Realm
     let id = row(memory, owner.as_ref(), id, None)?.id;
     let own = owner.is_none();
     let new = NewPersona { id: id.clone(), owner, markdown: None, card: None, added_by: None };
-    memory.put_persona(new, SystemClock.now())?;
+    memory.personas().put(new, SystemClock.now())?;
     if own {
         let path = data.join("personas").join(format!("{id}.md"));
         match std::fs::remove_file(&path) {
@@ -156,17 +156,17 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
     for built_in in azera_personas::BUILT_INS {
         let persona = built_in.persona();
         let id = PersonaId::new(persona.id.as_str())?;
-        let versions = memory.persona_versions(None, &id)?;
+        let versions = memory.personas().versions(None, &id)?;
         // A built-in persona that someone changed or removed stays as it is.
         if versions.is_empty() {
             let new = NewPersona { id, owner: None, markdown: Some(persona.to_markdown()), card: None, added_by: None };
-            memory.put_persona(new, now)?;
+            memory.personas().put(new, now)?;
         }
     }
     let folder = data.join("personas");
     std::fs::create_dir_all(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
     crate::persona_folder::add_new_files(memory, &folder, now)?;
-    for row in memory.personas(None)? {
+    for row in memory.personas().list(None)? {
         let file = folder.join(format!("{}.md", row.id));
         match std::fs::read(&file) {
             Ok(bytes) => import_changed_file(memory, &row, &bytes, now)?,
@@ -176,7 +176,7 @@ pub fn bring_personas(memory: &Memory, data: &Path, clock: &dyn Clock) -> anyhow
             Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
         }
     }
-    for row in memory.personas(None)? {
+    for row in memory.personas().list(None)? {
         import_picture(memory, &folder, &row)?;
     }
     Ok(())
@@ -203,8 +203,8 @@ fn import_picture(memory: &Memory, folder: &Path, row: &PersonaRow) -> anyhow::R
         return Ok(());
     }
     let (picture, identity) = (STANDARD.encode(bytes), row.identity());
-    if memory.picture(&identity)?.as_ref() != Some(&picture) {
-        memory.set_picture(&identity, &picture)?;
+    if memory.personas().picture(&identity)?.as_ref() != Some(&picture) {
+        memory.personas().set_picture(&identity, &picture)?;
     }
     Ok(())
 }
@@ -240,7 +240,7 @@ fn import_changed_file(
                     card: row.card.clone(),
                     added_by: None,
                 };
-                memory.put_persona(new, now)?;
+                memory.personas().put(new, now)?;
             }
         }
         Some(persona) => {

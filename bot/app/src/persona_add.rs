@@ -101,7 +101,7 @@ impl Adding<'_> {
         if let Some(picture) = picture {
             if picture.len() <= MAX_PICTURE_BYTES {
                 let identity = persona_identity(self.owner.as_ref(), &id);
-                self.memory.set_picture(&identity, &STANDARD.encode(picture))?;
+                self.memory.personas().set_picture(&identity, &STANDARD.encode(picture))?;
             } else {
                 eprintln!("the picture has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20);
             }
@@ -114,7 +114,7 @@ impl Adding<'_> {
             card: card.map(serde_json::to_value).transpose()?,
             added_by: None,
         };
-        let row = self.memory.put_persona(new, SystemClock.now())?;
+        let row = self.memory.personas().put(new, SystemClock.now())?;
         if self.owner.is_none() {
             let path = self.data.join("personas").join(format!("{id}.md"));
             std::fs::write(&path, markdown).with_context(|| format!("writing {}", path.display()))?;
@@ -129,13 +129,13 @@ impl Adding<'_> {
     /// Lets the new persona answer and be invited where the old one was.
     fn move_chats(&self, old: &PersonaRow, new: &PersonaRow) -> anyhow::Result<()> {
         let (old, new) = (old.identity(), new.identity());
-        for chat in self.memory.chats_served_by(&old)? {
+        for chat in self.memory.chats().chats_served_by(&old)? {
             if chat.persona == old {
-                self.memory.change_chat(&chat.id, ChatChange::Persona(new.clone()))?;
+                self.memory.chats().change(&chat.id, ChatChange::Persona(new.clone()))?;
             } else {
-                self.memory.change_chat(&chat.id, ChatChange::Invited(new.clone(), true))?;
+                self.memory.chats().change(&chat.id, ChatChange::Invited(new.clone(), true))?;
             }
-            self.memory.change_chat(&chat.id, ChatChange::Invited(old.clone(), false))?;
+            self.memory.chats().change(&chat.id, ChatChange::Invited(old.clone(), false))?;
         }
         Ok(())
     }

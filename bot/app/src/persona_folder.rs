@@ -26,7 +26,7 @@ pub fn add_new_files(memory: &Memory, folder: &Path, now: Timestamp) -> anyhow::
                 let id = PersonaId::new(persona.id.as_str())?;
                 let markdown = Some(persona.to_markdown());
                 let new = NewPersona { id: id.clone(), owner: None, markdown, card: None, added_by: None };
-                if let Err(error) = memory.put_persona(new, now) {
+                if let Err(error) = memory.personas().put(new, now) {
                     tracing::warn!(file = %file.display(), %error, "cannot add the persona of a new file");
                     continue;
                 }
@@ -47,7 +47,7 @@ pub fn unused_files(memory: &Memory, folder: &Path) -> anyhow::Result<Vec<Unused
     for file in markdown_files(folder)? {
         unused.extend(new_persona(memory, &file)?.err());
     }
-    for row in memory.personas(None)? {
+    for row in memory.personas().list(None)? {
         let file = folder.join(format!("{}.md", row.id));
         if let Ok(bytes) = std::fs::read(&file)
             && let Some(why) = mistake(&bytes)
@@ -72,7 +72,7 @@ pub fn ids_in(folder: &Path) -> anyhow::Result<Vec<String>> {
 fn new_persona(memory: &Memory, file: &Path) -> anyhow::Result<Result<Option<Persona>, Unused>> {
     let unused = |why: String| Ok(Err(Unused { file: file.to_owned(), why }));
     let stem = file.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-    if PersonaId::new(stem).ok().map(|id| memory.persona(None, &id)).transpose()?.flatten().is_some() {
+    if PersonaId::new(stem).ok().map(|id| memory.personas().get(None, &id)).transpose()?.flatten().is_some() {
         return Ok(Ok(None));
     }
     let size = std::fs::metadata(file).with_context(|| format!("opening {}", file.display()))?.len();
@@ -83,7 +83,7 @@ fn new_persona(memory: &Memory, file: &Path) -> anyhow::Result<Result<Option<Per
     let Some(persona) = azera_personas::check_bytes(&bytes).persona else {
         return unused(mistake(&bytes).unwrap_or_else(|| "it is no persona".into()));
     };
-    if memory.persona(None, &PersonaId::new(persona.id.as_str())?)?.is_some() {
+    if memory.personas().get(None, &PersonaId::new(persona.id.as_str())?)?.is_some() {
         let id = persona.id.as_str();
         return unused(format!("there is a persona `{id}` already, whose file is {id}.md; give this one another id"));
     }

@@ -115,15 +115,15 @@ impl VirtualSession {
             on_trial: false,
         };
         let app = bootstrap::open(&self.config, opening).await?;
-        app.azera.attach(self.platform.clone());
-        app.azera.start().await?;
+        app.engine.attach(self.platform.clone());
+        app.engine.start().await?;
         self.app = Some(app);
         Ok(())
     }
 
     async fn close(&mut self) {
         if let Some(app) = self.app.take() {
-            app.azera.stop().await;
+            app.engine.stop().await;
         }
     }
 }
@@ -133,13 +133,13 @@ impl Session for VirtualSession {
     fn host(&self) -> Arc<dyn Host> {
         // A failed reopening ends the replay, so nobody calls this while nothing is open.
         let app = self.app.as_ref().expect("the app is open whenever a line is played");
-        Arc::new(app.azera.clone())
+        Arc::new(app.engine.clone())
     }
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {
         if let Some(app) = &self.app {
             let mut last_run: Option<Timestamp> = None;
-            while let Some(due) = app.azera.next_due() {
+            while let Some(due) = app.engine.next_due() {
                 // A job that is still due has been tried. Run it again a while later, along with whatever is due by
                 // then.
                 let at = match last_run {
@@ -150,7 +150,7 @@ impl Session for VirtualSession {
                     break;
                 }
                 self.clock.advance_to(at);
-                app.azera.run_jobs().await;
+                app.engine.run_jobs().await;
                 last_run = Some(at);
             }
         }

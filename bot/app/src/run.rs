@@ -61,7 +61,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {
         connection.set_avatars(avatars.clone());
-        app.azera.attach(connection.platform());
+        app.engine.attach(connection.platform());
         tokio::select! {
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
@@ -71,10 +71,10 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
         () = catch_up::prepare(&app) => {}
         () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     }
-    app.azera.start().await?;
+    app.engine.start().await?;
     let mut listening = JoinSet::new();
     for connection in connections {
-        let (host, stop): (Arc<dyn Host>, _) = (Arc::new(app.azera.clone()), stop.clone());
+        let (host, stop): (Arc<dyn Host>, _) = (Arc::new(app.engine.clone()), stop.clone());
         listening.spawn(async move {
             let name = connection.platform().id().to_string();
             connection.listen(host, stop).await.context(name)
@@ -91,7 +91,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     }
     stop.cancel();
     beating.await.context("the sign of life")?;
-    app.azera.stop().await;
+    app.engine.stop().await;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -39,7 +39,7 @@ impl AccessControl {
             return Ok(Some(place));
         }
         let of = chat.clone();
-        for person in self.services.blocking(move |memory| memory.recent_speakers(&of)).await? {
+        for person in self.services.blocking(move |memory| memory.messages().recent_speakers(&of)).await? {
             if let Some(place) = platform.place(chat, &person).await? {
                 return Ok(Some(place));
             }

@@ -14,7 +14,7 @@ impl AccessControl {
     /// `None` if the message is meant for the persona that usually answers in the chat, or for nobody.
     pub(crate) async fn called(&self, place: &Place, inbound: &Inbound) -> Result<Option<PersonaId>, Error> {
         let id = inbound.chat.clone();
-        let chat = self.services.blocking(move |memory| memory.chat(&id)).await?;
+        let chat = self.services.blocking(move |memory| memory.chats().get(&id)).await?;
         let Some(chat) = chat.filter(|chat| !chat.invited.is_empty()) else { return Ok(None) };
         let usual = self.loaded_here(place, &chat.persona).await?;
         let usual = usual.iter().flat_map(|loaded| loaded.persona.answers_to());
@@ -56,7 +56,7 @@ impl AccessControl {
     /// Returns who owns a message of this chat.
     async fn message_owner(&self, chat: &ChatRow, message: &MessageId) -> Result<Option<MessageOwner>, Error> {
         let message = message.clone();
-        let found = self.services.blocking(move |memory| memory.message_owner(&message)).await?;
+        let found = self.services.blocking(move |memory| memory.messages().owner(&message)).await?;
         Ok(found.filter(|found| found.chat == chat.id))
     }
 

@@ -56,7 +56,7 @@ impl Turns {
                     (since(Span::new().hours(AWAKE_HOURS)), since(Span::new().hours(DIARY_DAYS * 24)));
                 let newest = |kind, since: Timestamp, of_place: bool| {
                     let mut found =
-                        memory.writings(&read_scope, &[kind], LOOKED_AT)?.into_iter().map(|(memory, _)| memory);
+                        memory.writings().list(&read_scope, &[kind], LOOKED_AT)?.into_iter().map(|(memory, _)| memory);
                     let wanted = |row: &MemoryRow| row.at >= since && (!of_place || row.scope == *read_scope.place());
                     Ok::<_, azera_memory::Error>(found.find(wanted).map(|memory| hit(memory, CARRIED)))
                 };
@@ -65,7 +65,10 @@ impl Turns {
                 writings.extend(newest(Kind::Dream, awake, false)?);
                 writings.extend(newest(Kind::Diary, lately, true)?);
                 writings.extend(newest(Kind::Reflection, awake, false)?);
-                Ok(Carried { writings, notes: memory.notes(&read_scope, &chat)?.map(|memory| hit(memory, NOTES)) })
+                Ok(Carried {
+                    writings,
+                    notes: memory.writings().notes(&read_scope, &chat)?.map(|memory| hit(memory, NOTES)),
+                })
             })
             .await
     }

@@ -52,9 +52,9 @@ impl FileFetcher {
     async fn fetch(&self, id: &MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) -> Result<(), Error> {
         let wanted = {
             let id = id.clone();
-            self.services.blocking(move |memory| memory.files_wanted(&id, version)).await?
+            self.services.blocking(move |memory| memory.files().wanted(&id, version)).await?
         };
-        let limit = self.services.memory.largest_file();
+        let limit = self.services.memory.files().largest();
         for index in wanted {
             let Some(part) = parts.get(index) else { continue };
             let Ok(_slot) = self.slots.acquire().await else { return Ok(()) };
@@ -67,7 +67,7 @@ impl FileFetcher {
             match fetched {
                 Ok(Ok(bytes)) => {
                     let id = id.clone();
-                    self.services.blocking(move |memory| memory.keep_file(&id, version, index, bytes)).await?;
+                    self.services.blocking(move |memory| memory.files().keep(&id, version, index, bytes)).await?;
                 }
                 Ok(Err(error)) => tracing::info!(message = %id, %error, "a file is not kept"),
                 Err(_) => tracing::info!(message = %id, "a file is not kept: fetching it took too long"),

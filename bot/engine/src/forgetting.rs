@@ -38,8 +38,8 @@ impl Forgetting {
         let receipt = self
             .services
             .blocking(move |memory| match &seen {
-                Some(read_scope) => memory.forget_as_seen(read_scope, &what, quotes),
-                None => memory.forget(&what, quotes),
+                Some(read_scope) => memory.forgetting().forget_as_seen(read_scope, &what, quotes),
+                None => memory.forgetting().forget(&what, quotes),
             })
             .await;
         if receipt.is_err() {
@@ -70,7 +70,7 @@ impl Forgetting {
         for (chat, reply, at) in &receipt.retract {
             let row = {
                 let chat = chat.clone();
-                self.services.blocking(move |memory| memory.chat(&chat)).await?
+                self.services.blocking(move |memory| memory.chats().get(&chat)).await?
             };
             let Some(platform) = row.and_then(|row| self.services.platform(&row.platform).ok()) else { continue };
             if let Err(error) = platform.retract(chat, reply, *at).await {

@@ -37,7 +37,7 @@ impl Engine {
         };
         let chat = {
             let chat = line.chat.clone();
-            self.0.services.blocking(move |memory| memory.chat(&chat)).await?
+            self.0.services.blocking(move |memory| memory.chats().get(&chat)).await?
         };
         let persona = chat.map_or_else(|| self.0.services.config.persona.clone(), |chat| chat.persona);
         let name = self.0.services.persona(place.shared_realm(), &persona).await?.persona.name;
@@ -85,7 +85,8 @@ impl Host for Engine {
         pieces: Vec<Text>,
     ) -> Result<(), HostError> {
         let message = message.clone();
-        if self.0.services.blocking(move |memory| memory.store_chunks(&message, version, pieces)).await? > 0 {
+        if self.0.services.blocking(move |memory| memory.memories().store_chunks(&message, version, pieces)).await? > 0
+        {
             self.0.indexer.wake();
         }
         Ok(())
@@ -97,7 +98,7 @@ impl Host for Engine {
             .0
             .services
             .blocking(move |memory| {
-                let known: HashSet<ChatId> = memory.chats(&platform)?.into_iter().map(|chat| chat.id).collect();
+                let known: HashSet<ChatId> = memory.chats().list(&platform)?.into_iter().map(|chat| chat.id).collect();
                 Ok(chats.into_iter().filter(|chat| known.contains(chat)).collect())
             })
             .await?;

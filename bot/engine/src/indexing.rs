@@ -103,8 +103,8 @@ impl Indexer {
 
     async fn index_queued(&self, pace: Pace) -> Result<usize, Error> {
         let _indexing = self.running.lock().await;
-        if self.services.blocking(azera_memory::Memory::indexes_are_suspect).await? {
-            let mended = self.services.blocking(azera_memory::Memory::mend).await?;
+        if self.services.blocking(|memory| memory.indexing().indexes_are_suspect()).await? {
+            let mended = self.services.blocking(|memory| memory.indexing().mend()).await?;
             if mended > 0 {
                 tracing::warn!(memories = mended, "the indexes differed from the record and were repaired");
             }
@@ -117,9 +117,9 @@ impl Indexer {
             if self.services.stopping.is_cancelled() && begun.elapsed() > LAST_ROUND {
                 return Err(Error::Interrupted);
             }
-            let work = self.services.blocking(|memory| memory.index_work(BATCH)).await?;
+            let work = self.services.blocking(|memory| memory.indexing().work(BATCH)).await?;
             if work.is_empty() {
-                if self.services.blocking(azera_memory::Memory::queued).await? == 0 && self.prune().await? == 0 {
+                if self.services.blocking(|memory| memory.indexing().queued()).await? == 0 && self.prune().await? == 0 {
                     return Ok(indexed);
                 }
                 continue;
@@ -127,16 +127,16 @@ impl Indexer {
             indexed += work.len();
             since_optimized += work.len();
             let embedded = self.embed_work(work, pace).await?;
-            self.services.blocking(move |memory| memory.index(embedded)).await?;
+            self.services.blocking(move |memory| memory.indexing().index(embedded)).await?;
             if logged_at.elapsed() >= LOG_EVERY {
                 logged_at = Instant::now();
-                let left = self.services.blocking(azera_memory::Memory::queued).await?;
+                let left = self.services.blocking(|memory| memory.indexing().queued()).await?;
                 let left_s = begun.elapsed().as_secs_f64() / indexed as f64 * left as f64;
                 tracing::info!(indexed, left, left_s = left_s.round(), "indexing");
             }
             if since_optimized >= OPTIMIZE_EVERY {
                 since_optimized = 0;
-                self.services.blocking(azera_memory::Memory::optimize).await?;
+                self.services.blocking(|memory| memory.indexing().optimize()).await?;
             }
         }
     }
@@ -168,7 +168,7 @@ impl Indexer {
         for (persona, keep) in full {
             let of = persona.clone();
             let now = self.services.clock.now();
-            let pruned = self.services.blocking(move |memory| memory.prune(&of, keep, now)).await?;
+            let pruned = self.services.blocking(move |memory| memory.memories().prune(&of, keep, now)).await?;
             removed += pruned.removed;
             if let Some(bound) = self.bounded().get_mut(&persona) {
                 bound.room = keep.saturating_sub(pruned.left);
@@ -180,7 +180,7 @@ impl Indexer {
     /// Marks the indexes as suspect, so that they are compared with the record and repaired before anything else is
     /// indexed.
     pub(crate) async fn mark_indexes_suspect(&self) {
-        if let Err(error) = self.services.blocking(azera_memory::Memory::mark_indexes_suspect).await {
+        if let Err(error) = self.services.blocking(|memory| memory.indexing().mark_indexes_suspect()).await {
             tracing::warn!(%error, "cannot mark the indexes for a comparison with the record");
         }
         self.wanted.notify_one();
@@ -192,7 +192,7 @@ impl Indexer {
         let wanted = texts.clone();
         let cached = self
             .services
-            .blocking(move |memory| wanted.iter().map(|text| memory.cached_embedding(text, now)).collect())
+            .blocking(move |memory| wanted.iter().map(|text| memory.embeddings().get(text, now)).collect())
             .await;
         let mut vectors: Vec<Option<Vec<f32>>> = cached.unwrap_or_else(|_: Error| vec![None; texts.len()]);
         let missing: Vec<usize> = (0..texts.len()).filter(|index| vectors[*index].is_none()).collect();
@@ -209,7 +209,7 @@ impl Indexer {
                 vectors[*index] = Some(vector.clone());
             }
             let stored = self.services.blocking(move |memory| {
-                unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.cache_embedding(text, vector, now))
+                unknown.iter().zip(&fresh).try_for_each(|(text, vector)| memory.embeddings().put(text, vector, now))
             });
             if let Err(error) = stored.await {
                 tracing::warn!(%error, "cannot write to the embedding cache");
@@ -252,7 +252,11 @@ impl Indexer {
         let _indexing = self.running.lock().await;
         loop {
             let from = after.clone();
-            match self.services.blocking(move |memory| memory.index_words(from.as_deref(), WORDS_BATCH)).await? {
+            match self
+                .services
+                .blocking(move |memory| memory.indexing().index_words(from.as_deref(), WORDS_BATCH))
+                .await?
+            {
                 Some(last) => after = Some(last),
                 None => return Ok(after),
             }
@@ -265,7 +269,7 @@ impl Indexer {
         let mut differ = Vec::new();
         let mut after = None;
         loop {
-            let page = self.services.blocking(move |memory| memory.indexed(after, BATCH)).await?;
+            let page = self.services.blocking(move |memory| memory.indexing().indexed(after, BATCH)).await?;
             let Some((last, _)) = page.last() else { return Ok(differ) };
             after = Some(last.id);
             let texts = page.iter().flat_map(|(work, _)| work.to_embed()).cloned();
@@ -286,12 +290,12 @@ impl Indexer {
 
     /// Overwrites forgotten bytes on disk, if there are any. Indexes everything queued first.
     pub(crate) async fn scrub(&self) -> Result<bool, Error> {
-        if !self.services.blocking(azera_memory::Memory::scrub_due).await? {
+        if !self.services.blocking(|memory| memory.forgetting().scrub_due()).await? {
             return Ok(false);
         }
         self.index_all().await?;
         let _indexing = self.running.lock().await;
-        self.services.blocking(azera_memory::Memory::scrub).await
+        self.services.blocking(|memory| memory.forgetting().scrub()).await
     }
 
     /// Waits for new work, and a little longer so that more can join it.
@@ -322,7 +326,7 @@ impl Indexer {
                     // An error that is not transient may mean damage, which a rebuild repairs. If it does not, one
                     // rebuild is enough to know.
                     Error::Memory(error) if !error.is_transient() && !std::mem::replace(&mut rebuilt, true) => {
-                        match self.services.blocking(azera_memory::Memory::rebuild).await {
+                        match self.services.blocking(|memory| memory.indexing().rebuild()).await {
                             Ok(memories) => tracing::warn!(memories, "rebuilding the indexes from the record"),
                             Err(error) => {
                                 tracing::error!(%error, "cannot rebuild the indexes now; the next start will")
@@ -354,13 +358,13 @@ impl Indexer {
     /// bytes.
     async fn tidy(&self) {
         // Only the log shows this: in a chat, it would reveal what is said in other places.
-        let azera_memory::CacheUse { lookups, found } = self.services.memory.embedding_cache();
+        let azera_memory::CacheUse { lookups, found } = self.services.memory.embeddings().usage();
         tracing::debug!(lookups, found, "use of the embedding cache");
-        if let Err(error) = self.services.blocking(azera_memory::Memory::optimize).await {
+        if let Err(error) = self.services.blocking(|memory| memory.indexing().optimize()).await {
             tracing::warn!(%error, "cannot optimise the vector index");
         }
         let now = self.services.clock.now();
-        if let Err(error) = self.services.blocking(move |memory| memory.sweep_cache(now)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.embeddings().sweep(now)).await {
             tracing::warn!(%error, "cannot sweep working memory");
         }
         if let Err(error) = self.scrub().await {

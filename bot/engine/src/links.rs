@@ -195,7 +195,7 @@ impl AccessControl {
         let PlaceKind::Dm(person) = &place.kind else { return Ok(ReadableScopes::default()) };
         let mut reach = platform.readable_scopes(person).await?;
         let of = person.clone();
-        let linked = self.services.blocking(move |memory| memory.linked(&of)).await?;
+        let linked = self.services.blocking(move |memory| memory.links().of(&of)).await?;
         for other in futures::future::join_all(linked.iter().map(|account| self.readable_scopes_of(account))).await {
             reach.join(other);
         }

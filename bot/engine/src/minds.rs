@@ -160,7 +160,7 @@ impl MindService {
 
     /// Loads the minds in the record, and drops those that are no longer in it.
     pub(crate) async fn wake(&self) -> Result<(), Error> {
-        let rows = self.services.blocking(azera_memory::Memory::minds).await?;
+        let rows = self.services.blocking(|memory| memory.minds().list()).await?;
         self.cache.clear();
         let mut awake = self.states.awake();
         let mut gone: HashSet<MindId> = awake.ids().cloned().collect();
@@ -249,7 +249,7 @@ impl MindService {
 
     /// Returns the bond with a person in a place.
     pub(crate) async fn bond(&self, persona: PersonaId, person: PersonId, place: Scope) -> Result<Bond, Error> {
-        let row = self.services.blocking(move |memory| memory.bond(&persona, &person, &place)).await?;
+        let row = self.services.blocking(move |memory| memory.minds().bond(&persona, &person, &place)).await?;
         let read = row.map(|row| serde_json::from_value(row.bond)).transpose();
         Ok(read
             .unwrap_or_else(|error| {
@@ -309,7 +309,7 @@ impl MindService {
             bond,
         });
         let message = message.clone();
-        if let Err(error) = self.services.blocking(move |memory| memory.put_state(&message, mind, bond)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.minds().put_state(&message, mind, bond)).await {
             tracing::warn!(%error, "cannot store a persona's state");
         }
     }
@@ -322,7 +322,8 @@ impl MindService {
             awake.get(id).map(serde_json::to_value)
         };
         let (Some(Ok(mind)), Some(place), persona) = (mind, place_of(id), id.persona.clone()) else { return };
-        if let Err(error) = self.services.blocking(move |memory| memory.put_mind(&persona, &place, mind)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.minds().put_mind(&persona, &place, mind)).await
+        {
             tracing::warn!(%error, "cannot store a persona's state");
         }
     }

@@ -72,7 +72,7 @@ impl Outbox {
     pub(crate) async fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<(), Error> {
         tracing::warn!(reply = %reply.id, chat = %reply.chat, "withdrawing a reply that may no longer be shown");
         let (reply, row) = (reply.clone(), row.clone());
-        let receipt = self.services.blocking(move |memory| memory.withdraw(&reply, &row)).await?;
+        let receipt = self.services.blocking(move |memory| memory.outbox().withdraw(&reply, &row)).await?;
         self.forgetting.carry_out(&receipt).await
     }
 
@@ -117,7 +117,7 @@ impl Outbox {
             }
         }
         let reply = reply.clone();
-        self.services.blocking(move |memory| memory.delivered(&reply)).await
+        self.services.blocking(move |memory| memory.outbox().delivered(&reply)).await
     }
 
     /// Returns the post that an outbox message stands for, if it answers nobody.
@@ -126,7 +126,7 @@ impl Outbox {
             return Ok(None);
         }
         let (row, posted) = (message.clone(), message.id.clone());
-        let written = self.services.blocking(move |memory| memory.posted_as(&row)).await?;
+        let written = self.services.blocking(move |memory| memory.writings().posted_as(&row)).await?;
         Ok(written.map(|(memory, writing)| Post {
             outbound: outbound.clone(),
             kind: writing.kind.as_str().to_owned(),

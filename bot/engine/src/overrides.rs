@@ -174,7 +174,7 @@ impl MindService {
 
     async fn read_overrides(&self, of: CacheKey) -> Result<Arc<Overrides>, Error> {
         let (platform, place) = of.clone();
-        let json = self.services.blocking(move |memory| memory.overrides(&platform, &place)).await?;
+        let json = self.services.blocking(move |memory| memory.places().overrides(&platform, &place)).await?;
         let saved = match json.map(serde_json::from_value::<SavedOverrides>) {
             None => Some(SavedOverrides::default()),
             Some(Ok(saved)) => Some(saved),
@@ -210,7 +210,7 @@ impl MindService {
         };
         let json = serde_json::to_value(&overrides.saved).map_err(|_| Error::Interrupted)?;
         let (on, at) = of.clone();
-        self.services.blocking(move |memory| memory.set_overrides(&on, &at, &json)).await?;
+        self.services.blocking(move |memory| memory.places().set_overrides(&on, &at, &json)).await?;
         self.cache.put(of, &overrides);
         self.states.follow(place, &overrides.params, self.services.clock.now());
         self.agenda.follow(platform, place, &overrides.garden);

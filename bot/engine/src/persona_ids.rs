@@ -97,7 +97,7 @@ fn card_place(
 /// Returns the name and the last file of the persona that has an id, or had it before it was removed.
 fn holder(memory: &Memory, owner: Option<&RealmId>, id: &PersonaSlug) -> Result<Option<(String, PersonaRow)>, Error> {
     let Ok(identity) = PersonaId::new(id.as_str()) else { return Ok(None) };
-    let versions = memory.persona_versions(owner, &identity)?;
+    let versions = memory.personas().versions(owner, &identity)?;
     let last = versions.into_iter().rev().find(|row| !row.removed);
     Ok(last.map(|row| {
         let name = azera_personas::parse(&row.markdown).map_or_else(|_| id.to_string(), |persona| persona.name);

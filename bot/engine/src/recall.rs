@@ -68,7 +68,7 @@ impl RecallService {
             let (read_scope, text, asker) = (read_scope.clone(), text.clone(), asking.person.clone());
             let (persona, calendar) = (asking.persona.to_owned(), asking.calendar.clone());
             self.services
-                .blocking(move |memory| memory.question(&read_scope, &text, &asker, &persona, &calendar))
+                .blocking(move |memory| memory.recall().question(&read_scope, &text, &asker, &persona, &calendar))
                 .await?
         };
         let plain = question.embed == text.as_str() && !self.services.embedder.info().asks_otherwise;
@@ -79,7 +79,7 @@ impl RecallService {
         let mut query = Query { question, vector: None, event_vector: None, now, exclude, limits, results };
         let words = {
             let (read_scope, query) = (read_scope.clone(), query.clone());
-            self.services.blocking(move |memory| Ok(memory.recall_lexical(&read_scope, &query)))
+            self.services.blocking(move |memory| Ok(memory.recall().find_words(&read_scope, &query)))
         };
         // The lexical search runs while the question is embedded.
         let (words, vector) = tokio::join!(words, self.embed_foreground(&text, Purpose::Query));
@@ -98,7 +98,7 @@ impl RecallService {
         let read_scope = read_scope.clone();
         let query_copy = query.clone();
         let recalled =
-            self.services.blocking(move |memory| memory.recall_with(&read_scope, &query_copy, words)).await?;
+            self.services.blocking(move |memory| memory.recall().find_with(&read_scope, &query_copy, words)).await?;
         // Without a vector, the semantic index counts as missing even though it did not fail.
         let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
         if failed && !self.checked.swap(true, Ordering::AcqRel) {
@@ -117,7 +117,7 @@ impl RecallService {
         };
         let cached = {
             let key = key.clone();
-            self.services.blocking(move |memory| memory.cached_embedding(&key, now)).await
+            self.services.blocking(move |memory| memory.embeddings().get(&key, now)).await
         };
         if let Ok(Some(vector)) = cached {
             return Ok(vector);
@@ -126,7 +126,7 @@ impl RecallService {
         let mut vectors = self.services.embedder.embed(texts, purpose, Priority::Foreground).await?;
         let vector = vectors.pop().ok_or(Error::Interrupted)?;
         let to_cache = vector.clone();
-        if let Err(error) = self.services.blocking(move |memory| memory.cache_embedding(&key, &to_cache, now)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.embeddings().put(&key, &to_cache, now)).await {
             tracing::warn!(%error, "cannot write to the embedding cache");
         }
         Ok(vector)

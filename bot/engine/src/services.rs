@@ -108,7 +108,7 @@ impl Services {
     /// Loads the persona with this identity for a place where every reader belongs to `realm`.
     pub(crate) async fn persona(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<LoadedPersona, Error> {
         let (realm, wanted) = (realm.cloned(), identity.clone());
-        let row = self.blocking(move |memory| memory.persona_of(realm.as_ref(), &wanted)).await?;
+        let row = self.blocking(move |memory| memory.personas().of(realm.as_ref(), &wanted)).await?;
         row.and_then(loaded).ok_or_else(|| Error::NoPersona(persona_file(identity).to_owned()))
     }
 
@@ -117,10 +117,10 @@ impl Services {
         let (realm, id) = (realm.cloned(), id.clone());
         let row = self
             .blocking(move |memory| {
-                let own = realm.map(|realm| memory.persona(Some(&realm), &id)).transpose()?.flatten();
+                let own = realm.map(|realm| memory.personas().get(Some(&realm), &id)).transpose()?.flatten();
                 Ok(match own {
                     Some(row) => Some(row),
-                    None => memory.persona(None, &id)?,
+                    None => memory.personas().get(None, &id)?,
                 })
             })
             .await?;

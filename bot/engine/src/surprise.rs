@@ -110,8 +110,9 @@ impl SurpriseMeter {
         let checked = self
             .services
             .blocking(move |memory| {
-                let checked =
-                    waiting.into_iter().map(|provenance| Ok((memory.provenance_holds(&provenance)?, provenance)));
+                let checked = waiting
+                    .into_iter()
+                    .map(|provenance| Ok((memory.training().provenance_holds(&provenance)?, provenance)));
                 checked.collect::<Result<Vec<_>, azera_memory::Error>>()
             })
             .await;
@@ -165,7 +166,9 @@ impl SurpriseMeter {
         let as_then = said.clone();
         if !self
             .services
-            .blocking(move |memory| Ok(memory.stands_as(&as_then)? && memory.provenance_holds(&provenance)?))
+            .blocking(move |memory| {
+                Ok(memory.training().stands_as(&as_then)? && memory.training().provenance_holds(&provenance)?)
+            })
             .await?
         {
             return Ok(());
@@ -195,7 +198,7 @@ impl SurpriseMeter {
         let of_reply = ask(prompt, &reply, false).await?.pop();
         let (Some(of_words), Some(of_reply)) = (of_words, of_reply) else { return Ok(()) };
         let (Some(words), Some(whole)) = (loss(&[of_words]), loss(&[of_words, of_reply])) else { return Ok(()) };
-        self.services.blocking(move |memory| memory.note_surprise(&said, words, whole)).await?;
+        self.services.blocking(move |memory| memory.training().note_surprise(&said, words, whole)).await?;
         Ok(())
     }
 }

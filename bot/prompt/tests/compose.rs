@@ -83,7 +83,7 @@ fn days_of_recalled_lines_are_those_of_the_zone() {
         [RecalledMemory { at: "2026-05-09T23:10:00Z".parse().unwrap(), ..memory(Some("Ann"), "it is mended") }];
     let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
     let parts = PromptParts { zone, ..parts(&persona, false, &[], &recalled, &message) };
-    let prompt = compose(&form_for("smollm2"), &parts, ROOMY, &words).unwrap();
+    let prompt = compose(&form_for("smollm2", None), &parts, ROOMY, &words).unwrap();
     let last = &prompt.messages.last().unwrap().content;
     assert!(last.contains("Ann said on 10 May 2026"), "{last}");
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 
+use crate::domains::Chats;
 use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
-use crate::{Batch, Durability, Error, Memory, Order, ReadScope, Table, codec, keys};
+use crate::{Batch, Durability, Error, Order, ReadScope, Table, codec, keys};
 
 /// Most branches that one chat may have.
 pub const MAX_BRANCHES: usize = 256;
@@ -41,35 +42,35 @@ pub enum ChatChange {
     Invited(PersonaId, bool),
 }
 
-impl Memory {
+impl Chats<'_> {
     /// Returns the chat if it is known. The row holds settings and no messages.
-    pub fn chat(&self, id: &ChatId) -> Result<Option<ChatRow>, Error> {
-        codec::get(self.store.as_ref(), Table::Chats, &keys::chat(id))
+    pub fn get(self, id: &ChatId) -> Result<Option<ChatRow>, Error> {
+        codec::get(self.0.store.as_ref(), Table::Chats, &keys::chat(id))
     }
 
     /// Returns every chat of `platform`.
-    pub fn chats(&self, platform: &PlatformId) -> Result<Vec<ChatRow>, Error> {
-        let mut chats: Vec<ChatRow> = codec::rows(self.store.as_ref(), Table::Chats, b"")?;
+    pub fn list(self, platform: &PlatformId) -> Result<Vec<ChatRow>, Error> {
+        let mut chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, b"")?;
         chats.retain(|chat| chat.platform == *platform);
         Ok(chats)
     }
 
     /// Returns every chat, on any platform, in which the persona answers or is invited.
-    pub fn chats_served_by(&self, identity: &PersonaId) -> Result<Vec<ChatRow>, Error> {
-        let mut chats: Vec<ChatRow> = codec::rows(self.store.as_ref(), Table::Chats, b"")?;
+    pub fn chats_served_by(self, identity: &PersonaId) -> Result<Vec<ChatRow>, Error> {
+        let mut chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, b"")?;
         chats.retain(|chat| chat.is_served_by(identity));
         Ok(chats)
     }
 
     /// Stores a new chat and returns its row. For a known chat, only the title changes.
-    pub fn open_chat(&self, new: NewChat, now: Timestamp) -> Result<ChatRow, Error> {
+    pub fn open(self, new: NewChat, now: Timestamp) -> Result<ChatRow, Error> {
         // Usually nothing changes. Returning early keeps this working while the store cannot be written.
-        let known = self.chat(&new.id)?.filter(|chat| new.title.is_none() || chat.title == new.title);
+        let known = self.get(&new.id)?.filter(|chat| new.title.is_none() || chat.title == new.title);
         if let Some(chat) = known {
             return Ok(chat);
         }
-        let _writing = self.writing(&new.id)?;
-        let row = match self.chat(&new.id)? {
+        let _writing = self.0.writing(&new.id)?;
+        let row = match self.get(&new.id)? {
             Some(mut chat) => {
                 chat.title = new.title;
                 chat
@@ -90,21 +91,21 @@ impl Memory {
                 invited: BTreeSet::new(),
             },
         };
-        self.put_chat(&row)?;
+        self.put(&row)?;
         Ok(row)
     }
 
     /// Returns the newest message of a chat on any branch.
-    fn newest_in(&self, id: &ChatId) -> Result<Option<MessageId>, Error> {
+    fn newest_in(self, id: &ChatId) -> Result<Option<MessageId>, Error> {
         let log = keys::prefix(&[id.as_str()]);
-        let newest = self.store.scan(Table::ChatLog, &log, None, Order::Descending, 1)?;
+        let newest = self.0.store.scan(Table::ChatLog, &log, None, Order::Descending, 1)?;
         newest.first().map(|(_, value)| codec::decode(Table::ChatLog, value)).transpose()
     }
 
     /// Changes one setting; returns `false` if the chat is unknown.
-    pub fn change_chat(&self, id: &ChatId, change: ChatChange) -> Result<bool, Error> {
-        let _writing = self.writing(id)?;
-        let Some(mut chat) = self.chat(id)? else { return Ok(false) };
+    pub fn change(self, id: &ChatId, change: ChatChange) -> Result<bool, Error> {
+        let _writing = self.0.writing(id)?;
+        let Some(mut chat) = self.get(id)? else { return Ok(false) };
         match change {
             ChatChange::Persona(persona) => {
                 chat.invited.remove(&persona);
@@ -125,28 +126,28 @@ impl Memory {
                 chat.invited.remove(&persona);
             }
         }
-        self.put_chat(&chat)?;
+        self.put(&chat)?;
         Ok(true)
     }
 
-    fn put_chat(&self, chat: &ChatRow) -> Result<(), Error> {
+    fn put(self, chat: &ChatRow) -> Result<(), Error> {
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), chat)?;
-        self.store.commit(batch, Durability::Flushed)
+        self.0.store.commit(batch, Durability::Flushed)
     }
 
     /// Returns the chat's branches, oldest first, with the current one. People choose the names of branches. Names
     /// given before a horizon of `read_scope` are therefore left out, except [`MAIN_BRANCH`].
-    pub fn branches(&self, read_scope: &ReadScope, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
+    pub fn branches(self, read_scope: &ReadScope, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
         let mut branches = self.all_branches(id)?;
         branches.retain(|branch| may_be_named(read_scope, branch));
         Ok(branches)
     }
 
-    fn all_branches(&self, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
+    fn all_branches(self, id: &ChatId) -> Result<Vec<BranchRow>, Error> {
         let mut branches: Vec<BranchRow> =
-            codec::rows(self.store.as_ref(), Table::Branches, &keys::prefix(&[id.as_str()]))?;
-        if let Some(chat) = self.chat(id)? {
+            codec::rows(self.0.store.as_ref(), Table::Branches, &keys::prefix(&[id.as_str()]))?;
+        if let Some(chat) = self.get(id)? {
             match branches.iter_mut().find(|branch| branch.name == chat.branch) {
                 Some(present) => present.head = chat.head,
                 None => branches.push(BranchRow {
@@ -164,7 +165,7 @@ impl Memory {
     /// Creates a branch after the message `from` and switches to it. `from` is a message of this chat that `read_scope`
     /// allows.
     pub fn branch_from(
-        &self,
+        self,
         read_scope: &ReadScope,
         id: &ChatId,
         from: &MessageId,
@@ -175,7 +176,7 @@ impl Memory {
         if name.is_empty() || name.chars().count() > MAX_BRANCH_NAME_CHARS || name.chars().any(char::is_control) {
             return Err(Error::Invalid(format!("a branch's name has 1 to {MAX_BRANCH_NAME_CHARS} characters")));
         }
-        let _writing = self.writing(id)?;
+        let _writing = self.0.writing(id)?;
         let branches = self.all_branches(id)?;
         if branches.iter().any(|branch| branch.name == name) {
             return Err(Error::Invalid("there is a branch of that name already".into()));
@@ -183,8 +184,8 @@ impl Memory {
         if branches.len() >= MAX_BRANCHES {
             return Err(Error::Invalid(format!("a chat has {MAX_BRANCHES} branches at most")));
         }
-        let here = self.message(read_scope, from)?.filter(|message| message.chat == *id);
-        let (Some(message), Some(mut chat)) = (here, self.chat(id)?) else {
+        let here = self.0.messages().get(read_scope, from)?.filter(|message| message.chat == *id);
+        let (Some(message), Some(mut chat)) = (here, self.get(id)?) else {
             return Err(Error::Invalid("that message is not in this chat".into()));
         };
         let branch = BranchRow {
@@ -199,17 +200,17 @@ impl Memory {
         chat.branch = name.to_owned();
         chat.head = Some(message.id);
         codec::put(&mut batch, Table::Chats, keys::chat(id), &chat)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(branch)
     }
 
     /// Switches to another branch; returns `None` if `read_scope` allows no branch of that name.
-    pub fn switch_branch(&self, read_scope: &ReadScope, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
-        let _writing = self.writing(id)?;
+    pub fn switch_branch(self, read_scope: &ReadScope, id: &ChatId, name: &str) -> Result<Option<BranchRow>, Error> {
+        let _writing = self.0.writing(id)?;
         let branches = self.all_branches(id)?;
         let (Some(branch), Some(mut chat)) = (
             branches.iter().find(|branch| branch.name == name && may_be_named(read_scope, branch)).cloned(),
-            self.chat(id)?,
+            self.get(id)?,
         ) else {
             return Ok(None);
         };
@@ -218,7 +219,7 @@ impl Memory {
         chat.branch.clone_from(&branch.name);
         chat.head.clone_from(&branch.head);
         codec::put(&mut batch, Table::Chats, keys::chat(id), &chat)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Some(branch))
     }
 }

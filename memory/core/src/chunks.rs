@@ -3,29 +3,30 @@
 
 use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
 
+use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Durability, Error, Memory};
+use crate::{Batch, Durability, Error};
 
-impl Memory {
+impl Memories<'_> {
     /// Stores the chunks of a message in one flushed transaction and returns how many were new. Stores none if the
     /// message is unknown or forgotten, or if it was edited after `version`, the time of the edit that the chunks came
     /// with. When somebody edits the message, its chunks are removed.
     pub fn store_chunks(
-        &self,
+        self,
         message: &MessageId,
         version: Option<Timestamp>,
         pieces: Vec<Text>,
     ) -> Result<usize, Error> {
-        let Some(chat) = self.raw_message(message)?.map(|message| message.chat) else { return Ok(0) };
-        self.store.room()?;
+        let Some(chat) = self.0.messages().raw_message(message)?.map(|message| message.chat) else { return Ok(0) };
+        self.0.store.room()?;
         // The lock keeps the message from being forgotten or edited meanwhile.
-        let _writing = self.writing(&chat)?;
-        let row = self.raw_message(message)?.filter(|message| message.author != Author::Forgotten);
+        let _writing = self.0.writing(&chat)?;
+        let row = self.0.messages().raw_message(message)?.filter(|message| message.author != Author::Forgotten);
         // The platform may have handed in a message late, with edits that its row does not show; so an older row is
         // accepted.
         let row = row.filter(|message| message.edited_at <= version);
         let Some(row) = row else { return Ok(0) };
-        let known = self.memories_of(message)?;
+        let known = self.0.turns().memories_of(message)?;
         let mut batch = Batch::new();
         let mut new = 0;
         for text in pieces {
@@ -33,7 +34,7 @@ impl Memory {
                 continue;
             }
             let memory = MemoryRow {
-                id: MemoryId(self.next_number()?),
+                id: MemoryId(self.0.next_number()?),
                 persona: row.persona.clone(),
                 kind: Kind::Fact,
                 scope: row.scope.clone(),
@@ -47,19 +48,19 @@ impl Memory {
                 salience: None,
                 surprise: None,
             };
-            self.put_memory(&mut batch, &memory)?;
+            self.0.turns().put_memory(&mut batch, &memory)?;
             new += 1;
         }
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(new)
     }
 
     /// Returns the chunks that came with the message of a memory.
-    pub(crate) fn sibling_chunks(&self, memory: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
+    pub(crate) fn sibling_chunks(self, memory: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
         let mut pieces = Vec::new();
         if memory.kind == Kind::Message {
             for message in &memory.sources {
-                pieces.extend(self.memories_of(message)?);
+                pieces.extend(self.0.turns().memories_of(message)?);
             }
         }
         pieces.retain(MemoryRow::came_with_a_message);

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use azera_types::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::Error;
+use crate::domains::EmbeddingCache;
 use crate::working::EMBEDDING_TTL;
-use crate::{Error, Memory};
 
 /// Lookups and hits of the embedding cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,38 +18,38 @@ pub struct CacheUse {
     pub found: u64,
 }
 
-impl Memory {
+impl EmbeddingCache<'_> {
     /// Returns the cached vector of a text for the current embedding model.
-    pub fn cached_embedding(&self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
-        let bytes = self.working.get(&self.embedding_key(text), now)?.filter(|bytes| bytes.len() % 4 == 0);
-        self.embedding_lookups.fetch_add(1, Ordering::Relaxed);
-        self.embeddings_cached.fetch_add(u64::from(bytes.is_some()), Ordering::Relaxed);
+    pub fn get(self, text: &str, now: Timestamp) -> Result<Option<Vec<f32>>, Error> {
+        let bytes = self.0.working.get(&self.embedding_key(text), now)?.filter(|bytes| bytes.len() % 4 == 0);
+        self.0.embedding_lookups.fetch_add(1, Ordering::Relaxed);
+        self.0.embeddings_cached.fetch_add(u64::from(bytes.is_some()), Ordering::Relaxed);
         Ok(bytes.map(|bytes| bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()))
     }
 
     /// Returns the cache's lookups and hits since this memory was opened.
-    pub fn embedding_cache(&self) -> CacheUse {
+    pub fn usage(self) -> CacheUse {
         CacheUse {
-            lookups: self.embedding_lookups.load(Ordering::Relaxed),
-            found: self.embeddings_cached.load(Ordering::Relaxed),
+            lookups: self.0.embedding_lookups.load(Ordering::Relaxed),
+            found: self.0.embeddings_cached.load(Ordering::Relaxed),
         }
     }
 
     /// Caches the vector of a text for [`EMBEDDING_TTL`].
-    pub fn cache_embedding(&self, text: &str, vector: &[f32], now: Timestamp) -> Result<(), Error> {
+    pub fn put(self, text: &str, vector: &[f32], now: Timestamp) -> Result<(), Error> {
         let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.working.put(&self.embedding_key(text), &bytes, EMBEDDING_TTL, now)
+        self.0.working.put(&self.embedding_key(text), &bytes, EMBEDDING_TTL, now)
     }
 
     /// Removes expired vectors and returns how many.
-    pub fn sweep_cache(&self, now: Timestamp) -> Result<usize, Error> {
-        self.working.sweep(now)
+    pub fn sweep(self, now: Timestamp) -> Result<usize, Error> {
+        self.0.working.sweep(now)
     }
 
     /// Returns the cache key: the first 16 hex digits of the SHA-256 over model and text.
-    fn embedding_key(&self, text: &str) -> String {
+    fn embedding_key(self, text: &str) -> String {
         let mut hash = Sha256::new();
-        hash.update(self.config.embedder.as_bytes());
+        hash.update(self.0.config.embedder.as_bytes());
         hash.update([0]);
         hash.update(text.as_bytes());
         let digest = hash.finalize();

@@ -24,14 +24,14 @@ impl Memory {
         let mut memories = Vec::new();
         let mut exported = HashSet::new();
         let mut with_files = Vec::new();
-        let mut ids = self.messages_of(person, usize::MAX)?;
+        let mut ids = self.messages().messages_of(person, usize::MAX)?;
         ids.reverse();
         for id in ids {
-            let Some(message) = self.raw_message(&id)? else { continue };
+            let Some(message) = self.messages().raw_message(&id)? else { continue };
             let own = Scope::Dm(person.clone());
             // Texts that were also built on other places, or on other people's messages, do not belong to this person
             // alone. A text built on several messages of this person is exported once.
-            let theirs = self.memories_of(&id)?.into_iter().filter(|memory| {
+            let theirs = self.turns().memories_of(&id)?.into_iter().filter(|memory| {
                 let all_theirs =
                     memory.scope == own && memory.source_scopes.iter().all(|source_scope| source_scope.scope == own);
                 memory.kind.is_said() || memory.kind.is_written() && all_theirs && exported.insert(memory.id)
@@ -45,7 +45,9 @@ impl Memory {
                 // A reply that was given or built in another place may be read only there, and only while the person
                 // has access.
                 replies.extend(
-                    self.raw_message(&reply)?.filter(|reply| reply.scope == own && reply.source_scopes.is_empty()),
+                    self.messages()
+                        .raw_message(&reply)?
+                        .filter(|reply| reply.scope == own && reply.source_scopes.is_empty()),
                 );
             }
             row["answers"] = replies.iter().map(message_json).collect();
@@ -70,21 +72,25 @@ impl Memory {
         codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
             let writing: WritingRow = codec::decode(Table::Writings, value)?;
             if writing.imported_by.as_ref() == Some(person) && exported.insert(writing.memory) {
-                memories.extend(self.raw_memory(writing.memory)?.map(|memory| memory_json(&memory)));
+                memories.extend(self.memories().raw_memory(writing.memory)?.map(|memory| memory_json(&memory)));
             }
             Ok(true)
         })?;
         let feelings: Vec<Value> = self
+            .minds()
             .bonds_of(person)?
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
-        let (overrides, check_ins, keeping) =
-            (self.overrides_of(person)?, self.check_ins_of(person)?, self.retention(person)?);
+        let (overrides, check_ins, keeping) = (
+            self.places().overrides_of(person)?,
+            self.places().check_ins_of(person)?,
+            self.consent().retention(person)?,
+        );
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": overrides,
-            "check_ins": check_ins, "keeping": keeping, "linked": self.linked(person)?,
-            "learnt_from": self.training_consent(person)?,
+            "check_ins": check_ins, "keeping": keeping, "linked": self.links().of(person)?,
+            "learnt_from": self.consent().training(person)?,
         }))
     }
 
@@ -93,7 +99,7 @@ impl Memory {
         let mut files = Vec::new();
         for part in &message.parts {
             let mut file = part_json(part);
-            match self.bytes_of(&message.id, part)? {
+            match self.files().bytes_of(&message.id, part)? {
                 None => {}
                 Some(bytes) if bytes.len() as u64 > *room => file["left_out"] = json!(true),
                 Some(bytes) => {

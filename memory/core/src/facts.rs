@@ -2,17 +2,18 @@
 
 use azera_types::{Author, ChatId, MemoryId, PersonaId, Scope, Text, Timestamp};
 
+use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Durability, Error, Memory, Table, codec};
+use crate::{Batch, Durability, Error, Table, codec};
 
-impl Memory {
-    /// Stores a fact like [`Memory::store_fact`], unless the same fact is stored already: the same words of the same
+impl Memories<'_> {
+    /// Stores a fact like [`Memories::store_fact`], unless the same fact is stored already: the same words of the same
     /// person, from the same time and place. Scans all memories.
-    pub fn store_fact_once(&self, fact: NewFact) -> Result<MemoryId, Error> {
+    pub fn store_fact_once(self, fact: NewFact) -> Result<MemoryId, Error> {
         // The lock keeps others from storing the same fact meanwhile.
-        let _writing = self.writing(&fact.chat)?;
+        let _writing = self.0.writing(&fact.chat)?;
         let mut retained = None;
-        codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
+        codec::walk(self.0.store.as_ref(), Table::Memories, b"", |_, value| {
             // A damaged row is no stored fact.
             let memory = codec::decode::<MemoryRow>(Table::Memories, value);
             retained = memory.ok().filter(|memory| fact.is_stored_as(memory)).map(|memory| memory.id);
@@ -22,10 +23,10 @@ impl Memory {
     }
 
     /// Stores a fact in the place where the person said it, and returns its id.
-    pub fn store_fact(&self, fact: NewFact) -> Result<MemoryId, Error> {
-        self.store.room()?;
-        self.store.ready()?;
-        let id = MemoryId(self.next_number()?);
+    pub fn store_fact(self, fact: NewFact) -> Result<MemoryId, Error> {
+        self.0.store.room()?;
+        self.0.store.ready()?;
+        let id = MemoryId(self.0.next_number()?);
         let memory = MemoryRow {
             id,
             persona: fact.persona,
@@ -42,8 +43,8 @@ impl Memory {
             surprise: None,
         };
         let mut batch = Batch::new();
-        self.put_memory(&mut batch, &memory)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.turns().put_memory(&mut batch, &memory)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(id)
     }
 }

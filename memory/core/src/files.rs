@@ -2,7 +2,7 @@
 //!
 //! The bytes lie in the blob store. A row of [`Table::Blobs`] for each message that carries them is the only way to
 //! them: a read needs such a row and a [`ReadScope`] that allows its message. Bytes without a row are removed at once,
-//! and what a crash leaves of them by the next [`Memory::sweep_blobs`].
+//! and what a crash leaves of them by the next [`Files::sweep_blobs`].
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use std::sync::{MutexGuard, PoisonError};
 use azera_types::{Author, BlobId, MessageId, Part, PersonaId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Files;
 use crate::image_metadata::without_metadata;
 use crate::rows::MessageRow;
 use crate::{
-    Batch, BlobStore, Change, Durability, Error, Memory, ReadScope, RetentionPreference, Store, Table, blob_id, codec,
-    keys,
+    Batch, BlobStore, Change, Durability, Error, ReadScope, RetentionPreference, Store, Table, blob_id, codec, keys,
 };
 
 /// Divisor of the bound: one part in this many is freed in addition, so that not every file has to make room.
@@ -83,45 +83,43 @@ pub(crate) fn let_go_of_parts(batch: &mut Batch, message: &MessageRow) {
     }
 }
 
-impl Memory {
+impl<'a> Files<'a> {
     /// Returns which parts of a message are to be fetched and kept, by their index. None if the message is unknown or
     /// forgotten, or was edited after `version`, the time of the edit that the parts came with. None of a person who
     /// wants only messages to the bot to be kept, while it is open whether this is one.
-    pub fn files_wanted(&self, id: &MessageId, version: Option<Timestamp>) -> Result<Vec<usize>, Error> {
-        let Some(row) = self.raw_message(id)?.filter(|row| takes_files(row, version)) else { return Ok(Vec::new()) };
+    pub fn wanted(self, id: &MessageId, version: Option<Timestamp>) -> Result<Vec<usize>, Error> {
+        let Some(row) = self.0.messages().raw_message(id)?.filter(|row| takes_files(row, version)) else {
+            return Ok(Vec::new());
+        };
         let Some(person) = row.author.person() else { return Ok(Vec::new()) };
-        if self.largest_file() == 0 {
+        if self.largest() == 0 {
             return Ok(Vec::new());
         }
-        let undecided = self.retention(person)? != RetentionPreference::Everything
-            && self.store.get(Table::Inbox, &keys::message(id))?.is_some();
-        let wanted = |part: &Part| part.blob.is_none() && part.bytes <= self.largest_file() && may_keep(part);
+        let undecided = self.0.consent().retention(person)? != RetentionPreference::Everything
+            && self.0.store.get(Table::Inbox, &keys::message(id))?.is_some();
+        let wanted = |part: &Part| part.blob.is_none() && part.bytes <= self.largest() && may_keep(part);
         let wanted = row.parts.iter().enumerate().filter(|(_, part)| !undecided && wanted(part));
         Ok(wanted.map(|(index, _)| index).collect())
     }
 
     /// Returns the size of the largest file that is kept.
-    pub fn largest_file(&self) -> u64 {
-        self.config.blob_max_bytes.min(self.config.blobs_max_bytes)
+    pub fn largest(self) -> u64 {
+        self.0.config.blob_max_bytes.min(self.0.config.blobs_max_bytes)
     }
 
     /// Keeps the bytes of a part of a message; returns true if it did. Removes the metadata of pictures first. The row
     /// of the message and the one that the bytes belong to it are one flushed transaction. See
-    /// [`Memory::files_wanted`] for what is not kept.
-    pub fn keep_file(
-        &self,
-        id: &MessageId,
-        version: Option<Timestamp>,
-        index: usize,
-        bytes: Vec<u8>,
-    ) -> Result<bool, Error> {
-        if !self.files_wanted(id, version)?.contains(&index) || bytes.len() as u64 > self.largest_file() {
+    /// [`Files::wanted`] for what is not kept.
+    pub fn keep(self, id: &MessageId, version: Option<Timestamp>, index: usize, bytes: Vec<u8>) -> Result<bool, Error> {
+        if !self.wanted(id, version)?.contains(&index) || bytes.len() as u64 > self.largest() {
             return Ok(false);
         }
-        let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(false) };
-        let _writing = self.writing(&chat)?;
+        let Some(chat) = self.0.messages().raw_message(id)?.map(|message| message.chat) else { return Ok(false) };
+        let _writing = self.0.writing(&chat)?;
         // The message may have been forgotten or edited until the lock was taken.
-        let Some(mut row) = self.raw_message(id)?.filter(|row| takes_files(row, version)) else { return Ok(false) };
+        let Some(mut row) = self.0.messages().raw_message(id)?.filter(|row| takes_files(row, version)) else {
+            return Ok(false);
+        };
         let (message, persona, scope, seq) = (row.id.clone(), row.persona.clone(), row.scope.clone(), row.seq);
         let Some(part) = row.parts.get_mut(index).filter(|part| part.blob.is_none()) else { return Ok(false) };
         let Some(bytes) = without_metadata(part, bytes) else { return Ok(false) };
@@ -132,13 +130,13 @@ impl Memory {
         if is_new {
             self.make_room(&mut held, size)?;
         }
-        self.blobs.put(&blob, &bytes)?;
+        self.0.blobs.put(&blob, &bytes)?;
         (part.bytes, part.blob) = (size, Some(blob.clone()));
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Messages, keys::message(id), &row)?;
         let key = blob_key(&blob, &message);
         codec::put(&mut batch, Table::Blobs, key, &BlobRow { blob, bytes: size, message, persona, scope, seq })?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         if is_new {
             *held += size;
         }
@@ -146,12 +144,12 @@ impl Memory {
     }
 
     /// Returns the kept files that `read_scope` allows, newest first.
-    pub fn files(&self, read_scope: &ReadScope) -> Result<Vec<StoredFile>, Error> {
-        let mut rows: Vec<BlobRow> = codec::rows(self.store.as_ref(), Table::Blobs, b"")?;
+    pub fn list(self, read_scope: &ReadScope) -> Result<Vec<StoredFile>, Error> {
+        let mut rows: Vec<BlobRow> = codec::rows(self.0.store.as_ref(), Table::Blobs, b"")?;
         rows.sort_by_key(|row| std::cmp::Reverse(row.seq));
         let mut files = Vec::new();
         for row in rows {
-            let Some(message) = self.message(read_scope, &row.message)? else { continue };
+            let Some(message) = self.0.messages().get(read_scope, &row.message)? else { continue };
             let parts = message.parts.into_iter().filter(|part| part.blob.as_ref() == Some(&row.blob));
             files.extend(parts.map(|part| StoredFile {
                 part,
@@ -166,26 +164,26 @@ impl Memory {
 
     /// Returns the newest kept file that `read_scope` allows and that is named `which`: by its name, or by the beginning
     /// of its id, and its bytes.
-    pub fn file(&self, read_scope: &ReadScope, which: &str) -> Result<Option<(StoredFile, Vec<u8>)>, Error> {
+    pub fn get(self, read_scope: &ReadScope, which: &str) -> Result<Option<(StoredFile, Vec<u8>)>, Error> {
         let by_id = |file: &StoredFile| which.len() >= MIN_ID_DIGITS && file.blob.as_str().starts_with(which);
-        let found = self.files(read_scope)?.into_iter().find(|file| file.part.name == which || by_id(file));
+        let found = self.list(read_scope)?.into_iter().find(|file| file.part.name == which || by_id(file));
         let Some(file) = found else { return Ok(None) };
-        Ok(self.blobs.get(&file.blob)?.map(|bytes| (file, bytes)))
+        Ok(self.0.blobs.get(&file.blob)?.map(|bytes| (file, bytes)))
     }
 
     /// Returns the bytes of a part of a message, if they still belong to it.
-    pub(crate) fn bytes_of(&self, message: &MessageId, part: &Part) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn bytes_of(self, message: &MessageId, part: &Part) -> Result<Option<Vec<u8>>, Error> {
         let Some(blob) = &part.blob else { return Ok(None) };
-        match self.store.get(Table::Blobs, &blob_key(blob, message))? {
-            Some(_) => self.blobs.get(blob),
+        match self.0.store.get(Table::Blobs, &blob_key(blob, message))? {
+            Some(_) => self.0.blobs.get(blob),
             None => Ok(None),
         }
     }
 
     /// Returns number and size of all kept files.
-    pub fn file_totals(&self) -> Result<FileTotals, Error> {
+    pub fn totals(self) -> Result<FileTotals, Error> {
         let mut totals = FileTotals::default();
-        for (_, bytes) in self.blobs.list()? {
+        for (_, bytes) in self.0.blobs.list()? {
             totals.files += 1;
             totals.bytes += bytes;
         }
@@ -193,9 +191,9 @@ impl Memory {
     }
 
     /// Commits a batch, and removes the bytes that no longer belong to any message because of it.
-    pub(crate) fn commit_letting_go(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+    pub(crate) fn commit_letting_go(self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let let_go: BTreeSet<BlobId> = batch.changes().iter().filter_map(let_go_by).collect();
-        self.store.commit(batch, durability)?;
+        self.0.store.commit(batch, durability)?;
         if let_go.is_empty() {
             return Ok(());
         }
@@ -208,15 +206,15 @@ impl Memory {
 
     /// Removes bytes that belong to no message: a crash, or a failing disk, may have left some. Returns how many files
     /// that were.
-    pub(crate) fn sweep_blobs(&self) -> Result<usize, Error> {
+    pub(crate) fn sweep_blobs(self) -> Result<usize, Error> {
         let mut held = self.blob_bytes();
-        let owned = owned_blobs(self.store.as_ref())?;
+        let owned = owned_blobs(self.0.store.as_ref())?;
         let (mut removed, mut bytes) = (0, 0);
-        for (blob, size) in self.blobs.list()? {
+        for (blob, size) in self.0.blobs.list()? {
             if owned.contains(&blob) {
                 bytes += size;
             } else {
-                self.blobs.remove(&blob)?;
+                self.0.blobs.remove(&blob)?;
                 removed += 1;
             }
         }
@@ -225,13 +223,13 @@ impl Memory {
     }
 
     /// Removes the oldest files until `size` more bytes fit. The caller holds the lock.
-    fn make_room(&self, held: &mut u64, size: u64) -> Result<(), Error> {
-        let most = self.config.blobs_max_bytes;
+    fn make_room(self, held: &mut u64, size: u64) -> Result<(), Error> {
+        let most = self.0.config.blobs_max_bytes;
         if held.saturating_add(size) <= most {
             return Ok(());
         }
         let fits = most.saturating_sub(size).saturating_sub(most / SLACK);
-        let mut rows: Vec<BlobRow> = codec::rows(self.store.as_ref(), Table::Blobs, b"")?;
+        let mut rows: Vec<BlobRow> = codec::rows(self.0.store.as_ref(), Table::Blobs, b"")?;
         rows.sort_by_key(|row| row.seq);
         let mut owners: BTreeMap<BlobId, usize> = BTreeMap::new();
         for row in &rows {
@@ -250,28 +248,28 @@ impl Memory {
                 gone.push(row.blob);
             }
         }
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         for blob in gone {
             self.remove_if_nobodys(held, &blob)?;
         }
         Ok(())
     }
 
-    fn remove_if_nobodys(&self, held: &mut u64, blob: &BlobId) -> Result<(), Error> {
+    fn remove_if_nobodys(self, held: &mut u64, blob: &BlobId) -> Result<(), Error> {
         if !self.belongs_to_any(blob)? {
-            *held = held.saturating_sub(self.blobs.remove(blob)?);
+            *held = held.saturating_sub(self.0.blobs.remove(blob)?);
         }
         Ok(())
     }
 
-    fn belongs_to_any(&self, blob: &BlobId) -> Result<bool, Error> {
+    fn belongs_to_any(self, blob: &BlobId) -> Result<bool, Error> {
         let prefix = keys::prefix(&[blob.as_str()]);
-        Ok(!self.store.scan(Table::Blobs, &prefix, None, crate::Order::Ascending, 1)?.is_empty())
+        Ok(!self.0.store.scan(Table::Blobs, &prefix, None, crate::Order::Ascending, 1)?.is_empty())
     }
 
     /// Locks the blob store against other writers, and returns the size of everything in it.
-    fn blob_bytes(&self) -> MutexGuard<'_, u64> {
-        self.blob_bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn blob_bytes(self) -> MutexGuard<'a, u64> {
+        self.0.blob_bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Forgetting. Forgotten content leaves the rows, the indexes, the caches and the `/why` data at once. Its bytes leave
-//! the disk with the next [`Memory::scrub`]; the transaction that removes the rows also requests that scrub.
+//! the disk with the next [`Forgetting::scrub`]; the transaction that removes the rows also requests that scrub.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
@@ -7,11 +7,12 @@ use std::sync::PoisonError;
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, RealmId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Forgetting;
 use crate::files::let_go_of_parts;
 use crate::forget_log::Forgotten;
 use crate::minds::ForgottenScope;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
-use crate::{Batch, Durability, Error, Memory, ReadScope, Table, codec, keys};
+use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 
 /// Messages that one transaction forgets.
 const PAGE: usize = 128;
@@ -40,7 +41,7 @@ pub enum Forget {
     Realm(RealmId, Vec<ChatId>),
 }
 
-/// Counts of what a call of [`Memory::forget`] removed.
+/// Counts of what a call of [`Forgetting::forget`] removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetReceipt {
     /// Messages of people.
@@ -64,26 +65,21 @@ pub struct ForgetReceipt {
     pub touched: HashSet<(ChatId, PersonaId)>,
 }
 
-impl Memory {
+impl Forgetting<'_> {
     /// Forgets `what`. With `quotes`, the replies built on it are forgotten too. Otherwise those replies are listed in
     /// the receipt and no longer recalled, so that they do not reveal what they took from it.
-    pub fn forget(&self, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
+    pub fn forget(self, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
         self.forget_and_tell(what, quotes, None)
     }
 
-    /// Forgets like [`Memory::forget`] and returns a receipt that may be shown under `read_scope`. The receipt does not
+    /// Forgets like [`Forgetting::forget`] and returns a receipt that may be shown under `read_scope`. The receipt does not
     /// count or list replies in places outside `read_scope`, unless they were named themselves. The asker must not
     /// learn that a persona told somebody something in another place.
-    pub fn forget_as_seen(&self, read_scope: &ReadScope, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
+    pub fn forget_as_seen(self, read_scope: &ReadScope, what: &Forget, quotes: bool) -> Result<ForgetReceipt, Error> {
         self.forget_and_tell(what, quotes, Some(read_scope))
     }
 
-    fn forget_and_tell(
-        &self,
-        what: &Forget,
-        quotes: bool,
-        witness: Option<&ReadScope>,
-    ) -> Result<ForgetReceipt, Error> {
+    fn forget_and_tell(self, what: &Forget, quotes: bool, witness: Option<&ReadScope>) -> Result<ForgetReceipt, Error> {
         self.ask_for_scrub()?;
         let mut loose = Vec::new();
         let named = self.messages_to_forget(what, quotes, &mut loose)?;
@@ -98,7 +94,7 @@ impl Memory {
         for page in loose.chunks(PAGE) {
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             for memory in page {
-                self.remove_memory(&mut batch, memory)?;
+                self.0.turns().remove_memory(&mut batch, memory)?;
                 gone.memory(memory.id);
                 receipt.memories += 1;
             }
@@ -111,13 +107,13 @@ impl Memory {
                 || witness.is_none_or(|read_scope| read_scope.covers(&memory.scope, &memory.source_scopes, memory.at))
         };
         for id in named.iter().chain(built_on.iter().filter(|_| quotes)) {
-            if let Some(message) = self.raw_message(id)? {
+            if let Some(message) = self.0.messages().raw_message(id)? {
                 let reported = may_report(&message);
                 by_chat.entry(message.chat).or_default().push((message.id, reported));
             }
         }
         for (chat, ids) in by_chat {
-            let _writing = self.writing(&chat)?;
+            let _writing = self.0.writing(&chat)?;
             for page in ids.chunks(PAGE) {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
                 for (id, reported) in page {
@@ -128,11 +124,12 @@ impl Memory {
             }
         }
         for id in built_on.iter().filter(|_| !quotes) {
-            let Some(reply) = self.raw_message(id)?.filter(|reply| reply.author != Author::Forgotten) else {
+            let Some(reply) = self.0.messages().raw_message(id)?.filter(|reply| reply.author != Author::Forgotten)
+            else {
                 continue;
             };
             let tally = if may_report(&reply) { &mut receipt } else { &mut unreported };
-            let _writing = self.writing(&reply.chat)?;
+            let _writing = self.0.writing(&reply.chat)?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             gone.quoting(id.clone());
             tally.memories += self.unremember_for_good(&mut batch, id, &mut gone, &mut tally.touched, &known)?;
@@ -144,12 +141,12 @@ impl Memory {
         receipt.retract.append(&mut unreported.retract);
         receipt.touched.extend(unreported.touched);
         match what {
-            Forget::Person(person) => self.forget_states(&ForgottenScope::Person(person))?,
+            Forget::Person(person) => self.0.minds().forget_states(&ForgottenScope::Person(person))?,
             Forget::Chat(chat) => self.remove_chat(chat, false, &mut receipt)?,
             Forget::Realm(realm, private) => {
-                self.forget_states(&ForgottenScope::Realm(realm))?;
+                self.0.minds().forget_states(&ForgottenScope::Realm(realm))?;
                 let mut gone = Forgotten::default();
-                gone.realm(realm.clone(), self.next_number()?);
+                gone.realm(realm.clone(), self.0.next_number()?);
                 self.commit_forgetting(Batch::new(), gone)?;
                 for chat in private {
                     self.remove_chat(chat, true, &mut receipt)?;
@@ -163,25 +160,25 @@ impl Memory {
     }
 
     /// Commits a part of a forgetting, together with the ids that backups still have to forget.
-    pub(crate) fn commit_forgetting(&self, mut batch: Batch, gone: Forgotten) -> Result<(), Error> {
+    pub(crate) fn commit_forgetting(self, mut batch: Batch, gone: Forgotten) -> Result<(), Error> {
         if !gone.is_empty() {
-            codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.next_number()?), &gone)?;
+            codec::put(&mut batch, Table::Forgotten, keys::numbered(&[], self.0.next_number()?), &gone)?;
         }
-        self.commit_letting_go(batch, Durability::Flushed)?;
-        self.origins.clear();
+        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
+        self.0.origins.clear();
         Ok(())
     }
 
     /// Removes the memories of a message and returns how many of them the asker may know about (`known`).
     fn unremember_for_good(
-        &self,
+        self,
         batch: &mut Batch,
         id: &MessageId,
         gone: &mut Forgotten,
         touched: &mut HashSet<(ChatId, PersonaId)>,
         known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<usize, Error> {
-        let mut memories = self.memories_of(id)?;
+        let mut memories = self.0.turns().memories_of(id)?;
         // A memory with several source messages is removed with the first of them.
         memories.retain(|memory| gone.memory(memory.id));
         for memory in &memories {
@@ -190,13 +187,13 @@ impl Memory {
                 touched.insert((chat.clone(), memory.persona.clone()));
             }
         }
-        self.unremember(batch, id)?;
+        self.0.turns().unremember(batch, id)?;
         Ok(memories.iter().filter(|memory| known(memory)).count())
     }
 
     /// Returns the replies built on these messages and facts, directly or through other replies, without the messages
     /// themselves.
-    fn all_built_on(&self, messages: &HashSet<MessageId>, facts: &[MemoryRow]) -> Result<HashSet<MessageId>, Error> {
+    fn all_built_on(self, messages: &HashSet<MessageId>, facts: &[MemoryRow]) -> Result<HashSet<MessageId>, Error> {
         let mut all = HashSet::new();
         let mut next: Vec<MessageId> = Vec::new();
         for key in facts.iter().map(|fact| keys::built_on_fact(fact.id)) {
@@ -213,12 +210,12 @@ impl Memory {
         Ok(all)
     }
 
-    fn derived(&self, prefix: &[u8]) -> Result<Vec<MessageId>, Error> {
-        codec::rows(self.store.as_ref(), Table::Derived, prefix)
+    fn derived(self, prefix: &[u8]) -> Result<Vec<MessageId>, Error> {
+        codec::rows(self.0.store.as_ref(), Table::Derived, prefix)
     }
 
     fn messages_to_forget(
-        &self,
+        self,
         what: &Forget,
         quotes: bool,
         loose: &mut Vec<MemoryRow>,
@@ -229,10 +226,12 @@ impl Memory {
                 messages.insert(id.clone());
             }
             Forget::Memory(id) => {
-                if let Some(memory) = self.raw_memory(*id)? {
+                if let Some(memory) = self.0.memories().raw_memory(*id)? {
                     if memory.kind.is_written() {
                         // A writing is not made again, so its sources stay. The message it was posted as is forgotten.
-                        messages.extend(self.raw_writing(&memory)?.and_then(|it| it.posted).map(|it| it.message));
+                        messages.extend(
+                            self.0.writings().raw_writing(&memory)?.and_then(|it| it.posted).map(|it| it.message),
+                        );
                         loose.push(memory);
                     } else {
                         messages.extend(memory.sources.iter().cloned());
@@ -242,7 +241,7 @@ impl Memory {
             }
             Forget::Span { chat, from, to } => {
                 let mut gone = Forgotten::default();
-                gone.span(chat.clone(), *from, *to, self.next_number()?);
+                gone.span(chat.clone(), *from, *to, self.0.next_number()?);
                 self.commit_forgetting(Batch::new(), gone)?;
                 for message in self.log_of(chat)? {
                     if message.at >= *from && message.at <= *to {
@@ -255,15 +254,15 @@ impl Memory {
             }
             Forget::Person(person) => {
                 let mut gone = Forgotten::default();
-                gone.person(person.clone(), self.next_number()?, quotes);
+                gone.person(person.clone(), self.0.next_number()?, quotes);
                 self.commit_forgetting(Batch::new(), gone)?;
-                messages.extend(self.messages_of(person, usize::MAX)?);
+                messages.extend(self.0.messages().messages_of(person, usize::MAX)?);
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
                 // Writings that the person imported belong to the person, too.
-                codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
+                codec::walk(self.0.store.as_ref(), Table::Writings, b"", |_, value| {
                     let writing: WritingRow = codec::decode(Table::Writings, value)?;
                     if writing.imported_by.as_ref() == Some(person) {
-                        loose.extend(self.raw_memory(writing.memory)?);
+                        loose.extend(self.0.memories().raw_memory(writing.memory)?);
                     }
                     Ok(true)
                 })?;
@@ -274,7 +273,7 @@ impl Memory {
             }
             Forget::Realm(realm, private) => {
                 let scope = Scope::Realm(realm.clone());
-                codec::walk(self.store.as_ref(), Table::Messages, b"", |_, value| {
+                codec::walk(self.0.store.as_ref(), Table::Messages, b"", |_, value| {
                     let message: MessageRow = codec::decode(Table::Messages, value)?;
                     if message.scope == scope || private.contains(&message.chat) {
                         messages.insert(message.id);
@@ -291,8 +290,8 @@ impl Memory {
 
     /// Collects memories that no message leads to: facts that a person asked to remember, and writings, whose sources
     /// may lie in other places.
-    fn loose_memories(&self, loose: &mut Vec<MemoryRow>, wanted: impl Fn(&MemoryRow) -> bool) -> Result<(), Error> {
-        codec::walk(self.store.as_ref(), Table::Memories, b"", |_, value| {
+    fn loose_memories(self, loose: &mut Vec<MemoryRow>, wanted: impl Fn(&MemoryRow) -> bool) -> Result<(), Error> {
+        codec::walk(self.0.store.as_ref(), Table::Memories, b"", |_, value| {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
             if memory.stands_alone() && wanted(&memory) {
                 loose.push(memory);
@@ -301,11 +300,11 @@ impl Memory {
         })
     }
 
-    fn log_of(&self, chat: &ChatId) -> Result<Vec<MessageRow>, Error> {
-        let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::ChatLog, &keys::prefix(&[chat.as_str()]))?;
+    fn log_of(self, chat: &ChatId) -> Result<Vec<MessageRow>, Error> {
+        let ids: Vec<MessageId> = codec::rows(self.0.store.as_ref(), Table::ChatLog, &keys::prefix(&[chat.as_str()]))?;
         let mut messages = Vec::with_capacity(ids.len());
         for id in ids {
-            messages.extend(self.raw_message(&id)?);
+            messages.extend(self.0.messages().raw_message(&id)?);
         }
         Ok(messages)
     }
@@ -313,7 +312,7 @@ impl Memory {
     /// Empties one message. The empty row keeps the order of the conversation, and it prevents the message from coming
     /// back if the platform hands it in again.
     pub(crate) fn forget_message(
-        &self,
+        self,
         batch: &mut Batch,
         id: &MessageId,
         gone: &mut Forgotten,
@@ -322,7 +321,8 @@ impl Memory {
     ) -> Result<(), Error> {
         // The id is recorded even if the row is already empty: an older backup may still hold the text.
         gone.message(id.clone());
-        let Some(message) = self.raw_message(id)?.filter(|message| message.author != Author::Forgotten) else {
+        let Some(message) = self.0.messages().raw_message(id)?.filter(|message| message.author != Author::Forgotten)
+        else {
             return Ok(());
         };
         receipt.memories += self.unremember_for_good(batch, id, gone, &mut receipt.touched, known)?;
@@ -334,7 +334,7 @@ impl Memory {
             }
             _ => {
                 batch.remove(Table::Outbox, keys::numbered(&[], message.seq));
-                if self.store.get(Table::Why, &keys::message(id))?.is_some() {
+                if self.0.store.get(Table::Why, &keys::message(id))?.is_some() {
                     batch.remove(Table::Why, keys::message(id));
                     receipt.why += 1;
                 }
@@ -348,16 +348,16 @@ impl Memory {
     }
 
     /// Empties a chat. With its realm (`with_realm`), its title and its invitations are removed, too.
-    fn remove_chat(&self, chat: &ChatId, with_realm: bool, receipt: &mut ForgetReceipt) -> Result<(), Error> {
-        self.forget_states(&ForgottenScope::Chat(chat))?;
-        let _writing = self.writing(chat)?;
+    fn remove_chat(self, chat: &ChatId, with_realm: bool, receipt: &mut ForgetReceipt) -> Result<(), Error> {
+        self.0.minds().forget_states(&ForgottenScope::Chat(chat))?;
+        let _writing = self.0.writing(chat)?;
         let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-        gone.chat(chat.clone(), self.next_number()?, with_realm);
+        gone.chat(chat.clone(), self.0.next_number()?, with_realm);
         for (table, key) in self.rows_under(Table::Branches, &keys::prefix(&[chat.as_str()]))? {
             batch.remove(table, key);
         }
-        if let Some(row) = self.chat(chat)? {
-            let head = row.head.clone().map(|id| self.raw_message(&id)).transpose()?.flatten();
+        if let Some(row) = self.0.chats().get(chat)? {
+            let head = row.head.clone().map(|id| self.0.messages().raw_message(&id)).transpose()?.flatten();
             let head = head.filter(|message| message.author != Author::Forgotten).map(|message| message.id);
             receipt.touched.insert((chat.clone(), row.persona.clone()));
             codec::put(&mut batch, Table::Chats, keys::chat(chat), &row.emptied(head, with_realm))?;
@@ -366,9 +366,9 @@ impl Memory {
         self.commit_forgetting(batch, gone)
     }
 
-    fn rows_under(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
+    fn rows_under(self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
         let mut found = Vec::new();
-        codec::walk(self.store.as_ref(), table, prefix, |key, _| {
+        codec::walk(self.0.store.as_ref(), table, prefix, |key, _| {
             found.push((table, key.to_vec()));
             Ok(true)
         })?;
@@ -376,40 +376,40 @@ impl Memory {
     }
 
     /// Returns true if bytes of forgotten content may still be on disk.
-    pub fn scrub_due(&self) -> Result<bool, Error> {
-        Ok(self.store.get(Table::Meta, b"scrub")?.is_some())
+    pub fn scrub_due(self) -> Result<bool, Error> {
+        Ok(self.0.store.get(Table::Meta, b"scrub")?.is_some())
     }
 
     /// Rewrites every store so that no byte of forgotten content remains on disk; returns true if it did. Does nothing
     /// while the index queue holds entries, because the indexes forget through that queue. Anything forgotten meanwhile
     /// requests another scrub.
-    pub fn scrub(&self) -> Result<bool, Error> {
-        let Some(requested) = self.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
-        if self.queued()? > 0 {
+    pub fn scrub(self) -> Result<bool, Error> {
+        let Some(requested) = self.0.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
+        if self.0.indexing().queued()? > 0 {
             return Ok(false);
         }
-        self.vectors.rewrite()?;
-        self.text.rewrite()?;
-        self.working.clear()?;
-        self.store.rewrite()?;
-        self.sweep_blobs()?;
-        let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.store.get(Table::Meta, b"scrub")? == Some(requested) {
+        self.0.vectors.rewrite()?;
+        self.0.text.rewrite()?;
+        self.0.working.clear()?;
+        self.0.store.rewrite()?;
+        self.0.files().sweep_blobs()?;
+        let _asking = self.0.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.store.get(Table::Meta, b"scrub")? == Some(requested) {
             let mut batch = Batch::new();
             batch.remove(Table::Meta, b"scrub");
-            self.store.commit(batch, Durability::Flushed)?;
+            self.0.store.commit(batch, Durability::Flushed)?;
         }
         Ok(true)
     }
 
     /// Requests a scrub. Callers do this before they remove rows: a crash in between costs a needless scrub, but never
     /// loses a needed one.
-    pub(crate) fn ask_for_scrub(&self) -> Result<(), Error> {
-        let _asking = self.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.store.ready()?;
+    pub(crate) fn ask_for_scrub(self) -> Result<(), Error> {
+        let _asking = self.0.scrubbing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.store.ready()?;
         let mut batch = Batch::new();
-        codec::put(&mut batch, Table::Meta, b"scrub".to_vec(), &self.next_number()?)?;
-        self.store.commit(batch, Durability::Flushed)
+        codec::put(&mut batch, Table::Meta, b"scrub".to_vec(), &self.0.next_number()?)?;
+        self.0.store.commit(batch, Durability::Flushed)
     }
 }
 

@@ -2,18 +2,19 @@
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 
+use crate::domains::{Memories, Messages};
 use crate::rows::{MemoryRow, MessageRow, WhyRow};
-use crate::{Error, Memory, Order, ReadScope, Table, codec, keys};
+use crate::{Error, Order, ReadScope, Table, codec, keys};
 
-/// Most messages that one call of [`Memory::history`] may ask for.
+/// Most messages that one call of [`Messages::history`] may ask for.
 pub const MAX_HISTORY: usize = 2_000;
 
-/// Newest messages that [`Memory::recent_speakers`] looks at.
+/// Newest messages that [`Messages::recent_speakers`] looks at.
 const SPEAKERS_LOOKED_FOR: usize = 100;
 
-impl Memory {
+impl Messages<'_> {
     /// Returns a message, if `read_scope` allows it and it was not forgotten.
-    pub fn message(&self, read_scope: &ReadScope, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+    pub fn get(self, read_scope: &ReadScope, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         Ok(self.raw_message(id)?.filter(|message| {
             message.author != Author::Forgotten
                 && read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at)
@@ -21,14 +22,14 @@ impl Memory {
     }
 
     /// Returns the newest `limit` messages of the chat's current branch, oldest first.
-    pub fn history(&self, read_scope: &ReadScope, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
-        let head = self.chat(chat)?.and_then(|chat| chat.head);
+    pub fn history(self, read_scope: &ReadScope, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
+        let head = self.0.chats().get(chat)?.and_then(|chat| chat.head);
         self.history_to(read_scope, head.as_ref(), limit)
     }
 
     /// Returns the newest `limit` messages up to and including `tip`, oldest first.
     pub fn history_to(
-        &self,
+        self,
         read_scope: &ReadScope,
         tip: Option<&MessageId>,
         limit: usize,
@@ -54,18 +55,18 @@ impl Memory {
     }
 
     /// Returns all replies to a message, oldest first, also those on other branches.
-    pub fn alternatives(&self, read_scope: &ReadScope, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
-        let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+    pub fn alternatives(self, read_scope: &ReadScope, to: &MessageId) -> Result<Vec<MessageRow>, Error> {
+        let ids: Vec<MessageId> = codec::rows(self.0.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         let mut replies = Vec::new();
         for id in ids {
-            replies.extend(self.message(read_scope, &id)?);
+            replies.extend(self.get(read_scope, &id)?);
         }
         Ok(replies)
     }
 
     /// Returns the reply to a message that is on the chat's current branch.
-    pub fn present_answer(&self, read_scope: &ReadScope, to: &MessageId) -> Result<Option<MessageRow>, Error> {
-        let Some(message) = self.message(read_scope, to)? else { return Ok(None) };
+    pub fn present_answer(self, read_scope: &ReadScope, to: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let Some(message) = self.get(read_scope, to)? else { return Ok(None) };
         let path = self.history(read_scope, &message.chat, MAX_HISTORY)?;
         Ok(path.into_iter().rev().find(|row| row.answers.as_ref() == Some(to)))
     }
@@ -73,21 +74,21 @@ impl Memory {
     /// Returns the sources of a reply that `read_scope` allows. Memories that may no longer be shown are left out; the
     /// last value is their number.
     pub fn why(
-        &self,
+        self,
         read_scope: &ReadScope,
         reply: &MessageId,
     ) -> Result<Option<(WhyRow, Vec<MemoryRow>, usize)>, Error> {
-        if self.message(read_scope, reply)?.is_none() {
+        if self.get(read_scope, reply)?.is_none() {
             return Ok(None);
         }
-        let Some(mut why) = codec::get::<WhyRow>(self.store.as_ref(), Table::Why, &keys::message(reply))? else {
+        let Some(mut why) = codec::get::<WhyRow>(self.0.store.as_ref(), Table::Why, &keys::message(reply))? else {
             return Ok(None);
         };
         let before = why.recalled.len();
         let mut shown = Vec::new();
         let mut retained = Vec::new();
         for hit in why.recalled {
-            if let Some(memory) = self.memory(read_scope, hit.memory)? {
+            if let Some(memory) = self.0.memories().get(read_scope, hit.memory)? {
                 shown.push(memory);
                 retained.push(hit);
             }
@@ -96,19 +97,23 @@ impl Memory {
         let hidden = before - why.recalled.len();
         Ok(Some((why, shown, hidden)))
     }
+}
 
+impl Memories<'_> {
     /// Returns a memory, if `read_scope` allows it.
-    pub fn memory(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
+    pub fn get(self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
         Ok(self
             .raw_memory(id)?
             .filter(|memory| read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)))
     }
+}
 
+impl Messages<'_> {
     /// Returns the people who spoke last in a chat, latest first. They are the ones to ask about the chat.
-    pub fn recent_speakers(&self, chat: &ChatId) -> Result<Vec<PersonId>, Error> {
+    pub fn recent_speakers(self, chat: &ChatId) -> Result<Vec<PersonId>, Error> {
         let log = keys::prefix(&[chat.as_str()]);
         let mut people: Vec<PersonId> = Vec::new();
-        for (_, value) in self.store.scan(Table::ChatLog, &log, None, Order::Descending, SPEAKERS_LOOKED_FOR)? {
+        for (_, value) in self.0.store.scan(Table::ChatLog, &log, None, Order::Descending, SPEAKERS_LOOKED_FOR)? {
             let message = self.raw_message(&codec::decode(Table::ChatLog, &value)?)?;
             let person = message.as_ref().and_then(|message| message.author.person());
             people.extend(person.filter(|person| !people.contains(person)).cloned());
@@ -117,17 +122,19 @@ impl Memory {
     }
 
     /// Returns the ids of a person's newest messages, newest first.
-    pub(crate) fn messages_of(&self, person: &PersonId, limit: usize) -> Result<Vec<MessageId>, Error> {
+    pub(crate) fn messages_of(self, person: &PersonId, limit: usize) -> Result<Vec<MessageId>, Error> {
         let prefix = keys::prefix(&[person.as_str()]);
-        let entries = self.store.scan(Table::PersonLog, &prefix, None, Order::Descending, limit)?;
+        let entries = self.0.store.scan(Table::PersonLog, &prefix, None, Order::Descending, limit)?;
         entries.iter().map(|(_, value)| codec::decode(Table::PersonLog, value)).collect()
     }
 
-    pub(crate) fn raw_message(&self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
-        codec::get(self.store.as_ref(), Table::Messages, &keys::message(id))
+    pub(crate) fn raw_message(self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        codec::get(self.0.store.as_ref(), Table::Messages, &keys::message(id))
     }
+}
 
-    pub(crate) fn raw_memory(&self, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
-        codec::get(self.store.as_ref(), Table::Memories, &keys::memory(id))
+impl Memories<'_> {
+    pub(crate) fn raw_memory(self, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
+        codec::get(self.0.store.as_ref(), Table::Memories, &keys::memory(id))
     }
 }

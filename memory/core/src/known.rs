@@ -9,8 +9,8 @@ impl Memory {
     /// Returns true if the record holds anything of what is to be forgotten.
     pub fn is_known(&self, what: &Forget) -> Result<bool, Error> {
         match what {
-            Forget::Message(id) => Ok(self.raw_message(id)?.is_some()),
-            Forget::Memory(id) => Ok(self.raw_memory(*id)?.is_some()),
+            Forget::Message(id) => Ok(self.messages().raw_message(id)?.is_some()),
+            Forget::Memory(id) => Ok(self.memories().raw_memory(*id)?.is_some()),
             Forget::Span { chat, .. } | Forget::Chat(chat) => self.knows_chat(chat),
             Forget::Person(person) => self.knows_person(person),
             Forget::Realm(realm, chats) => {
@@ -25,13 +25,13 @@ impl Memory {
 
     /// Returns true if the person said something, or if the record holds settings or feelings about them.
     pub fn knows_person(&self, person: &PersonId) -> Result<bool, Error> {
-        let settings = !self.messages_of(person, 1)?.is_empty()
-            || !self.bonds_of(person)?.is_empty()
-            || !self.overrides_of(person)?.is_empty()
-            || !self.check_ins_of(person)?.is_empty()
-            || !self.linked(person)?.is_empty()
-            || self.training_consent(person)?.is_some()
-            || self.retention(person)? != RetentionPreference::default();
+        let settings = !self.messages().messages_of(person, 1)?.is_empty()
+            || !self.minds().bonds_of(person)?.is_empty()
+            || !self.places().overrides_of(person)?.is_empty()
+            || !self.places().check_ins_of(person)?.is_empty()
+            || !self.links().of(person)?.is_empty()
+            || self.consent().training(person)?.is_some()
+            || self.consent().retention(person)? != RetentionPreference::default();
         if settings {
             return Ok(true);
         }
@@ -45,12 +45,12 @@ impl Memory {
             logged = true;
             Ok(false)
         })?;
-        Ok(logged || self.chat(chat)?.is_some())
+        Ok(logged || self.chats().get(chat)?.is_some())
     }
 
     /// Returns true if something was said in the realm, or if it has personas of its own.
     pub fn knows_realm(&self, realm: &RealmId) -> Result<bool, Error> {
-        if !self.personas(Some(realm))?.is_empty() {
+        if !self.personas().list(Some(realm))?.is_empty() {
             return Ok(true);
         }
         self.any_memory(|memory| memory.scope == Scope::Realm(realm.clone()))

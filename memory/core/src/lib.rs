@@ -1,13 +1,13 @@
 //! Memory: the record of all conversations, two search indexes over it, recall, forgetting and export.
 //!
-//! Begin with [`Memory`], the interface to everything stored; [`Memory::recall`] finds memories, and [`ReadScope`]
+//! Begin with [`Memory`], the interface to everything stored; [`Recall::find`] finds memories, and [`ReadScope`]
 //! decides who may see them. The traits [`Store`], [`BlobStore`], [`VectorIndex`], [`TextIndex`] and [`Working`] are what a storage
 //! backend implements; backends are crates of their own. This crate calls no model (callers pass vectors) and knows no
 //! platform.
 //!
 //! Invariants:
 //! - The record is the source of truth; the vector and text indexes can be rebuilt from it at any time
-//!   ([`Memory::rebuild`]).
+//!   ([`Indexing::rebuild`]).
 //! - Nothing is acknowledged before it is flushed.
 //! - Every read that shows content takes a [`ReadScope`], which is made from the platform's answer at that moment. Text
 //!   built on other places requires access to each of them.
@@ -22,6 +22,7 @@ mod chats;
 mod check;
 mod chunks;
 mod codec;
+mod domains;
 mod embeddings;
 mod error;
 mod excerpt;
@@ -67,6 +68,10 @@ pub use audit::Audit;
 pub use blobs::{BlobStore, RamBlobs, blob_id, damaged_blob};
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
+pub use domains::{
+    Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox, Personas,
+    PlaceSettings, Progress, Recall, Training, Turns, Writings,
+};
 pub use embeddings::CacheUse;
 pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};

@@ -10,8 +10,9 @@ use std::sync::PoisonError;
 use azera_types::{PersonId, PlatformId};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Links;
 use crate::forget_log::Forgotten;
-use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, Table, codec, keys};
 
 /// Most accounts that one human may link.
 pub const MAX_LINKED: usize = 8;
@@ -64,25 +65,30 @@ pub(crate) fn between(key: &[u8]) -> Option<[PersonId; 2]> {
     Some([person()?, person()?])
 }
 
-impl Memory {
+impl Links<'_> {
     /// Returns the other accounts of a person's human. A link with only one of its two rows does not count.
-    pub fn linked(&self, person: &PersonId) -> Result<Vec<Account>, Error> {
+    pub fn of(self, person: &PersonId) -> Result<Vec<Account>, Error> {
         let mut found = Vec::new();
-        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[LINKED, person.as_str()]), |key, value| {
-            let Some([_, other]) = between(key) else { return Ok(true) };
-            if self.store.get(Table::Settings, &link_key(&other, person))?.is_some() {
-                let LinkRow { platform, name, .. } = codec::decode(Table::Settings, value)?;
-                found.push(Account { platform, person: other, name });
-            }
-            Ok(true)
-        })?;
+        codec::walk(
+            self.0.store.as_ref(),
+            Table::Settings,
+            &keys::prefix(&[LINKED, person.as_str()]),
+            |key, value| {
+                let Some([_, other]) = between(key) else { return Ok(true) };
+                if self.0.store.get(Table::Settings, &link_key(&other, person))?.is_some() {
+                    let LinkRow { platform, name, .. } = codec::decode(Table::Settings, value)?;
+                    found.push(Account { platform, person: other, name });
+                }
+                Ok(true)
+            },
+        )?;
         Ok(found)
     }
 
     /// Links two accounts, together with all accounts that either is linked with.
-    pub fn link(&self, one: &Account, other: &Account) -> Result<LinkOutcome, Error> {
-        let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        self.store.ready()?;
+    pub fn link(self, one: &Account, other: &Account) -> Result<LinkOutcome, Error> {
+        let _changing = self.0.states.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.store.ready()?;
         let mut group = self.group(one)?;
         if group.iter().any(|account| account.person == other.person) {
             return Ok(LinkOutcome::Already);
@@ -95,32 +101,32 @@ impl Memory {
         if group.len() > MAX_LINKED {
             return Ok(LinkOutcome::TooMany);
         }
-        let (seq, mut batch) = (self.next_number()?, Batch::new());
+        let (seq, mut batch) = (self.0.next_number()?, Batch::new());
         for of in &group {
             for Account { platform, person, name } in group.iter().filter(|other| other.person != of.person) {
                 let row = LinkRow { platform: platform.clone(), name: name.clone(), seq };
                 codec::put(&mut batch, Table::Settings, link_key(&of.person, person), &row)?;
             }
         }
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(LinkOutcome::Now)
     }
 
     /// Returns an account and those linked with it.
-    fn group(&self, account: &Account) -> Result<Vec<Account>, Error> {
+    fn group(self, account: &Account) -> Result<Vec<Account>, Error> {
         let mut group = vec![account.clone()];
-        group.extend(self.linked(&account.person)?);
+        group.extend(self.of(&account.person)?);
         Ok(group)
     }
 
     /// Removes an account from its links, here and in backups, and returns how many links it had. The other accounts
     /// stay linked with each other.
-    pub fn unlink(&self, person: &PersonId) -> Result<usize, Error> {
+    pub fn unlink(self, person: &PersonId) -> Result<usize, Error> {
         let others = {
-            let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-            self.store.ready()?;
+            let _changing = self.0.states.lock().unwrap_or_else(PoisonError::into_inner);
+            self.0.store.ready()?;
             let (mut batch, mut others) = (Batch::new(), 0);
-            codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[LINKED]), |key, _| {
+            codec::walk(self.0.store.as_ref(), Table::Settings, &keys::prefix(&[LINKED]), |key, _| {
                 if let Some(pair) = between(key).filter(|pair| pair.contains(person)) {
                     others += usize::from(pair[0] == *person);
                     batch.remove(Table::Settings, key.to_vec());
@@ -130,14 +136,14 @@ impl Memory {
             if batch.is_empty() {
                 return Ok(0);
             }
-            self.ask_for_scrub()?;
+            self.0.forgetting().ask_for_scrub()?;
             let mut gone = Forgotten::default();
-            gone.unlinked(person.clone(), self.next_number()?);
-            self.commit_forgetting(batch, gone)?;
+            gone.unlinked(person.clone(), self.0.next_number()?);
+            self.0.forgetting().commit_forgetting(batch, gone)?;
             others
         };
         // A scrub that ran meanwhile may have copied rows before they were removed. So another one is requested.
-        self.ask_for_scrub()?;
+        self.0.forgetting().ask_for_scrub()?;
         Ok(others)
     }
 }

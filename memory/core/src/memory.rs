@@ -139,8 +139,8 @@ impl Memory {
             embeddings_cached: AtomicU64::new(0),
         };
         memory.finish_restore()?;
-        memory.follow_index_version()?;
-        memory.sweep_blobs()?;
+        memory.indexing().follow_index_version()?;
+        memory.files().sweep_blobs()?;
         Ok(memory)
     }
 

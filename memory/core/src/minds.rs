@@ -6,9 +6,10 @@ use std::sync::PoisonError;
 use azera_types::{Author, ChatId, PersonId, PersonaId, RealmId, Scope};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Minds;
 use crate::forget_log::Forgotten;
 use crate::rows::MessageRow;
-use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, Table, codec, keys};
 
 /// The mind of a persona in one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,26 +39,26 @@ pub struct BondRow {
     pub bond: serde_json::Value,
 }
 
-impl Memory {
+impl Minds<'_> {
     /// Returns every stored mind, for the host's start.
-    pub fn minds(&self) -> Result<Vec<MindRow>, Error> {
-        codec::rows(self.store.as_ref(), Table::Minds, b"")
+    pub fn list(self) -> Result<Vec<MindRow>, Error> {
+        codec::rows(self.0.store.as_ref(), Table::Minds, b"")
     }
 
     /// Returns the bond of a persona towards a person in a place.
-    pub fn bond(&self, persona: &PersonaId, person: &PersonId, scope: &Scope) -> Result<Option<BondRow>, Error> {
-        codec::get(self.store.as_ref(), Table::Bonds, &bond_key(persona, person, scope))
+    pub fn bond(self, persona: &PersonaId, person: &PersonId, scope: &Scope) -> Result<Option<BondRow>, Error> {
+        codec::get(self.0.store.as_ref(), Table::Bonds, &bond_key(persona, person, scope))
     }
 
     /// Stores mind and bond after the reply to `message`, unless that message is forgotten by now. A crash right
     /// afterwards may lose them; the turn itself is stored already.
-    pub fn put_state(&self, message: &MessageRow, mind: Option<MindRow>, bond: Option<BondRow>) -> Result<(), Error> {
-        let _writing = self.writing(&message.chat)?;
-        let now = self.raw_message(&message.id)?;
+    pub fn put_state(self, message: &MessageRow, mind: Option<MindRow>, bond: Option<BondRow>) -> Result<(), Error> {
+        let _writing = self.0.writing(&message.chat)?;
+        let now = self.0.messages().raw_message(&message.id)?;
         if now.is_none_or(|message| message.author == Author::Forgotten) {
             return Ok(());
         }
-        self.store.ready()?;
+        self.0.store.ready()?;
         let mut batch = Batch::new();
         if let Some(row) = mind {
             let key = keys::prefix(&[row.persona.as_str(), &row.scope.to_string()]);
@@ -66,45 +67,45 @@ impl Memory {
         if let Some(row) = bond {
             codec::put(&mut batch, Table::Bonds, bond_key(&row.persona, &row.person, &row.scope), &row)?;
         }
-        self.store.commit(batch, Durability::Soon)
+        self.0.store.commit(batch, Durability::Soon)
     }
 
     /// Stores a mind that changed with time, if the persona has one in that scope. A crash right afterwards may lose
     /// it.
-    pub fn put_mind(&self, persona: &PersonaId, scope: &Scope, mind: serde_json::Value) -> Result<(), Error> {
-        self.store.ready()?;
-        let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn put_mind(self, persona: &PersonaId, scope: &Scope, mind: serde_json::Value) -> Result<(), Error> {
+        self.0.store.ready()?;
+        let _changing = self.0.states.lock().unwrap_or_else(PoisonError::into_inner);
         let key = keys::prefix(&[persona.as_str(), &scope.to_string()]);
-        let Some(row) = codec::get::<MindRow>(self.store.as_ref(), Table::Minds, &key)? else { return Ok(()) };
+        let Some(row) = codec::get::<MindRow>(self.0.store.as_ref(), Table::Minds, &key)? else { return Ok(()) };
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Minds, key, &MindRow { mind, ..row })?;
-        self.store.commit(batch, Durability::Soon)
+        self.0.store.commit(batch, Durability::Soon)
     }
 
     /// Returns all bonds towards a person.
-    pub(crate) fn bonds_of(&self, person: &PersonId) -> Result<Vec<BondRow>, Error> {
-        codec::rows(self.store.as_ref(), Table::Bonds, &keys::prefix(&[person.as_str()]))
+    pub(crate) fn bonds_of(self, person: &PersonId) -> Result<Vec<BondRow>, Error> {
+        codec::rows(self.0.store.as_ref(), Table::Bonds, &keys::prefix(&[person.as_str()]))
     }
 
     /// Removes the minds and bonds that belong to forgotten items.
-    pub(crate) fn forget_states(&self, gone: &ForgottenScope<'_>) -> Result<(), Error> {
-        let _changing = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn forget_states(self, gone: &ForgottenScope<'_>) -> Result<(), Error> {
+        let _changing = self.0.states.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new();
-        codec::walk(self.store.as_ref(), Table::Minds, b"", |key, value| {
+        codec::walk(self.0.store.as_ref(), Table::Minds, b"", |key, value| {
             if gone.has(&codec::decode::<MindRow>(Table::Minds, value)?.scope, None) {
                 batch.remove(Table::Minds, key.to_vec());
             }
             Ok(true)
         })?;
-        codec::walk(self.store.as_ref(), Table::Bonds, b"", |key, value| {
+        codec::walk(self.0.store.as_ref(), Table::Bonds, b"", |key, value| {
             let row: BondRow = codec::decode(Table::Bonds, value)?;
             if gone.has(&row.scope, Some(&row.person)) {
                 batch.remove(Table::Bonds, key.to_vec());
             }
             Ok(true)
         })?;
-        self.forget_settings(&mut batch, gone)?;
-        self.commit_forgetting(batch, Forgotten::default())
+        self.0.places().forget_settings(&mut batch, gone)?;
+        self.0.forgetting().commit_forgetting(batch, Forgotten::default())
     }
 }
 

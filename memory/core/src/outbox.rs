@@ -2,19 +2,20 @@
 
 use azera_types::{Author, MessageId};
 
+use crate::domains::Outbox;
 use crate::forget_log::Forgotten;
 use crate::rows::{InboxRow, MessageRow, OutboxRow};
-use crate::{Batch, Durability, Error, ForgetReceipt, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, ForgetReceipt, Table, codec, keys};
 
-impl Memory {
+impl Outbox<'_> {
     /// Returns the replies that are not acknowledged yet, in the order they were written.
-    pub fn outbox(&self) -> Result<Vec<(MessageRow, OutboxRow)>, Error> {
-        let rows: Vec<OutboxRow> = codec::rows(self.store.as_ref(), Table::Outbox, b"")?;
+    pub fn pending(self) -> Result<Vec<(MessageRow, OutboxRow)>, Error> {
+        let rows: Vec<OutboxRow> = codec::rows(self.0.store.as_ref(), Table::Outbox, b"")?;
         let mut pending = Vec::with_capacity(rows.len());
         for mut row in rows {
-            let Some(reply) = self.raw_message(&row.message)? else { continue };
+            let Some(reply) = self.0.messages().raw_message(&row.message)? else { continue };
             if let (None, Some(to)) = (&row.asker, &reply.answers) {
-                row.asker = self.raw_message(to)?.and_then(|question| question.author.person().cloned());
+                row.asker = self.0.messages().raw_message(to)?.and_then(|question| question.author.person().cloned());
             }
             pending.push((reply, row));
         }
@@ -22,28 +23,28 @@ impl Memory {
     }
 
     /// Returns true if the reply still waits for its platform.
-    pub fn is_undelivered(&self, reply: &MessageRow) -> Result<bool, Error> {
-        Ok(self.store.get(Table::Outbox, &keys::numbered(&[], reply.seq))?.is_some())
+    pub fn is_undelivered(self, reply: &MessageRow) -> Result<bool, Error> {
+        Ok(self.0.store.get(Table::Outbox, &keys::numbered(&[], reply.seq))?.is_some())
     }
 
     /// Removes a reply from the outbox after the platform accepted it. Not flushed: delivering it again after a crash
     /// shows nothing twice.
-    pub fn delivered(&self, reply: &MessageRow) -> Result<(), Error> {
-        self.store.ready()?;
+    pub fn delivered(self, reply: &MessageRow) -> Result<(), Error> {
+        self.0.store.ready()?;
         let mut batch = Batch::new();
         batch.remove(Table::Outbox, keys::numbered(&[], reply.seq));
-        self.store.commit(batch, Durability::Soon)
+        self.0.store.commit(batch, Durability::Soon)
     }
 
     /// Withdraws a reply of the outbox that may no longer be shown. The reply is forgotten. In the same transaction,
     /// the turn of the answered message opens again, unless that message is gone or has another reply.
-    pub fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<ForgetReceipt, Error> {
-        self.ask_for_scrub()?;
-        let _writing = self.writing(&reply.chat)?;
+    pub fn withdraw(self, reply: &MessageRow, row: &OutboxRow) -> Result<ForgetReceipt, Error> {
+        self.0.forgetting().ask_for_scrub()?;
+        let _writing = self.0.writing(&reply.chat)?;
         let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), ForgetReceipt::default());
-        self.forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, &|_| true)?;
+        self.0.forgetting().forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, &|_| true)?;
         if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)
-            && self.raw_message(to)?.is_some_and(|question| question.author.person().is_some())
+            && self.0.messages().raw_message(to)?.is_some_and(|question| question.author.person().is_some())
             && !self.has_another_answer(to, &reply.id)?
         {
             let inbox = InboxRow {
@@ -57,14 +58,15 @@ impl Memory {
             };
             codec::put(&mut batch, Table::Inbox, keys::message(to), &inbox)?;
         }
-        self.commit_forgetting(batch, gone)?;
+        self.0.forgetting().commit_forgetting(batch, gone)?;
         Ok(receipt)
     }
 
-    fn has_another_answer(&self, to: &MessageId, than: &MessageId) -> Result<bool, Error> {
-        let answers: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+    fn has_another_answer(self, to: &MessageId, than: &MessageId) -> Result<bool, Error> {
+        let answers: Vec<MessageId> =
+            codec::rows(self.0.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         for id in answers.iter().filter(|id| *id != than) {
-            if self.raw_message(id)?.is_some_and(|answer| answer.author != Author::Forgotten) {
+            if self.0.messages().raw_message(id)?.is_some_and(|answer| answer.author != Author::Forgotten) {
                 return Ok(true);
             }
         }

@@ -6,8 +6,9 @@
 use azera_types::{MAX_ID_BYTES, PersonId, PersonaId, RealmId, Timestamp};
 use sha2::{Digest, Sha256};
 
+use crate::domains::Personas;
 use crate::rows::PersonaRow;
-use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys};
+use crate::{Batch, Durability, Error, Order, Table, codec, keys};
 
 /// Versions that are stored of one persona; the oldest are removed first.
 pub const MAX_PERSONA_VERSIONS: usize = 50;
@@ -65,24 +66,24 @@ impl PersonaRow {
     }
 }
 
-impl Memory {
+impl Personas<'_> {
     /// Returns the persona of an identity in a place whose members all belong to `realm`. It is one of that realm's own
     /// personas, or the operator's.
-    pub fn persona_of(&self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<Option<PersonaRow>, Error> {
+    pub fn of(self, realm: Option<&RealmId>, identity: &PersonaId) -> Result<Option<PersonaRow>, Error> {
         let owned = identity.as_str().contains(AT);
         let Ok(id) = PersonaId::new(persona_file(identity)) else { return Ok(None) };
         let row = match (owned, realm) {
-            (false, _) => self.persona(None, &id)?,
-            (true, Some(realm)) => self.persona(Some(realm), &id)?,
+            (false, _) => self.get(None, &id)?,
+            (true, Some(realm)) => self.get(Some(realm), &id)?,
             (true, None) => None,
         };
         Ok(row.filter(|row| row.identity() == *identity))
     }
 
     /// Adds a version and returns its row. If the file is unchanged, returns the current row.
-    pub fn put_persona(&self, new: NewPersona, now: Timestamp) -> Result<PersonaRow, Error> {
-        self.store.ready()?;
-        let versions = self.persona_versions(new.owner.as_ref(), &new.id)?;
+    pub fn put(self, new: NewPersona, now: Timestamp) -> Result<PersonaRow, Error> {
+        self.0.store.ready()?;
+        let versions = self.versions(new.owner.as_ref(), &new.id)?;
         let last = versions.last();
         let markdown = new.markdown.clone().unwrap_or_default();
         if let Some(same) =
@@ -90,7 +91,7 @@ impl Memory {
         {
             return Ok(same.clone());
         }
-        if last.is_none() && self.personas(new.owner.as_ref())?.len() >= MAX_PERSONAS {
+        if last.is_none() && self.list(new.owner.as_ref())?.len() >= MAX_PERSONAS {
             return Err(Error::Invalid(format!("{MAX_PERSONAS} personas are kept at most; remove one first")));
         }
         let row = PersonaRow {
@@ -117,15 +118,15 @@ impl Memory {
         for old in versions.iter().rev().skip(MAX_PERSONA_VERSIONS - 1) {
             batch.remove(Table::Personas, key(old.version));
         }
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(row)
     }
 
     /// Returns the newest version of every persona of an owner, without removed ones.
-    pub fn personas(&self, owner: Option<&RealmId>) -> Result<Vec<PersonaRow>, Error> {
+    pub fn list(self, owner: Option<&RealmId>) -> Result<Vec<PersonaRow>, Error> {
         let prefix = keys::prefix(&[owner.map_or("", |realm| realm.as_str())]);
         let mut newest: Vec<PersonaRow> = Vec::new();
-        for row in codec::rows::<PersonaRow>(self.store.as_ref(), Table::Personas, &prefix)? {
+        for row in codec::rows::<PersonaRow>(self.0.store.as_ref(), Table::Personas, &prefix)? {
             match newest.last_mut() {
                 Some(last) if last.id == row.id => *last = row,
                 _ => newest.push(row),
@@ -136,34 +137,34 @@ impl Memory {
     }
 
     /// Returns the newest version of a persona, unless it was removed.
-    pub fn persona(&self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Option<PersonaRow>, Error> {
+    pub fn get(self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Option<PersonaRow>, Error> {
         let prefix = keys::persona(owner, id);
-        let last = self.store.scan(Table::Personas, &prefix, None, Order::Descending, 1)?;
+        let last = self.0.store.scan(Table::Personas, &prefix, None, Order::Descending, 1)?;
         let row: Option<PersonaRow> =
             last.first().map(|(_, value)| codec::decode(Table::Personas, value)).transpose()?;
         Ok(row.filter(|row| !row.removed))
     }
 
     /// Returns the picture of a persona in base64, if it has one.
-    pub fn picture(&self, identity: &PersonaId) -> Result<Option<String>, Error> {
-        codec::get(self.store.as_ref(), Table::Settings, &picture_key(identity))
+    pub fn picture(self, identity: &PersonaId) -> Result<Option<String>, Error> {
+        codec::get(self.0.store.as_ref(), Table::Settings, &picture_key(identity))
     }
 
     /// Stores a picture in base64 and replaces the one before. All versions of a persona share it; it is removed with
     /// the persona.
-    pub fn set_picture(&self, identity: &PersonaId, picture: &str) -> Result<(), Error> {
+    pub fn set_picture(self, identity: &PersonaId, picture: &str) -> Result<(), Error> {
         if picture.len() > MAX_PICTURE_BYTES.div_ceil(3) * 4 {
             return Err(Error::Invalid(format!("a picture of a persona has at most {MAX_PICTURE_BYTES} bytes")));
         }
-        self.store.ready()?;
+        self.0.store.ready()?;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Settings, picture_key(identity), &picture)?;
-        self.store.commit(batch, Durability::Flushed)
+        self.0.store.commit(batch, Durability::Flushed)
     }
 
     /// Returns every stored version of a persona, oldest first, with removals.
-    pub fn persona_versions(&self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Vec<PersonaRow>, Error> {
-        codec::rows(self.store.as_ref(), Table::Personas, &keys::persona(owner, id))
+    pub fn versions(self, owner: Option<&RealmId>, id: &PersonaId) -> Result<Vec<PersonaRow>, Error> {
+        codec::rows(self.0.store.as_ref(), Table::Personas, &keys::persona(owner, id))
     }
 }
 

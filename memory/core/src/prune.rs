@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use azera_types::{ChatId, MemoryId, PersonaId, Scope, Timestamp};
 
+use crate::domains::Memories;
 use crate::rows::{MemoryRow, WritingRow};
-use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, Table, codec, keys};
 
 /// Memories that one transaction removes.
 const PAGE: usize = 128;
@@ -25,16 +26,16 @@ pub struct PruneReport {
     pub left: usize,
 }
 
-impl Memory {
+impl Memories<'_> {
     /// Removes the oldest memories of `persona` if it has more than `keep`. Within each place, memories that are
     /// salient at `now` are removed last.
-    pub fn prune(&self, persona: &PersonaId, keep: usize, now: Timestamp) -> Result<PruneReport, Error> {
+    pub fn prune(self, persona: &PersonaId, keep: usize, now: Timestamp) -> Result<PruneReport, Error> {
         let mut held: Vec<(MemoryId, ChatId)> = Vec::new();
-        codec::walk(self.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
+        codec::walk(self.0.store.as_ref(), Table::MemoryByChat, &keys::prefix(&[persona.as_str()]), |key, _| {
             held.push((MemoryId(keys::number("memory_by_chat", key)?), keys::chat_of_memory(persona, key)?));
             Ok(true)
         })?;
-        codec::walk(self.store.as_ref(), Table::Writings, &keys::prefix(&[persona.as_str()]), |_, value| {
+        codec::walk(self.0.store.as_ref(), Table::Writings, &keys::prefix(&[persona.as_str()]), |_, value| {
             let writing: WritingRow = codec::decode(Table::Writings, value)?;
             if let Some(MemoryRow { id, chat: Some(chat), .. }) = self.raw_memory(writing.memory)? {
                 held.push((id, chat));
@@ -52,20 +53,20 @@ impl Memory {
         let mut removed = 0;
         for (chat, ids) in by_chat {
             for page in ids.chunks(PAGE) {
-                let _writing = self.writing(&chat)?;
+                let _writing = self.0.writing(&chat)?;
                 let mut batch = Batch::new();
                 for id in page {
                     // A memory that was forgotten meanwhile is gone already.
                     let Some(memory) = self.raw_memory(*id)? else { continue };
                     for piece in self.sibling_chunks(&memory)? {
-                        self.remove_memory(&mut batch, &piece)?;
+                        self.0.turns().remove_memory(&mut batch, &piece)?;
                         removed += 1;
                     }
-                    self.remove_memory(&mut batch, &memory)?;
+                    self.0.turns().remove_memory(&mut batch, &memory)?;
                     removed += 1;
                 }
                 // After a crash, the next pruning repeats this.
-                self.store.commit(batch, Durability::Soon)?;
+                self.0.store.commit(batch, Durability::Soon)?;
             }
         }
         Ok(PruneReport { removed, left: count.saturating_sub(going) })
@@ -75,7 +76,7 @@ impl Memory {
     /// messages in one place do not influence what another place keeps. Age and salience decide which ones of a place
     /// are removed.
     fn choose(
-        &self,
+        self,
         held: &[(MemoryId, ChatId)],
         going: usize,
         now: Timestamp,

@@ -203,8 +203,8 @@ impl Memory {
         }
         self.raise_numbers(unused_numbers(self.store.as_ref())?)?;
         migrate::name_anew(self.store.as_ref())?;
-        for (message, _) in self.open_turns()? {
-            self.leave(&message.id)?;
+        for (message, _) in self.turns().all_open()? {
+            self.turns().leave(&message.id)?;
         }
         let mut batch = Batch::new();
         codec::walk(self.store.as_ref(), Table::Outbox, b"", |key, _| {
@@ -212,7 +212,7 @@ impl Memory {
             Ok(true)
         })?;
         // People who were sent a check-in after the backup get no second one before they answer.
-        self.restart_check_ins(&mut batch, SystemClock.now())?;
+        self.places().restart_check_ins(&mut batch, SystemClock.now())?;
         revoke_all_training_consent(self.store.as_ref(), &mut batch)?;
         batch.remove(Table::Meta, RESTORED);
         self.store.commit(batch, Durability::Flushed)

@@ -404,7 +404,7 @@ pub struct WhyRow {
     /// Duration of recall in milliseconds, with the embedding of the query.
     pub recall_ms: f64,
     /// Numbers of the conversation's messages in the prompt, and of those that its notes were made from;
-    /// [`Memory::reply`](crate::Memory::reply) adds the latter. `None` in replies from before this was stored.
+    /// [`Turns::reply`](crate::Turns::reply) adds the latter. `None` in replies from before this was stored.
     #[serde(default)]
     pub shown: Option<Vec<u64>>,
 }

@@ -6,8 +6,9 @@
 use azera_types::{Author, MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Durability, Error, Memory, Order, ReadScope, Table, codec, keys};
+use crate::{Batch, Durability, Error, Order, ReadScope, Table, codec, keys};
 
 /// Half-life in days of a mark with importance 0; our own choice. A mark with importance 1 lasts [`IMPORTANT`] times as
 /// long.
@@ -91,14 +92,14 @@ impl MemoryRow {
     }
 }
 
-impl Memory {
+impl Memories<'_> {
     /// Marks a message as salient; returns true if there is a memory of it.
-    pub fn mark(&self, message: &MessageId, salience: &Salience) -> Result<bool, Error> {
-        self.store.ready()?;
-        let Some(said) = self.raw_message(message)? else { return Ok(false) };
-        let _writing = self.writing(&said.chat)?;
+    pub fn mark(self, message: &MessageId, salience: &Salience) -> Result<bool, Error> {
+        self.0.store.ready()?;
+        let Some(said) = self.0.messages().raw_message(message)? else { return Ok(false) };
+        let _writing = self.0.writing(&said.chat)?;
         let mut batch = Batch::new();
-        for memory in self.memories_of(message)? {
+        for memory in self.0.turns().memories_of(message)? {
             let Some(key) = mark_key(&memory).filter(|_| memory.kind == Kind::Message) else { continue };
             batch.put(Table::Marks, key, []);
             let used = memory.salience.as_ref().and_then(|before| before.used).max(salience.used);
@@ -106,16 +107,16 @@ impl Memory {
             codec::put(&mut batch, Table::Memories, keys::memory(marked.id), &marked)?;
         }
         let found = !batch.is_empty();
-        self.store.commit(batch, Durability::Soon)?;
+        self.0.store.commit(batch, Durability::Soon)?;
         Ok(found)
     }
 
     /// Renews the marks of memories that a reply in `place` used. Only memories that were said in `place` itself are
     /// renewed.
-    pub fn used(&self, place: &Scope, memories: &[MemoryId], at: Timestamp) -> Result<(), Error> {
+    pub fn used(self, place: &Scope, memories: &[MemoryId], at: Timestamp) -> Result<(), Error> {
         for id in memories {
             let Some(chat) = self.raw_memory(*id)?.and_then(|memory| memory.chat) else { continue };
-            let _writing = self.writing(&chat)?;
+            let _writing = self.0.writing(&chat)?;
             // The memory may have been forgotten meanwhile.
             let Some(mut memory) = self.raw_memory(*id)?.filter(|memory| memory.scope == *place) else { continue };
             let Some(salience) = &mut memory.salience else { continue };
@@ -126,29 +127,24 @@ impl Memory {
             salience.used = Some(at);
             let mut batch = Batch::new();
             codec::put(&mut batch, Table::Memories, keys::memory(*id), &memory)?;
-            self.store.commit(batch, Durability::Soon)?;
+            self.0.store.commit(batch, Durability::Soon)?;
         }
         Ok(())
     }
 
     /// Returns the salient memories of a person that `read_scope` allows, newest first, at most `limit`. A statement
     /// that was repeated in more words is listed once.
-    pub fn salient_memories(
-        &self,
-        read_scope: &ReadScope,
-        person: &PersonId,
-        limit: usize,
-    ) -> Result<Vec<MemoryRow>, Error> {
+    pub fn salient(self, read_scope: &ReadScope, person: &PersonId, limit: usize) -> Result<Vec<MemoryRow>, Error> {
         let mut retained = Vec::new();
         for grant in read_scope.grants() {
             let prefix = keys::prefix(&[person.as_str(), &grant.scope.to_string()]);
             let (mut after, mut here) = (None::<Vec<u8>>, 0);
             while here < limit {
-                let page = self.store.scan(Table::Marks, &prefix, after.as_deref(), Order::Descending, PAGE)?;
+                let page = self.0.store.scan(Table::Marks, &prefix, after.as_deref(), Order::Descending, PAGE)?;
                 let Some((last, _)) = page.last() else { break };
                 after = Some(last.clone());
                 for (key, _) in page {
-                    let Some(mut memory) = self.memory(read_scope, MemoryId(keys::number("marks", &key)?))? else {
+                    let Some(mut memory) = self.get(read_scope, MemoryId(keys::number("marks", &key)?))? else {
                         continue;
                     };
                     if !self.stands(&mut memory)? {
@@ -165,10 +161,10 @@ impl Memory {
     }
 
     /// Returns true if a marked memory is to be shown. A replacement that was forgotten no longer counts.
-    fn stands(&self, memory: &mut MemoryRow) -> Result<bool, Error> {
+    fn stands(self, memory: &mut MemoryRow) -> Result<bool, Error> {
         let Some(salience) = &mut memory.salience else { return Ok(false) };
         let Some(superseded) = &salience.superseded else { return Ok(true) };
-        let by = self.raw_message(&superseded.by)?;
+        let by = self.0.messages().raw_message(&superseded.by)?;
         if by.is_some_and(|by| by.author != Author::Forgotten) {
             return Ok(!superseded.same);
         }

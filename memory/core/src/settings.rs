@@ -5,6 +5,7 @@ use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::domains::{Consent, PlaceSettings, Progress};
 use crate::links;
 use crate::minds::ForgottenScope;
 use crate::rows::{ChatRow, MessageRow};
@@ -140,128 +141,129 @@ pub(crate) fn revoke_all_training_consent(store: &dyn Store, batch: &mut Batch) 
     })
 }
 
-impl Memory {
+impl Consent<'_> {
     /// Returns how much of their messages a person wants to be remembered. It stays when the person is forgotten.
-    pub fn retention(&self, person: &PersonId) -> Result<RetentionPreference, Error> {
-        Ok(self.read_setting(&retention_key(person))?.unwrap_or_default())
+    pub fn retention(self, person: &PersonId) -> Result<RetentionPreference, Error> {
+        Ok(self.0.read_setting(&retention_key(person))?.unwrap_or_default())
     }
 
     /// Stores a person's retention preference.
-    pub fn set_retention(&self, person: &PersonId, retention: RetentionPreference) -> Result<(), Error> {
-        self.set(retention_key(person), &retention)
+    pub fn set_retention(self, person: &PersonId, retention: RetentionPreference) -> Result<(), Error> {
+        self.0.set(retention_key(person), &retention)
     }
 
     /// Returns a person's consent to training; `None` unless they gave it.
-    pub fn training_consent(&self, person: &PersonId) -> Result<Option<TrainingConsent>, Error> {
-        self.read_setting(&learning_key(person))
+    pub fn training(self, person: &PersonId) -> Result<Option<TrainingConsent>, Error> {
+        self.0.read_setting(&learning_key(person))
     }
 
     /// Stores or revokes a person's consent to training.
-    pub fn set_training_consent(&self, person: &PersonId, consent: Option<TrainingConsent>) -> Result<(), Error> {
+    pub fn set_training(self, person: &PersonId, consent: Option<TrainingConsent>) -> Result<(), Error> {
         let key = learning_key(person);
         if let Some(consent) = consent {
-            return self.set(key, &consent);
+            return self.0.set(key, &consent);
         }
-        self.store.ready()?;
+        self.0.store.ready()?;
         let mut batch = Batch::new();
         batch.remove(Table::Settings, key);
-        self.store.commit(batch, Durability::Flushed)
+        self.0.store.commit(batch, Durability::Flushed)
     }
+}
 
+impl PlaceSettings<'_> {
     /// Returns the training log of `persona` in the place `home`, in the host's format.
     pub fn training_log(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
     ) -> Result<Option<serde_json::Value>, Error> {
-        self.read_setting(&training_log_key(platform, home, persona))
+        self.0.read_setting(&training_log_key(platform, home, persona))
     }
 
     /// Stores the training log of `persona` in the place `home`.
     pub fn set_training_log(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
         log: &serde_json::Value,
     ) -> Result<(), Error> {
-        self.set(training_log_key(platform, home, persona), log)
+        self.0.set(training_log_key(platform, home, persona), log)
     }
 
     /// Returns where the journal of the place `home` is posted, if that was set.
-    pub fn journal_channel(&self, platform: &PlatformId, home: &Scope) -> Result<Option<JournalChannel>, Error> {
-        self.read_setting(&journal_key(platform, home))
+    pub fn journal_channel(self, platform: &PlatformId, home: &Scope) -> Result<Option<JournalChannel>, Error> {
+        self.0.read_setting(&journal_key(platform, home))
     }
 
     /// Stores where the journal of the place `home` is posted.
     pub fn set_journal_channel(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         channel: &JournalChannel,
     ) -> Result<(), Error> {
-        self.set(journal_key(platform, home), channel)
+        self.0.set(journal_key(platform, home), channel)
     }
+}
 
+impl Progress<'_> {
     /// Returns the background progress of `persona` in the place `home`.
-    pub fn background_progress(
-        &self,
-        platform: &PlatformId,
-        home: &Scope,
-        persona: &PersonaId,
-    ) -> Result<BackgroundProgress, Error> {
-        Ok(self.read_setting(&background_progress_key(platform, home, persona))?.unwrap_or_default())
+    pub fn get(self, platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Result<BackgroundProgress, Error> {
+        Ok(self.0.read_setting(&background_progress_key(platform, home, persona))?.unwrap_or_default())
     }
 
     /// Stores the background progress of `persona` in the place `home`.
-    pub fn set_background_progress(
-        &self,
+    pub fn set(
+        self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
         progress: &BackgroundProgress,
     ) -> Result<(), Error> {
-        self.set(background_progress_key(platform, home, persona), progress)
+        self.0.set(background_progress_key(platform, home, persona), progress)
     }
+}
 
+impl PlaceSettings<'_> {
     /// Returns the overrides of the place `home`, in the host's format.
-    pub fn overrides(&self, platform: &PlatformId, home: &Scope) -> Result<Option<serde_json::Value>, Error> {
-        self.read_setting(&overrides_key(platform, home))
+    pub fn overrides(self, platform: &PlatformId, home: &Scope) -> Result<Option<serde_json::Value>, Error> {
+        self.0.read_setting(&overrides_key(platform, home))
     }
 
     /// Stores the overrides of the place `home`.
     pub fn set_overrides(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         overrides: &serde_json::Value,
     ) -> Result<(), Error> {
-        self.set(overrides_key(platform, home), overrides)
+        self.0.set(overrides_key(platform, home), overrides)
     }
 
     /// Returns the check-in request of the person in the DM `home` for `persona`.
     pub fn check_ins(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
     ) -> Result<Option<CheckInRequest>, Error> {
-        self.read_setting(&check_in_key(platform, home, persona))
+        self.0.read_setting(&check_in_key(platform, home, persona))
     }
 
     /// Stores a check-in request, or removes it with `None`.
     pub fn set_check_ins(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
         wanted: Option<&CheckInRequest>,
     ) -> Result<(), Error> {
         let key = check_in_key(platform, home, persona);
-        let before = self.read_setting::<CheckInRequest>(&key)?;
+        let before = self.0.read_setting::<CheckInRequest>(&key)?;
         let chats = before.iter().chain(wanted).map(|wanted| wanted.chat.clone()).collect();
-        let _writing = self.writing_in(&chats)?;
+        let _writing = self.0.writing_in(&chats)?;
         let mut batch = Batch::new();
         match wanted {
             Some(wanted) => codec::put(&mut batch, Table::Settings, key, wanted)?,
@@ -269,12 +271,12 @@ impl Memory {
                 batch.remove(Table::Settings, key);
             }
         }
-        self.store.commit(batch, Durability::Flushed)
+        self.0.store.commit(batch, Durability::Flushed)
     }
 
     /// Stores the result of a check-in. Returns `false` and stores nothing if the request changed meanwhile.
     pub fn note_check_in(
-        &self,
+        self,
         platform: &PlatformId,
         home: &Scope,
         persona: &PersonaId,
@@ -282,21 +284,21 @@ impl Memory {
     ) -> Result<bool, Error> {
         let key = check_in_key(platform, home, persona);
         // The lock keeps others from forgetting or changing the request meanwhile.
-        let _writing = self.writing_in(&[before.chat.clone(), then.chat.clone()].into())?;
-        if self.read_setting::<CheckInRequest>(&key)?.as_ref() != Some(before) {
+        let _writing = self.0.writing_in(&[before.chat.clone(), then.chat.clone()].into())?;
+        if self.0.read_setting::<CheckInRequest>(&key)?.as_ref() != Some(before) {
             return Ok(false);
         }
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Settings, key, then)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(true)
     }
 
     /// Returns all check-in requests with the scope of the DM and the persona.
-    pub fn all_check_ins(&self, platform: &PlatformId) -> Result<Vec<(Scope, PersonaId, CheckInRequest)>, Error> {
+    pub fn all_check_ins(self, platform: &PlatformId) -> Result<Vec<(Scope, PersonaId, CheckInRequest)>, Error> {
         let mut found = Vec::new();
         let prefix = keys::prefix(&[CHECK_INS, platform.as_str()]);
-        codec::walk(self.store.as_ref(), Table::Settings, &prefix, |key, value| {
+        codec::walk(self.0.store.as_ref(), Table::Settings, &prefix, |key, value| {
             let text = |part: &[u8]| std::str::from_utf8(part).ok().map(str::to_owned);
             let mut parts = keys::parts(key).skip(2);
             let home = parts.next().and_then(text).and_then(|scope| scope.parse::<Scope>().ok());
@@ -310,54 +312,56 @@ impl Memory {
     }
 
     /// Sets the last check-in of every request to `at`.
-    pub(crate) fn restart_check_ins(&self, batch: &mut Batch, at: Timestamp) -> Result<(), Error> {
-        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[CHECK_INS]), |key, value| {
+    pub(crate) fn restart_check_ins(self, batch: &mut Batch, at: Timestamp) -> Result<(), Error> {
+        codec::walk(self.0.store.as_ref(), Table::Settings, &keys::prefix(&[CHECK_INS]), |key, value| {
             let wanted: CheckInRequest = codec::decode(Table::Settings, value)?;
             codec::put(batch, Table::Settings, key.to_vec(), &CheckInRequest { last: Some(at), ..wanted })?;
             Ok(true)
         })
     }
+}
 
+impl Progress<'_> {
     /// Returns the time up to which the diary of `persona` covers a chat.
-    pub fn diary_until(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<Timestamp>, Error> {
-        self.read_setting(&diary_key(chat, persona))
+    pub fn diary_until(self, chat: &ChatId, persona: &PersonaId) -> Result<Option<Timestamp>, Error> {
+        self.0.read_setting(&diary_key(chat, persona))
     }
 
     /// Stores the time up to which the diary of `persona` covers a chat.
-    pub fn set_diary_until(&self, chat: &ChatId, persona: &PersonaId, until: Timestamp) -> Result<(), Error> {
-        self.set(diary_key(chat, persona), &until)
+    pub fn set_diary_until(self, chat: &ChatId, persona: &PersonaId, until: Timestamp) -> Result<(), Error> {
+        self.0.set(diary_key(chat, persona), &until)
     }
 
     /// Returns how far the messages of a chat to `persona` were searched for salient statements.
-    pub fn extraction_progress(&self, chat: &ChatId, persona: &PersonaId) -> Result<Option<ExtractionProgress>, Error> {
-        self.read_setting(&extraction_progress_key(chat, persona))
+    pub fn extraction_progress(self, chat: &ChatId, persona: &PersonaId) -> Result<Option<ExtractionProgress>, Error> {
+        self.0.read_setting(&extraction_progress_key(chat, persona))
     }
 
     /// Stores how far the messages of a chat to `persona` were searched.
     pub fn set_extraction_progress(
-        &self,
+        self,
         chat: &ChatId,
         persona: &PersonaId,
         progress: &ExtractionProgress,
     ) -> Result<(), Error> {
-        self.set(extraction_progress_key(chat, persona), progress)
+        self.0.set(extraction_progress_key(chat, persona), progress)
     }
 
     /// Returns the chats of a platform with messages since `since`, once for each persona that was addressed.
-    pub fn active_chats(&self, platform: &PlatformId, since: Timestamp) -> Result<Vec<ActiveChat>, Error> {
+    pub fn active_chats(self, platform: &PlatformId, since: Timestamp) -> Result<Vec<ActiveChat>, Error> {
         let mut active = Vec::new();
-        for chat in self.chats(platform)?.into_iter().filter(|chat| chat.last_at >= since) {
+        for chat in self.0.chats().list(platform)?.into_iter().filter(|chat| chat.last_at >= since) {
             active.extend(self.said_in(chat, since)?);
         }
         Ok(active)
     }
 
     /// Returns the newest message of a person to each persona of a chat, if it is among the last few.
-    fn said_in(&self, chat: ChatRow, since: Timestamp) -> Result<Vec<ActiveChat>, Error> {
+    fn said_in(self, chat: ChatRow, since: Timestamp) -> Result<Vec<ActiveChat>, Error> {
         let mut found: Vec<ActiveChat> = Vec::new();
         let mut tip = chat.head;
         for _ in 0..LOOKED_BACK {
-            let Some(message) = tip.map(|id| self.raw_message(&id)).transpose()?.flatten() else { break };
+            let Some(message) = tip.map(|id| self.0.messages().raw_message(&id)).transpose()?.flatten() else { break };
             let MessageRow { author, persona, scope, at, parent, .. } = message;
             if author.person().is_some() && at >= since && found.iter().all(|newer| newer.persona != persona) {
                 found.push(ActiveChat { chat: chat.id.clone(), persona, scope, last_at: at });
@@ -366,10 +370,12 @@ impl Memory {
         }
         Ok(found)
     }
+}
 
+impl PlaceSettings<'_> {
     /// Removes the settings of a forgotten person, chat or realm.
-    pub(crate) fn forget_settings(&self, batch: &mut Batch, gone: &ForgottenScope<'_>) -> Result<(), Error> {
-        codec::walk(self.store.as_ref(), Table::Settings, b"", |key, _| {
+    pub(crate) fn forget_settings(self, batch: &mut Batch, gone: &ForgottenScope<'_>) -> Result<(), Error> {
+        codec::walk(self.0.store.as_ref(), Table::Settings, b"", |key, _| {
             if is_of(key, gone) {
                 batch.remove(Table::Settings, key.to_vec());
             }
@@ -378,9 +384,9 @@ impl Memory {
     }
 
     /// Returns the overrides that a person made in their DMs.
-    pub(crate) fn overrides_of(&self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
+    pub(crate) fn overrides_of(self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
         let mut found = Vec::new();
-        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&["customs"]), |key, value| {
+        codec::walk(self.0.store.as_ref(), Table::Settings, &keys::prefix(&["customs"]), |key, value| {
             if is_of(key, &ForgottenScope::Person(person)) {
                 found.push(codec::decode(Table::Settings, value)?);
             }
@@ -390,9 +396,9 @@ impl Memory {
     }
 
     /// Returns the check-in requests of a person.
-    pub(crate) fn check_ins_of(&self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
+    pub(crate) fn check_ins_of(self, person: &PersonId) -> Result<Vec<serde_json::Value>, Error> {
         let mut found = Vec::new();
-        codec::walk(self.store.as_ref(), Table::Settings, &keys::prefix(&[CHECK_INS]), |key, value| {
+        codec::walk(self.0.store.as_ref(), Table::Settings, &keys::prefix(&[CHECK_INS]), |key, value| {
             if is_of(key, &ForgottenScope::Person(person)) {
                 let mut wish: serde_json::Value = codec::decode(Table::Settings, value)?;
                 let persona = keys::parts(key).nth(3).map(String::from_utf8_lossy);
@@ -403,7 +409,9 @@ impl Memory {
         })?;
         Ok(found)
     }
+}
 
+impl Memory {
     fn read_setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
         codec::get(self.store.as_ref(), Table::Settings, key)
     }

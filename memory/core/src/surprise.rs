@@ -5,8 +5,9 @@
 use azera_types::{PersonId, PersonaId, Scope};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Training;
 use crate::rows::{Kind, MemoryRow, MessageRow};
-use crate::{Batch, Durability, Error, Memory, Table, codec, keys};
+use crate::{Batch, Durability, Error, Table, codec, keys};
 
 /// First part of the keys of usual losses; person, place and persona follow.
 pub(crate) const USUAL: &str = "usual";
@@ -85,18 +86,18 @@ impl Usual {
     }
 }
 
-impl Memory {
+impl Training<'_> {
     /// Returns true if a message is unchanged.
-    pub fn stands_as(&self, said: &MessageRow) -> Result<bool, Error> {
-        let now = self.raw_message(&said.id)?;
+    pub fn stands_as(self, said: &MessageRow) -> Result<bool, Error> {
+        let now = self.0.messages().raw_message(&said.id)?;
         Ok(now.is_some_and(|now| now.text == said.text && now.author == said.author && now.scope == said.scope))
     }
 
     /// Stores the surprise of a message from its losses in nats per token, and returns it. Returns `None` if the
     /// message changed or was forgotten since the measurement. A mark of the message becomes at least as important as
     /// the surprise.
-    pub fn note_surprise(&self, said: &MessageRow, words: f64, exchange: f64) -> Result<Option<Surprise>, Error> {
-        let _writing = self.writing(&said.chat)?;
+    pub fn note_surprise(self, said: &MessageRow, words: f64, exchange: f64) -> Result<Option<Surprise>, Error> {
+        let _writing = self.0.writing(&said.chat)?;
         let Some(person) = said.author.person() else { return Ok(None) };
         if !self.stands_as(said)? {
             return Ok(None);
@@ -104,16 +105,16 @@ impl Memory {
         if !(words.is_finite() && exchange.is_finite()) {
             return Err(Error::Invalid("a loss is no number".into()));
         }
-        let memories = self.memories_of(&said.id)?;
+        let memories = self.0.turns().memories_of(&said.id)?;
         let Some(memory) = memories.into_iter().find(|memory| memory.kind == Kind::Message) else { return Ok(None) };
         let key = usual_key(person, &said.scope, &said.persona);
-        let mut usual: Usual = codec::get(self.store.as_ref(), Table::Settings, &key)?.unwrap_or_default();
+        let mut usual: Usual = codec::get(self.0.store.as_ref(), Table::Settings, &key)?.unwrap_or_default();
         let surprise = usual.take(words, exchange);
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Settings, key, &usual)?;
         let memory = MemoryRow { surprise: Some(surprise), ..memory }.weighed();
         codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
-        self.store.commit(batch, Durability::Soon)?;
+        self.0.store.commit(batch, Durability::Soon)?;
         Ok(Some(surprise))
     }
 }

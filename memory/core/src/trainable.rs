@@ -8,6 +8,7 @@ use std::time::Duration;
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::domains::Training;
 use crate::rows::{Kind, MemoryRow, MessageRow, SourceScope, WhyRow};
 use crate::writings::posted;
 use crate::{Error, MAX_HISTORY, Memory, NOTES, ReadScope, Surprise, Table, TrainingConsent, codec, keys};
@@ -116,19 +117,19 @@ struct Seeker<'a> {
     paths: HashMap<ChatId, Path>,
 }
 
-impl Memory {
+impl Training<'_> {
     /// Returns exchanges of the read scope's place that its persona may be trained on, most surprising first, at most
     /// `limit`. With `offload`, consent to training on another machine is required. `wanted` filters by the message's
     /// id and time.
-    pub fn trainable_exchanges(
-        &self,
+    pub fn exchanges(
+        self,
         read_scope: &ReadScope,
         offload: bool,
         wanted: &dyn Fn(&MessageId, Timestamp) -> bool,
         limit: usize,
     ) -> Result<Vec<TrainableExchange>, Error> {
         let place = read_scope.place();
-        let recent = self.recent(read_scope, Timestamp::MIN, LOOKED_AT)?;
+        let recent = self.0.writings().recent(read_scope, Timestamp::MIN, LOOKED_AT)?;
         let candidates = recent.into_iter().filter(|memory| {
             let is_wanted = memory.sources.first().is_some_and(|id| wanted(id, memory.at));
             memory.kind == Kind::Message && is_of(place, memory) && is_wanted
@@ -138,7 +139,8 @@ impl Memory {
         candidates.sort_by(|(one, older), (other, newer)| {
             other.score.total_cmp(&one.score).then_with(|| newer.id.cmp(&older.id))
         });
-        let mut seeker = Seeker { memory: self, read_scope, offload, consents: HashMap::new(), paths: HashMap::new() };
+        let mut seeker =
+            Seeker { memory: self.0, read_scope, offload, consents: HashMap::new(), paths: HashMap::new() };
         let mut found = Vec::new();
         for (surprise, memory) in candidates {
             if found.len() >= limit {
@@ -150,21 +152,21 @@ impl Memory {
     }
 
     /// Returns true if all sources are unchanged, and the consent of every person still holds.
-    pub fn provenance_holds(&self, provenance: &Provenance) -> Result<bool, Error> {
+    pub fn provenance_holds(self, provenance: &Provenance) -> Result<bool, Error> {
         for (id, edited_at) in &provenance.messages {
-            let row = self.raw_message(id)?;
+            let row = self.0.messages().raw_message(id)?;
             if !row.is_some_and(|row| row.author != Author::Forgotten && row.edited_at == *edited_at) {
                 return Ok(false);
             }
         }
         for id in &provenance.memories {
-            if self.raw_memory(*id)?.is_none() {
+            if self.0.memories().raw_memory(*id)?.is_none() {
                 return Ok(false);
             }
         }
         for (person, since) in &provenance.people {
             // A consent that was revoked and given again is a new one, with a later time.
-            if self.training_consent(person)?.map(|consents| consents.since) != Some(*since) {
+            if self.0.consent().training(person)?.map(|consents| consents.since) != Some(*since) {
                 return Ok(false);
             }
         }
@@ -172,9 +174,9 @@ impl Memory {
     }
 
     /// Returns true if all people in `provenance` also allow training on another machine.
-    pub fn may_offload(&self, provenance: &Provenance) -> Result<bool, Error> {
+    pub fn may_offload(self, provenance: &Provenance) -> Result<bool, Error> {
         for person in provenance.people.keys() {
-            if !self.training_consent(person)?.is_some_and(|consents| consents.offload) {
+            if !self.0.consent().training(person)?.is_some_and(|consents| consents.offload) {
                 return Ok(false);
             }
         }
@@ -278,14 +280,14 @@ impl Seeker<'_> {
         let (mut recalled, mut sources) = (Vec::with_capacity(why.recalled.len()), Vec::new());
         for hit in why.recalled {
             let of_notes = hit.signals == [NOTES];
-            match self.memory.memory(self.read_scope, hit.memory)? {
+            match self.memory.memories().get(self.read_scope, hit.memory)? {
                 Some(memory) if is_of(self.read_scope.place(), &memory) => {
                     if !alone && !matches!(memory.kind, Kind::Message | Kind::Fact | Kind::Note) {
                         // Among several people, other replies and writings of the persona may rest on anyone there.
                         return Ok(None);
                     }
                     for source in &memory.sources {
-                        let Some(row) = self.memory.raw_message(source)? else { return Ok(None) };
+                        let Some(row) = self.memory.messages().raw_message(source)? else { return Ok(None) };
                         sources.push(row);
                     }
                     recalled.push(memory);
@@ -328,11 +330,12 @@ impl Seeker<'_> {
     /// imported and may contain anybody's words.
     fn sources_of_post(&self, post: &MessageRow) -> Result<Option<Vec<MessageRow>>, Error> {
         let Some(id) = posted(&post.id) else { return Ok(None) };
-        let written = self.memory.raw_memory(id)?.filter(|written| written.sources.first() == Some(&post.id));
+        let written =
+            self.memory.memories().raw_memory(id)?.filter(|written| written.sources.first() == Some(&post.id));
         let Some(written) = written else { return Ok(None) };
         let sources = written.sources.get(1..).filter(|sources| !sources.is_empty());
         let Some(sources) = sources else { return Ok(None) };
-        sources.iter().map(|source| self.memory.raw_message(source)).collect()
+        sources.iter().map(|source| self.memory.messages().raw_message(source)).collect()
     }
 
     /// Returns true if a message comes from this place only and everyone behind it consented. A persona's reply belongs
@@ -349,7 +352,7 @@ impl Seeker<'_> {
             // A post belongs to the people it is about; they are checked through its sources.
             Author::Persona { .. } if is_post(row) => return Ok(true),
             Author::Persona { .. } => {
-                row.answers.as_ref().map(|question| self.memory.raw_message(question)).transpose()?
+                row.answers.as_ref().map(|question| self.memory.messages().raw_message(question)).transpose()?
             }
             Author::Forgotten => return Ok(false),
         };
@@ -370,7 +373,7 @@ impl Seeker<'_> {
         let consents = match self.consents.get(person) {
             Some(known) => *known,
             None => {
-                let consents = self.memory.training_consent(person)?;
+                let consents = self.memory.consent().training(person)?;
                 self.consents.insert(person.clone(), consents);
                 consents
             }
@@ -388,7 +391,7 @@ impl Seeker<'_> {
         if self.paths.contains_key(chat) {
             return Ok(());
         }
-        let rows = self.memory.history(self.read_scope, chat, MAX_HISTORY)?;
+        let rows = self.memory.messages().history(self.read_scope, chat, MAX_HISTORY)?;
         let replies: HashSet<&MessageId> = rows.iter().filter(|row| row.answers.is_some()).map(|row| &row.id).collect();
         let mut taken_from: HashMap<MessageId, Vec<usize>> = HashMap::new();
         for (place, row) in rows.iter().enumerate() {

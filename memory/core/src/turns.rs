@@ -5,10 +5,11 @@ use azera_types::{
     Timestamp,
 };
 
+use crate::domains::{Messages, Turns};
 use crate::files::let_go_of_parts;
 use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, OutboxRow, SourceScope, WhyRow};
 use crate::salience::mark_key;
-use crate::{Batch, Durability, Error, Memory, Order, Table, codec, keys, names};
+use crate::{Batch, Durability, Error, Order, Table, codec, keys, names};
 
 /// The result of receiving a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,11 +71,11 @@ pub struct NewReply {
     pub replaces: Option<MessageId>,
 }
 
-impl Memory {
+impl Turns<'_> {
     /// Receives a message for the persona of its chat: stores the message, its order of arrival and an open turn in one
     /// flushed transaction. The chat must be known.
     pub fn receive(
-        &self,
+        self,
         platform: &PlatformId,
         inbound: &Inbound,
         scope: Scope,
@@ -85,24 +86,25 @@ impl Memory {
 
     /// Receives a message for the persona it is addressed to: `called`, or the persona of its chat.
     pub fn receive_for(
-        &self,
+        self,
         platform: &PlatformId,
         inbound: &Inbound,
         scope: Scope,
         called: Option<PersonaId>,
         now: Timestamp,
     ) -> Result<Received, Error> {
-        let _writing = self.writing(&inbound.chat)?;
+        let _writing = self.0.writing(&inbound.chat)?;
         let key = keys::message(&inbound.id);
-        if self.raw_message(&inbound.id)?.is_some() {
-            return Ok(Received::Known { open: self.store.get(Table::Inbox, &key)?.is_some() });
+        if self.0.messages().raw_message(&inbound.id)?.is_some() {
+            return Ok(Received::Known { open: self.0.store.get(Table::Inbox, &key)?.is_some() });
         }
-        self.store.room()?;
-        let mut chat = self.chat(&inbound.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+        self.0.store.room()?;
+        let mut chat =
+            self.0.chats().get(&inbound.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let message = MessageRow {
             id: inbound.id.clone(),
             chat: inbound.chat.clone(),
-            seq: self.next_number()?,
+            seq: self.0.next_number()?,
             parent: chat.head.clone(),
             depth: self.depth_behind(chat.head.as_ref())?,
             author: Author::Person { id: inbound.person.clone(), name: inbound.name.clone() },
@@ -132,31 +134,35 @@ impl Memory {
         chat.head = Some(message.id.clone());
         chat.last_at = chat.last_at.max(now);
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Received::New(Box::new(message)))
     }
+}
 
+impl Messages<'_> {
     /// Returns chat and persona of a message, without its text; `None` if it is unknown.
-    pub fn message_owner(&self, id: &MessageId) -> Result<Option<MessageOwner>, Error> {
+    pub fn owner(self, id: &MessageId) -> Result<Option<MessageOwner>, Error> {
         Ok(self.raw_message(id)?.map(|message| MessageOwner {
             chat: message.chat,
             persona: message.persona,
             by_persona: matches!(message.author, Author::Persona { .. }),
         }))
     }
+}
 
+impl Turns<'_> {
     /// Returns the message if its turn is open.
-    pub fn open_turn(&self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
-        let open = self.store.get(Table::Inbox, &keys::message(id))?.is_some();
-        Ok(self.raw_message(id)?.filter(|message| open && message.author.person().is_some()))
+    pub fn open(self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let open = self.0.store.get(Table::Inbox, &keys::message(id))?.is_some();
+        Ok(self.0.messages().raw_message(id)?.filter(|message| open && message.author.person().is_some()))
     }
 
     /// Returns the messages whose turn is open, in order of arrival. After a crash, the next start continues with them.
-    pub fn open_turns(&self) -> Result<Vec<(MessageRow, InboxRow)>, Error> {
-        let inbox: Vec<InboxRow> = codec::rows(self.store.as_ref(), Table::Inbox, b"")?;
+    pub fn all_open(self) -> Result<Vec<(MessageRow, InboxRow)>, Error> {
+        let inbox: Vec<InboxRow> = codec::rows(self.0.store.as_ref(), Table::Inbox, b"")?;
         let mut turns = Vec::with_capacity(inbox.len());
         for row in inbox {
-            if let Some(message) = self.raw_message(&row.message)? {
+            if let Some(message) = self.0.messages().raw_message(&row.message)? {
                 turns.push((message, row));
             }
         }
@@ -165,57 +171,62 @@ impl Memory {
     }
 
     /// Notes that a message's turn ended in a panic. Returns how often that has happened by now; 0 if its turn is over.
-    pub fn note_panic(&self, id: &MessageId) -> Result<u32, Error> {
-        let Some(message) = self.raw_message(id)? else { return Ok(0) };
-        let _writing = self.writing(&message.chat)?;
-        let found = codec::get(self.store.as_ref(), Table::Inbox, &keys::message(id))?;
+    pub fn note_panic(self, id: &MessageId) -> Result<u32, Error> {
+        let Some(message) = self.0.messages().raw_message(id)? else { return Ok(0) };
+        let _writing = self.0.writing(&message.chat)?;
+        let found = codec::get(self.0.store.as_ref(), Table::Inbox, &keys::message(id))?;
         let Some(mut inbox): Option<InboxRow> = found else { return Ok(0) };
         inbox.panics = inbox.panics.saturating_add(1);
         let panics = inbox.panics;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Inbox, keys::message(id), &inbox)?;
         // On disk before the next try: the next panic may end the process.
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(panics)
     }
 
     /// Closes the turn of a message that gets no reply. The message is still remembered, unless it is empty. If a crash
     /// comes before this reaches the disk, the turn is open again.
-    pub fn leave(&self, id: &MessageId) -> Result<(), Error> {
-        let Some(message) = self.raw_message(id)? else { return Ok(()) };
-        let _writing = self.writing(&message.chat)?;
+    pub fn leave(self, id: &MessageId) -> Result<(), Error> {
+        let Some(message) = self.0.messages().raw_message(id)? else { return Ok(()) };
+        let _writing = self.0.writing(&message.chat)?;
         let mut batch = Batch::new();
         self.remember(&mut batch, &message, Kind::Message)?;
         batch.remove(Table::Inbox, keys::message(id));
-        self.store.commit(batch, Durability::Soon)
+        self.0.store.commit(batch, Durability::Soon)
     }
 
     /// Stores a reply in one flushed transaction: the message, the chat's head, the outbox, the memories of question
     /// and reply, and the sources. This also closes the turn.
-    pub fn reply(&self, new: NewReply) -> Result<MessageRow, Error> {
+    pub fn reply(self, new: NewReply) -> Result<MessageRow, Error> {
         let missing = || Error::Invalid("the message was forgotten, or answered already".into());
-        let chat = self.raw_message(&new.to)?.ok_or_else(missing)?.chat;
-        let _writing = self.writing(&chat)?;
-        let question =
-            self.raw_message(&new.to)?.filter(|question| question.author != Author::Forgotten).ok_or_else(missing)?;
+        let chat = self.0.messages().raw_message(&new.to)?.ok_or_else(missing)?.chat;
+        let _writing = self.0.writing(&chat)?;
+        let question = self
+            .0
+            .messages()
+            .raw_message(&new.to)?
+            .filter(|question| question.author != Author::Forgotten)
+            .ok_or_else(missing)?;
         // A turn is answered once: the reply removes its entry from the inbox.
-        if new.replaces.is_none() && self.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
+        if new.replaces.is_none() && self.0.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
             return Err(missing());
         }
         // A platform may use the id that a reply would get. The earlier message stays.
-        if self.raw_message(&new.id)?.is_some() {
+        if self.0.messages().raw_message(&new.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the reply's id".into()));
         }
-        let mut chat = self.chat(&question.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+        let mut chat =
+            self.0.chats().get(&question.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let replaced = match &new.replaces {
-            Some(id) => self.raw_message(id)?,
+            Some(id) => self.0.messages().raw_message(id)?,
             None => None,
         };
         let parent = replaced.as_ref().map_or_else(|| chat.head.clone(), |old| old.parent.clone());
         let reply = MessageRow {
             id: new.id.clone(),
             chat: question.chat.clone(),
-            seq: self.next_number()?,
+            seq: self.0.next_number()?,
             depth: self.depth_behind(parent.as_ref())?,
             parent,
             author: Author::Persona { id: new.persona.clone(), name: new.persona_name },
@@ -261,18 +272,18 @@ impl Memory {
             self.remember(&mut batch, &reply, Kind::Reply)?;
         }
         batch.remove(Table::Inbox, keys::message(&new.to));
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(reply)
     }
 
     /// Adds the messages that the notes in the prompt were made from. If those notes were replaced meanwhile, the list
     /// becomes unknown.
-    fn with_noted(&self, mut why: WhyRow) -> Result<WhyRow, Error> {
+    fn with_noted(self, mut why: WhyRow) -> Result<WhyRow, Error> {
         let mut noted = Vec::new();
         for hit in why.recalled.iter().filter(|hit| hit.signals == [NOTES]) {
-            let notes = self.raw_memory(hit.memory)?;
+            let notes = self.0.memories().raw_memory(hit.memory)?;
             for source in notes.iter().flat_map(|notes| &notes.sources) {
-                noted.push(self.raw_message(source)?.map(|row| row.seq));
+                noted.push(self.0.messages().raw_message(source)?.map(|row| row.seq));
             }
             if notes.is_none() {
                 noted.push(None);
@@ -283,9 +294,9 @@ impl Memory {
     }
 
     /// Replaces the reply on the current branch with another reply to the same message.
-    pub fn choose_alternative(&self, present: &MessageRow, chosen: &MessageRow) -> Result<(), Error> {
-        let _writing = self.writing(&present.chat)?;
-        let Some(mut chat) = self.chat(&present.chat)? else { return Ok(()) };
+    pub fn choose_alternative(self, present: &MessageRow, chosen: &MessageRow) -> Result<(), Error> {
+        let _writing = self.0.writing(&present.chat)?;
+        let Some(mut chat) = self.0.chats().get(&present.chat)? else { return Ok(()) };
         let mut batch = Batch::new();
         self.put_in_place_of(&mut batch, &mut chat, present, &chosen.id)?;
         self.unremember(&mut batch, &present.id)?;
@@ -293,12 +304,12 @@ impl Memory {
             self.remember(&mut batch, chosen, Kind::Reply)?;
         }
         codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
-        self.store.commit(batch, Durability::Flushed)
+        self.0.store.commit(batch, Durability::Flushed)
     }
 
     /// Puts `new` in the place of `old` on the current path: as the head, or as the parent of the next message.
     fn put_in_place_of(
-        &self,
+        self,
         batch: &mut Batch,
         chat: &mut ChatRow,
         old: &MessageRow,
@@ -310,7 +321,7 @@ impl Memory {
         }
         let mut next = chat.head.clone();
         while let Some(id) = next {
-            let Some(mut message) = self.raw_message(&id)? else { return Ok(()) };
+            let Some(mut message) = self.0.messages().raw_message(&id)? else { return Ok(()) };
             if message.parent.as_ref() == Some(&old.id) {
                 message.parent = Some(new.clone());
                 return codec::put(batch, Table::Messages, keys::message(&message.id), &message);
@@ -320,23 +331,24 @@ impl Memory {
         Err(Error::Invalid("that reply is no longer part of the conversation".into()))
     }
 
-    /// Stores a person's edit after which the message has no parts, like [`Memory::edit_with_parts`].
-    pub fn edit(&self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
+    /// Stores a person's edit after which the message has no parts, like [`Turns::edit_with_parts`].
+    pub fn edit(self, id: &MessageId, text: Text, at: Timestamp) -> Result<Option<MessageRow>, Error> {
         self.edit_with_parts(id, text, Vec::new(), at)
     }
 
     /// Stores a person's edit and returns the new row; `None` if the message is unknown or forgotten. The kept bytes of
     /// the parts before are let go of; those of `parts` are kept anew.
     pub fn edit_with_parts(
-        &self,
+        self,
         id: &MessageId,
         text: Text,
         parts: Vec<Part>,
         at: Timestamp,
     ) -> Result<Option<MessageRow>, Error> {
-        let Some(chat) = self.raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
-        let _writing = self.writing(&chat)?;
-        let Some(mut message) = self.raw_message(id)?.filter(|message| message.author.person().is_some()) else {
+        let Some(chat) = self.0.messages().raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
+        let _writing = self.0.writing(&chat)?;
+        let Some(mut message) = self.0.messages().raw_message(id)?.filter(|message| message.author.person().is_some())
+        else {
             return Ok(None);
         };
         let mut batch = Batch::new();
@@ -355,22 +367,22 @@ impl Memory {
                 }
                 let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
-                self.queue_with_neighbours(&mut batch, &memory)?;
+                self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
             }
         }
-        self.commit_letting_go(batch, Durability::Flushed)?;
+        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
         Ok(Some(message))
     }
 
     /// Adds the memory of a message to the batch, unless it has one or the text is empty.
-    pub(crate) fn remember(&self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
+    pub(crate) fn remember(self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
         // Writings about the message and its chunks do not count as its memory.
         let remembered = self.memories_of(&message.id)?.iter().any(|memory| memory.kind.is_said());
         if message.text.trim().is_empty() || remembered {
             return Ok(());
         }
         let memory = MemoryRow {
-            id: MemoryId(self.next_number()?),
+            id: MemoryId(self.0.next_number()?),
             persona: message.persona.clone(),
             kind,
             scope: message.scope.clone(),
@@ -387,7 +399,7 @@ impl Memory {
         self.put_memory(batch, &memory)
     }
 
-    pub(crate) fn put_memory(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+    pub(crate) fn put_memory(self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
         codec::put(batch, Table::Memories, keys::memory(memory.id), memory)?;
         for source in &memory.sources {
             batch.put(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0), []);
@@ -398,47 +410,49 @@ impl Memory {
         for key in names::keys(memory) {
             batch.put(Table::Names, key, []);
         }
-        self.queue_with_neighbours(batch, memory)
+        self.0.indexing().queue_with_neighbours(batch, memory)
     }
 
     /// Returns the number of replies to a message, including those that may no longer be read.
-    pub fn answer_count(&self, to: &MessageId) -> Result<usize, Error> {
-        let ids: Vec<MessageId> = codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
+    pub fn answer_count(self, to: &MessageId) -> Result<usize, Error> {
+        let ids: Vec<MessageId> = codec::rows(self.0.store.as_ref(), Table::Answers, &keys::prefix(&[to.as_str()]))?;
         Ok(ids.len())
     }
 
-    pub(crate) fn depth_behind(&self, parent: Option<&MessageId>) -> Result<u64, Error> {
-        let parent = parent.map(|id| self.raw_message(id)).transpose()?.flatten();
+    pub(crate) fn depth_behind(self, parent: Option<&MessageId>) -> Result<u64, Error> {
+        let parent = parent.map(|id| self.0.messages().raw_message(id)).transpose()?.flatten();
         Ok(parent.map_or(0, |parent| parent.depth + 1))
     }
 
     /// Returns the session number of a message: that of the memory before it in its chat, or the next one after a pause
     /// longer than [`crate::MemoryConfig::session_gap`].
-    fn session_at(&self, message: &MessageRow) -> Result<u32, Error> {
+    fn session_at(self, message: &MessageRow) -> Result<u32, Error> {
         let prefix = keys::prefix(&[message.persona.as_str(), message.chat.as_str()]);
-        let last = self.store.scan(Table::MemoryByChat, &prefix, None, Order::Descending, 1)?;
+        let last = self.0.store.scan(Table::MemoryByChat, &prefix, None, Order::Descending, 1)?;
         let Some((key, _)) = last.first() else { return Ok(0) };
-        let Some(before) = self.raw_memory(MemoryId(keys::number("memory_by_chat", key)?))? else { return Ok(0) };
+        let Some(before) = self.0.memories().raw_memory(MemoryId(keys::number("memory_by_chat", key)?))? else {
+            return Ok(0);
+        };
         let gap = message.at.duration_since(before.at).unsigned_abs();
-        Ok(if gap > self.config.session_gap { before.session + 1 } else { before.session })
+        Ok(if gap > self.0.config.session_gap { before.session + 1 } else { before.session })
     }
 
     /// Returns the memories whose source is the message.
-    pub(crate) fn memories_of(&self, id: &MessageId) -> Result<Vec<MemoryRow>, Error> {
+    pub(crate) fn memories_of(self, id: &MessageId) -> Result<Vec<MemoryRow>, Error> {
         let mut memories = Vec::new();
         let mut ids = Vec::new();
-        codec::walk(self.store.as_ref(), Table::MemoryByMessage, &keys::prefix(&[id.as_str()]), |key, _| {
+        codec::walk(self.0.store.as_ref(), Table::MemoryByMessage, &keys::prefix(&[id.as_str()]), |key, _| {
             ids.push(MemoryId(keys::number("memory_by_message", key)?));
             Ok(true)
         })?;
         for id in ids {
-            memories.extend(self.raw_memory(id)?);
+            memories.extend(self.0.memories().raw_memory(id)?);
         }
         Ok(memories)
     }
 
     /// Removes the memories of a message; returns how many.
-    pub(crate) fn unremember(&self, batch: &mut Batch, id: &MessageId) -> Result<usize, Error> {
+    pub(crate) fn unremember(self, batch: &mut Batch, id: &MessageId) -> Result<usize, Error> {
         let memories = self.memories_of(id)?;
         for memory in &memories {
             self.remove_memory(batch, memory)?;
@@ -446,8 +460,8 @@ impl Memory {
         Ok(memories.len())
     }
 
-    pub(crate) fn remove_memory(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
-        self.queue_with_neighbours(batch, memory)?;
+    pub(crate) fn remove_memory(self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+        self.0.indexing().queue_with_neighbours(batch, memory)?;
         batch.remove(Table::Memories, keys::memory(memory.id));
         for source in &memory.sources {
             batch.remove(Table::MemoryByMessage, keys::numbered(&[source.as_str()], memory.id.0));
@@ -455,7 +469,7 @@ impl Memory {
         if let Some(chat) = &memory.chat {
             batch.remove(Table::MemoryByChat, keys::memory_by_chat(&memory.persona, chat, memory.id));
         }
-        self.remove_writing(batch, memory)?;
+        self.0.writings().remove_writing(batch, memory)?;
         if let Some(key) = mark_key(memory) {
             batch.remove(Table::Marks, key);
         }

@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
+use crate::domains::Writings;
 use crate::rows::{Kind, MemoryRow, MessageRow, OutboxRow, Posted, SourceScope, WritingRow};
 use crate::settings::BackgroundProgress;
 use crate::turns::put_message;
-use crate::{Batch, Durability, Error, Grant, Memory, Order, ReadScope, Table, codec, keys};
+use crate::{Batch, Durability, Error, Grant, Order, ReadScope, Table, codec, keys};
 
 /// Most rows read in the search for recent memories. It bounds the cost for a persona that nobody talked to for a long
 /// time.
@@ -121,37 +122,37 @@ impl NewWriting {
     }
 }
 
-impl Memory {
+impl Writings<'_> {
     /// Puts new notes in the place of those that stand under `key`.
-    fn replace_notes(&self, batch: &mut Batch, key: Vec<u8>, id: MemoryId) -> Result<(), Error> {
-        if let Some(before) = codec::get::<MemoryId>(self.store.as_ref(), Table::Notes, &key)?
-            && let Some(before) = self.raw_memory(before)?
+    fn replace_notes(self, batch: &mut Batch, key: Vec<u8>, id: MemoryId) -> Result<(), Error> {
+        if let Some(before) = codec::get::<MemoryId>(self.0.store.as_ref(), Table::Notes, &key)?
+            && let Some(before) = self.0.memories().raw_memory(before)?
         {
-            self.remove_memory(batch, &before)?;
+            self.0.turns().remove_memory(batch, &before)?;
         }
         codec::put(batch, Table::Notes, key, &id)
     }
 
     /// Stores a writing in one flushed transaction. If it is to be posted, also adds it to its chat and the outbox.
     /// Returns the memory and the message of the post; `None` if a source was forgotten meanwhile.
-    pub fn write(&self, new: NewWriting) -> Result<Option<(MemoryRow, Option<MessageRow>)>, Error> {
+    pub fn write(self, new: NewWriting) -> Result<Option<(MemoryRow, Option<MessageRow>)>, Error> {
         new.check()?;
-        self.store.room()?;
+        self.0.store.room()?;
         let mut chats = BTreeSet::from([new.chat.clone()]);
         for source in &new.sources {
-            match self.raw_message(source)? {
+            match self.0.messages().raw_message(source)? {
                 Some(message) => chats.insert(message.chat),
                 None => return Ok(None),
             };
         }
         // The lock keeps others from forgetting in those chats meanwhile.
-        let _writing = self.writing_in(&chats)?;
+        let _writing = self.0.writing_in(&chats)?;
         for source in &new.sources {
-            if self.raw_message(source)?.is_none_or(|message| message.author == Author::Forgotten) {
+            if self.0.messages().raw_message(source)?.is_none_or(|message| message.author == Author::Forgotten) {
                 return Ok(None);
             }
         }
-        let id = MemoryId(self.next_number()?);
+        let id = MemoryId(self.0.next_number()?);
         let mut batch = Batch::new();
         let post = match &new.post {
             Some(platform) => {
@@ -204,26 +205,26 @@ impl Memory {
             let key = crate::settings::background_progress_key(platform, home, &memory.persona);
             codec::put(&mut batch, Table::Settings, key, tended)?;
         }
-        self.put_memory(&mut batch, &memory)?;
+        self.0.turns().put_memory(&mut batch, &memory)?;
         codec::put(&mut batch, Table::Writings, writing_key(&memory), &writing)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Some((memory, post)))
     }
 
     /// Posts an existing writing to a chat and the outbox, in one flushed transaction. Returns `None` if it was
     /// forgotten or posted already. The caller must have checked that everyone in that chat may read it.
-    pub fn publish(&self, new: Publication) -> Result<Option<MessageRow>, Error> {
-        let Some(memory) = self.raw_memory(new.memory)? else { return Ok(None) };
+    pub fn publish(self, new: Publication) -> Result<Option<MessageRow>, Error> {
+        let Some(memory) = self.0.memories().raw_memory(new.memory)? else { return Ok(None) };
         let mut chats = BTreeSet::from([new.chat.clone()]);
         for source in &memory.sources {
-            match self.raw_message(source)? {
+            match self.0.messages().raw_message(source)? {
                 Some(message) => chats.insert(message.chat),
                 None => return Ok(None),
             };
         }
         // The lock keeps others from forgetting in those chats meanwhile.
-        let _writing = self.writing_in(&chats)?;
-        let Some(mut memory) = self.raw_memory(new.memory)? else { return Ok(None) };
+        let _writing = self.0.writing_in(&chats)?;
+        let Some(mut memory) = self.0.memories().raw_memory(new.memory)? else { return Ok(None) };
         let Some(mut writing) = self.raw_writing(&memory)?.filter(|writing| writing.posted.is_none()) else {
             return Ok(None);
         };
@@ -246,22 +247,22 @@ impl Memory {
         let (platform, home, tended) = &new.tended;
         let key = crate::settings::background_progress_key(platform, home, &memory.persona);
         codec::put(&mut batch, Table::Settings, key, tended)?;
-        self.put_memory(&mut batch, &memory)?;
+        self.0.turns().put_memory(&mut batch, &memory)?;
         codec::put(&mut batch, Table::Writings, writing_key(&memory), &writing)?;
-        self.store.commit(batch, Durability::Flushed)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Some(post))
     }
 
     /// Adds the message of a post: it is the newest of its chat, and waits in the outbox.
-    fn put_post(&self, batch: &mut Batch, id: MemoryId, new: Posting<'_>) -> Result<MessageRow, Error> {
-        let mut chat = self.chat(new.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+    fn put_post(self, batch: &mut Batch, id: MemoryId, new: Posting<'_>) -> Result<MessageRow, Error> {
+        let mut chat = self.0.chats().get(new.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let post = MessageRow {
             // Numbers are never reused, so the id differs from that of every other post.
             id: MessageId::new(format!("{POST}{}", id.0)).map_err(|error| Error::Invalid(error.to_string()))?,
             chat: new.chat.clone(),
-            seq: self.next_number()?,
+            seq: self.0.next_number()?,
             parent: chat.head.clone(),
-            depth: self.depth_behind(chat.head.as_ref())?,
+            depth: self.0.turns().depth_behind(chat.head.as_ref())?,
             author: Author::Persona { id: new.persona.clone(), name: new.name.to_owned() },
             text: new.text.clone(),
             at: new.at,
@@ -275,7 +276,7 @@ impl Memory {
             edited_at: None,
             parts: Vec::new(),
         };
-        if self.raw_message(&post.id)?.is_some() {
+        if self.0.messages().raw_message(&post.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the post's id".into()));
         }
         put_message(batch, &post)?;
@@ -297,8 +298,8 @@ impl Memory {
     }
 
     /// Returns the writings of these kinds that `read_scope` allows, newest first, at most `limit`.
-    pub fn writings(
-        &self,
+    pub fn list(
+        self,
         read_scope: &ReadScope,
         kinds: &[Kind],
         limit: usize,
@@ -313,7 +314,7 @@ impl Memory {
     }
 
     fn writings_from(
-        &self,
+        self,
         read_scope: &ReadScope,
         grant: &Grant,
         kinds: &[Kind],
@@ -322,7 +323,7 @@ impl Memory {
         let prefix = keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string()]);
         let (mut found, mut after) = (Vec::new(), None::<Vec<u8>>);
         loop {
-            let page = self.store.scan(Table::Writings, &prefix, after.as_deref(), Order::Descending, PAGE)?;
+            let page = self.0.store.scan(Table::Writings, &prefix, after.as_deref(), Order::Descending, PAGE)?;
             let Some((last, _)) = page.last() else { return Ok(found) };
             after = Some(last.clone());
             for (_, value) in page {
@@ -330,7 +331,7 @@ impl Memory {
                 if !kinds.contains(&writing.kind) {
                     continue;
                 }
-                if let Some(memory) = self.memory(read_scope, writing.memory)? {
+                if let Some(memory) = self.0.memories().get(read_scope, writing.memory)? {
                     found.push((memory, writing));
                     if found.len() == limit {
                         return Ok(found);
@@ -341,35 +342,35 @@ impl Memory {
     }
 
     /// Returns a writing, if `read_scope` allows it.
-    pub fn written(&self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
-        let Some(memory) = self.memory(read_scope, id)? else { return Ok(None) };
+    pub fn written(self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
+        let Some(memory) = self.0.memories().get(read_scope, id)? else { return Ok(None) };
         Ok(self.raw_writing(&memory)?.map(|writing| (memory, writing)))
     }
 
     /// Returns the memories of a writing's sources that `read_scope` allows, in the order of the sources.
-    pub fn behind(&self, read_scope: &ReadScope, written: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
+    pub fn behind(self, read_scope: &ReadScope, written: &MemoryRow) -> Result<Vec<MemoryRow>, Error> {
         let mut behind = Vec::new();
         for source in &written.sources {
             let of_itself = |memory: &MemoryRow| memory.id != written.id && memory.kind.is_said();
-            for memory in self.memories_of(source)?.into_iter().filter(of_itself) {
-                behind.extend(self.memory(read_scope, memory.id)?);
+            for memory in self.0.turns().memories_of(source)?.into_iter().filter(of_itself) {
+                behind.extend(self.0.memories().get(read_scope, memory.id)?);
             }
         }
         Ok(behind)
     }
 
     /// Returns the working notes of a chat, if `read_scope` allows them.
-    pub fn notes(&self, read_scope: &ReadScope, chat: &ChatId) -> Result<Option<MemoryRow>, Error> {
+    pub fn notes(self, read_scope: &ReadScope, chat: &ChatId) -> Result<Option<MemoryRow>, Error> {
         let key = notes_key(read_scope.persona(), chat);
-        let id: Option<MemoryId> = codec::get(self.store.as_ref(), Table::Notes, &key)?;
-        Ok(id.map(|id| self.memory(read_scope, id)).transpose()?.flatten())
+        let id: Option<MemoryId> = codec::get(self.0.store.as_ref(), Table::Notes, &key)?;
+        Ok(id.map(|id| self.0.memories().get(read_scope, id)).transpose()?.flatten())
     }
 
     /// Returns messages since `since` that `read_scope` allows, newest first, at most `limit`.
-    pub fn recent(&self, read_scope: &ReadScope, since: Timestamp, limit: usize) -> Result<Vec<MemoryRow>, Error> {
+    pub fn recent(self, read_scope: &ReadScope, since: Timestamp, limit: usize) -> Result<Vec<MemoryRow>, Error> {
         let (mut found, mut after, mut looked) = (Vec::new(), None::<Vec<u8>>, 0);
         while looked < MAX_LOOKED_AT {
-            let page = self.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, PAGE)?;
+            let page = self.0.store.scan(Table::Memories, b"", after.as_deref(), Order::Descending, PAGE)?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             looked += page.len();
@@ -395,8 +396,8 @@ impl Memory {
     }
 
     /// Returns the writing that a message shows, if it still exists.
-    pub fn posted_as(&self, post: &MessageRow) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
-        for memory in self.memories_of(&post.id)? {
+    pub fn posted_as(self, post: &MessageRow) -> Result<Option<(MemoryRow, WritingRow)>, Error> {
+        for memory in self.0.turns().memories_of(&post.id)? {
             if let Some(writing) = self.raw_writing(&memory)?
                 && writing.posted.as_ref().is_some_and(|posted| posted.message == post.id)
             {
@@ -406,15 +407,15 @@ impl Memory {
         Ok(None)
     }
 
-    pub(crate) fn raw_writing(&self, memory: &MemoryRow) -> Result<Option<WritingRow>, Error> {
+    pub(crate) fn raw_writing(self, memory: &MemoryRow) -> Result<Option<WritingRow>, Error> {
         if !memory.kind.is_written() {
             return Ok(None);
         }
-        codec::get(self.store.as_ref(), Table::Writings, &writing_key(memory))
+        codec::get(self.0.store.as_ref(), Table::Writings, &writing_key(memory))
     }
 
     /// Removes the other data of a writing.
-    pub(crate) fn remove_writing(&self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+    pub(crate) fn remove_writing(self, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
         if !memory.kind.is_written() {
             return Ok(());
         }

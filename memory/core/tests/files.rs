@@ -136,7 +136,7 @@ fn reading(chat: &str) -> ReadScope {
 fn say_with(memory: &Memory, name: &str, chat: &str, who: &str, files: &[(&str, &[u8])]) -> Result<usize, Error> {
     let (platform, place) = (PlatformId::new("test").unwrap(), place(chat));
     let new = NewChat { id: place.chat.clone(), platform: platform.clone(), title: None, persona: persona() };
-    memory.open_chat(new, at(0))?;
+    memory.chats().open(new, at(0))?;
     let parts = files.iter().map(|(name, bytes)| InboundPart {
         part: Part::new(name, Some("text/plain"), bytes.len() as u64),
         source: Arc::new(bytes.to_vec()),
@@ -153,17 +153,17 @@ fn say_with(memory: &Memory, name: &str, chat: &str, who: &str, files: &[(&str, 
         mentions: Vec::new(),
         reply_to: None,
     };
-    memory.receive(&platform, &inbound, place.scope(), at(10))?;
+    memory.turns().receive(&platform, &inbound, place.scope(), at(10))?;
     let mut kept = 0;
     for (index, (_, bytes)) in files.iter().enumerate() {
-        kept += usize::from(memory.keep_file(&id(name), None, index, bytes.to_vec())?);
+        kept += usize::from(memory.files().keep(&id(name), None, index, bytes.to_vec())?);
     }
     Ok(kept)
 }
 
 /// Returns what a reader of a chat gets by a file's name or id.
 fn read(memory: &Memory, chat: &str, which: &str) -> Option<Vec<u8>> {
-    memory.file(&reading(chat), which).unwrap().map(|(_, bytes)| bytes)
+    memory.files().get(&reading(chat), which).unwrap().map(|(_, bytes)| bytes)
 }
 
 #[test]
@@ -179,14 +179,14 @@ fn the_same_bytes_in_two_places_are_stored_once_and_read_in_each_alone() {
     for (chat, which) in [("ben", own.as_str()), ("ben", "own.txt"), ("ben", "plan.txt"), ("square", plan.as_str())] {
         assert_eq!(read(&memory, chat, which), None, "{which} in {chat}");
     }
-    assert_eq!(memory.files(&reading("ben")).unwrap().len(), 1);
+    assert_eq!(memory.files().list(&reading("ben")).unwrap().len(), 1);
     let other = ReadScope::in_place(PersonaId::new("luna").unwrap(), &place("ann"), &ReadableScopes::default());
-    assert!(memory.files(&other).unwrap().is_empty(), "another persona reads nothing");
+    assert!(memory.files().list(&other).unwrap().is_empty(), "another persona reads nothing");
     // One owner lets go, and the other keeps the bytes.
-    memory.forget(&Forget::Message(id("a")), true).unwrap();
+    memory.forgetting().forget(&Forget::Message(id("a")), true).unwrap();
     assert_eq!(disk.files(), [b"the plan".to_vec()]);
     assert_eq!(read(&memory, "ben", "ben.txt").as_deref(), Some(b"the plan".as_slice()));
-    memory.forget(&Forget::Person(person("ben")), true).unwrap();
+    memory.forgetting().forget(&Forget::Person(person("ben")), true).unwrap();
     assert!(disk.files().is_empty());
 }
 
@@ -205,10 +205,10 @@ fn every_way_to_forget_removes_the_bytes_at_once() {
         let disk = Disk::default();
         let memory = disk.open();
         say_with(&memory, "m", "square", "ann", &[("a.txt", b"secret")]).unwrap();
-        memory.forget(&way, false).unwrap();
+        memory.forgetting().forget(&way, false).unwrap();
         assert!(disk.files().is_empty(), "{way:?}");
         assert!(memory.check().unwrap().is_sound(), "{way:?}");
-        assert!(!memory.keep_file(&id("m"), None, 0, b"secret".to_vec()).unwrap(), "it comes back after {way:?}");
+        assert!(!memory.files().keep(&id("m"), None, 0, b"secret".to_vec()).unwrap(), "it comes back after {way:?}");
     }
 }
 
@@ -218,24 +218,24 @@ fn an_edit_lets_go_of_files_and_takes_only_its_own() {
     let memory = disk.open();
     say_with(&memory, "m", "ann", "ann", &[("old.txt", b"old")]).unwrap();
     let parts = vec![Part::new("new.txt", Some("text/plain"), 3)];
-    memory.edit_with_parts(&id("m"), "look again".into(), parts, at(20)).unwrap();
+    memory.turns().edit_with_parts(&id("m"), "look again".into(), parts, at(20)).unwrap();
     assert!(disk.files().is_empty(), "the withdrawn file is still there");
-    assert!(!memory.keep_file(&id("m"), None, 0, b"old".to_vec()).unwrap(), "a file from before the edit");
-    assert!(memory.keep_file(&id("m"), Some(at(20)), 0, b"new".to_vec()).unwrap());
+    assert!(!memory.files().keep(&id("m"), None, 0, b"old".to_vec()).unwrap(), "a file from before the edit");
+    assert!(memory.files().keep(&id("m"), Some(at(20)), 0, b"new".to_vec()).unwrap());
     assert_eq!(read(&memory, "ann", "new.txt").as_deref(), Some(b"new".as_slice()));
-    assert_eq!(memory.files(&reading("ann")).unwrap().len(), 1);
+    assert_eq!(memory.files().list(&reading("ann")).unwrap().len(), 1);
 }
 
 #[test]
 fn nothing_is_kept_of_an_undecided_message_of_somebody_who_wants_only_messages_to_the_bot_kept() {
     let disk = Disk::default();
     let memory = disk.open();
-    memory.set_retention(&person("ann"), RetentionPreference::Addressed).unwrap();
+    memory.consent().set_retention(&person("ann"), RetentionPreference::Addressed).unwrap();
     assert_eq!(say_with(&memory, "m", "square", "ann", &[("a.txt", b"a")]).unwrap(), 0);
-    assert!(memory.files_wanted(&id("m"), None).unwrap().is_empty());
+    assert!(memory.files().wanted(&id("m"), None).unwrap().is_empty());
     // Its turn ended, and it was not forgotten, so it was for the bot.
-    memory.leave(&id("m")).unwrap();
-    assert_eq!(memory.files_wanted(&id("m"), None).unwrap(), [0]);
+    memory.turns().leave(&id("m")).unwrap();
+    assert_eq!(memory.files().wanted(&id("m"), None).unwrap(), [0]);
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn sizes_and_kinds_are_limited_and_the_oldest_files_go_first() {
     let memory = disk.open_with(MemoryConfig { blob_max_bytes: 100, blobs_max_bytes: 250, ..settings() });
     assert_eq!(say_with(&memory, "large", "ann", "ann", &[("large.txt", &[b'x'; 101])]).unwrap(), 0);
     let film = vec![Part::new("film.mp4", Some("video/mp4"), 10)];
-    memory.edit_with_parts(&id("large"), "a film".into(), film, at(20)).unwrap();
-    assert!(memory.files_wanted(&id("large"), Some(at(20))).unwrap().is_empty());
+    memory.turns().edit_with_parts(&id("large"), "a film".into(), film, at(20)).unwrap();
+    assert!(memory.files().wanted(&id("large"), Some(at(20))).unwrap().is_empty());
     for name in ["a", "b", "c", "d"] {
         let file = format!("{name}.txt");
         assert_eq!(say_with(&memory, name, "ann", "ann", &[(&file, name.repeat(90).as_bytes())]).unwrap(), 1);
@@ -254,11 +254,11 @@ fn sizes_and_kinds_are_limited_and_the_oldest_files_go_first() {
     assert_eq!(read(&memory, "ann", "a.txt"), None);
     assert!(read(&memory, "ann", "d.txt").is_some());
     assert!(memory.check().unwrap().is_sound());
-    let listed = memory.file_totals().unwrap();
+    let listed = memory.files().totals().unwrap();
     drop(memory);
     let none = disk.open_with(MemoryConfig { blobs_max_bytes: 0, ..settings() });
     assert_eq!(say_with(&none, "e", "ann", "ann", &[("e.txt", b"e")]).unwrap(), 0);
-    assert_eq!(none.file_totals().unwrap(), listed);
+    assert_eq!(none.files().totals().unwrap(), listed);
 }
 
 #[test]
@@ -272,19 +272,19 @@ fn a_failure_at_any_step_leaves_no_wrong_bytes_and_no_stray_ones_after_a_start()
     disk.files_broken.store(false, Ordering::SeqCst);
     // The file is written, and its row is not.
     disk.rows_broken.store(true, Ordering::SeqCst);
-    assert!(memory.keep_file(&id("a"), None, 0, b"first".to_vec()).is_err());
+    assert!(memory.files().keep(&id("a"), None, 0, b"first".to_vec()).is_err());
     disk.rows_broken.store(false, Ordering::SeqCst);
     assert_eq!((disk.files().len(), read(&memory, "ann", "a.txt")), (1, None));
     drop(memory);
     let memory = disk.open();
     assert!(disk.files().is_empty(), "a start sweeps what belongs to no message");
-    assert!(memory.keep_file(&id("a"), None, 0, b"first".to_vec()).unwrap(), "the same call succeeds later");
+    assert!(memory.files().keep(&id("a"), None, 0, b"first".to_vec()).unwrap(), "the same call succeeds later");
     // The row is removed, and the file is not.
     disk.files_broken.store(true, Ordering::SeqCst);
-    assert!(memory.forget(&Forget::Message(id("a")), true).is_err());
+    assert!(memory.forgetting().forget(&Forget::Message(id("a")), true).is_err());
     assert_eq!((disk.files().len(), read(&memory, "ann", "a.txt")), (1, None));
     disk.files_broken.store(false, Ordering::SeqCst);
-    memory.scrub().unwrap();
+    memory.forgetting().scrub().unwrap();
     assert!(disk.files().is_empty(), "the scrub that forgetting asks for sweeps, too");
     assert!(memory.check().unwrap().is_sound());
 }
@@ -329,10 +329,10 @@ fn a_message_from_before_files_reads_as_it_did() {
     batch.put(Table::Messages, b"old".to_vec(), row.as_bytes());
     disk.rows.commit(batch, Durability::Flushed).unwrap();
     let memory = disk.open();
-    let message = memory.message(&reading("ann"), &id("old")).unwrap().unwrap();
+    let message = memory.messages().get(&reading("ann"), &id("old")).unwrap().unwrap();
     assert_eq!((message.text.as_str(), message.parts.len(), &message.scope), ("hello", 0, &Scope::Dm(person("ann"))));
     assert!(!serde_json::to_string(&message).unwrap().contains("parts"), "an older version reads it, too");
-    assert!(memory.files_wanted(&id("old"), None).unwrap().is_empty());
+    assert!(memory.files().wanted(&id("old"), None).unwrap().is_empty());
 }
 
 /// A step of a random history of files.
@@ -375,17 +375,17 @@ proptest! {
                     said.push((id(&name), who));
                 }
                 Step::Forget { nth } if !said.is_empty() => {
-                    memory.forget(&Forget::Message(said[nth % said.len()].0.clone()), true).unwrap();
+                    memory.forgetting().forget(&Forget::Message(said[nth % said.len()].0.clone()), true).unwrap();
                 }
                 Step::Edit { nth } if !said.is_empty() => {
-                    memory.edit(&said[nth % said.len()].0, "never mind".into(), at(99)).unwrap();
+                    memory.turns().edit(&said[nth % said.len()].0, "never mind".into(), at(99)).unwrap();
                 }
                 Step::Restart => memory = disk.open_with(config()),
                 Step::Forget { .. } | Step::Edit { .. } => {}
             }
             let report = memory.check().unwrap();
             prop_assert!(report.is_sound(), "{:?}", report);
-            prop_assert!(memory.file_totals().unwrap().bytes <= MOST);
+            prop_assert!(memory.files().totals().unwrap().bytes <= MOST);
             for (reader, name) in people.iter().enumerate() {
                 for (message, who) in &said {
                     let found = read(&memory, name, message.as_str());

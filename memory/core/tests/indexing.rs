@@ -184,7 +184,7 @@ fn open_with(disk: &Arc<Disk>, vectors: &Arc<Ids>, text: &Arc<Ids>) -> Memory {
     let memory = Memory::open(layers, settings()).unwrap();
     let platform = PlatformId::new("test").unwrap();
     let chat = NewChat { id: chat(), platform, title: None, persona: PersonaId::new("azera").unwrap() };
-    memory.open_chat(chat, Timestamp::UNIX_EPOCH).unwrap();
+    memory.chats().open(chat, Timestamp::UNIX_EPOCH).unwrap();
     memory
 }
 
@@ -207,30 +207,30 @@ fn hear(memory: &Memory, id: &str) -> Result<MessageId, Error> {
         reply_to: None,
     };
     let platform = PlatformId::new("test").unwrap();
-    memory.receive(&platform, &inbound, Scope::Chat(chat()), Timestamp::UNIX_EPOCH)?;
+    memory.turns().receive(&platform, &inbound, Scope::Chat(chat()), Timestamp::UNIX_EPOCH)?;
     Ok(inbound.id)
 }
 
 fn say(memory: &Memory, id: &str) -> Result<(), Error> {
-    memory.leave(&hear(memory, id)?)
+    memory.turns().leave(&hear(memory, id)?)
 }
 
 /// Indexes all queued memories.
 fn index(memory: &Memory) -> Result<(), Error> {
     loop {
-        let work = memory.index_work(64)?;
+        let work = memory.indexing().work(64)?;
         if work.is_empty() {
             return Ok(());
         }
-        memory.index_words(None, 64)?;
+        memory.indexing().index_words(None, 64)?;
         let embedded = |work: IndexWork| work.with_vectors(&mut std::iter::repeat(vec![1.0]));
-        memory.index(work.into_iter().filter_map(embedded).collect())?;
+        memory.indexing().index(work.into_iter().filter_map(embedded).collect())?;
     }
 }
 
 #[track_caller]
 fn assert_equal_to_record(memory: &Memory, memories: usize) {
-    let audit = memory.audit().unwrap();
+    let audit = memory.indexing().audit().unwrap();
     assert_eq!((audit.memories, audit.queued), (memories, 0), "{audit:?}");
     assert!(audit.missing_vectors.is_empty() && audit.missing_text.is_empty(), "{audit:?}");
     assert!(audit.stray_vectors.is_empty() && audit.stray_text.is_empty(), "{audit:?}");
@@ -261,7 +261,7 @@ fn a_failed_forgetting_leaves_the_indexes_alone() {
     say(&memory, "kept").unwrap();
     index(&memory).unwrap();
     disk.set_full(true);
-    memory.forget(&Forget::Message(MessageId::new("kept").unwrap()), false).unwrap_err();
+    memory.forgetting().forget(&Forget::Message(MessageId::new("kept").unwrap()), false).unwrap_err();
     index(&memory).unwrap_err();
     disk.set_full(false);
     index(&memory).unwrap();
@@ -273,21 +273,21 @@ fn chunks_belong_to_their_message_and_are_stored_again_after_an_edit() {
     let memory = open(&Arc::default());
     let pieces = || vec!["log, 2: the harbour is full of tar".into(), "log, 3: and of ropes".into()];
     let said = hear(&memory, "kept").unwrap();
-    assert_eq!(memory.store_chunks(&said, None, pieces()).unwrap(), 2);
-    memory.leave(&said).unwrap();
+    assert_eq!(memory.memories().store_chunks(&said, None, pieces()).unwrap(), 2);
+    memory.turns().leave(&said).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 3);
-    memory.edit(&said, "the ferry leaves at eight".into(), Timestamp::UNIX_EPOCH).unwrap();
+    memory.turns().edit(&said, "the ferry leaves at eight".into(), Timestamp::UNIX_EPOCH).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 1);
     // Chunks from before an edit are refused, whenever they arrive.
-    assert_eq!(memory.store_chunks(&said, None, pieces()).unwrap(), 0);
+    assert_eq!(memory.memories().store_chunks(&said, None, pieces()).unwrap(), 0);
     let changed = Some(Timestamp::UNIX_EPOCH);
-    assert_eq!(memory.store_chunks(&said, changed, pieces()).unwrap(), 2);
-    assert_eq!(memory.store_chunks(&said, changed, pieces()).unwrap(), 0);
+    assert_eq!(memory.memories().store_chunks(&said, changed, pieces()).unwrap(), 2);
+    assert_eq!(memory.memories().store_chunks(&said, changed, pieces()).unwrap(), 0);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 3);
-    memory.forget(&Forget::Message(said), false).unwrap();
+    memory.forgetting().forget(&Forget::Message(said), false).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 0);
 }
@@ -296,12 +296,12 @@ fn chunks_belong_to_their_message_and_are_stored_again_after_an_edit() {
 fn pruning_removes_the_chunks_of_a_message_with_its_memory() {
     let memory = open(&Arc::default());
     let first = hear(&memory, "first").unwrap();
-    memory.leave(&first).unwrap();
-    memory.store_chunks(&first, None, vec!["log, 2: tar".into(), "log, 3: ropes".into()]).unwrap();
+    memory.turns().leave(&first).unwrap();
+    memory.memories().store_chunks(&first, None, vec!["log, 2: tar".into(), "log, 3: ropes".into()]).unwrap();
     let later = hear(&memory, "later").unwrap();
-    memory.leave(&later).unwrap();
-    memory.store_chunks(&later, None, vec!["list, 2: bread".into()]).unwrap();
-    let pruned = memory.prune(&PersonaId::new("azera").unwrap(), 1, Timestamp::UNIX_EPOCH).unwrap();
+    memory.turns().leave(&later).unwrap();
+    memory.memories().store_chunks(&later, None, vec!["list, 2: bread".into()]).unwrap();
+    let pruned = memory.memories().prune(&PersonaId::new("azera").unwrap(), 1, Timestamp::UNIX_EPOCH).unwrap();
     assert_eq!((pruned.removed, pruned.left), (3, 1));
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 2);
@@ -318,9 +318,9 @@ fn the_same_fact_is_stored_once() {
         text: "the ferry leaves at seven".into(),
         at: Timestamp::from_second(at).unwrap(),
     };
-    let retained = memory.store_fact_once(fact(1)).unwrap();
-    assert_eq!(memory.store_fact_once(fact(1)).unwrap(), retained);
-    assert_ne!(memory.store_fact_once(fact(2)).unwrap(), retained);
+    let retained = memory.memories().store_fact_once(fact(1)).unwrap();
+    assert_eq!(memory.memories().store_fact_once(fact(1)).unwrap(), retained);
+    assert_ne!(memory.memories().store_fact_once(fact(2)).unwrap(), retained);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 2);
 }
@@ -336,8 +336,8 @@ fn indexes_of_before_get_the_passages_of_long_messages() {
     let memory = open_with(&disk, &vectors, &text);
     say(&memory, "short").unwrap();
     let long = hear(&memory, "long").unwrap();
-    memory.leave(&long).unwrap();
-    memory.edit(&long, long_text().into(), Timestamp::UNIX_EPOCH).unwrap();
+    memory.turns().leave(&long).unwrap();
+    memory.turns().edit(&long, long_text().into(), Timestamp::UNIX_EPOCH).unwrap();
     index(&memory).unwrap();
     let whole = vectors.held();
     let memories: Vec<MemoryId> = whole.iter().copied().filter(|id| id.0 < 1 << 40).collect();
@@ -353,12 +353,12 @@ fn indexes_of_before_get_the_passages_of_long_messages() {
     }
     disk.commit(batch, Durability::Flushed).unwrap();
     let memory = open_with(&disk, &vectors, &text);
-    assert_eq!(memory.queued().unwrap(), 1, "the short one is not embedded again");
+    assert_eq!(memory.indexing().queued().unwrap(), 1, "the short one is not embedded again");
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 2);
     assert_eq!((vectors.held(), text.held()), (whole.clone(), whole));
     drop(memory);
-    assert_eq!(open_with(&disk, &vectors, &text).queued().unwrap(), 0);
+    assert_eq!(open_with(&disk, &vectors, &text).indexing().queued().unwrap(), 0);
 }
 
 #[test]
@@ -366,9 +366,9 @@ fn passages_leave_the_indexes_with_their_text() {
     let (disk, vectors, text) = <(Arc<Disk>, Arc<Ids>, Arc<Ids>)>::default();
     let memory = open_with(&disk, &vectors, &text);
     let said = hear(&memory, "long").unwrap();
-    memory.leave(&said).unwrap();
+    memory.turns().leave(&said).unwrap();
     let held = |text_of: &str| {
-        memory.edit(&said, text_of.into(), Timestamp::UNIX_EPOCH).unwrap();
+        memory.turns().edit(&said, text_of.into(), Timestamp::UNIX_EPOCH).unwrap();
         index(&memory).unwrap();
         assert_equal_to_record(&memory, 1);
         assert_eq!(vectors.held(), text.held());
@@ -379,7 +379,7 @@ fn passages_leave_the_indexes_with_their_text() {
     assert!((2..long).contains(&held(&long_text().chars().take(900).collect::<String>())));
     assert_eq!(held("the ferry leaves at eight"), 1);
     assert_eq!(held(&long_text()), long);
-    memory.forget(&Forget::Message(said), false).unwrap();
+    memory.forgetting().forget(&Forget::Message(said), false).unwrap();
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 0);
     assert_eq!((vectors.held(), text.held()), (vec![], vec![]));
@@ -396,8 +396,8 @@ fn mending_removes_passages_that_the_record_does_not_know() {
     for ids in [&vectors, &text] {
         ids.change(|ids| ids.extend([stray, MemoryId(77 | 2 << 48)])).unwrap();
     }
-    assert_eq!(memory.audit().unwrap().stray_vectors.len(), 2);
-    assert_eq!(memory.mend().unwrap(), 2);
+    assert_eq!(memory.indexing().audit().unwrap().stray_vectors.len(), 2);
+    assert_eq!(memory.indexing().mend().unwrap(), 2);
     index(&memory).unwrap();
     assert_equal_to_record(&memory, 1);
 }

@@ -40,14 +40,14 @@ impl Talk {
                 title: None,
                 persona: PersonaId::new("azera").unwrap(),
             };
-            memory.open_chat(new, at(0)).unwrap();
+            memory.chats().open(new, at(0)).unwrap();
         }
         Self { memory, second: 0 }
     }
 
     fn training_consent(&self, who: &str, since: i64) {
         let willing = TrainingConsent { since: at(since), offload: false };
-        self.memory.set_training_consent(&PersonId::new(who).unwrap(), Some(willing)).unwrap();
+        self.memory.consent().set_training(&PersonId::new(who).unwrap(), Some(willing)).unwrap();
     }
 
     /// Adds a message and its reply. The prompt contains `recalled` and the whole conversation so far.
@@ -67,12 +67,12 @@ impl Talk {
             reply_to: None,
         };
         let platform = PlatformId::new("sim").unwrap();
-        let received = self.memory.receive(&platform, &inbound, scope(), at(self.second)).unwrap();
+        let received = self.memory.turns().receive(&platform, &inbound, scope(), at(self.second)).unwrap();
         assert!(matches!(received, Received::New(_)), "{received:?}");
-        let shown = self.memory.history(&read_scope(), &chat, 100).unwrap();
+        let shown = self.memory.messages().history(&read_scope(), &chat, 100).unwrap();
         self.answer(&shown, name, who, 0, answer, recalled);
-        let said = self.memory.message(&read_scope(), &id(name)).unwrap().unwrap();
-        self.memory.note_surprise(&said, 3.0, 2.0).unwrap();
+        let said = self.memory.messages().get(&read_scope(), &id(name)).unwrap().unwrap();
+        self.memory.training().note_surprise(&said, 3.0, 2.0).unwrap();
     }
 
     /// Adds a reply five seconds later: the first one to a message, or a replacement of another.
@@ -114,18 +114,18 @@ impl Talk {
             },
             replaces: number.checked_sub(1).map(|before| id(&format!("{name}~r{before}"))),
         };
-        self.memory.reply(new).unwrap();
+        self.memory.turns().reply(new).unwrap();
     }
 
     /// Returns the memory of a message.
     fn memory_of(&self, name: &str) -> MemoryId {
-        let recent = self.memory.recent(&read_scope(), Timestamp::MIN, 100).unwrap();
+        let recent = self.memory.writings().recent(&read_scope(), Timestamp::MIN, 100).unwrap();
         let of_it = |it: &&MemoryRow| it.kind == Kind::Message && it.sources == [id(name)];
         recent.iter().find(of_it).unwrap().id
     }
 
     fn trainable_exchanges(&self) -> Vec<TrainableExchange> {
-        self.memory.trainable_exchanges(&read_scope(), false, &|_, _| true, 100).unwrap()
+        self.memory.training().exchanges(&read_scope(), false, &|_, _| true, 100).unwrap()
     }
 
     /// Returns the names of the trainable messages.
@@ -176,16 +176,16 @@ fn a_forgotten_or_edited_source_of_a_quoted_reply_prevents_training() {
     let talk = quoting();
     talk.training_consent("bob", 0);
     let provenance = talk.trainable_exchanges().into_iter().find(|it| it.said.id == id("again")).unwrap().provenance;
-    assert!(talk.memory.provenance_holds(&provenance).unwrap());
-    talk.memory.edit(&id("bob"), "never mind".into(), at(20 * MINUTE)).unwrap();
-    assert!(!talk.memory.provenance_holds(&provenance).unwrap());
+    assert!(talk.memory.training().provenance_holds(&provenance).unwrap());
+    talk.memory.turns().edit(&id("bob"), "never mind".into(), at(20 * MINUTE)).unwrap();
+    assert!(!talk.memory.training().provenance_holds(&provenance).unwrap());
     assert_eq!(talk.names(), [""; 0], "each answer had the earlier ones in its prompt");
 
     let talk = quoting();
     talk.training_consent("bob", 0);
     let provenance = talk.trainable_exchanges().into_iter().find(|it| it.said.id == id("again")).unwrap().provenance;
-    talk.memory.forget(&Forget::Message(id("bob")), false).unwrap();
-    assert!(!talk.memory.provenance_holds(&provenance).unwrap());
+    talk.memory.forgetting().forget(&Forget::Message(id("bob")), false).unwrap();
+    assert!(!talk.memory.training().provenance_holds(&provenance).unwrap());
     assert_eq!(talk.names(), [""; 0]);
 }
 
@@ -199,7 +199,7 @@ fn a_reply_right_after_an_edit_may_rest_on_the_old_text() {
         talk.second += 180 * MINUTE;
         if let Some(minutes) = changed_before {
             let now = talk.second - minutes * MINUTE;
-            let changed = talk.memory.edit(&id("first"), "the boat is blue".into(), at(now)).unwrap().unwrap();
+            let changed = talk.memory.turns().edit(&id("first"), "the boat is blue".into(), at(now)).unwrap().unwrap();
             // The reply is regenerated at once.
             talk.second = now;
             talk.answer(&[changed], "first", "ann", 1, "Blue!", &[]);

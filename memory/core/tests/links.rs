@@ -28,7 +28,7 @@ fn account(number: usize) -> Account {
 
 /// Returns the numbers of the accounts that an account is linked with.
 fn linked(memory: &Memory, number: usize) -> BTreeSet<usize> {
-    let found = memory.linked(&account(number).person).unwrap();
+    let found = memory.links().of(&account(number).person).unwrap();
     let found: Vec<usize> =
         found.into_iter().map(|other| (0..PEOPLE.len()).find(|number| account(*number) == other).unwrap()).collect();
     let once: BTreeSet<usize> = found.iter().copied().collect();
@@ -83,22 +83,22 @@ proptest! {
                         groups[left].append(&mut more);
                         LinkOutcome::Now
                     };
-                    prop_assert_eq!(memory.link(&account(one), &account(other)).unwrap(), want);
+                    prop_assert_eq!(memory.links().link(&account(one), &account(other)).unwrap(), want);
                 }
                 Act::Unlink(who) => {
                     let group = of(&groups, who);
                     groups[group].remove(&who);
-                    prop_assert_eq!(memory.unlink(&account(who).person).unwrap(), groups[group].len());
+                    prop_assert_eq!(memory.links().unlink(&account(who).person).unwrap(), groups[group].len());
                     groups.push([who].into());
                 }
                 Act::Forget(who) => {
                     let group = of(&groups, who);
                     groups[group].remove(&who);
                     groups.push([who].into());
-                    memory.forget(&Forget::Person(account(who).person), false).unwrap();
+                    memory.forgetting().forget(&Forget::Person(account(who).person), false).unwrap();
                 }
                 Act::ForgetChat(number) => {
-                    memory.forget(&Forget::Chat(ChatId::new(PEOPLE[number]).unwrap()), true).unwrap();
+                    memory.forgetting().forget(&Forget::Chat(ChatId::new(PEOPLE[number]).unwrap()), true).unwrap();
                 }
                 Act::Reopen => memory = record(Arc::new(store.clone())),
             }
@@ -118,20 +118,20 @@ proptest! {
 fn a_link_with_one_row_is_no_link() {
     let store = RamStore::new();
     let memory = record(Arc::new(store.clone()));
-    memory.link(&account(0), &account(1)).unwrap();
+    memory.links().link(&account(0), &account(1)).unwrap();
     let (key, _) = store.scan(Table::Settings, b"linked\0ann\0", None, Order::Ascending, 1).unwrap().remove(0);
     let mut batch = Batch::new();
     batch.remove(Table::Settings, key);
     store.commit(batch, Durability::Flushed).unwrap();
     assert_eq!((linked(&memory, 0), linked(&memory, 1)), (BTreeSet::new(), BTreeSet::new()));
-    assert_eq!(memory.unlink(&account(0).person).unwrap(), 0);
+    assert_eq!(memory.links().unlink(&account(0).person).unwrap(), 0);
     assert_eq!(rows(&store), 0);
 }
 
 #[test]
 fn an_export_lists_the_linked_accounts() {
     let memory = record(Arc::new(RamStore::new()));
-    memory.link(&account(0), &account(1)).unwrap();
+    memory.links().link(&account(0), &account(1)).unwrap();
     let export = memory.export(&DataSubject(account(0).person), u64::MAX).unwrap();
     assert_eq!(export["linked"], serde_json::json!([{"platform": "elsewhere", "person": "an", "name": "Ann 1"}]));
     assert_eq!(memory.export(&DataSubject(account(2).person), u64::MAX).unwrap()["linked"], serde_json::json!([]));

@@ -123,7 +123,7 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
         tokio::task::block_in_place(|| -> anyhow::Result<()> {
             write(memory, &mut crowd, written..until)?;
             index(memory, &crowd)?;
-            Ok(memory.optimize()?)
+            Ok(memory.indexing().optimize()?)
         })?;
         written = until;
         bar.set_position(written as u64);
@@ -154,7 +154,7 @@ pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>
         let (person, chat) = (crowd::person(said.person)?, crowd::chat(said.spot, said.person)?);
         let place = crowd::place(said.spot, said.person)?;
         let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: crowd::persona()? };
-        memory.open_chat(new, said.at)?;
+        memory.chats().open(new, said.at)?;
         let inbound = Inbound {
             id: said.id,
             chat,
@@ -167,8 +167,8 @@ pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>
             mentions: Vec::new(),
             reply_to: None,
         };
-        memory.receive(&platform, &inbound, place.scope(), said.at)?;
-        memory.leave(&inbound.id)?;
+        memory.turns().receive(&platform, &inbound, place.scope(), said.at)?;
+        memory.turns().leave(&inbound.id)?;
     }
     Ok(())
 }
@@ -176,7 +176,7 @@ pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>
 /// Indexes all queued messages in both indexes.
 pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
     loop {
-        let work = memory.index_work(INDEX_BATCH)?;
+        let work = memory.indexing().work(INDEX_BATCH)?;
         if work.is_empty() {
             return Ok(());
         }
@@ -184,7 +184,7 @@ pub fn index(memory: &Memory, crowd: &Crowd) -> Result<(), Error> {
             let texts: Vec<String> = work.to_embed().cloned().collect();
             work.with_vectors(&mut texts.iter().map(|text| crowd.vector(text)))
         });
-        memory.index(embedded.collect())?;
+        memory.indexing().index(embedded.collect())?;
     }
 }
 

@@ -83,7 +83,7 @@ pub async fn inference(config: &Config, options: &BenchInference) -> anyhow::Res
     }
     let (first, second) = two_turns(&app, &clock).await?;
     let idle_chat_mb = idle_chats(&app, &clock, &mut crowd).await?;
-    app.azera.stop().await;
+    app.engine.stop().await;
     let name = app.model.info().name.clone();
     drop(app);
     let installed = bootstrap::models(&config)?.find(&name)?;
@@ -156,8 +156,8 @@ pub async fn usages(
 /// Runs two turns of a new chat with the default persona, through the whole product.
 async fn two_turns(app: &App, clock: &ManualClock) -> anyhow::Result<(TurnUsage, TurnUsage)> {
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    app.azera.attach(sim.clone());
-    app.azera.start().await?;
+    app.engine.attach(sim.clone());
+    app.engine.start().await?;
     let dm = |chat: &str, person: &str| {
         let line = json!({"type": "chat", "at": clock.now(), "chat": chat, "kind": "dm", "members": [person]});
         format!("{line}\n")
@@ -196,7 +196,7 @@ async fn idle_chats(app: &App, clock: &ManualClock, crowd: &mut Crowd) -> anyhow
         let text = format!("Hello! Today I saw {}.", crowd.prose(TEXT_WORDS));
         turn(app, clock.now(), (&chat, &person), &format!("idle-{number}"), &text).await?;
     }
-    app.azera.settle().await?;
+    app.engine.settle().await?;
     let after = Resident::now();
     Ok(before.zip(after).map(|(before, after)| (after.anonymous - before.anonymous) / IDLE_CHATS as f64))
 }
@@ -220,7 +220,7 @@ async fn turn(
         mentions: Vec::new(),
         reply_to: None,
     };
-    match app.azera.message(&PlatformId::new(PLATFORM)?, inbound).await? {
+    match app.engine.message(&PlatformId::new(PLATFORM)?, inbound).await? {
         Outcome::Replied(turn) => Ok(turn.usage),
         Outcome::Skipped(why) => bail!("a turn was not answered: {}", why.why()),
     }

@@ -68,14 +68,14 @@ pub async fn inner(config: &Config, options: &BenchInner) -> anyhow::Result<Valu
             plain.push(two);
         }
     }
-    without.app.azera.stop().await;
+    without.app.engine.stop().await;
     let (mut interrupting, mut late) = (Vec::new(), Vec::new());
     for number in 0..INTERRUPTIONS {
         let (ms, pieces) = with.interrupt(WARM_UP + options.turns + number).await?;
         interrupting.push(ms);
         late.push(pieces as f64);
     }
-    with.app.azera.stop().await;
+    with.app.engine.stop().await;
     let added: Vec<f64> = full.iter().zip(&plain).map(|(full, plain)| full - plain).collect();
     Ok(json!({
         "turns": options.turns,
@@ -111,12 +111,12 @@ impl BenchApp {
         };
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
         let platform = Arc::new(FirstWordPlatform { sim: sim.clone(), first: Mutex::default() });
-        app.azera.attach(platform.clone());
-        app.azera.start().await?;
+        app.engine.attach(platform.clone());
+        app.engine.start().await?;
         let line = json!({"type": "chat", "at": clock.now(), "chat": "talk", "kind": "dm", "members": ["ann"]});
         world::set_up(&app, &clock, &sim, &Timeline::read(line.to_string().as_bytes())?).await?;
         // Let the classifiers finish training before the first turn.
-        app.azera.settle().await?;
+        app.engine.settle().await?;
         Ok(Self { app, clock, platform, _folder: folder })
     }
 
@@ -139,12 +139,12 @@ impl BenchApp {
         };
         self.platform.reset();
         let begun = Instant::now();
-        let outcome = self.app.azera.message(&PlatformId::new(PLATFORM)?, inbound).await?;
+        let outcome = self.app.engine.message(&PlatformId::new(PLATFORM)?, inbound).await?;
         if let Outcome::Skipped(why) = outcome {
             bail!("a turn was not answered: {}", why.why());
         }
         let first = self.platform.first_word().context("a reply without a word")?;
-        self.app.azera.settle().await?;
+        self.app.engine.settle().await?;
         Ok((first - begun).as_secs_f64() * 1_000.0)
     }
 

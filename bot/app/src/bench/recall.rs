@@ -47,10 +47,10 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         let who = crowd::person(person)?;
         let recalled = tokio::task::block_in_place(|| {
             let (begun, exclude) = (Instant::now(), HashSet::new());
-            let question = memory.question(&read_scope, &text, &who, "Azera", &calendar)?;
+            let question = memory.recall().question(&read_scope, &text, &who, "Azera", &calendar)?;
             let query =
                 Query { question, vector: Some(vector), event_vector: None, now, exclude, limits, results: RESULTS };
-            let recalled = memory.recall(&read_scope, &query)?;
+            let recalled = memory.recall().find(&read_scope, &query)?;
             anyhow::Ok((recalled, begun.elapsed().as_secs_f64() * 1_000.0))
         });
         let (recalled, ms) = recalled?;

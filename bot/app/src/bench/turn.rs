@@ -42,8 +42,8 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     let app = bootstrap::open(&config, opening).await?;
     let dimension = fill::embedder(&config).await?.dimension;
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    app.azera.attach(sim.clone());
-    app.azera.start().await?;
+    app.engine.attach(sim.clone());
+    app.engine.start().await?;
     world::set_up(&app, &clock, &sim, &timeline(clock.now())?).await?;
 
     let mut talk = Talk {
@@ -63,7 +63,7 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     }
     // These messages are in both indexes, but not in a graph yet. The second half of the turns runs while the index
     // builds one.
-    app.azera.settle().await?;
+    app.engine.settle().await?;
     let mut crowd = Crowd::new(2, dimension);
     tokio::task::block_in_place(|| -> anyhow::Result<()> {
         fill::write(&app.memory, &mut crowd, options.memories..options.memories + FRESH_MEMORIES)?;
@@ -73,7 +73,7 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     let optimization = {
         let (memory, running) = (app.memory.clone(), optimizing.clone());
         tokio::task::spawn_blocking(move || {
-            let done = memory.optimize();
+            let done = memory.indexing().optimize();
             running.store(false, Ordering::Relaxed);
             done
         })
@@ -86,8 +86,8 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     }
     let resident = Resident::now();
     optimization.await??;
-    app.azera.settle().await?;
-    app.azera.stop().await;
+    app.engine.settle().await?;
+    app.engine.stop().await;
     let (quiet, busy) = times.split_at(options.turns / 2);
     Ok(json!({
         "memories": options.memories,
@@ -151,7 +151,7 @@ impl Talk<'_> {
             reply_to: None,
         };
         let begun = Instant::now();
-        let outcome = self.app.azera.message(&self.platform, inbound).await?;
+        let outcome = self.app.engine.message(&self.platform, inbound).await?;
         let ms = begun.elapsed().as_secs_f64() * 1_000.0;
         match outcome {
             Outcome::Replied(_) => Ok(ms),

@@ -65,7 +65,7 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
     for row in &rows {
         match row {
             Row::Sentence { who, text, about, value } => {
-                let claim = app.azera.claim(who, text).await?;
+                let claim = app.engine.claim(who, text).await?;
                 let right = claim.as_ref().is_some_and(|claim| is_correct(claim, about, value));
                 tally.sentences += 1;
                 tally.valid += usize::from(claim.is_some());
@@ -76,9 +76,9 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
                 }
             }
             Row::Pair { who, before, now, replaced } => {
-                let (old, new) = (app.azera.claim(who, before).await?, app.azera.claim(who, now).await?);
+                let (old, new) = (app.engine.claim(who, before).await?, app.engine.claim(who, now).await?);
                 let outcome = match old.zip(new) {
-                    Some((old, new)) => app.azera.replaces(&old, &new).await?,
+                    Some((old, new)) => app.engine.replaces(&old, &new).await?,
                     None => false,
                 };
                 tally.pairs += 1;
@@ -92,7 +92,7 @@ pub async fn claims(config: &Config, options: EvalFacts) -> anyhow::Result<ExitC
             }
         }
     }
-    app.azera.stop().await;
+    app.engine.stop().await;
     let report = json!({
         "sentences": tally.sentences, "valid": tally.valid, "right": tally.right,
         "changes": tally.changes, "found": tally.found,

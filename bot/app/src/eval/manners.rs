@@ -104,7 +104,7 @@ pub async fn manners(config: &Config, options: EvalFacts) -> anyhow::Result<Exit
             eprintln!("{mark} [{}] {}\n      {}", message.kind.name(), message.question, reply.replace('\n', " "));
         }
     }
-    app.azera.stop().await;
+    app.engine.stop().await;
     let report: serde_json::Map<_, _> =
         counts.iter().map(|(kind, (good, all))| (kind.name().to_owned(), json!({"good": good, "of": all}))).collect();
     let report = serde_json::Value::Object(report);

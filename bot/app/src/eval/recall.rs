@@ -69,7 +69,7 @@ pub async fn recall(config: &Config, options: EvalRecall) -> anyhow::Result<Exit
         for question in &conversation.queries {
             scored.push(run.score(&conversation, question).await?);
         }
-        run.app.azera.stop().await;
+        run.app.engine.stop().await;
         if !options.json {
             eprintln!(
                 "{}: {} turns, {} questions",
@@ -119,8 +119,8 @@ impl RecallRun {
         };
         let app = bootstrap::open(&config, opening).await?;
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-        app.azera.attach(sim.clone());
-        app.azera.start().await?;
+        app.engine.attach(sim.clone());
+        app.engine.start().await?;
         let members: Vec<&str> = conversation.speakers.iter().map(String::as_str).chain(["reader"]).collect();
         let world = [
             json!({"type": "realm", "at": first.time, "realm": "eval", "members": members}),
@@ -145,9 +145,9 @@ impl RecallRun {
                 mentions: Vec::new(),
                 reply_to: None,
             };
-            app.azera.message(&platform, inbound).await?;
+            app.engine.message(&platform, inbound).await?;
         }
-        app.azera.settle().await?;
+        app.engine.settle().await?;
         let last = conversation.turns.iter().map(|turn| turn.time).max().unwrap_or(first.time);
         clock.advance_to(last + jiff::Span::new().hours(24));
         Ok(Self { app, platform, chat: ChatId::new("asked")?, person: PersonId::new("reader")?, _scratch: scratch })
@@ -161,7 +161,7 @@ impl RecallRun {
             limit: Some(DEPTH),
         };
         let started = Instant::now();
-        let hits = self.app.azera.search(&self.platform, line).await?;
+        let hits = self.app.engine.search(&self.platform, line).await?;
         let ms = started.elapsed().as_secs_f64() * 1_000.0;
         // A hit with several turns takes one rank for each. A repeated turn counts once.
         let mut ranked: Vec<Option<&str>> = Vec::new();

@@ -64,7 +64,7 @@ pub async fn safety(config: &Config, options: EvalSafety) -> anyhow::Result<Exit
     let app = bootstrap::open(&scratch_config, opening).await?;
     let seen = judge_messages(&app, &messages, options.show).await?;
     let lawful = judge_replies(&app, &clock, &talks, options.show).await?;
-    app.azera.stop().await;
+    app.engine.stop().await;
     let right = lawful.values().map(|(right, _)| right).sum::<usize>();
     if options.trial && options.talks.is_none() {
         record_result(config, &options.model, (right, talks.len()))?;
@@ -145,7 +145,7 @@ fn share(part: usize, of: usize) -> f64 {
 async fn judge_messages(app: &App, messages: &[Message], show: bool) -> anyhow::Result<DetectionCounts> {
     let mut seen = DetectionCounts::default();
     for message in messages {
-        let tags = app.azera.tags_of(&message.text).await?;
+        let tags = app.engine.tags_of(&message.text).await?;
         let alarm = tags.contains(&Tag::SelfHarm) || tags.contains(&Tag::Threat);
         let count = match message.danger {
             true => seen.dangerous.entry(message.language.clone()).or_default(),
@@ -168,8 +168,8 @@ async fn judge_replies(
     show: bool,
 ) -> anyhow::Result<BTreeMap<String, (usize, usize)>> {
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    app.azera.attach(sim.clone());
-    app.azera.start().await?;
+    app.engine.attach(sim.clone());
+    app.engine.start().await?;
     let timeline = Timeline::read(timeline(talks)?.as_bytes())?;
     let mut out = Vec::new();
     world::play(app, clock, &sim, &timeline, &mut out).await?;

@@ -62,8 +62,8 @@ pub async fn talk(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCod
     };
     let app = bootstrap::open(&config, opening).await?;
     let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-    app.azera.attach(sim.clone());
-    app.azera.start().await?;
+    app.engine.attach(sim.clone());
+    app.engine.start().await?;
     let mut outcomes = Vec::new();
     for (index, talk) in talks.iter().enumerate() {
         let mut out = Vec::new();
@@ -71,7 +71,7 @@ pub async fn talk(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCod
         world::play(&app, &clock, &sim, &timeline, &mut out).await?;
         outcomes.push(judge(talk, &replies(&out)?, options.show)?);
     }
-    app.azera.stop().await;
+    app.engine.stop().await;
     let report = report(&app.model.info().name, &outcomes);
     println!("{}", if options.json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
     Ok(ExitCode::SUCCESS)

@@ -92,8 +92,8 @@ impl TimelineRun {
         };
         let app = bootstrap::open(&config, opening).await?;
         let sim = Arc::new(SimPlatform::new(Arc::new(clock.clone()))?);
-        app.azera.attach(sim.clone());
-        app.azera.start().await?;
+        app.engine.attach(sim.clone());
+        app.engine.start().await?;
         let lines = [
             json!({"type": "realm", "at": start, "realm": REALM, "members": people, "time_zone": zone}),
             json!({"type": "chat", "at": start, "realm": REALM, "chat": SAID_IN, "kind": "public"}),
@@ -120,15 +120,15 @@ impl TimelineRun {
             reply_to: None,
             parts: Vec::new(),
         };
-        self.app.azera.message(&self.platform, inbound).await?;
-        self.app.azera.settle().await?;
+        self.app.engine.message(&self.platform, inbound).await?;
+        self.app.engine.settle().await?;
         Ok(())
     }
 
     /// Returns what recall finds for a question at its time, and the milliseconds that it took.
     pub async fn ask(&self, at: Timestamp, asker: &str, question: &str) -> anyhow::Result<(Vec<Hit>, f64)> {
         self.live_until(at).await;
-        self.app.azera.settle().await?;
+        self.app.engine.settle().await?;
         let search = SearchRequest {
             chat: ChatId::new(ASKED_IN)?,
             person: PersonId::new(asker)?,
@@ -136,7 +136,7 @@ impl TimelineRun {
             limit: Some(HITS),
         };
         let started = Instant::now();
-        let hits = self.app.azera.search(&self.platform, search).await?;
+        let hits = self.app.engine.search(&self.platform, search).await?;
         Ok((hits, started.elapsed().as_secs_f64() * 1_000.0))
     }
 
@@ -144,15 +144,15 @@ impl TimelineRun {
     pub async fn closed(&self, people: &[&str]) -> anyhow::Result<Vec<String>> {
         let end = self.clock_now().checked_add(QUIET)?;
         self.live_until(end).await;
-        self.app.azera.settle().await?;
+        self.app.engine.settle().await?;
         let kind = PlaceKind::Public(RealmId::new(REALM)?);
         let place = Place { chat: ChatId::new(ASKED_IN)?, kind, since: None };
-        let persona = self.app.memory.chat(&ChatId::new(SAID_IN)?)?.map(|chat| chat.persona);
+        let persona = self.app.memory.chats().get(&ChatId::new(SAID_IN)?)?.map(|chat| chat.persona);
         let Some(persona): Option<PersonaId> = persona else { return Ok(Vec::new()) };
         let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
         let mut closed = Vec::new();
         for person in people {
-            let marked = self.app.memory.salient_memories(&read_scope, &PersonId::new(*person)?, usize::MAX)?;
+            let marked = self.app.memory.memories().salient(&read_scope, &PersonId::new(*person)?, usize::MAX)?;
             let over = marked
                 .into_iter()
                 .filter(|memory| memory.salience.as_ref().is_some_and(|salience| salience.superseded.is_some()));
@@ -162,7 +162,7 @@ impl TimelineRun {
     }
 
     pub async fn close(self) {
-        self.app.azera.stop().await;
+        self.app.engine.stop().await;
     }
 
     fn clock_now(&self) -> Timestamp {
@@ -172,7 +172,7 @@ impl TimelineRun {
     /// Runs every job at its time until `to`.
     async fn live_until(&self, to: Timestamp) {
         let mut last_run: Option<Timestamp> = None;
-        while let Some(due) = self.app.azera.next_due() {
+        while let Some(due) = self.app.engine.next_due() {
             let at = match last_run {
                 Some(last_run) if due <= last_run => last_run.checked_add(RETRY_AFTER).unwrap_or(Timestamp::MAX),
                 _ => due,
@@ -181,7 +181,7 @@ impl TimelineRun {
                 break;
             }
             self.clock.advance_to(at);
-            self.app.azera.run_jobs().await;
+            self.app.engine.run_jobs().await;
             last_run = Some(at);
         }
         self.clock.advance_to(to);

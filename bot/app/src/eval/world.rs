@@ -34,7 +34,7 @@ struct SingleRunSession<'a> {
 #[async_trait::async_trait]
 impl Session for SingleRunSession<'_> {
     fn host(&self) -> Arc<dyn Host> {
-        Arc::new(self.app.azera.clone())
+        Arc::new(self.app.engine.clone())
     }
 
     async fn advance_to(&mut self, to: Timestamp) -> Result<(), SessionError> {

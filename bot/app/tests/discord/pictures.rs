@@ -58,7 +58,7 @@ fn status_and_memory_charts_have_pictures_with_descriptions() {
     let stats = json!([{"name": "stats", "type": 1, "options": [theme("light")]}]);
     let memory = drawn(&fake, square, bob, "memory", stats);
     let described = memory.files[0].description.as_str();
-    for word in ["memories may be shown here", "of kind message", "By week, from "] {
+    for word in ["1 memory may be shown here", "of kind message", "By week, from "] {
         assert!(described.contains(word), "{word} is not in {described:?}");
     }
     as_described(&fake);

@@ -45,7 +45,8 @@ impl Background {
     /// Loads who wants check-ins.
     pub(super) async fn load_check_ins(&self, platform: &PlatformId) -> Result<(), Error> {
         let of = platform.clone();
-        for (place, persona, wanted) in self.services.blocking(move |memory| memory.all_check_ins(&of)).await? {
+        for (place, persona, wanted) in self.services.blocking(move |memory| memory.places().all_check_ins(&of)).await?
+        {
             let home = PersonaPlace { platform: platform.clone(), place, persona };
             self.minds.agenda.expect(home, wanted.chat, wanted.since);
         }
@@ -60,7 +61,9 @@ impl Background {
     ) -> Result<(), Error> {
         let (of, stored) = (home.clone(), wanted.clone());
         self.services
-            .blocking(move |memory| memory.set_check_ins(&of.platform, &of.place, &of.persona, stored.as_ref()))
+            .blocking(move |memory| {
+                memory.places().set_check_ins(&of.platform, &of.place, &of.persona, stored.as_ref())
+            })
             .await?;
         match wanted {
             Some(wanted) => self.minds.agenda.expect(home.clone(), wanted.chat, wanted.since),
@@ -76,7 +79,7 @@ impl Background {
         place: &Scope,
     ) -> Result<Vec<(PersonaId, CheckInRequest)>, Error> {
         let of = platform.clone();
-        let all = self.services.blocking(move |memory| memory.all_check_ins(&of)).await?;
+        let all = self.services.blocking(move |memory| memory.places().all_check_ins(&of)).await?;
         Ok(all.into_iter().filter(|(home, ..)| home == place).map(|(_, persona, wanted)| (persona, wanted)).collect())
     }
 
@@ -88,8 +91,10 @@ impl Background {
         now: Timestamp,
     ) -> Result<(), Error> {
         let of = home.clone();
-        let wanted =
-            self.services.blocking(move |memory| memory.check_ins(&of.platform, &of.place, &of.persona)).await?;
+        let wanted = self
+            .services
+            .blocking(move |memory| memory.places().check_ins(&of.platform, &of.place, &of.persona))
+            .await?;
         let Some(wanted) = wanted else {
             // The request was forgotten meanwhile.
             self.minds.agenda.expect_no_more(home);
@@ -185,8 +190,9 @@ impl Background {
         let (chat, rows, last_asked) = self
             .services
             .blocking(move |memory| {
-                let last_asked = memory.writings(&read_scope, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
-                Ok((memory.chat(&chat)?, memory.history(&read_scope, &chat, LOOKED_AT)?, last_asked))
+                let last_asked =
+                    memory.writings().list(&read_scope, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
+                Ok((memory.chats().get(&chat)?, memory.messages().history(&read_scope, &chat, LOOKED_AT)?, last_asked))
             })
             .await?;
         // Another persona may answer there by now.
@@ -230,7 +236,7 @@ impl Background {
     ) -> Result<bool, Error> {
         let (of, before) = (home.clone(), before.clone());
         let noted = move |memory: &azera_memory::Memory| {
-            memory.note_check_in(&of.platform, &of.place, &of.persona, (&before, &then))
+            memory.places().note_check_in(&of.platform, &of.place, &of.persona, (&before, &then))
         };
         self.services.blocking(noted).await
     }

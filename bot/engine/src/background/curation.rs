@@ -24,12 +24,13 @@ impl Background {
     pub(super) async fn curate(&self, home: &PersonaPlace, since: Timestamp) -> Result<(), Error> {
         let Some(at) = self.writing_context(home).await? else { return Ok(()) };
         let read_scope = at.read_scope.clone();
-        let recent = self.services.blocking(move |memory| memory.recent(&read_scope, since, LOOKED_AT)).await?;
+        let recent =
+            self.services.blocking(move |memory| memory.writings().recent(&read_scope, since, LOOKED_AT)).await?;
         let people: BTreeSet<PersonId> = recent.iter().filter_map(|row| row.author.person().cloned()).collect();
         for person in people {
             let (read_scope, of) = (at.read_scope.clone(), person);
             let salient =
-                self.services.blocking(move |memory| memory.salient_memories(&read_scope, &of, COMPARED)).await?;
+                self.services.blocking(move |memory| memory.memories().salient(&read_scope, &of, COMPARED)).await?;
             if self.services.stopping.is_cancelled() {
                 return Err(Error::Interrupted);
             }
@@ -37,7 +38,7 @@ impl Background {
                 continue;
             }
             for (message, salience) in self.settle_duplicates(&salient, since).await? {
-                self.services.blocking(move |memory| memory.mark(&message, &salience)).await?;
+                self.services.blocking(move |memory| memory.memories().mark(&message, &salience)).await?;
             }
         }
         Ok(())

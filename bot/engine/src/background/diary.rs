@@ -26,7 +26,7 @@ impl Background {
     /// Writes a diary entry about what was said in a chat since the last one, if that is enough.
     pub(super) async fn write_diary(&self, talk: &ChatActivity, now: Timestamp) -> Result<Option<MemoryRow>, Error> {
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        let until = self.services.blocking(move |memory| memory.diary_until(&chat, &persona)).await?;
+        let until = self.services.blocking(move |memory| memory.progress().diary_until(&chat, &persona)).await?;
         let Some(conversation) = self.conversation(talk, until).await? else { return Ok(None) };
         let by_people = conversation.said.iter().filter(|said| said.author.person().is_some()).count();
         let home = PersonaPlace {
@@ -43,7 +43,7 @@ impl Background {
         }
         let written = self.diary_of(talk, &home, conversation, now).await?;
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        self.services.blocking(move |memory| memory.set_diary_until(&chat, &persona, now)).await?;
+        self.services.blocking(move |memory| memory.progress().set_diary_until(&chat, &persona, now)).await?;
         Ok(written)
     }
 
@@ -89,7 +89,8 @@ impl Background {
     ) -> Result<Option<Conversation>, Error> {
         let Some((place, read_scope, name, _)) = self.whereabouts(talk).await? else { return Ok(None) };
         let chat = talk.chat.clone();
-        let rows = self.services.blocking(move |memory| memory.history(&read_scope, &chat, LOOKED_AT)).await?;
+        let rows =
+            self.services.blocking(move |memory| memory.messages().history(&read_scope, &chat, LOOKED_AT)).await?;
         // Posts are not part of the conversation.
         let rows = rows.iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let said = rows.filter(|row| since.is_none_or(|since| row.at > since)).map(SourceLine::from).collect();
@@ -146,7 +147,7 @@ impl Background {
             post,
             tended: None,
         };
-        let written = self.services.blocking(move |memory| memory.write(new)).await?;
+        let written = self.services.blocking(move |memory| memory.writings().write(new)).await?;
         self.indexer.wake();
         let Some((memory, post)) = written else { return Ok(None) };
         if post.is_some() {

@@ -34,9 +34,10 @@ impl Background {
         let Some(classifiers) = self.judge.classifiers.now() else { return Ok(()) };
         let Some((_, read_scope, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        let before = self.services.blocking(move |memory| memory.extraction_progress(&chat, &persona)).await?;
+        let before =
+            self.services.blocking(move |memory| memory.progress().extraction_progress(&chat, &persona)).await?;
         let (chat, of) = (talk.chat.clone(), read_scope.clone());
-        let rows = self.services.blocking(move |memory| memory.history(&of, &chat, LOOKED_AT)).await?;
+        let rows = self.services.blocking(move |memory| memory.messages().history(&of, &chat, LOOKED_AT)).await?;
         // Posts are not part of the conversation.
         let talked = rows.into_iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let is_new = |row: &MessageRow| {
@@ -54,7 +55,7 @@ impl Background {
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.services
             .blocking(move |memory| {
-                memory.set_extraction_progress(&chat, &persona, &ExtractionProgress { seq, at: now })
+                memory.progress().set_extraction_progress(&chat, &persona, &ExtractionProgress { seq, at: now })
             })
             .await
     }
@@ -104,7 +105,7 @@ impl Background {
         mut salience: Salience,
     ) -> Result<(), Error> {
         let (of, who) = (read_scope.clone(), person.clone());
-        let earlier = self.services.blocking(move |memory| memory.salient_memories(&of, &who, COMPARED)).await?;
+        let earlier = self.services.blocking(move |memory| memory.memories().salient(&of, &who, COMPARED)).await?;
         // What is remembered in one place must not depend on what was said in another.
         let earlier: Vec<MemoryRow> = earlier
             .into_iter()
@@ -156,7 +157,7 @@ impl Background {
         }
         superseded.push((row.id.clone(), salience));
         for (said, salience) in superseded {
-            self.services.blocking(move |memory| memory.mark(&said, &salience).map(drop)).await?;
+            self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
         Ok(())
     }

@@ -168,7 +168,7 @@ impl Background {
         let since = before(now, WritingTask::Piece.reach()).max(progress.created.unwrap_or(Timestamp::MIN));
         let recent = self
             .services
-            .blocking(move |memory| memory.recent(&at.read_scope, since, 4 * MESSAGES_FOR_A_PIECE))
+            .blocking(move |memory| memory.writings().recent(&at.read_scope, since, 4 * MESSAGES_FOR_A_PIECE))
             .await?;
         if recent.iter().filter(|row| row.author.person().is_some()).count() < MESSAGES_FOR_A_PIECE {
             return Ok(());
@@ -202,9 +202,7 @@ impl Background {
         }
         let home = home.clone();
         self.services
-            .blocking(move |memory| {
-                memory.set_background_progress(&home.platform, &home.place, &home.persona, &progress)
-            })
+            .blocking(move |memory| memory.progress().set(&home.platform, &home.place, &home.persona, &progress))
             .await
     }
 }

@@ -148,7 +148,7 @@ impl Background {
         for platform in self.services.platform_ids() {
             self.load_check_ins(&platform).await?;
             let of = platform.clone();
-            for active in self.services.blocking(move |memory| memory.active_chats(&of, since)).await? {
+            for active in self.services.blocking(move |memory| memory.progress().active_chats(&of, since)).await? {
                 let talk = ChatActivity { platform: platform.clone(), chat: active.chat, persona: active.persona };
                 let garden = self.minds.overrides(&platform, &active.scope).await?.garden.clone();
                 // The diary counts the messages itself when its turn comes.
@@ -310,9 +310,7 @@ impl Background {
 
     async fn background_progress(&self, home: &PersonaPlace) -> Result<azera_memory::BackgroundProgress, Error> {
         let home = home.clone();
-        self.services
-            .blocking(move |memory| memory.background_progress(&home.platform, &home.place, &home.persona))
-            .await
+        self.services.blocking(move |memory| memory.progress().get(&home.platform, &home.place, &home.persona)).await
     }
 
     /// Returns the progress of background work in a place after `model_calls` more requests and, perhaps, a new text.

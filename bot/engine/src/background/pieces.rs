@@ -118,7 +118,7 @@ impl Background {
             at: now,
             tended: (home.platform.clone(), home.place.clone(), progress),
         };
-        if self.services.blocking(move |memory| memory.publish(publication)).await?.is_none() {
+        if self.services.blocking(move |memory| memory.writings().publish(publication)).await?.is_none() {
             return Ok(Err(Unpublished::Gone));
         }
         self.indexer.wake();
@@ -135,8 +135,10 @@ impl Background {
         now: Timestamp,
     ) -> Result<Vec<MemoryRow>, Error> {
         let read_scope = at.read_scope.clone();
-        let pieces =
-            self.services.blocking(move |memory| memory.writings(&read_scope, &[Kind::Piece], LOOKED_AT)).await?;
+        let pieces = self
+            .services
+            .blocking(move |memory| memory.writings().list(&read_scope, &[Kind::Piece], LOOKED_AT))
+            .await?;
         let pieces = pieces.into_iter().filter(|(memory, _)| is_of(home, at, memory));
         let since = before(now, days(FRESH_DAYS));
         let is_candidate = |(memory, writing): &(MemoryRow, WritingRow)| {

@@ -30,8 +30,9 @@ impl Background {
         let (recent, written, stats) = self
             .services
             .blocking(move |memory| {
-                let recent = memory.recent(&read_scope, since, COUNTED)?;
-                let written = memory.writings(&read_scope, &[Kind::Dream, Kind::Reflection, Kind::Diary], WRITINGS)?;
+                let recent = memory.writings().recent(&read_scope, since, COUNTED)?;
+                let written =
+                    memory.writings().list(&read_scope, &[Kind::Dream, Kind::Reflection, Kind::Diary], WRITINGS)?;
                 Ok((recent, written, memory.stats(&read_scope)?))
             })
             .await?;
@@ -84,7 +85,7 @@ impl Background {
             Ok(_) => "I can search my memory by meaning",
             Err(_) => "I cannot search my memory by meaning, only by words",
         };
-        let filed = match self.services.blocking(azera_memory::Memory::queued).await? {
+        let filed = match self.services.blocking(|memory| memory.indexing().queued()).await? {
             0 => "all I heard is filed",
             _ => "some of what I heard is not filed yet",
         };

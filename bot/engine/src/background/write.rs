@@ -124,7 +124,8 @@ impl Background {
         now: Timestamp,
     ) -> Result<Material, Error> {
         let (read_scope, since) = (at.read_scope.clone(), before(now, work.reach()));
-        let recent = self.services.blocking(move |memory| memory.recent(&read_scope, since, MAX_MATERIAL)).await?;
+        let recent =
+            self.services.blocking(move |memory| memory.writings().recent(&read_scope, since, MAX_MATERIAL)).await?;
         let mut said: Vec<SourceLine> =
             recent.iter().rev().filter(|row| row.kind == Kind::Message).map(SourceLine::from).collect();
         if work == WritingTask::Review {
@@ -146,8 +147,10 @@ impl Background {
         }
         if work == WritingTask::Piece && !said.is_empty() {
             let read_scope = at.read_scope.clone();
-            let dreams =
-                self.services.blocking(move |memory| memory.writings(&read_scope, &[Kind::Dream], DREAMS)).await?;
+            let dreams = self
+                .services
+                .blocking(move |memory| memory.writings().list(&read_scope, &[Kind::Dream], DREAMS))
+                .await?;
             // The post of a dream is a source of the piece, so that forgetting the dream forgets the piece.
             let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
             said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
@@ -200,7 +203,7 @@ impl Background {
             post: (context.posted && work.is_posted_at_once()).then(|| home.platform.clone()),
             tended: Some((home.platform.clone(), home.place.clone(), progress)),
         };
-        let written = self.services.blocking(move |memory| memory.write(new)).await?;
+        let written = self.services.blocking(move |memory| memory.writings().write(new)).await?;
         self.indexer.wake();
         let Some((memory, post)) = written else { return Ok(None) };
         if post.is_some() {
@@ -224,7 +227,7 @@ impl Background {
         let Some(chat) = channel.or_else(|| self.minds.agenda.open_chat(home)) else { return Ok(None) };
         let known = {
             let chat = chat.clone();
-            self.services.blocking(move |memory| memory.chat(&chat)).await?.is_some()
+            self.services.blocking(move |memory| memory.chats().get(&chat)).await?.is_some()
         };
         if !known {
             return Ok(None);
@@ -252,7 +255,7 @@ impl Background {
     /// Returns the journal channel of a place: the one chosen by command, or else the platform's own setting.
     pub(crate) async fn journal_of(&self, home: &PersonaPlace) -> Result<Option<ChatId>, Error> {
         let (platform, place) = (home.platform.clone(), home.place.clone());
-        let said = self.services.blocking(move |memory| memory.journal_channel(&platform, &place)).await?;
+        let said = self.services.blocking(move |memory| memory.places().journal_channel(&platform, &place)).await?;
         match (said, &home.place) {
             (Some(JournalChannel { chat }), _) => Ok(chat),
             (None, Scope::Realm(realm)) => Ok(self.services.platform(&home.platform)?.realm(realm).await?.journal),
@@ -263,7 +266,8 @@ impl Background {
     /// Returns true if a text repeats one that may be read there.
     async fn repeats_earlier(&self, read_scope: &ReadScope, kind: Kind, text: &Text) -> Result<bool, Error> {
         let read_scope = read_scope.clone();
-        let earlier = self.services.blocking(move |memory| memory.writings(&read_scope, &[kind], COMPARED)).await?;
+        let earlier =
+            self.services.blocking(move |memory| memory.writings().list(&read_scope, &[kind], COMPARED)).await?;
         if earlier.is_empty() {
             return Ok(false);
         }

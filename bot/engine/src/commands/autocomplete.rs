@@ -70,7 +70,7 @@ impl Commands {
 
     async fn branch_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
         let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
-        let branches = self.services.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
+        let branches = self.services.blocking(move |memory| memory.chats().branches(&read_scope, &chat)).await?;
         Ok(branches
             .into_iter()
             .map(|branch| AutocompleteOption { label: branch.name.clone(), value: branch.name })
@@ -80,7 +80,7 @@ impl Commands {
     async fn memory_options(&self, at: &CommandContext<'_>) -> Result<Vec<AutocompleteOption>, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
         let salient =
-            self.services.blocking(move |memory| memory.salient_memories(&read_scope, &person, LOOKED_AT)).await?;
+            self.services.blocking(move |memory| memory.memories().salient(&read_scope, &person, LOOKED_AT)).await?;
         let options = salient.iter().map(|memory| {
             let glimpse = shortened(memory.gist(), "", PREVIEW_CHARS);
             AutocompleteOption { label: format!("{} {}", memory.id, glimpse.as_str()), value: memory.id.to_string() }

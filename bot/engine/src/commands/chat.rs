@@ -46,7 +46,7 @@ impl Commands {
         let (dm, reach) =
             (matches!(at.place.kind, PlaceKind::Dm(_)), self.access.readable_scopes(at.adapter, &at.place).await?);
         let mut mine = Vec::new();
-        let mut rows = self.services.blocking(move |memory| memory.chats(&platform)).await?;
+        let mut rows = self.services.blocking(move |memory| memory.chats().list(&platform)).await?;
         rows.retain(wanted);
         for row in rows {
             // A chat that the platform cannot vouch for now is not listed.
@@ -58,7 +58,8 @@ impl Commands {
             // The time of a message that may not be shown here, because it is forgotten or from before somebody joined,
             // is not revealed either.
             let (read_scope, chat) = (ReadScope::in_place(row.persona.clone(), &at.place, &reach), row.id.clone());
-            let last = self.services.blocking(move |memory| memory.history(&read_scope, &chat, 1)).await?.pop();
+            let last =
+                self.services.blocking(move |memory| memory.messages().history(&read_scope, &chat, 1)).await?.pop();
             mine.push(ListedChat { row, last: last.map(|last| last.at) });
         }
         mine.sort_by(|a, b| (b.last, &a.row.id).cmp(&(a.last, &b.row.id)));
@@ -99,7 +100,7 @@ impl Commands {
         read_scope: &ReadScope,
     ) -> Result<Vec<MessageRow>, Error> {
         let (read_scope, chat) = (read_scope.clone(), at.chat.id.clone());
-        self.services.blocking(move |memory| memory.history(&read_scope, &chat, LOOK_BACK)).await
+        self.services.blocking(move |memory| memory.messages().history(&read_scope, &chat, LOOK_BACK)).await
     }
 
     /// Returns the message that a command points at, if it is in this chat and may be read here.
@@ -109,7 +110,7 @@ impl Commands {
         id: &MessageId,
     ) -> Result<Option<MessageRow>, Error> {
         let (read_scope, id) = (at.read_scope.clone(), id.clone());
-        let found = self.services.blocking(move |memory| memory.message(&read_scope, &id)).await?;
+        let found = self.services.blocking(move |memory| memory.messages().get(&read_scope, &id)).await?;
         Ok(found.filter(|message| message.chat == at.chat.id))
     }
 
@@ -123,7 +124,8 @@ impl Commands {
             };
             let Some(question) = question else { return Ok(None) };
             let (read_scope, to) = (at.read_scope.clone(), question.id.clone());
-            let answer = self.services.blocking(move |memory| memory.present_answer(&read_scope, &to)).await?;
+            let answer =
+                self.services.blocking(move |memory| memory.messages().present_answer(&read_scope, &to)).await?;
             return Ok(answer.map(|answer| (question, answer)));
         }
         let recent = self.recent(at).await?;
@@ -158,7 +160,7 @@ impl Commands {
             return Ok(no_reply(at));
         };
         let (read_scope, to) = (at.read_scope.clone(), question.id.clone());
-        let replies = self.services.blocking(move |memory| memory.alternatives(&read_scope, &to)).await?;
+        let replies = self.services.blocking(move |memory| memory.messages().alternatives(&read_scope, &to)).await?;
         let here = replies.iter().position(|row| row.id == present.id).unwrap_or(0);
         let next = match arguments {
             "" | "next" => (here + 1) % replies.len().max(1),
@@ -170,7 +172,7 @@ impl Commands {
         };
         let count = replies.len();
         let shown = chosen.clone();
-        self.services.blocking(move |memory| memory.choose_alternative(&present, &chosen)).await?;
+        self.services.blocking(move |memory| memory.turns().choose_alternative(&present, &chosen)).await?;
         self.indexer.wake();
         self.show_again(at, &shown).await?;
         Ok(done(format!("Answer {} of {count}.", next + 1)))
@@ -199,7 +201,7 @@ impl Commands {
         let chat = at.chat.id.clone();
         if arguments.is_empty() || arguments == "list" {
             let read_scope = at.read_scope.clone();
-            let branches = self.services.blocking(move |memory| memory.branches(&read_scope, &chat)).await?;
+            let branches = self.services.blocking(move |memory| memory.chats().branches(&read_scope, &chat)).await?;
             let mut text = String::from("Branches of this chat:\n");
             for branch in branches {
                 let here = if branch.name == at.chat.branch { " (here)" } else { "" };
@@ -212,7 +214,7 @@ impl Commands {
             let name = name.trim().to_owned();
             let (read_scope, wanted) = (at.read_scope.clone(), name.clone());
             let switched =
-                self.services.blocking(move |memory| memory.switch_branch(&read_scope, &chat, &wanted)).await?;
+                self.services.blocking(move |memory| memory.chats().switch_branch(&read_scope, &chat, &wanted)).await?;
             return Ok(match switched {
                 Some(_) => done(format!("On branch {name}.{}", self.last_words(at).await?)),
                 None => refused(format!("There is no branch {name} here; `/branch list` names them.")),
@@ -237,8 +239,10 @@ impl Commands {
         };
         let (read_scope, from, wanted, now) =
             (at.read_scope.clone(), from.id, name.to_owned(), self.services.clock.now());
-        let made =
-            self.services.blocking(move |memory| memory.branch_from(&read_scope, &chat, &from, &wanted, now)).await;
+        let made = self
+            .services
+            .blocking(move |memory| memory.chats().branch_from(&read_scope, &chat, &from, &wanted, now))
+            .await;
         match made {
             Ok(_) => Ok(done(format!("On the new branch {name}.{}", self.last_words(at).await?))),
             Err(Error::Memory(azera_memory::Error::Invalid(why))) => Ok(refused(format!("No: {why}."))),
@@ -271,7 +275,9 @@ impl Commands {
             _ => return Ok(refused("`/answer addressed`, `/answer always` or `/answer never`.".into())),
         };
         let chat = at.chat.id.clone();
-        self.services.blocking(move |memory| memory.change_chat(&chat, ChatChange::Answering(Some(answering)))).await?;
+        self.services
+            .blocking(move |memory| memory.chats().change(&chat, ChatChange::Answering(Some(answering))))
+            .await?;
         Ok(done(format!("From now on I answer here: {}.", when(answering))))
     }
 }

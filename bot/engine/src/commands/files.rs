@@ -16,7 +16,7 @@ impl Commands {
     /// Lists the newest kept files.
     pub(super) async fn list_files(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let read_scope = at.read_scope.clone();
-        let files = self.services.blocking(move |memory| memory.files(&read_scope)).await?;
+        let files = self.services.blocking(move |memory| memory.files().list(&read_scope)).await?;
         if files.is_empty() {
             return Ok(done("I keep no files that may be shown here.".into()));
         }
@@ -37,7 +37,7 @@ impl Commands {
     /// Gives the person a kept file.
     pub(super) async fn give_file(&self, at: &CommandContext<'_>, which: &str) -> Result<CommandAnswer, Error> {
         let (read_scope, wanted) = (at.read_scope.clone(), which.to_owned());
-        let found = self.services.blocking(move |memory| memory.file(&read_scope, &wanted)).await?;
+        let found = self.services.blocking(move |memory| memory.files().get(&read_scope, &wanted)).await?;
         let Some((file, bytes)) = found else {
             return Ok(refused("I keep no such file that may be shown here; `/memory files` lists them.".into()));
         };

@@ -104,7 +104,7 @@ impl Commands {
         id: MemoryId,
     ) -> Result<Result<Forget, CommandAnswer>, Error> {
         let read_scope = at.read_scope.clone();
-        let Some(memory) = self.services.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
+        let Some(memory) = self.services.blocking(move |memory| memory.memories().get(&read_scope, id)).await? else {
             return Ok(Err(refused(format!("I remember no `{id}` that may be shown here."))));
         };
         let own = memory.author.person() == Some(&at.line.person);

@@ -73,10 +73,10 @@ impl Commands {
             .services
             .blocking(move |memory| {
                 // Consent counts from the first time, so that what was trained since then stays.
-                let before = memory.training_consent(&person)?;
+                let before = memory.consent().training(&person)?;
                 let since = before.map(|before| before.since).filter(|since| *since <= now).unwrap_or(now);
                 let offload = offload || before.is_some_and(|before| before.offload);
-                memory.set_training_consent(&person, Some(TrainingConsent { since, offload }))?;
+                memory.consent().set_training(&person, Some(TrainingConsent { since, offload }))?;
                 Ok(since)
             })
             .await?;
@@ -96,8 +96,8 @@ impl Commands {
         let before = self
             .services
             .blocking(move |memory| {
-                let before = memory.training_consent(&person)?.is_some();
-                memory.set_training_consent(&person, None)?;
+                let before = memory.consent().training(&person)?.is_some();
+                memory.consent().set_training(&person, None)?;
                 Ok(before)
             })
             .await?;
@@ -123,7 +123,7 @@ impl Commands {
         home: &PersonaPlace,
     ) -> Result<CommandAnswer, Error> {
         let person = at.line.person.clone();
-        let consent = self.services.blocking(move |memory| memory.training_consent(&person)).await?;
+        let consent = self.services.blocking(move |memory| memory.consent().training(&person)).await?;
         let mut text = String::from(if consent.is_some() {
             "- **You** want me to learn from what you say; `/hearth opt-out` ends that.\n"
         } else {

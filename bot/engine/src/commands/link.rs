@@ -43,7 +43,7 @@ impl Commands {
 
     async fn linked(&self, person: &PersonId) -> Result<Vec<Account>, Error> {
         let person = person.clone();
-        self.services.blocking(move |memory| memory.linked(&person)).await
+        self.services.blocking(move |memory| memory.links().of(&person)).await
     }
 
     async fn show_code(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
@@ -105,7 +105,7 @@ impl Commands {
             ));
         };
         let (mine, theirs) = (account(at), other.clone());
-        Ok(match self.services.blocking(move |memory| memory.link(&mine, &theirs)).await? {
+        Ok(match self.services.blocking(move |memory| memory.links().link(&mine, &theirs)).await? {
             LinkOutcome::Now => done(format!(
                 "Linked with {}. `/link list` lists your accounts, `/link remove` takes this one out again.",
                 describe(&other)
@@ -160,7 +160,9 @@ impl Commands {
                 }
             },
         };
-        self.services.blocking(move |memory| out.iter().try_for_each(|person| memory.unlink(person).map(drop))).await?;
+        self.services
+            .blocking(move |memory| out.iter().try_for_each(|person| memory.links().unlink(person).map(drop)))
+            .await?;
         // The old bytes are overwritten like those of forgotten messages.
         self.indexer.wake();
         Ok(done(format!("{text} What I answered out of what you told me from there, I show no more, either.")))

@@ -101,7 +101,7 @@ impl Commands {
     pub(super) async fn me_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
         let salient =
-            self.services.blocking(move |memory| memory.salient_memories(&read_scope, &person, MAX_SALIENT)).await?;
+            self.services.blocking(move |memory| memory.memories().salient(&read_scope, &person, MAX_SALIENT)).await?;
         if salient.is_empty() {
             return Ok(done(
                 "Nothing yet that may be shown here. When a conversation is over I look through what was said for what is \
@@ -163,7 +163,7 @@ impl Commands {
             // It may be shown where it was said, and no further back.
             (fact.scope, fact.text, fact.at) = (said.scope, said.text, said.at);
         }
-        let id = self.services.blocking(move |memory| memory.store_fact(fact)).await?;
+        let id = self.services.blocking(move |memory| memory.memories().store_fact(fact)).await?;
         self.indexer.wake();
         Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
     }
@@ -173,7 +173,7 @@ impl Commands {
     async fn pin_memory(&self, at: &CommandContext<'_>, id: &str) -> Result<CommandAnswer, Error> {
         let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused("`/memory pin m42`, with its id.".into())) };
         let read_scope = at.read_scope.clone();
-        let Some(memory) = self.services.blocking(move |memory| memory.memory(&read_scope, id)).await? else {
+        let Some(memory) = self.services.blocking(move |memory| memory.memories().get(&read_scope, id)).await? else {
             return Ok(refused(format!("I remember no `{id}` that may be shown here.")));
         };
         if memory.author.person() != Some(&at.line.person) {
@@ -191,7 +191,7 @@ impl Commands {
             text,
             at: memory.at,
         };
-        let fact_id = self.services.blocking(move |memory| memory.store_fact_once(fact)).await?;
+        let fact_id = self.services.blocking(move |memory| memory.memories().store_fact_once(fact)).await?;
         self.indexer.wake();
         Ok(done(format!("Kept for good as `{fact_id}`. `/forget {fact_id}` lets go of it.")))
     }

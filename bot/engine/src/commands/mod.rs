@@ -172,7 +172,7 @@ impl Commands {
         self.open_for(platform, line).await?;
         let mut chat = {
             let chat = line.chat.clone();
-            self.services.blocking(move |memory| memory.chat(&chat)).await?.ok_or(Error::NotAllowed)?
+            self.services.blocking(move |memory| memory.chats().get(&chat)).await?.ok_or(Error::NotAllowed)?
         };
         chat.persona = self.access.spoken_of(&place, &chat, line.about.as_ref()).await?;
         let read_scope = self.access.read_scope(adapter, &place, &chat.persona).await?;
@@ -188,7 +188,7 @@ impl Commands {
             persona: self.services.config.persona.clone(),
         };
         let now = self.services.clock.now();
-        self.services.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
+        self.services.blocking(move |memory| memory.chats().open(new, now)).await.map(drop)
     }
 }
 

@@ -93,7 +93,7 @@ impl Commands {
 
     pub(super) async fn change_order(&self, at: &CommandContext<'_>, change: ChatChange) -> Result<(), Error> {
         let chat = at.chat.id.clone();
-        self.services.blocking(move |memory| memory.change_chat(&chat, change)).await.map(drop)
+        self.services.blocking(move |memory| memory.chats().change(&chat, change)).await.map(drop)
     }
 }
 

@@ -47,10 +47,10 @@ impl Commands {
         self.services
             .blocking(move |memory| {
                 let mut rows = match &realm {
-                    Some(realm) => memory.personas(Some(realm))?,
+                    Some(realm) => memory.personas().list(Some(realm))?,
                     None => Vec::new(),
                 };
-                for row in memory.personas(None)? {
+                for row in memory.personas().list(None)? {
                     if rows.iter().all(|own| own.id != row.id) {
                         rows.push(row);
                     }
@@ -141,8 +141,8 @@ impl Commands {
         let rows = self
             .services
             .blocking(move |memory| {
-                let mut rows = realm.map_or_else(|| Ok(Vec::new()), |realm| memory.personas(Some(&realm)))?;
-                rows.extend(memory.personas(None)?);
+                let mut rows = realm.map_or_else(|| Ok(Vec::new()), |realm| memory.personas().list(Some(&realm)))?;
+                rows.extend(memory.personas().list(None)?);
                 Ok(rows)
             })
             .await?;

@@ -22,7 +22,7 @@ impl Commands {
             _ => return Ok(refused("`/privacy`, `/privacy addressed` or `/privacy everything`.".into())),
         };
         let person = at.line.person.clone();
-        self.services.blocking(move |memory| memory.set_retention(&person, wanted)).await?;
+        self.services.blocking(move |memory| memory.consent().set_retention(&person, wanted)).await?;
         Ok(done(match wanted {
             RetentionPreference::Addressed => {
                 "From now on I keep of what you say only what you say to me, here and everywhere; what I merely read along I forget at \
@@ -38,8 +38,13 @@ impl Commands {
         let (stats, salient, keeping, consent) = self
             .services
             .blocking(move |memory| {
-                let salient = memory.salient_memories(&read_scope, &person, usize::MAX)?.len();
-                Ok((memory.stats(&read_scope)?, salient, memory.retention(&person)?, memory.training_consent(&person)?))
+                let salient = memory.memories().salient(&read_scope, &person, usize::MAX)?.len();
+                Ok((
+                    memory.stats(&read_scope)?,
+                    salient,
+                    memory.consent().retention(&person)?,
+                    memory.consent().training(&person)?,
+                ))
             })
             .await?;
         let here: usize = stats.counts.iter().filter(|(_, from, _)| *from == scope).map(|(.., count)| count).sum();
@@ -52,7 +57,7 @@ impl Commands {
         let linked = match &at.place.kind {
             PlaceKind::Dm(person) => {
                 let person = person.clone();
-                self.services.blocking(move |memory| memory.linked(&person)).await?.len()
+                self.services.blocking(move |memory| memory.links().of(&person)).await?.len()
             }
             PlaceKind::Public(_) | PlaceKind::Private { .. } => 0,
         };

@@ -107,7 +107,7 @@ impl Commands {
     /// Shows the working notes of the chat, if everybody who reads here may read their sources.
     pub(super) async fn notes_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
-        Ok(done(match self.services.blocking(move |memory| memory.notes(&read_scope, &chat)).await? {
+        Ok(done(match self.services.blocking(move |memory| memory.writings().notes(&read_scope, &chat)).await? {
             Some(notes) => {
                 let when = zones::minute(notes.at, &at.calendar.zone);
                 format!("My working notes of this chat, written {when}:\n\n{}", notes.text.as_str())

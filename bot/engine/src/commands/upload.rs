@@ -104,7 +104,7 @@ impl Commands {
         };
         let versions = {
             let (realm, id) = (realm.clone(), id.clone());
-            self.services.blocking(move |memory| memory.persona_versions(Some(&realm), &id)).await?
+            self.services.blocking(move |memory| memory.personas().versions(Some(&realm), &id)).await?
         };
         let version = versions.last().map(|row| row.version);
         let before = versions.into_iter().next_back().filter(|row| !row.removed);
@@ -180,14 +180,14 @@ impl Commands {
         let row = self
             .services
             .blocking(move |memory| {
-                let newest = memory.persona_versions(new.owner.as_ref(), &new.id)?.last().map(|row| row.version);
+                let newest = memory.personas().versions(new.owner.as_ref(), &new.id)?.last().map(|row| row.version);
                 if newest != version {
                     return Ok(None);
                 }
                 if let Some(picture) = picture {
-                    memory.set_picture(&persona_identity(new.owner.as_ref(), &new.id), &picture)?;
+                    memory.personas().set_picture(&persona_identity(new.owner.as_ref(), &new.id), &picture)?;
                 }
-                memory.put_persona(new, now).map(Some)
+                memory.personas().put(new, now).map(Some)
             })
             .await?;
         let Some(row) = row else {
@@ -220,7 +220,7 @@ impl Commands {
             Err(answer) => return Ok(answer),
         };
         let (owner, id, version) = (present.owner.clone(), present.id.clone(), present.version);
-        let versions = self.services.blocking(move |memory| memory.persona_versions(owner.as_ref(), &id)).await?;
+        let versions = self.services.blocking(move |memory| memory.personas().versions(owner.as_ref(), &id)).await?;
         let before = versions.into_iter().rev().find(|row| {
             let same = row.markdown == present.markdown && row.card == present.card;
             row.version < version && !row.removed && !same
@@ -237,7 +237,7 @@ impl Commands {
             card: before.card,
             added_by: Some(person),
         };
-        let row = self.services.blocking(move |memory| memory.put_persona(new, now)).await?;
+        let row = self.services.blocking(move |memory| memory.personas().put(new, now)).await?;
         Ok(done(format!("`{}` is again as in version {again}; that is version {} now.", row.id, row.version)))
     }
 
@@ -258,13 +258,13 @@ impl Commands {
         };
         self.services
             .blocking(move |memory| {
-                memory.put_persona(new, now)?;
-                for chat in memory.chats(&platform)?.into_iter().filter(|chat| chat.is_served_by(&identity)) {
+                memory.personas().put(new, now)?;
+                for chat in memory.chats().list(&platform)?.into_iter().filter(|chat| chat.is_served_by(&identity)) {
                     let change = match chat.persona == identity {
                         true => ChatChange::Persona(usual.clone()),
                         false => ChatChange::Invited(identity.clone(), false),
                     };
-                    memory.change_chat(&chat.id, change)?;
+                    memory.chats().change(&chat.id, change)?;
                 }
                 Ok(())
             })
@@ -283,7 +283,7 @@ impl Commands {
             Err(why) => return Ok(Err(refused(why.into()))),
         };
         let wanted = name.trim().to_lowercase();
-        let own = self.services.blocking(move |memory| memory.personas(Some(&realm))).await?;
+        let own = self.services.blocking(move |memory| memory.personas().list(Some(&realm))).await?;
         let named = |row: &PersonaRow| {
             let persona = azera_personas::parse(&row.markdown);
             row.id.as_str() == wanted || persona.is_ok_and(|persona| persona.name.to_lowercase() == wanted)

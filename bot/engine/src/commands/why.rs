@@ -31,14 +31,15 @@ impl Commands {
         };
         let Some(reply) = reply else { return Ok(no_reply(at)) };
         let (read_scope, id) = (at.read_scope.clone(), reply.id.clone());
-        let Some((why, memories, hidden)) = self.services.blocking(move |memory| memory.why(&read_scope, &id)).await?
+        let Some((why, memories, hidden)) =
+            self.services.blocking(move |memory| memory.messages().why(&read_scope, &id)).await?
         else {
             return Ok(refused("Nothing is kept about that reply.".into()));
         };
         let asked = match reply.answers.clone() {
             Some(asked) => {
                 let read_scope = at.read_scope.clone();
-                self.services.blocking(move |memory| memory.message(&read_scope, &asked)).await?
+                self.services.blocking(move |memory| memory.messages().get(&read_scope, &asked)).await?
             }
             None => None,
         };
@@ -80,7 +81,7 @@ impl Commands {
     /// Shows how a post came to be; `None` if the message pointed at is not a post.
     async fn why_posted(&self, at: &CommandContext<'_>, id: &MessageId) -> Result<Option<CommandAnswer>, Error> {
         let Some(post) = self.pointed_at(at, id).await?.filter(|row| row.answers.is_none()) else { return Ok(None) };
-        let Some((written, _)) = self.services.blocking(move |memory| memory.posted_as(&post)).await? else {
+        let Some((written, _)) = self.services.blocking(move |memory| memory.writings().posted_as(&post)).await? else {
             return Ok(None);
         };
         Ok(self.whole(at, written.id, Shown::WithPrompt).await?.map(done))

@@ -112,7 +112,7 @@ impl Commands {
         limit: usize,
     ) -> Result<Vec<(MemoryRow, WritingRow)>, Error> {
         let read_scope = at.read_scope.clone();
-        self.services.blocking(move |memory| memory.writings(&read_scope, filter.kinds, limit)).await
+        self.services.blocking(move |memory| memory.writings().list(&read_scope, filter.kinds, limit)).await
     }
 
     async fn list_writings(&self, at: &CommandContext<'_>, filter: WritingFilter) -> Result<CommandAnswer, Error> {
@@ -141,7 +141,7 @@ impl Commands {
             }
             (_, Ok(id)) => {
                 let read_scope = at.read_scope.clone();
-                let found = self.services.blocking(move |memory| memory.written(&read_scope, id)).await?;
+                let found = self.services.blocking(move |memory| memory.writings().written(&read_scope, id)).await?;
                 found.filter(|(memory, _)| filter.kinds.contains(&memory.kind))
             }
             _ => None,
@@ -177,7 +177,7 @@ impl Commands {
         for hit in recall.hits.iter().filter(|hit| filter.kinds.contains(&hit.memory.kind)).take(FOUND) {
             let (read_scope, id) = (at.read_scope.clone(), hit.memory.id);
             if let Some((memory, writing)) =
-                self.services.blocking(move |memory| memory.written(&read_scope, id)).await?
+                self.services.blocking(move |memory| memory.writings().written(&read_scope, id)).await?
             {
                 text.push_str(&format!("- {}\n", glimpse(at, &memory, &writing, words)));
             }
@@ -232,7 +232,7 @@ impl Commands {
                 post: None,
                 tended: None,
             };
-            self.services.blocking(move |memory| memory.write(new)).await?;
+            self.services.blocking(move |memory| memory.writings().write(new)).await?;
         }
         self.indexer.wake();
         let name = if count == 1 { filter.one } else { filter.name };
@@ -253,7 +253,7 @@ impl Commands {
     /// Shows what was written on request, unless it was posted in the same chat.
     pub(super) async fn show_written(&self, at: &CommandContext<'_>, id: MemoryId) -> Result<CommandAnswer, Error> {
         let read_scope = at.read_scope.clone();
-        let written = self.services.blocking(move |memory| memory.written(&read_scope, id)).await?;
+        let written = self.services.blocking(move |memory| memory.writings().written(&read_scope, id)).await?;
         let posted = written.as_ref().and_then(|(_, writing)| writing.posted.as_ref());
         if posted.is_some_and(|posted| posted.chat == at.chat.id) {
             return Ok(done("I have written something and posted it here.".into()));
@@ -271,8 +271,8 @@ impl Commands {
     ) -> Result<Option<String>, Error> {
         let (read_scope, zone) = (at.read_scope.clone(), at.calendar.zone.clone());
         let read = move |memory: &azera_memory::Memory| {
-            let Some((written, writing)) = memory.written(&read_scope, id)? else { return Ok(None) };
-            let behind = memory.behind(&read_scope, &written)?;
+            let Some((written, writing)) = memory.writings().written(&read_scope, id)? else { return Ok(None) };
+            let behind = memory.writings().behind(&read_scope, &written)?;
             Ok(Some(whole(&written, &writing, &behind, shown, &zone)))
         };
         self.services.blocking(read).await
@@ -295,7 +295,7 @@ impl Commands {
         }
         let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
         let (platform, place) = (at.platform.clone(), Background::home(at.platform, &at.place, &at.chat.persona).place);
-        self.services.blocking(move |memory| memory.set_journal_channel(&platform, &place, &channel)).await?;
+        self.services.blocking(move |memory| memory.places().set_journal_channel(&platform, &place, &channel)).await?;
         Ok(done(match here {
             true => {
                 "From now on dreams, journal entries and pieces are posted here, made of what everybody here may read."

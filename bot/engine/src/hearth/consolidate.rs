@@ -203,7 +203,7 @@ impl Learning {
         }
         hearth.begin_job(holds.clone(), context.serving.as_ref().map(|it| it.id.clone()));
         // From now on, forgetting a source ends the job; this check covers what was forgotten before.
-        if !self.services.blocking(move |memory| memory.provenance_holds(&holds)).await? {
+        if !self.services.blocking(move |memory| memory.training().provenance_holds(&holds)).await? {
             return Ok(());
         }
         tracing::info!(persona = %home.persona, exchanges = exchanges.len(), "training on exchanges");
@@ -305,7 +305,7 @@ impl Learning {
             .blocking(move |memory| {
                 let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
                 if offloaded_job.as_ref().is_some_and(|offloaded_job| !of.offloaded_jobs.has(offloaded_job))
-                    || !memory.provenance_holds(&new.provenance)?
+                    || !memory.training().provenance_holds(&new.provenance)?
                     || beside.is_some_and(|beside| !of.lora_store.has(&beside))
                 {
                     return Ok(None);

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! - Nothing is trained where the operator did not enable it, nor on people who did not consent
-//!   ([`azera_memory::Memory::trainable_exchanges`] returns nothing else). Another machine only gets data of people who
+//!   ([`azera_memory::Training::exchanges`] returns nothing else). Another machine only gets data of people who
 //!   knew of it when they consented.
 //! - A LoRA serves only in its own place, and only while everybody who reads there may read all of its sources.
 //! - The sources of a LoRA are checked at each start, each forgetting and each change. A LoRA with a source that is

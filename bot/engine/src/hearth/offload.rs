@@ -50,8 +50,9 @@ impl Learning {
                 let sent = transport.send(&job, &offloaded_job.learnt.base_fingerprint, &file).and_then(|()| {
                     let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
                     let failed = |error: &dyn std::fmt::Display| TrainError::Failed(error.to_string());
-                    let has_sources = memory.provenance_holds(&offloaded_job.holds).map_err(|error| failed(&error))?
-                        && offloaded_job.beside.as_ref().is_none_or(|beside| of.lora_store.has(beside));
+                    let has_sources =
+                        memory.training().provenance_holds(&offloaded_job.holds).map_err(|error| failed(&error))?
+                            && offloaded_job.beside.as_ref().is_none_or(|beside| of.lora_store.has(beside));
                     if has_sources {
                         of.offloaded_jobs.keep(offloaded_job.clone()).map_err(|error| failed(&error))?;
                     }
@@ -90,7 +91,7 @@ impl Learning {
     /// Returns true if the LoRA in service may go where jobs go, because a job continues from it.
     pub(super) async fn may_be_sent(&self, context: &TrainingContext) -> Result<bool, Error> {
         let Some(serving) = context.serving.clone().filter(|_| context.offload) else { return Ok(true) };
-        self.services.blocking(move |memory| memory.may_offload(&serving.provenance)).await
+        self.services.blocking(move |memory| memory.training().may_offload(&serving.provenance)).await
     }
 
     /// Checks, if it is time to, for results and for jobs that waited too long. It handles them in a task of its own.

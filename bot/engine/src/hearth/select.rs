@@ -120,11 +120,11 @@ impl Learning {
         self.services
             .blocking(move |memory| {
                 let is_fresh = |id: &MessageId, _| !known.contains(id) && !back.contains(id);
-                let fresh = memory.trainable_exchanges(&read_scope, offload, &is_fresh, BUFFER)?;
+                let fresh = memory.training().exchanges(&read_scope, offload, &is_fresh, BUFFER)?;
                 let old = match known.is_empty() {
                     true => Vec::new(),
                     false => {
-                        memory.trainable_exchanges(&read_scope, offload, &|id, _| known.contains(id), MAX_COMPARED)?
+                        memory.training().exchanges(&read_scope, offload, &|id, _| known.contains(id), MAX_COMPARED)?
                     }
                 };
                 Ok((fresh, old))

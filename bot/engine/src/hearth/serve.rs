@@ -73,7 +73,7 @@ fn entries(
     place: &Scope,
     persona: &PersonaId,
 ) -> Result<Vec<TrainingLogEntry>, azera_memory::Error> {
-    let log = memory.training_log(platform, place, persona)?;
+    let log = memory.places().training_log(platform, place, persona)?;
     // Entries in another version's format are ignored.
     Ok(log.and_then(|log| serde_json::from_value(log).ok()).unwrap_or_default())
 }
@@ -92,7 +92,7 @@ impl HearthState {
                 return false;
             }
             // Sources that cannot be checked count as gone.
-            !memory.provenance_holds(provenance).unwrap_or_else(|error| {
+            !memory.training().provenance_holds(provenance).unwrap_or_else(|error| {
                 tracing::warn!(%error, "cannot check the sources of a LoRA");
                 false
             })
@@ -294,7 +294,7 @@ impl Learning {
         if self.minds.states.state(&home.persona, &home.place, entry.at).is_none() {
             let (persona, place) = (home.persona.clone(), home.place.clone());
             let is_its = move |row: &MindRow| row.persona == persona && row.scope == place;
-            if !self.services.blocking(move |memory| Ok(memory.minds()?.iter().any(is_its))).await? {
+            if !self.services.blocking(move |memory| Ok(memory.minds().list()?.iter().any(is_its))).await? {
                 return Ok(());
             }
         }
@@ -306,7 +306,9 @@ impl Learning {
         }
         let (home, entries) = (home.clone(), serde_json::to_value(entries).unwrap_or_default());
         self.services
-            .blocking(move |memory| memory.set_training_log(&home.platform, &home.place, &home.persona, &entries))
+            .blocking(move |memory| {
+                memory.places().set_training_log(&home.platform, &home.place, &home.persona, &entries)
+            })
             .await
     }
 }

@@ -42,7 +42,7 @@ impl Turns {
             from: Some(reply.from),
             state: reply.state.clone(),
         };
-        let reply = self.services.blocking(move |memory| memory.reply(reply)).await?;
+        let reply = self.services.blocking(move |memory| memory.turns().reply(reply)).await?;
         self.minds.keep_state(&request.message, &context.place, &composition.style).await;
         request.feelings_changed = true;
         Ok(Committed { reply, outbox, state })

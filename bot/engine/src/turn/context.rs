@@ -121,14 +121,16 @@ impl Turns {
         let (read_scope, message) = (read_scope.clone(), request.message.clone());
         self.services
             .blocking(move |memory| {
-                let chat = memory.chat(&message.chat)?;
+                let chat = memory.chats().get(&message.chat)?;
                 if again {
-                    let Some(present) = memory.present_answer(&read_scope, &message.id)? else { return Ok(None) };
+                    let Some(present) = memory.messages().present_answer(&read_scope, &message.id)? else {
+                        return Ok(None);
+                    };
                     // A message is answered anew as it stood: by what came before it.
-                    let recent = memory.history_to(&read_scope, message.parent.as_ref(), limit)?;
+                    let recent = memory.messages().history_to(&read_scope, message.parent.as_ref(), limit)?;
                     return Ok(Some((chat, recent, Some(present))));
                 }
-                let mut recent = memory.history(&read_scope, &message.chat, limit)?;
+                let mut recent = memory.messages().history(&read_scope, &message.chat, limit)?;
                 // What came after it belongs to later turns, but for replies given meanwhile.
                 recent.retain(|row| row.seq < message.seq || row.answers.is_some());
                 Ok(Some((chat, recent, None)))

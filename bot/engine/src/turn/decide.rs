@@ -44,7 +44,7 @@ impl Turns {
     async fn replies_to_bot(&self, request: &TurnRequest, context: &TurnContext) -> Result<Option<bool>, Error> {
         let Some(target) = request.message.reply_to.clone() else { return Ok(None) };
         let read_scope = context.read_scope.clone();
-        let target = self.services.blocking(move |memory| memory.message(&read_scope, &target)).await?;
+        let target = self.services.blocking(move |memory| memory.messages().get(&read_scope, &target)).await?;
         Ok(target.map(|target| matches!(target.author, Author::Persona { .. })))
     }
 
@@ -52,11 +52,13 @@ impl Turns {
     /// they say to the bot is.
     pub(super) async fn end_unanswered(&self, request: &TurnRequest) -> Result<bool, Error> {
         let (id, person) = (request.message.id.clone(), request.inbox.person.clone());
-        if self.services.blocking(move |memory| memory.retention(&person)).await? == RetentionPreference::Addressed {
+        if self.services.blocking(move |memory| memory.consent().retention(&person)).await?
+            == RetentionPreference::Addressed
+        {
             self.forgetting.forget(Forget::Message(id), true, None).await?;
             return Ok(false);
         }
-        self.services.blocking(move |memory| memory.leave(&id)).await?;
+        self.services.blocking(move |memory| memory.turns().leave(&id)).await?;
         Ok(true)
     }
 }

@@ -57,7 +57,7 @@ impl Turns {
         composition: &Composition,
     ) -> Result<Option<Draft>, Error> {
         let to = request.message.id.clone();
-        let alternative = self.services.blocking(move |memory| memory.answer_count(&to)).await?;
+        let alternative = self.services.blocking(move |memory| memory.turns().answer_count(&to)).await?;
         let id = reply_id(&request.message.id, alternative);
         let target = stream_target(&id, request, context);
         let asking = self.generation_request(request, context, composition, alternative);

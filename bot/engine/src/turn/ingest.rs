@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use azera_adapter::{ChatInfo, Edit, Outcome, Platform, SkipReason};
-use azera_memory::{Forget, InboxRow, Memory, MessageRow, NewChat, Received};
+use azera_memory::{Forget, InboxRow, MessageRow, NewChat, Received};
 use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, composed};
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -65,7 +65,7 @@ fn says_nothing(text: &str) -> bool {
 impl Turns {
     /// Takes up messages whose turns are open and not under way.
     pub(crate) async fn take_up(self: &Arc<Self>, which: impl Fn(&MessageRow) -> bool) -> Result<(), Error> {
-        for (message, inbox) in self.services.blocking(Memory::open_turns).await? {
+        for (message, inbox) in self.services.blocking(|memory| memory.turns().all_open()).await? {
             if self.is_under_way(&message.id) || !which(&message) {
                 continue;
             }
@@ -124,7 +124,7 @@ impl Turns {
         match AssertUnwindSafe(self.take_turn(request)).catch_unwind().await {
             Ok(answered) => answered,
             Err(_) => {
-                let tries = self.services.blocking(move |memory| memory.note_panic(&message)).await?;
+                let tries = self.services.blocking(move |memory| memory.turns().note_panic(&message)).await?;
                 Err(Error::Panicked { tries })
             }
         }
@@ -139,7 +139,7 @@ impl Turns {
             tracing::error!(message = %message, %error, "a turn failed");
             if !error.is_transient() {
                 // It would fail the same way every time: the message is remembered, and nobody is answered.
-                self.services.blocking(move |memory| memory.leave(&message)).await?;
+                self.services.blocking(move |memory| memory.turns().leave(&message)).await?;
             }
         }
         answered
@@ -166,7 +166,7 @@ impl Turns {
             let received = {
                 let (platform, inbound) = (platform.clone(), inbound.clone());
                 core.services
-                    .blocking(move |memory| memory.receive_for(&platform, &inbound, scope, called, now))
+                    .blocking(move |memory| memory.turns().receive_for(&platform, &inbound, scope, called, now))
                     .await?
             };
             // Nobody needs to listen.
@@ -200,7 +200,7 @@ impl Turns {
             persona: info.persona.unwrap_or_else(|| self.services.config.persona.clone()),
         };
         let now = self.services.clock.now();
-        self.services.blocking(move |memory| memory.open_chat(new, now)).await.map(drop)
+        self.services.blocking(move |memory| memory.chats().open(new, now)).await.map(drop)
     }
 
     pub(crate) async fn edit(
@@ -216,7 +216,7 @@ impl Turns {
         let text = Text::new(text.as_str());
         let edited = {
             let (id, parts) = (id.clone(), parts.iter().map(|inbound| inbound.part.clone()).collect());
-            self.services.blocking(move |memory| memory.edit_with_parts(&id, text, parts, at)).await?
+            self.services.blocking(move |memory| memory.turns().edit_with_parts(&id, text, parts, at)).await?
         };
         let Some(message) = edited else { return Ok(None) };
         self.files.keep(id.clone(), Some(at), parts);
@@ -227,7 +227,7 @@ impl Turns {
         let adapter = self.services.platform(platform)?;
         let open = {
             let id = id.clone();
-            self.services.blocking(move |memory| memory.open_turn(&id)).await?.is_some()
+            self.services.blocking(move |memory| memory.turns().open(&id)).await?.is_some()
         };
         if open {
             // Its turn has yet to come, and will find the new text; or it is being answered, and is answered again then.
@@ -243,7 +243,7 @@ impl Turns {
     async fn edited_to_nothing(&self, id: &MessageId) -> Result<Option<Outcome>, Error> {
         let owner = {
             let id = id.clone();
-            self.services.blocking(move |memory| memory.message_owner(&id)).await?
+            self.services.blocking(move |memory| memory.messages().owner(&id)).await?
         };
         if owner.is_none_or(|owner| owner.by_persona) {
             return Ok(None);

@@ -70,12 +70,12 @@ impl Turns {
 
     /// Delivers the outbox. The caller holds the lock, so that no reply is delivered twice.
     async fn deliver_left_over(self: &Arc<Self>) -> Result<(), Error> {
-        for (reply, row) in self.services.blocking(azera_memory::Memory::outbox).await? {
+        for (reply, row) in self.services.blocking(|memory| memory.outbox().pending()).await? {
             let Ok(platform) = self.services.platform(&row.platform) else { continue };
             // The reply's own turn delivers it, or has done so since the outbox was read.
             let answering = reply.answers.as_ref().is_some_and(|message| self.is_under_way(message));
             let listed = reply.clone();
-            if answering || !self.services.blocking(move |memory| memory.is_undelivered(&listed)).await? {
+            if answering || !self.services.blocking(move |memory| memory.outbox().is_undelivered(&listed)).await? {
                 continue;
             }
             if let Err(error) = self.deliver_or_withdraw(platform.as_ref(), &reply, row).await {
@@ -100,7 +100,7 @@ impl Turns {
             Some(asker) => self.outbox.may_be_shown(platform, &written(Some(asker))).await?,
             // A post that nobody asked for, unless the writing it shows was removed.
             None if reply.answers.is_none()
-                && self.services.blocking(move |memory| memory.posted_as(&post)).await?.is_some() =>
+                && self.services.blocking(move |memory| memory.writings().posted_as(&post)).await?.is_some() =>
             {
                 self.outbox.may_be_shown(platform, &written(None)).await?
             }

@@ -137,7 +137,7 @@ impl Turns {
         if request.again {
             return Ok(true);
         }
-        let Some(message) = self.services.blocking(move |memory| memory.open_turn(&id)).await? else {
+        let Some(message) = self.services.blocking(move |memory| memory.turns().open(&id)).await? else {
             return Ok(false);
         };
         request.message = message;

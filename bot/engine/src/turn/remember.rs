@@ -82,7 +82,7 @@ impl Turns {
             return Some(Vec::new());
         }
         let rows = self.services.blocking(move |memory| {
-            let rows = ids.iter().map(|id| memory.message(&read_scope, id));
+            let rows = ids.iter().map(|id| memory.messages().get(&read_scope, id));
             rows.collect::<Result<Vec<_>, azera_memory::Error>>()
         });
         match rows.await {
@@ -104,7 +104,7 @@ impl Turns {
             return;
         }
         let at = committed.reply.at;
-        if let Err(error) = self.services.blocking(move |memory| memory.used(&place, &used, at)).await {
+        if let Err(error) = self.services.blocking(move |memory| memory.memories().used(&place, &used, at)).await {
             tracing::warn!(%error, "the use of a memory is not noted");
         }
     }

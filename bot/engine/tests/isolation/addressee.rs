@@ -112,7 +112,7 @@ async fn after_a_restart_each_persona_writes_about_what_was_said_to_it() {
     let place = sim.place(&chat(COMMONS), &person(ANN)).await.unwrap().unwrap();
     for (persona, secrets) in [("azera", &secrets[..2]), (DEFAULT_PERSONA, &secrets[2..])] {
         let read_scope = ReadScope::in_place(PersonaId::new(persona).unwrap(), &place, &ReadableScopes::default());
-        let diary = scene.engine.memory.writings(&read_scope, &[Kind::Diary], 10).unwrap();
+        let diary = scene.engine.memory.writings().list(&read_scope, &[Kind::Diary], 10).unwrap();
         let wrote: Vec<_> = diary.iter().map(|(memory, _)| secrets_in(&memory.text)).collect();
         assert_eq!(wrote, [secrets.iter().copied().collect()], "{persona}");
     }

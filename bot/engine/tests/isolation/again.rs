@@ -148,7 +148,10 @@ async fn a_message_is_remembered_beside_its_file_until_it_is_edited() {
     let inbound = scene.message(ANN, COMMONS, "what does the zeppelin log say? quiet");
     let (sim, id) = (scene.engine.platform.sim.clone(), inbound.id.clone());
     let (memory, of) = (scene.engine.memory.clone(), id.clone());
-    scene.engine.meanwhile.set(move || assert_eq!(memory.store_chunks(&of, None, vec![Text::new(PIECE)]).unwrap(), 1));
+    scene
+        .engine
+        .meanwhile
+        .set(move || assert_eq!(memory.memories().store_chunks(&of, None, vec![Text::new(PIECE)]).unwrap(), 1));
     scene.engine.azera.message(sim.id(), inbound).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     let both = ["what does the zeppelin log say? quiet", PIECE];

@@ -239,7 +239,7 @@ async fn a_reply_in_the_outbox_is_shown_only_if_all_readers_may_read_its_sources
         let delivered = scene.delivered().split_off(before);
         assert_eq!(delivered.len(), 1, "answered once: {delivered:?}");
         assert_eq!(secrets_in(&delivered[0]).contains(&secret), !guest, "{delivered:?}");
-        assert!(scene.engine.memory.outbox().unwrap().is_empty());
+        assert!(scene.engine.memory.outbox().pending().unwrap().is_empty());
         // A withdrawn reply is in nobody's history.
         let history = scene.command(AN, DEN, "/branch switch main").await;
         assert_eq!(secrets_in(&history).contains(&secret), !guest, "{history}");
@@ -257,7 +257,10 @@ async fn a_reply_in_the_outbox_for_somebody_who_left_is_withdrawn() {
     scene.engine.reopen().await;
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.delivered().len(), before);
-    assert!(scene.engine.memory.outbox().unwrap().is_empty() && scene.engine.memory.open_turns().unwrap().is_empty());
+    assert!(
+        scene.engine.memory.outbox().pending().unwrap().is_empty()
+            && scene.engine.memory.turns().all_open().unwrap().is_empty()
+    );
 }
 
 /// Somebody joins when the model is asked, or when it has begun to write.
@@ -287,7 +290,7 @@ async fn a_question_that_not_everybody_can_read_stays_unanswered() {
     scene.pass(1);
     assert!(scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.is_err());
     assert_eq!(scene.delivered(), [""; 0]);
-    assert!(scene.engine.memory.open_turns().unwrap().is_empty());
+    assert!(scene.engine.memory.turns().all_open().unwrap().is_empty());
 }
 
 /// That somebody has spoken in a place is known as long as one of their messages is.
@@ -337,7 +340,7 @@ async fn stats_count_only_unindexed_memories_of_this_place() {
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, DM_ANN, "a secret, quiet");
     scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
-    assert!(scene.engine.memory.queued().unwrap() > 0);
+    assert!(scene.engine.memory.indexing().queued().unwrap() > 0);
     let stats = |text: &str| text.contains("still being indexed");
     let name = |who: usize| PEOPLE[who].1.to_owned();
     let ask = |who, place| CommandLine {
@@ -394,7 +397,7 @@ async fn a_message_with_the_id_of_a_reply_is_not_overwritten() {
     assert!(outcome.is_err(), "{outcome:?}");
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.find(ANN, DM_ANN, "the first").await, ["the first of all, quiet"]);
-    assert_eq!(scene.engine.memory.open_turns().unwrap(), [], "it is left, not tried for ever");
+    assert_eq!(scene.engine.memory.turns().all_open().unwrap(), [], "it is left, not tried for ever");
 }
 
 /// Two realms and the operator have a persona of the same name: three personas.
@@ -459,7 +462,7 @@ async fn a_reply_for_an_unknown_chat_waits_until_the_chat_is_known() {
     // A new run of the platform, which knows no chat yet.
     let engine = TestEngine::restarted_in_a_new_folder(&scene.engine).await;
     assert_eq!(engine.platform.delivered.lock().unwrap().len(), 0);
-    assert_eq!(engine.memory.outbox().unwrap().len(), 1);
+    assert_eq!(engine.memory.outbox().pending().unwrap().len(), 1);
     engine.tell_chats().await;
     engine.azera.settle().await.unwrap();
     let delivered = engine.platform.delivered.lock().unwrap();

@@ -30,7 +30,7 @@ impl Scene {
         let Some(seen) = sim.place(&chat(place), &person(who)).await.unwrap() else { return Vec::new() };
         let read_scope =
             ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &seen, &ReadableScopes::default());
-        let found = self.engine.memory.writings(&read_scope, &[kind], 100).unwrap();
+        let found = self.engine.memory.writings().list(&read_scope, &[kind], 100).unwrap();
         found.into_iter().map(|(memory, _)| memory).collect()
     }
 }
@@ -71,7 +71,7 @@ async fn a_dream_is_posted_once_to_the_journal_and_remembered_as_a_dream() {
 async fn a_dream_is_not_repeated_after_a_crash_lost_the_rest() {
     let mut scene = Scene::open(false, false).await;
     let of_the_commons = |scene: &Scene| {
-        let minds = scene.engine.memory.minds().unwrap();
+        let minds = scene.engine.memory.minds().list().unwrap();
         minds.into_iter().find(|row| matches!(row.scope, azera_types::Scope::Realm(_))).unwrap()
     };
     scene.tell(ANN, COMMONS).await;
@@ -80,7 +80,7 @@ async fn a_dream_is_not_repeated_after_a_crash_lost_the_rest() {
     scene.wait(HOUR).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
     assert_ne!(of_the_commons(&scene).mind, tired.mind);
-    scene.engine.memory.put_mind(&tired.persona, &tired.scope, tired.mind.clone()).unwrap();
+    scene.engine.memory.minds().put_mind(&tired.persona, &tired.scope, tired.mind.clone()).unwrap();
     scene.engine.reopen().await;
     scene.wait(HOUR).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await.len(), 1);
@@ -91,7 +91,7 @@ async fn a_dream_is_not_repeated_after_a_crash_lost_the_rest() {
 async fn a_writing_is_forgotten_with_any_of_its_sources() {
     let mut scene = Scene::open(false, false).await;
     let [_, second] = night(&mut scene).await;
-    let posted = scene.engine.memory.outbox().unwrap().len();
+    let posted = scene.engine.memory.outbox().pending().unwrap().len();
     assert_eq!(posted, 0, "delivered");
     let receipt = scene.command(AN, COMMONS, "/forget last").await;
     // The memory itself, the diary entry and the dream.

@@ -1,7 +1,7 @@
 //! Checks that no way to show something is left out: it reads the source code for all ways there are, and compares them
 //! with what the worlds really called.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use azera_engine::COMMANDS;
@@ -23,25 +23,32 @@ pub const TELLING: [&str; 25] = [
     "/dream",
     "/journal",
     "/garden",
-    "Memory::writings",
-    "Memory::notes",
-    "Memory::recent",
+    "Memory::writings().list",
+    "Memory::writings().notes",
+    "Memory::writings().recent",
     "Streaming::event",
     "/memory",
     "/why",
     "/branch",
     "/persona",
-    "Memory::recall",
-    "Memory::history",
-    "Memory::why",
-    "Memory::trainable_exchanges",
+    "Memory::recall().find",
+    "Memory::messages().history",
+    "Memory::messages().why",
+    "Memory::training().exchanges",
     "Memory::export",
-    "Memory::file",
+    "Memory::files().get",
 ];
 
 /// Ways that show background writings and nothing else.
-pub const WRITTEN: [&str; 7] =
-    ["Platform::post", "/dream", "/journal", "/garden", "Memory::writings", "Memory::written", "Memory::notes"];
+pub const WRITTEN: [&str; 7] = [
+    "Platform::post",
+    "/dream",
+    "/journal",
+    "/garden",
+    "Memory::writings().list",
+    "Memory::writings().written",
+    "Memory::writings().notes",
+];
 
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
@@ -50,58 +57,58 @@ const SHOWN_TO_NOBODY: [&str; 44] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
-    "chat",
-    "chats",
-    "open_chat",
+    "chats().get",
+    "chats().list",
+    "chats().open",
     // Persona files are judged where commands show them; a picture was never said.
-    "picture",
-    "put_persona",
-    "persona",
-    "persona_of",
-    "personas",
-    "persona_versions",
+    "personas().picture",
+    "personas().put",
+    "personas().get",
+    "personas().of",
+    "personas().list",
+    "personas().versions",
     // These return what was written, to the writer.
-    "receive",
-    "receive_for",
-    "reply",
-    "edit",
-    "edit_with_parts",
+    "turns().receive",
+    "turns().receive_for",
+    "turns().reply",
+    "turns().edit",
+    "turns().edit_with_parts",
     // Which files of a message the engine fetches.
-    "files_wanted",
+    "files().wanted",
     // Which persona a message is meant for, not what it says.
-    "message_owner",
+    "messages().owner",
     // The turn's own work.
-    "open_turn",
-    "open_turns",
-    "note_panic",
-    "outbox",
+    "turns().open",
+    "turns().all_open",
+    "turns().note_panic",
+    "outbox().pending",
     // These return what was written to the writer, or look it up for a post.
-    "write",
-    "publish",
-    "posted_as",
+    "writings().write",
+    "writings().publish",
+    "writings().posted_as",
     // Settings, times and counts; whom to ask about a chat.
-    "journal_channel",
-    "background_progress",
-    "training_log",
-    "training_consent",
-    "check_ins",
-    "all_check_ins",
-    "diary_until",
+    "places().journal_channel",
+    "progress().get",
+    "places().training_log",
+    "consent().training",
+    "places().check_ins",
+    "places().all_check_ins",
+    "progress().diary_until",
     // The ids and names of one human's accounts, for that human; what links show is judged everywhere.
-    "link",
-    "linked",
+    "links().link",
+    "links().of",
     // Numbers and rules; the commands that show them are judged.
-    "overrides",
-    "retention",
-    "extraction_progress",
-    "active_chats",
-    "recent_speakers",
+    "places().overrides",
+    "consent().retention",
+    "progress().extraction_progress",
+    "progress().active_chats",
+    "messages().recent_speakers",
     // The engine itself fills the indexes and compares them with the record.
-    "index_words",
-    "indexed",
+    "indexing().index_words",
+    "indexing().indexed",
     // Numbers, not words; what the turn makes of them stands in its reply's prompt.
-    "minds",
-    "bond",
+    "minds().list",
+    "minds().bond",
     // Backups are files of the operator.
     "record",
 ];
@@ -188,51 +195,83 @@ fn verbs(arguments: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
 }
 
-/// A public function of `Memory`.
+/// A public function of `Memory` or of one of its domains.
 struct Method {
+    /// Its name, after the domain that it belongs to: `stats`, or `messages().history`.
     name: String,
     takes_a_scope: bool,
     harmless: bool,
 }
 
 fn memory_methods() -> Vec<Method> {
-    let mut methods = Vec::new();
+    let mut files = Vec::new();
     let mut folders = vec![root().join("memory/core/src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if entry.is_dir() {
                 folders.push(entry);
             } else if entry.extension().is_some_and(|ending| ending == "rs") {
-                methods.extend(methods_in(&parsed(&entry)));
+                files.push(parsed(&entry));
             }
         }
     }
-    assert!(methods.iter().any(|method| method.name == "recall"), "memory is somewhere else");
+    let domains: BTreeMap<String, String> = files.iter().flat_map(domains_in).collect();
+    let methods: Vec<Method> = files.iter().flat_map(|file| methods_in(file, &domains)).collect();
+    assert!(methods.iter().any(|method| method.name == "recall().find"), "memory is somewhere else");
     methods
 }
 
-fn methods_in(file: &syn::File) -> Vec<Method> {
-    let mut methods = Vec::new();
-    for item in &file.items {
-        let Item::Impl(block) = item else { continue };
-        if block.trait_.is_some() || block.self_ty.to_token_stream().to_string() != "Memory" {
-            continue;
-        }
-        for item in &block.items {
-            let ImplItem::Fn(method) = item else { continue };
-            if !matches!(method.vis, Visibility::Public(_)) {
-                continue;
+/// Returns the public functions of a type, with the type's name.
+fn public_functions(file: &syn::File) -> impl Iterator<Item = (String, &syn::ImplItemFn)> {
+    let blocks = file.items.iter().filter_map(|item| match item {
+        Item::Impl(block) if block.trait_.is_none() => Some(block),
+        _ => None,
+    });
+    blocks.flat_map(|block| {
+        let name = type_name(&block.self_ty);
+        block.items.iter().filter_map(move |item| match item {
+            ImplItem::Fn(method) if matches!(method.vis, Visibility::Public(_)) => Some((name.clone(), method)),
+            _ => None,
+        })
+    })
+}
+
+/// Returns the name of a type without its lifetimes.
+fn type_name(ty: &syn::Type) -> String {
+    ty.to_token_stream().to_string().split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+/// Returns the domains of the memory, each type with the function that returns it.
+fn domains_in(file: &syn::File) -> Vec<(String, String)> {
+    let functions = public_functions(file).filter(|(of, _)| of == "Memory");
+    functions
+        .filter_map(|(_, method)| match &method.sig.output {
+            ReturnType::Type(_, ty) if ty.to_token_stream().to_string().ends_with("< '_ >") => {
+                Some((type_name(ty), method.sig.ident.to_string()))
             }
-            let takes = |argument: &FnArg| match argument {
-                FnArg::Typed(typed) => names_any(&typed.ty, &SCOPES),
-                FnArg::Receiver(_) => false,
-            };
-            methods.push(Method {
-                name: method.sig.ident.to_string(),
-                takes_a_scope: method.sig.inputs.iter().any(takes),
-                harmless: is_harmless(&method.sig.output),
-            });
-        }
+            _ => None,
+        })
+        .collect()
+}
+
+fn methods_in(file: &syn::File, domains: &BTreeMap<String, String>) -> Vec<Method> {
+    let mut methods = Vec::new();
+    for (of, method) in public_functions(file) {
+        let name = method.sig.ident.to_string();
+        let name = match domains.get(&of) {
+            Some(domain) => format!("{domain}().{name}"),
+            None if of == "Memory" && !domains.values().any(|domain| *domain == name) => name,
+            None => continue,
+        };
+        let takes = |argument: &FnArg| match argument {
+            FnArg::Typed(typed) => names_any(&typed.ty, &SCOPES),
+            FnArg::Receiver(_) => false,
+        };
+        methods.push(Method {
+            name,
+            takes_a_scope: method.sig.inputs.iter().any(takes),
+            harmless: is_harmless(&method.sig.output),
+        });
     }
     methods
 }
@@ -252,9 +291,14 @@ fn is_harmless(output: &ReturnType) -> bool {
 #[test]
 fn an_unlisted_way_is_reported() {
     let missed = missed(&Record::default());
-    for way in
-        ["Host::search", "Platform::deliver", "/memory search", "/forget quotes", "Memory::recall", "Memory::why"]
-    {
+    for way in [
+        "Host::search",
+        "Platform::deliver",
+        "/memory search",
+        "/forget quotes",
+        "Memory::recall().find",
+        "Memory::messages().why",
+    ] {
         assert!(missed.iter().any(|missed| missed == way), "{way} is not looked for: {missed:?}");
     }
     let file = syn::parse_str(
@@ -262,13 +306,17 @@ fn an_unlisted_way_is_reported() {
             pub fn summary(&self, id: &ChatId) -> Result<Option<Text>, Error> { }
             pub fn count(&self, right: &ReadScope) -> Result<usize, Error> { }
             pub fn flush(&self) -> Result<(), Error> { }
+            pub fn notes(&self) -> Notes<'_> { }
             fn own(&self) -> Text { }
+        }
+        impl Notes<'_> {
+            pub fn first(self, id: &ChatId) -> Result<Option<Text>, Error> { }
         }",
     )
     .unwrap();
-    let found: Vec<_> =
-        methods_in(&file).into_iter().map(|method| (method.name, method.takes_a_scope || !method.harmless)).collect();
-    assert_eq!(found, [("summary".to_owned(), true), ("count".to_owned(), true), ("flush".to_owned(), false)]);
+    let found = methods_in(&file, &domains_in(&file).into_iter().collect());
+    let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.takes_a_scope || !it.harmless)).collect();
+    assert_eq!(found, [("summary", true), ("count", true), ("flush", false), ("notes().first", true)]);
 }
 
 #[test]

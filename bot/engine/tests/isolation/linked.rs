@@ -264,7 +264,7 @@ async fn a_slow_platform_does_not_delay_a_turn() {
             name: "Bob".into(),
         };
         let (here, far) = (account("sim", PEOPLE[BOB].0), account("far", "far:bob"));
-        scene.engine.memory.link(&here, &far).unwrap();
+        scene.engine.memory.links().link(&here, &far).unwrap();
         let fact = NewFact {
             persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
             chat: ChatId::new("far:dm").unwrap(),
@@ -273,7 +273,7 @@ async fn a_slow_platform_does_not_delay_a_turn() {
             text: Text::new("the lighthouse keeper is called Heliotrope"),
             at: scene.engine.clock.now(),
         };
-        scene.engine.memory.store_fact(fact).unwrap();
+        scene.engine.memory.memories().store_fact(fact).unwrap();
         azera_adapter::Host::settle(&scene.engine.azera).await.unwrap();
         let slow = attached.map(|answers| {
             let id = PlatformId::new("far").unwrap();

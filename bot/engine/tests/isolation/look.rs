@@ -186,6 +186,12 @@ fn describe_hit(hit: &Hit) -> String {
 
 /// Calls a read of the memory, and has its result judged under its name.
 macro_rules! read {
+    ($looking:ident, $memory:ident.$domain:ident().$method:ident($($argument:expr),*), |$found:ident| $text:expr) => {{
+        let $found = $memory.$domain().$method($($argument),*).unwrap();
+        let text: String = $text;
+        $looking.saw(concat!("Memory::", stringify!($domain), "().", stringify!($method)), text);
+        $found
+    }};
     ($looking:ident, $memory:ident.$method:ident($($argument:expr),*), |$found:ident| $text:expr) => {{
         let $found = $memory.$method($($argument),*).unwrap();
         let text: String = $text;
@@ -258,7 +264,7 @@ impl Looking<'_> {
         self.engine.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
         // People may always see their own words, even if others may not; and which memories are looked up by number
         // depends on how many there are.
-        if !own_words && !["Memory::memory", "Memory::written"].contains(&path) {
+        if !own_words && !["Memory::memories().get", "Memory::writings().written"].contains(&path) {
             self.seen.push(format!("{path}: {}", without_numbers(&text)));
         }
     }
@@ -271,12 +277,12 @@ impl Looking<'_> {
         let mut reach = ReadableScopes::default();
         if let PlaceKind::Dm(owner) = &place.kind {
             reach.join(sim.readable_scopes(owner).await.unwrap());
-            for Account { person, .. } in self.engine.memory.linked(owner).unwrap() {
+            for Account { person, .. } in self.engine.memory.links().of(owner).unwrap() {
                 reach.join(sim.readable_scopes(&person).await.unwrap());
                 reach.direct.push(person);
             }
         }
-        let known = self.engine.memory.chat(&chat).unwrap();
+        let known = self.engine.memory.chats().get(&chat).unwrap();
         let persona = known.map_or_else(|| PersonaId::new(DEFAULT_PERSONA).unwrap(), |chat| chat.persona);
         Some(ReadScope::in_place(persona, &place, &reach))
     }
@@ -291,7 +297,7 @@ impl Looking<'_> {
         let calendar = Calendar::new(engine.clock.now(), TimeZone::UTC);
         let question = read!(
             self,
-            memory.question(&read_scope, &query_text, &me, "Azera", &calendar),
+            memory.recall().question(&read_scope, &query_text, &me, "Azera", &calendar),
             |found| format!("{:?}", found.speaker)
         );
         let query = Query {
@@ -303,19 +309,19 @@ impl Looking<'_> {
             limits: Limits::default(),
             results: MANY,
         };
-        read!(self, memory.recall(&read_scope, &query), |found| found.hits.iter().map(describe_hit).collect());
-        let words = memory.recall_lexical(&read_scope, &query);
-        self.saw("Memory::recall_lexical", format!("{words:?}"));
-        read!(self, memory.recall_with(&read_scope, &query, words), |found| found
+        read!(self, memory.recall().find(&read_scope, &query), |found| found.hits.iter().map(describe_hit).collect());
+        let words = memory.recall().find_words(&read_scope, &query);
+        self.saw("Memory::recall().find_words", format!("{words:?}"));
+        read!(self, memory.recall().find_with(&read_scope, &query, words), |found| found
             .hits
             .iter()
             .map(describe_hit)
             .collect());
-        read!(self, memory.history(&read_scope, &here, MANY), |found| json(&found));
-        read!(self, memory.branches(&read_scope, &here), |found| json(&found));
+        read!(self, memory.messages().history(&read_scope, &here, MANY), |found| json(&found));
+        read!(self, memory.chats().branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
-        read!(self, memory.files(&read_scope), |found| format!("{found:?}"));
-        read!(self, memory.file(&read_scope, "log.txt"), |found| found
+        read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
+        read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()
             .map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
             .unwrap_or_default());
@@ -342,25 +348,29 @@ impl Looking<'_> {
                 used: None,
             };
             let id = MessageId::new(id).unwrap();
-            memory.mark(&id, &salience).unwrap();
-            if let Some(said) = memory.message(read_scope, &id).unwrap() {
-                read!(self, memory.note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
+            memory.memories().mark(&id, &salience).unwrap();
+            if let Some(said) = memory.messages().get(read_scope, &id).unwrap() {
+                read!(self, memory.training().note_surprise(&said, 3.0, 2.0), |found| format!("{found:?}"));
             }
         }
         // Every other person consents to training, and every other one of those also to another machine.
         for at in (0..PEOPLE.len()).step_by(2) {
             let consent = TrainingConsent { since: Timestamp::UNIX_EPOCH, offload: at % 4 == 0 };
-            memory.set_training_consent(&person(at), Some(consent)).unwrap();
+            memory.consent().set_training(&person(at), Some(consent)).unwrap();
         }
         let mut exchanges = Vec::new();
         for offload in [false, true] {
-            let found = read!(self, memory.trainable_exchanges(read_scope, offload, &|_, _| true, MANY), |found| {
+            let found = read!(self, memory.training().exchanges(read_scope, offload, &|_, _| true, MANY), |found| {
                 json(&found.iter().map(|it| (&it.said, &it.reply, &it.before, &it.recalled)).collect::<Vec<_>>())
             });
             exchanges.extend(found.into_iter().map(|it| (offload, it)));
         }
         for (offload, it) in &exchanges {
-            assert!(!offload || memory.may_offload(&it.provenance).unwrap(), "{} goes elsewhere", it.said.id);
+            assert!(
+                !offload || memory.training().may_offload(&it.provenance).unwrap(),
+                "{} goes elsewhere",
+                it.said.id
+            );
             let rows = it.before.iter().chain([&it.said, &it.reply]);
             for row in rows {
                 let is_here = row.scope == *read_scope.place()
@@ -368,7 +378,7 @@ impl Looking<'_> {
                 assert!(is_here, "{} is learnt from in {}", row.id, read_scope.place());
             }
             for person in it.provenance.people.keys() {
-                let consent = memory.training_consent(person).unwrap();
+                let consent = memory.consent().training(person).unwrap();
                 let may = consent.is_some_and(|consent| consent.offload || !offload);
                 assert!(may, "{person} did not want to be learnt from");
             }
@@ -381,29 +391,29 @@ impl Looking<'_> {
         let memory: &Memory = &engine.memory;
         let order = engine.watch.oracle().order.clone();
         for person in (0..PEOPLE.len()).map(person) {
-            read!(self, memory.salient_memories(read_scope, &person, MANY), |found| json(&found));
+            read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
         }
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {
-                let found = read!(self, memory.message(read_scope, id), |found| json(&found));
-                read!(self, memory.history_to(read_scope, Some(id), MANY), |found| json(&found));
+                let found = read!(self, memory.messages().get(read_scope, id), |found| json(&found));
+                read!(self, memory.messages().history_to(read_scope, Some(id), MANY), |found| json(&found));
                 if found.is_none() {
                     // Nothing can branch off a message that cannot be read.
-                    let refused = memory.branch_from(read_scope, here, id, "stolen", engine.clock.now());
-                    self.saw("Memory::branch_from", refused.unwrap_err().to_string());
+                    let refused = memory.chats().branch_from(read_scope, here, id, "stolen", engine.clock.now());
+                    self.saw("Memory::chats().branch_from", refused.unwrap_err().to_string());
                 }
             }
-            read!(self, memory.alternatives(read_scope, &id), |found| json(&found));
-            read!(self, memory.present_answer(read_scope, &id), |found| json(&found));
-            read!(self, memory.why(read_scope, &reply), |found| {
+            read!(self, memory.messages().alternatives(read_scope, &id), |found| json(&found));
+            read!(self, memory.messages().present_answer(read_scope, &id), |found| json(&found));
+            read!(self, memory.messages().why(read_scope, &reply), |found| {
                 let why = found.as_ref().map(|(why, memories, hidden)| (&why.recalled, memories, hidden));
                 json(&why)
             });
         }
         for id in engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
-            read!(self, memory.memory(read_scope, id), |found| json(&found));
-            read!(self, memory.written(read_scope, id), |found| json(&found));
+            read!(self, memory.memories().get(read_scope, id), |found| json(&found));
+            read!(self, memory.writings().written(read_scope, id), |found| json(&found));
         }
     }
 
@@ -428,14 +438,14 @@ impl Looking<'_> {
             salience: None,
             surprise: None,
         };
-        read!(self, memory.behind(read_scope, &everything), |found| json(&found));
+        read!(self, memory.writings().behind(read_scope, &everything), |found| json(&found));
         for kind in WRITTEN {
-            read!(self, memory.writings(read_scope, &[kind], MANY), |found| json(&found));
+            read!(self, memory.writings().list(read_scope, &[kind], MANY), |found| json(&found));
         }
-        read!(self, memory.notes(read_scope, here), |found| json(&found));
-        read!(self, memory.recent(read_scope, Timestamp::MIN, MANY), |found| json(&found));
-        read!(self, memory.switch_branch(read_scope, here, "stolen"), |found| json(&found));
+        read!(self, memory.writings().notes(read_scope, here), |found| json(&found));
+        read!(self, memory.writings().recent(read_scope, Timestamp::MIN, MANY), |found| json(&found));
+        read!(self, memory.chats().switch_branch(read_scope, here, "stolen"), |found| json(&found));
         let nothing = Forget::Message(MessageId::new("never said").unwrap());
-        read!(self, memory.forget_as_seen(read_scope, &nothing, true), |found| json(&found));
+        read!(self, memory.forgetting().forget_as_seen(read_scope, &nothing, true), |found| json(&found));
     }
 }

@@ -180,12 +180,12 @@ async fn a_memory_counts_as_used_only_by_replies_in_its_own_place() {
     scene.say(ANN, COMMONS, STATED).await;
     let (kind, to) = ("fact".to_owned(), STATED.len());
     let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
-    scene.engine.memory.mark(&scene.last(), &salience).unwrap();
+    scene.engine.memory.memories().mark(&scene.last(), &salience).unwrap();
     let sim = scene.engine.platform.sim.clone();
     let place = Platform::place(sim.as_ref(), &chat(COMMONS), &person(ANN)).await.unwrap().unwrap();
     let read_scope = ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &ReadableScopes::default());
     let used = |scene: &Scene| {
-        let salient = scene.engine.memory.salient_memories(&read_scope, &person(ANN), 10).unwrap();
+        let salient = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 10).unwrap();
         salient.into_iter().find(|row| *row.text == *STATED).and_then(|row| row.salience).unwrap().used
     };
     scene.pass(DAY);
@@ -210,13 +210,13 @@ async fn curation_keeps_the_richer_of_two_old_duplicates() {
     for (message, text) in said {
         let (kind, to) = ("fact".to_owned(), text.len());
         let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
-        scene.engine.memory.mark(&message, &salience).unwrap();
+        scene.engine.memory.memories().mark(&message, &salience).unwrap();
     }
     let sim = &scene.engine.platform.sim;
     let place = Platform::place(sim.as_ref(), &chat(DM_ANN), &person(ANN)).await.unwrap().unwrap();
     let read_scope = ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &ReadableScopes::default());
     let ferries = |scene: &Scene| {
-        let salient = scene.engine.memory.salient_memories(&read_scope, &person(ANN), 10).unwrap();
+        let salient = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 10).unwrap();
         salient.iter().filter(|row| row.text.contains("ferry")).map(|row| row.gist().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(ferries(&scene).len(), 2);
@@ -285,7 +285,7 @@ async fn curated(scene: &Scene, places: &[usize]) -> Vec<Timestamp> {
     let mut when = Vec::new();
     for place in places {
         let there = sim.place(&chat(*place), &person(ANN)).await.unwrap().unwrap();
-        when.extend(scene.engine.memory.background_progress(sim.id(), &there.scope(), &persona).unwrap().curated);
+        when.extend(scene.engine.memory.progress().get(sim.id(), &there.scope(), &persona).unwrap().curated);
     }
     when
 }

@@ -61,7 +61,7 @@ async fn surprise(scene: &Scene, place: usize, id: &MessageId) -> Option<Surpris
     let sim = scene.engine.platform.sim.clone();
     let seen = azera_adapter::Platform::place(sim.as_ref(), &chat(place), &person(ANN)).await.unwrap().unwrap();
     let read_scope = ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &seen, &ReadableScopes::default());
-    let recent = scene.engine.memory.recent(&read_scope, Timestamp::MIN, 100).unwrap();
+    let recent = scene.engine.memory.writings().recent(&read_scope, Timestamp::MIN, 100).unwrap();
     recent.into_iter().find(|row| row.sources.first() == Some(id)).and_then(|row| row.surprise)
 }
 

@@ -189,7 +189,7 @@ impl TestEngine {
     pub fn put_persona(&self, id: &str, owner: Option<RealmId>, markdown: String) {
         let id = PersonaId::new(id).unwrap();
         let new = NewPersona { id, owner, markdown: Some(markdown), card: None, added_by: None };
-        self.memory.put_persona(new, self.clock.now()).unwrap();
+        self.memory.personas().put(new, self.clock.now()).unwrap();
     }
 
     /// Applies a change to the oracle and the platform alike.

@@ -33,7 +33,7 @@ impl Talk {
         let (dir, blobs) = (tempfile::tempdir().unwrap(), RamBlobs::default());
         let memory = record_with_files(Arc::new(RamStore::new()), Arc::new(blobs.clone()), settings()).unwrap();
         let new = NewChat { id: chat(1), platform: PlatformId::new("test").unwrap(), title: None, persona: persona() };
-        memory.open_chat(new, at(0)).unwrap();
+        memory.chats().open(new, at(0)).unwrap();
         let folder = folder(dir.path());
         Self { dir, memory, blobs, folder }
     }
@@ -54,13 +54,13 @@ impl Talk {
             reply_to: None,
         };
         let scope = Scope::Dm(inbound.person.clone());
-        self.memory.receive(&PlatformId::new("test").unwrap(), &inbound, scope, at(10)).unwrap();
-        assert!(self.memory.keep_file(&inbound.id, None, 0, bytes.to_vec()).unwrap());
+        self.memory.turns().receive(&PlatformId::new("test").unwrap(), &inbound, scope, at(10)).unwrap();
+        assert!(self.memory.files().keep(&inbound.id, None, 0, bytes.to_vec()).unwrap());
         blob_id(bytes).unwrap()
     }
 
     fn forget(&self, id: &str) {
-        self.memory.forget(&Forget::Message(MessageId::new(id).unwrap()), true).unwrap();
+        self.memory.forgetting().forget(&Forget::Message(MessageId::new(id).unwrap()), true).unwrap();
         self.folder.forget(&self.memory.record()).unwrap();
     }
 
@@ -157,7 +157,7 @@ fn files_go_with_the_last_backup_that_contains_them_and_count_for_the_limit() {
     let now = |second: i64| -> Timestamp { at(second) };
     talk.send("a", &[b'a'; 50_000]);
     talk.back_up(100);
-    talk.memory.forget(&Forget::Message(MessageId::new("a").unwrap()), true).unwrap();
+    talk.memory.forgetting().forget(&Forget::Message(MessageId::new("a").unwrap()), true).unwrap();
     talk.send("b", b"small");
     talk.back_up(200);
     // The backups were not cleaned of it yet.

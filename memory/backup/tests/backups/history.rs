@@ -44,8 +44,8 @@ pub fn persona() -> PersonaId {
 
 /// Closes every open turn without a reply.
 pub fn leave_all(memory: &Memory) {
-    for (message, _) in memory.open_turns().unwrap() {
-        memory.leave(&message.id).unwrap();
+    for (message, _) in memory.turns().all_open().unwrap() {
+        memory.turns().leave(&message.id).unwrap();
     }
 }
 
@@ -64,7 +64,7 @@ impl History {
         for number in 0..4 {
             let platform = PlatformId::new("test").unwrap();
             let new = NewChat { id: chat(number), platform, title: None, persona: persona() };
-            memory.open_chat(new, at(0)).unwrap();
+            memory.chats().open(new, at(0)).unwrap();
         }
         Self { memory, forgot: Vec::new(), said: Vec::new(), second: 0 }
     }
@@ -88,15 +88,15 @@ impl History {
                         text,
                         at: at(self.second),
                     };
-                    self.memory.store_fact(fact).unwrap();
+                    self.memory.memories().store_fact(fact).unwrap();
                 }
                 (5, Some(id)) => {
                     let text = format!("changed {}", self.second).as_str().into();
-                    self.memory.edit(&id, text, at(self.second)).unwrap();
+                    self.memory.turns().edit(&id, text, at(self.second)).unwrap();
                 }
                 (6, Some(id)) => {
-                    if let Some((reply, _)) = self.memory.outbox().unwrap().first() {
-                        self.memory.delivered(reply).unwrap();
+                    if let Some((reply, _)) = self.memory.outbox().pending().unwrap().first() {
+                        self.memory.outbox().delivered(reply).unwrap();
                     }
                     self.answer(&id, vec![id.clone()], true);
                 }
@@ -132,16 +132,16 @@ impl History {
             tended: None,
         };
         let platform = PlatformId::new("test").unwrap();
-        self.memory.set_overrides(&platform, &Scope::Dm(person(which)), &which.into()).unwrap();
+        self.memory.places().set_overrides(&platform, &Scope::Dm(person(which)), &which.into()).unwrap();
         if which.is_multiple_of(5) {
-            self.memory.link(&account(which), &account(which / 3)).unwrap();
+            self.memory.links().link(&account(which), &account(which / 3)).unwrap();
         }
         // Its source may be forgotten.
-        self.memory.write(new).unwrap();
+        self.memory.writings().write(new).unwrap();
     }
 
     pub fn forget(&mut self, what: Forget, quotes: bool) {
-        self.memory.forget(&what, quotes).unwrap();
+        self.memory.forgetting().forget(&what, quotes).unwrap();
         self.forgot.push((what, quotes));
     }
 
@@ -158,7 +158,7 @@ impl History {
             text: "something else".into(),
             at: at(1),
         };
-        self.memory.store_fact(fact).unwrap();
+        self.memory.memories().store_fact(fact).unwrap();
         self.say(1, "innocent", "good morning", true);
     }
 
@@ -191,12 +191,12 @@ impl History {
             reply_to: None,
         };
         let platform = PlatformId::new("test").unwrap();
-        self.memory.receive(&platform, &inbound, scope(which), at(self.second)).unwrap();
+        self.memory.turns().receive(&platform, &inbound, scope(which), at(self.second)).unwrap();
         if answered {
             let built_on = self.said.iter().rev().step_by(3).take(2).cloned().chain([id.clone()]).collect();
             self.answer(&id, built_on, false);
         } else if which.is_multiple_of(3) && text != SECRET {
-            self.memory.leave(&id).unwrap();
+            self.memory.turns().leave(&id).unwrap();
         }
         if which.is_multiple_of(2) && answered {
             let salience = Salience {
@@ -208,13 +208,13 @@ impl History {
                 superseded: None,
                 used: None,
             };
-            assert!(self.memory.mark(&id, &salience).unwrap());
+            assert!(self.memory.memories().mark(&id, &salience).unwrap());
         }
         self.said.push(id);
     }
 
     fn answer(&self, to: &MessageId, built_on: Vec<MessageId>, again: bool) {
-        let number = self.memory.answer_count(to).unwrap();
+        let number = self.memory.turns().answer_count(to).unwrap();
         let replaces = again.then(|| MessageId::new(format!("{to}~r{}", number.saturating_sub(1))).unwrap());
         if again && number == 0 {
             return;
@@ -257,7 +257,7 @@ impl History {
             },
             replaces,
         };
-        match self.memory.reply(new) {
+        match self.memory.turns().reply(new) {
             // The question was forgotten or is no longer on the path, so nothing needs a reply.
             Ok(_) | Err(Error::Invalid(_)) => {}
             Err(error) => panic!("{error}"),

@@ -109,7 +109,7 @@ proptest! {
         let again = open(&restored);
         let sound = again.check().unwrap();
         prop_assert!(sound.is_sound(), "{:?}", sound);
-        prop_assert!(again.open_turns().unwrap().is_empty() && again.outbox().unwrap().is_empty());
+        prop_assert!(again.turns().all_open().unwrap().is_empty() && again.outbox().pending().unwrap().is_empty());
         let (again, started) = (again.record(), started.record());
         prop_assert_eq!(again.identity(), started.identity());
         prop_assert_eq!(folder.of(again.identity()).unwrap(), vec![backup]);
@@ -142,7 +142,7 @@ proptest! {
         history.forget(what.clone(), quotes);
         let expected = restored(&backup);
         let early = open(&expected);
-        history.forgot.iter().for_each(|(what, quotes)| drop(early.forget(what, *quotes).unwrap()));
+        history.forgot.iter().for_each(|(what, quotes)| drop(early.forgetting().forget(what, *quotes).unwrap()));
         folder.forget(&history.memory.record()).unwrap();
         let cleaned = restored(&Backup::open(&backup.path).unwrap());
         prop_assert_eq!(only_in_one(&rows(&cleaned), &rows(&expected)), vec![], "{:?}", what);
@@ -187,10 +187,10 @@ fn forgotten_items_are_in_no_backup() {
         let old = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
         // The record no longer contains the secret; the backups do.
         let second = folder.make(&history.memory.record(), at(1_000_100), &mut |_| {}).unwrap();
-        history.memory.edit(&MessageId::new("secret").unwrap(), "nothing".into(), at(20)).unwrap();
+        history.memory.turns().edit(&MessageId::new("secret").unwrap(), "nothing".into(), at(20)).unwrap();
         folder.make(&history.memory.record(), at(1_000_200), &mut |_| {}).unwrap();
         assert!(holds(&old.path, SECRET) && holds(&second.path, SECRET), "{what:?}");
-        history.memory.forget(&what, true).unwrap();
+        history.memory.forgetting().forget(&what, true).unwrap();
         // An unreadable backup is removed.
         fs::write(second.path.with_file_name(format!("azera-x-{}.zip", history.memory.record().identity())), b"PK")
             .unwrap();
@@ -225,7 +225,7 @@ fn an_unreadable_backup_does_not_keep_others_from_being_cleaned() {
     let unreadable = dir.path().join("backups").join(format!("azera-20000101T000000Z-{short}.zip"));
     fs::create_dir(&unreadable).unwrap();
     fs::create_dir(dir.path().join("backups").join("holiday.zip")).unwrap();
-    history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    history.memory.forgetting().forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert!(matches!(folder.forget(&record), Err(Error::Io { .. })));
     assert!(!holds(&whole.path, SECRET), "the other backups were cleaned");
     assert!(!record.pending_backup_forgets().unwrap().what.is_empty(), "the removal stays pending");
@@ -251,7 +251,7 @@ fn a_record_forgets_rows_that_came_back() {
     history.tell_secret();
     let record = history.memory.record();
     let before = folder.make(&record, at(1_000_000), &mut |_| {}).unwrap();
-    history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    history.memory.forgetting().forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     let after = rows(&store);
     before.read(&mut |_| {}, &mut |batch| Ok(store.commit(batch, Durability::Soon)?)).unwrap();
     assert!(rows(&store).iter().any(|(_, _, value)| value.contains(SECRET)));
@@ -279,11 +279,11 @@ fn rows_unknown_after_a_restore_are_forgotten_in_newer_backups() {
             let text = format!("fact {number}").as_str().into();
             let scope = Scope::Chat(chat(0));
             let fact = NewFact { persona: persona(), chat: chat(0), scope, author: author(1), text, at: at(30) };
-            let id = restored.store_fact(fact).unwrap();
-            restored.forget(&Forget::Memory(id), true).unwrap();
+            let id = restored.memories().store_fact(fact).unwrap();
+            restored.forgetting().forget(&Forget::Memory(id), true).unwrap();
         }
         assert_eq!(folder.forget(&restored.record()).unwrap(), Default::default(), "{what:?}: another one's number");
-        restored.forget(&what, true).unwrap();
+        restored.forgetting().forget(&what, true).unwrap();
         assert_eq!(folder.forget(&restored.record()).unwrap().rewritten, 1, "{what:?}");
         assert!(!holds(&new.path, SECRET), "{what:?}");
         let cleaned = open(&self::restored(&Backup::open(&new.path).unwrap()));
@@ -301,7 +301,7 @@ fn rows_after_a_forgetting_stay_in_backups() {
     let (store, folder) = (RamStore::new(), folder(dir.path()));
     let mut history = History::of(&store);
     history.tell_secret();
-    history.memory.forget(&Forget::Chat(chat(0)), true).unwrap();
+    history.memory.forgetting().forget(&Forget::Chat(chat(0)), true).unwrap();
     history.say(0, "later", "and on it goes", true);
     let place = Place {
         chat: chat(0),
@@ -310,15 +310,15 @@ fn rows_after_a_forgetting_stay_in_backups() {
     };
     let read_scope = ReadScope::in_place(persona(), &place, &ReadableScopes::default());
     let later = MessageId::new("later").unwrap();
-    history.memory.branch_from(&read_scope, &chat(0), &later, "side", at(50)).unwrap();
+    history.memory.chats().branch_from(&read_scope, &chat(0), &later, "side", at(50)).unwrap();
     let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
     assert!(restored(&backup).scan(Table::Forgotten, b"", None, Order::Ascending, 1).unwrap().is_empty());
     folder.forget(&history.memory.record()).unwrap();
     let cleaned = open(&restored(&Backup::open(&backup.path).unwrap()));
     let names: Vec<String> =
-        cleaned.branches(&read_scope, &chat(0)).unwrap().into_iter().map(|branch| branch.name).collect();
+        cleaned.chats().branches(&read_scope, &chat(0)).unwrap().into_iter().map(|branch| branch.name).collect();
     assert_eq!(names, ["main", "side"]);
-    assert_eq!(cleaned.chat(&chat(0)).unwrap(), history.memory.chat(&chat(0)).unwrap());
+    assert_eq!(cleaned.chats().get(&chat(0)).unwrap(), history.memory.chats().get(&chat(0)).unwrap());
 }
 
 /// A removed link returns with no backup; a link made again since stays in the backups that contain it.
@@ -328,23 +328,23 @@ fn a_removed_link_is_in_no_backup() {
     let folder = folder(dir.path());
     let memory = History::of(&RamStore::new()).memory;
     let [ann, ben, cid] = [0, 1, 2].map(account);
-    memory.link(&Account { name: SECRET.into(), ..ann.clone() }, &ben).unwrap();
-    memory.link(&ben, &cid).unwrap();
+    memory.links().link(&Account { name: SECRET.into(), ..ann.clone() }, &ben).unwrap();
+    memory.links().link(&ben, &cid).unwrap();
     let before = folder.make(&memory.record(), at(1_000_000), &mut |_| {}).unwrap();
     assert!(holds(&before.path, SECRET));
-    assert_eq!(memory.unlink(&ann.person).unwrap(), 2);
-    memory.link(&cid, &ann).unwrap();
+    assert_eq!(memory.links().unlink(&ann.person).unwrap(), 2);
+    memory.links().link(&cid, &ann).unwrap();
     let after = folder.make(&memory.record(), at(1_000_100), &mut |_| {}).unwrap();
     folder.forget(&memory.record()).unwrap();
     let linked = |backup: &Backup, of: &Account| {
         let restored = open(&restored(&Backup::open(&backup.path).unwrap()));
-        restored.linked(&of.person).unwrap()
+        restored.links().of(&of.person).unwrap()
     };
     assert!(!holds(&before.path, SECRET));
     assert_eq!((linked(&before, &ann), linked(&before, &ben)), (vec![], vec![cid.clone()]));
     assert_eq!((linked(&after, &ann), linked(&after, &ben)), (vec![ben, cid.clone()], vec![ann, cid]));
     // Forgetting a person removes their links everywhere.
-    memory.forget(&Forget::Person(account(2).person), false).unwrap();
+    memory.forgetting().forget(&Forget::Person(account(2).person), false).unwrap();
     folder.forget(&memory.record()).unwrap();
     assert_eq!((linked(&before, &account(1)), linked(&after, &account(1))), (vec![], vec![account(0)]));
 }
@@ -361,21 +361,21 @@ fn the_names_of_a_chat_are_forgotten_with_it() {
         history.tell_secret();
         let platform = PlatformId::new("test").unwrap();
         let den = NewChat { id: chat(0), platform, title: Some("den".into()), persona: persona() };
-        history.memory.open_chat(den, at(0)).unwrap();
+        history.memory.chats().open(den, at(0)).unwrap();
         let nix = PersonaId::new("nix").unwrap();
         for change in [
             ChatChange::Tag("affair".into(), true),
             ChatChange::Group(Some("affairs".into())),
             ChatChange::Invited(nix.clone(), true),
         ] {
-            assert!(history.memory.change_chat(&chat(0), change).unwrap());
+            assert!(history.memory.chats().change(&chat(0), change).unwrap());
         }
         let backup = folder.make(&history.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
-        history.memory.forget(&what, true).unwrap();
+        history.memory.forgetting().forget(&what, true).unwrap();
         folder.forget(&history.memory.record()).unwrap();
         let cleaned = open(&restored(&Backup::open(&backup.path).unwrap()));
         for memory in [&history.memory, &cleaned] {
-            let row = memory.chat(&chat(0)).unwrap().unwrap();
+            let row = memory.chats().get(&chat(0)).unwrap().unwrap();
             assert!(row.tags.is_empty() && row.group.is_none(), "{what:?}: {row:?}");
             assert_eq!((row.title.as_deref(), row.invited.contains(&nix)), left, "{what:?}");
         }
@@ -399,7 +399,7 @@ fn every_known_backup_folder_is_cleaned() {
     // A mount point without its disk is an empty folder.
     fs::create_dir(second.dir()).unwrap();
     assert_eq!(second.missing_folders(&record).unwrap(), [second.dir()]);
-    history.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    history.memory.forgetting().forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert!(matches!(second.forget(&record), Err(Error::FolderMissing { .. })));
     assert!(!holds(&left.path, SECRET), "the existing folder was cleaned");
     assert!(!record.pending_backup_forgets().unwrap().what.is_empty());
@@ -409,7 +409,7 @@ fn every_known_backup_folder_is_cleaned() {
     assert!(!holds(&missing.path, SECRET) && record.pending_backup_forgets().unwrap().what.is_empty());
     // The folder is gone for good.
     fs::remove_dir_all(second.dir()).unwrap();
-    history.memory.forget(&Forget::Chat(chat(1)), true).unwrap();
+    history.memory.forgetting().forget(&Forget::Chat(chat(1)), true).unwrap();
     assert!(matches!(first.forget(&record), Err(Error::FolderMissing { .. })));
     assert_eq!(record.give_up_backup_folders(second.dir()).unwrap(), 1);
     first.forget(&record).unwrap();
@@ -425,7 +425,7 @@ fn backups_of_another_record_are_left_alone() {
     other.tell_secret();
     folder.make(&one.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
     let others = folder.make(&other.memory.record(), at(1_000_000), &mut |_| {}).unwrap();
-    one.memory.forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
+    one.memory.forgetting().forget(&Forget::Person(PersonId::new("ann").unwrap()), true).unwrap();
     assert_eq!(folder.forget(&one.memory.record()).unwrap().rewritten, 1);
     assert!(holds(&others.path, SECRET));
     let nothing = RetentionRule {

@@ -48,7 +48,7 @@ fn replies_are_forgotten_with_their_sources() {
     let store = damaged_record();
     lose(&store, Table::Derived, |_, _| true);
     relink(&store).unwrap();
-    open(&store).forget(&Forget::Message(MessageId::new("secret").unwrap()), true).unwrap();
+    open(&store).forgetting().forget(&Forget::Message(MessageId::new("secret").unwrap()), true).unwrap();
     for table in Table::ALL {
         assert!(!holds(&store, table, SECRET), "{}", table.name());
     }
@@ -71,7 +71,7 @@ fn a_chat_whose_row_is_lost_goes_on_where_it_was() {
     relink(&store).unwrap();
     let memory = open(&store);
     let new = NewChat { id: chat(0), platform: PlatformId::new("test").unwrap(), title: None, persona: persona() };
-    assert_eq!(memory.open_chat(new, at(99)).unwrap().head, MessageId::new("secret~r0").ok());
+    assert_eq!(memory.chats().open(new, at(99)).unwrap().head, MessageId::new("secret~r0").ok());
     assert!(memory.check().unwrap().is_sound());
 }
 

@@ -1,6 +1,6 @@
 //! Recall: finds the memories that help to answer a question. Lexical and semantic search supply candidates; exact
 //! signals are computed for each candidate and added to one linear score; near-duplicates are removed. Begin with
-//! [`Memory::recall`].
+//! [`Recall::find`].
 //!
 //! The weights, the word lists and the signals were chosen on three conversations of the LoCoMo development set. Each
 //! is there because removing it lowers recall on that set. `bot/docs/BENCHMARKS.md` has the figures, the command, and
@@ -19,10 +19,11 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
 use crate::rows::{Kind, MemoryRow};
 use crate::{
-    Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, Memory, ReadScope, Shown, Stored, TextIndexKind,
+    Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, TextIndexKind,
     WINDOW_REACH, excerpt, show,
 };
 
@@ -65,7 +66,7 @@ impl Default for Limits {
     }
 }
 
-/// A query for [`Memory::recall`].
+/// A query for [`Recall::find`].
 #[derive(Debug, Clone)]
 pub struct Query {
     /// The parsed question.
@@ -155,32 +156,32 @@ impl Candidate {
     }
 }
 
-impl Memory {
+impl Recall<'_> {
     /// Returns the memories that help to answer a question, best first. Leaves out memories that `read_scope` does not
     /// allow, that are newer than [`crate::MemoryConfig::min_age`], or that the prompt shows. An index that fails is
     /// named in [`Recalled::missing`]; recall fails only if the record does.
-    pub fn recall(&self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
+    pub fn find(self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
         let (words, vectors) = rayon::join(
-            || self.recall_lexical(read_scope, query),
+            || self.find_words(read_scope, query),
             || self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref())),
         );
         self.weigh(read_scope, query, words, vectors)
     }
 
-    /// Runs the lexical half of [`Memory::recall`]. It does not use the query's vector, so it can run while the
+    /// Runs the lexical half of [`Recall::find`]. It does not use the query's vector, so it can run while the
     /// question is embedded.
-    pub fn recall_lexical(&self, read_scope: &ReadScope, query: &Query) -> LexicalRecall {
+    pub fn find_words(self, read_scope: &ReadScope, query: &Query) -> LexicalRecall {
         LexicalRecall(self.under(read_scope, query, |reading| self.words_found(reading, &query.question)))
     }
 
     /// Runs the semantic half and fuses it with `words`, which was found under the same read scope.
-    pub fn recall_with(&self, read_scope: &ReadScope, query: &Query, words: LexicalRecall) -> Result<Recalled, Error> {
+    pub fn find_with(self, read_scope: &ReadScope, query: &Query, words: LexicalRecall) -> Result<Recalled, Error> {
         let vectors = self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref()));
         self.weigh(read_scope, query, words, vectors)
     }
 
-    fn under<T>(&self, read_scope: &ReadScope, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
-        let until = query.now.checked_sub(jiff_span(self.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
+    fn under<T>(self, read_scope: &ReadScope, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
+        let until = query.now.checked_sub(jiff_span(self.0.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
         let limit = query.limits.candidates;
         // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
         // the horizon on.
@@ -189,7 +190,7 @@ impl Memory {
     }
 
     fn weigh(
-        &self,
+        self,
         read_scope: &ReadScope,
         query: &Query,
         LexicalRecall(words): LexicalRecall,
@@ -237,7 +238,7 @@ impl Memory {
         Ok(Recalled { hits, missing })
     }
 
-    fn words_found(&self, reading: Reading<'_>, question: &Question) -> Result<Vec<LexicalHits>, Error> {
+    fn words_found(self, reading: Reading<'_>, question: &Question) -> Result<Vec<LexicalHits>, Error> {
         if question.words.is_empty() {
             return Ok(Vec::new());
         }
@@ -246,7 +247,7 @@ impl Memory {
         let mut results = Vec::with_capacity(2);
         for text_index in [TextIndexKind::Chats, TextIndexKind::Memories] {
             let search = |read_scope, weights| {
-                let search = |limit| self.text.search(read_scope, text_index, &question.words, weights, until, limit);
+                let search = |limit| self.0.text.search(read_scope, text_index, &question.words, weights, until, limit);
                 enough_memories(limit, search, |hits| &hits.found)
             };
             let mut found = search(windows, both)?;
@@ -260,11 +261,15 @@ impl Memory {
         Ok(results)
     }
 
-    fn by_vector(&self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
+    fn by_vector(self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
         let vector = vector?;
         let Reading { read_scope, windows, until, limit } = reading;
         let search = |facet, read_scope| {
-            enough_memories(limit, |limit| self.vectors.search(read_scope, facet, vector, until, limit), |found| found)
+            enough_memories(
+                limit,
+                |limit| self.0.vectors.search(read_scope, facet, vector, until, limit),
+                |found| found,
+            )
         };
         let (own, windows) = rayon::join(|| search(Facet::Own, read_scope), || search(Facet::Window, windows));
         Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
@@ -272,7 +277,7 @@ impl Memory {
 
     /// Returns the vectors of all candidates, so that lexical hits are scored by meaning, too.
     fn stored_vectors(
-        &self,
+        self,
         query: &Query,
         candidates: &HashMap<MemoryId, Candidate>,
         missing: &mut Vec<&'static str>,
@@ -286,7 +291,7 @@ impl Memory {
         };
         let ids: Vec<MemoryId> = candidates.iter().flat_map(of).collect();
         let (left, read_scope) = ids.split_at(ids.len() / 2);
-        match rayon::join(|| self.vectors.vectors(left), || self.vectors.vectors(read_scope)) {
+        match rayon::join(|| self.0.vectors.vectors(left), || self.0.vectors.vectors(read_scope)) {
             (Ok(left), Ok(read_scope)) => {
                 left.into_iter().chain(read_scope).map(|stored| (stored.id, stored)).collect()
             }
@@ -302,14 +307,14 @@ impl Memory {
     /// score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
     /// two hundred rows are read.
     fn best(
-        &self,
+        self,
         reading: Reading<'_>,
         asked: Asked<'_>,
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
     ) -> Result<Vec<Hit>, Error> {
         let query = asked.query;
-        let mut waiting: Vec<Waiting> = self.origins.ask(|known| {
+        let mut waiting: Vec<Waiting> = self.0.origins.ask(|known| {
             let waiting = |(id, candidate)| Waiting::new(id, candidate, asked, stored, known.of(id));
             candidates.into_iter().map(waiting).collect()
         });
@@ -317,7 +322,7 @@ impl Memory {
         let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
         let likeness = |one: &Hit, other: &Hit| {
             let cosine = vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
-            duplicates::likeness(&one.memory, &other.memory, cosine, self.config.near_duplicate)
+            duplicates::likeness(&one.memory, &other.memory, cosine, self.0.config.near_duplicate)
         };
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
         let mut chosen = Chosen::new(query.results.max(changes::COMPARED));
@@ -343,13 +348,13 @@ impl Memory {
     }
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
-    fn score(&self, reading: Reading<'_>, asked: Asked<'_>, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
+    fn score(self, reading: Reading<'_>, asked: Asked<'_>, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
         let Asked { query, time } = asked;
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
-        let Some(memory) = self.memory(read_scope, waiting.id)? else { return Ok(None) };
+        let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(None) };
         if !waiting.is_known {
-            self.origins.learn(&memory);
+            self.0.origins.learn(&memory);
         }
         // Working notes are part of their own chat's prompts, and useless elsewhere.
         if memory.kind == Kind::Note {
@@ -367,7 +372,7 @@ impl Memory {
         let event = time.is_some_and(|time| time.is_event(memory.id));
         let date = time.filter(|_| !event).map_or(0.0, |time| time.closeness(&memory, &query.question.calendar));
         // What was said at the time that is asked for need not share a word or a meaning with the question.
-        let is_far = !candidate.found_by_words && own.max(window) < self.config.similarity_floor;
+        let is_far = !candidate.found_by_words && own.max(window) < self.0.config.similarity_floor;
         if is_far && date <= NEAR_DATE {
             return Ok(None);
         }
@@ -391,16 +396,16 @@ impl Memory {
         signals.extend(candidate.found_by_vector.then_some("semantic"));
         signals.extend(features.speaker.then_some("speaker"));
         signals.extend((features.date > NEAR_DATE).then_some("date"));
-        let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.config.similarity_floor);
+        let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.0.config.similarity_floor);
         // The excerpt is chosen when the hit is: it takes longer than the score.
         let hit = Hit { snippet: Text::default(), shown: Shown::new(), score: features.score(), signals, memory };
         Ok(Some(Ranked(hit, passage.map(|(number, _)| number))))
     }
 
-    fn with_excerpt(&self, hit: Hit, passage: Option<u16>, query: &Query) -> Hit {
+    fn with_excerpt(self, hit: Hit, passage: Option<u16>, query: &Query) -> Hit {
         let text = &hit.memory.text;
         let passage = passage.and_then(|number| passages::passage(text, number));
-        let shown = excerpt(text, &query.question.words, passage, self.config.snippet_chars);
+        let shown = excerpt(text, &query.question.words, passage, self.0.config.snippet_chars);
         Hit { snippet: show(text, &shown), shown, ..hit }
     }
 }

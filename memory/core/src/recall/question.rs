@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use azera_types::{Author, PersonId, Text};
 
+use crate::domains::Recall;
 use crate::rows::MemoryRow;
 use crate::when::{self, Calendar, Era, EventClause, Relation, TimeSpan};
 use crate::words::{fold, lookup_words, spaced_words};
-use crate::{Error, Memory, ReadScope};
+use crate::{Error, ReadScope};
 
 /// Most words of a question that are looked up among the speakers' names.
 const MAX_NAME_LOOKUPS: usize = 64;
@@ -97,11 +98,11 @@ impl std::fmt::Debug for Question {
     }
 }
 
-impl Memory {
+impl Recall<'_> {
     /// Parses a question to `persona`, whose own name is ignored. A word counts as a speaker's name only if a speaker
     /// of that name said something that `read_scope` allows.
     pub fn question(
-        &self,
+        self,
         read_scope: &ReadScope,
         text: &Text,
         asker: &PersonId,
@@ -115,8 +116,8 @@ impl Memory {
             if is_common || called.contains(&folded) || named.contains(&folded) {
                 continue;
             }
-            if self.is_a_speaker(read_scope, &folded)?
-                || written != folded && self.is_a_speaker(read_scope, &written)?
+            if self.0.memories().is_a_speaker(read_scope, &folded)?
+                || written != folded && self.0.memories().is_a_speaker(read_scope, &written)?
             {
                 named.push(folded);
             }

@@ -3,9 +3,10 @@
 use azera_types::MemoryId;
 
 use super::{Hit, Query, Question};
+use crate::domains::Recall;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::{self, Calendar, Era, Relation, TimeSpan};
-use crate::{Error, Memory, ReadScope};
+use crate::{Error, ReadScope};
 
 /// Least score of the memory of an event. Below it, nothing that was said is about the event.
 const EVENT_FOUND: f32 = 0.9;
@@ -50,10 +51,10 @@ fn own_time(memory: &MemoryRow, calendar: &Calendar) -> Option<TimeSpan> {
     (!found.is_vague && found.span.is_within()).then_some(found.span)
 }
 
-impl Memory {
+impl Recall<'_> {
     /// Returns the time that a question asks for. An event is looked up like a question of its own, under the same read
     /// scope.
-    pub(super) fn time_asked(&self, read_scope: &ReadScope, query: &Query) -> Result<Option<AskedTime>, Error> {
+    pub(super) fn time_asked(self, read_scope: &ReadScope, query: &Query) -> Result<Option<AskedTime>, Error> {
         let question = &query.question;
         if let Some(span) = &question.time {
             return Ok(Some(AskedTime { span: span.clone(), event: None, by_event: false }));
@@ -75,7 +76,7 @@ impl Memory {
             results: 1,
             ..query.clone()
         };
-        let found = self.recall(read_scope, &lookup)?.hits.into_iter().next();
+        let found = self.find(read_scope, &lookup)?.hits.into_iter().next();
         Ok(found.filter(|hit| hit.score >= EVENT_FOUND).map(|hit| around(&hit, event.relation, &question.calendar)))
     }
 }
