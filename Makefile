@@ -30,7 +30,7 @@ task := @bash bot/scripts/make.sh
 help: ## List the commands.
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
-run: ## Install missing tools, build what a chat needs, fetch the default models, and chat with Azera.
+run: ## Install missing tools, build what a chat needs, fetch models that suit the machine, and chat with Azera.
 	$(task) run
 
 install: ## Build every part, Discord and Matrix included, and install it as PREFIX/bin/azera (~/.local).

@@ -70,11 +70,11 @@ fn words(name: &str) -> String {
         "Hello! I am {name}: an AI, no person.\n\
          - **When I answer:** when somebody mentions me, replies to me or calls me by name. I read along in the channels that \
          I can see, to know what is talked about.\n\
-         - **What I keep:** what is said there and to me, in the keeping of whoever runs me. What was said in a private \
-         channel or a DM I recall only where everybody who reads along may read that, too.\n\
+         - **What I keep:** what is said there and to me, on the machine of my operator. I recall a private channel or a DM \
+         only where every reader may also read that place.\n\
          - **How to have it forgotten:** delete the message, or `/forget last`, or `/forget me` for all you ever said. \
          `/memory export` in a DM shows what I hold about you. `/help` says what else there is.\n\
-         Whoever manages this server may choose:"
+         Admins of this server can choose:"
     )
 }
 

@@ -102,7 +102,7 @@ pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<St
         Some(name) => Ok(name.clone()),
         None => {
             let entry = models.selected(kind)?;
-            Ok(entry.with_context(|| format!("the ledger has no {kind} model"))?.name)
+            Ok(entry.with_context(|| format!("the registry has no {kind} model"))?.name)
         }
     }
 }

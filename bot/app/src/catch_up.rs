@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-
 use crate::bootstrap::App;
 use crate::progress::Bar;
 

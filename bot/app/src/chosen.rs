@@ -5,7 +5,7 @@ use azera_config::{Chat, Config};
 use azera_memory::Memory;
 
 /// Families whose prompt format a chat server's model may use.
-const FAMILIES: [&str; 3] = ["smollm2", "qwen3", "generic"];
+const FAMILIES: [&str; 7] = ["smollm2", "qwen2", "qwen3", "llama3", "gemma3", "mistral", "generic"];
 
 /// Returns the ids of the operator's personas.
 pub fn persona_ids(memory: &Memory) -> anyhow::Result<Vec<String>> {

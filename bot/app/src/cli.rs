@@ -16,7 +16,7 @@ pub use hearth::HearthCommand;
 pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
 pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
-    EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy,
+    EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
 
 /// The widest lines of `--help`.
@@ -56,7 +56,7 @@ pub enum Command {
         #[command(subcommand)]
         command: DiscordCommand,
     },
-    /// Play a few made-up days in a few minutes, with this machine's models, to show what Azera is like
+    /// Play two made-up days in a few minutes, with this machine's models, to show what Azera is like
     Tour(TourOptions),
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
@@ -101,7 +101,7 @@ pub enum Command {
     /// Create, list or verify backups
     #[command(
         args_conflicts_with_subcommands = true,
-        after_help = "Examples:\n  azera backup                        write to the backup folder\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a backup folder that is lost for good\n\nA running Azera makes a backup every 5 minutes if anything changed, and refuses this command. A backup holds messages, replies, memories, personas and chat settings. It leaves out the models (they can be fetched again), the search indexes (they are rebuilt) and the configuration."
+        after_help = "Examples:\n  azera backup                        write to the backup folder\n  azera backup --to /mnt/usb/azera.zip\n  azera backup list\n  azera backup verify\n  azera backup give-up /mnt/lost      a backup folder that is lost for good\n\nA running Azera makes a backup every 5 minutes if anything changed, and refuses this command. A backup holds messages, their files, replies, memories, personas and chat settings. It leaves out the models (they can be fetched again), the search indexes (they are rebuilt) and the configuration."
     )]
     Backup {
         #[command(subcommand)]
@@ -234,21 +234,6 @@ pub struct TourOptions {
     /// Model that answers: `default`, `scripted` or the name of an installed model
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
-}
-
-#[derive(Debug, Args)]
-pub struct ReplayOptions {
-    /// Timeline file; `-` reads the standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    #[command(flatten)]
-    pub data: DataOption,
-    /// Chat model: `default`, `scripted` (a short fixed acknowledgement, with real memory) or a model's name
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    pub model: String,
-    /// Seed for reproducible replies
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
 }
 
 #[derive(Debug, Subcommand)]

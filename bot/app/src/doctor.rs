@@ -164,7 +164,7 @@ fn model(config: &Config, kind: Kind) -> Found {
             let known: Vec<String> =
                 models.list().unwrap_or_default().into_iter().map(|listed| listed.entry.name).collect();
             let hint = chosen::hint(&name, &known);
-            Found::Bad(format!("{name} is in no ledger; {hint}"), "`azera models list` names those known".into())
+            Found::Bad(format!("the model {name} is unknown; {hint}"), "`azera models list` names those known".into())
         }
         Ok((models, name, Some(listed))) => match listed.state {
             State::Installed(manifest) => {
@@ -199,18 +199,18 @@ fn with_lora(config: &Config, models: &Models, name: &str, model: String) -> Fou
     match checked {
         Err(error) => Found::Bad(
             format!("{error:#}"),
-            "set models.adapter to an adapter that was made for this model, or leave it out".into(),
+            "set models.adapter to a LoRA that was made for this model, or leave it out".into(),
         ),
         Ok((lora, of_another)) => {
             let text = match lora {
                 None => model,
-                Some(lora) => format!("{model}, with the adapter {}", lora.display()),
+                Some(lora) => format!("{model}, with the LoRA {}", lora.display()),
             };
             match of_another {
                 None => Found::Good(text),
                 Some(path) => Found::Note(format!(
-                    "{text}. The adapter {} was learnt on another file than this model: if they are not the same weights in another \
-                     quantization, replies will be the worse for it",
+                    "{text}. The LoRA {} was trained on another model file. Replies get worse unless both files hold the same weights \
+                     in different quantizations",
                     path.display()
                 )),
             }

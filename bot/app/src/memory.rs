@@ -308,7 +308,7 @@ async fn check(config: &Config, deep: bool, mend: bool, json: bool) -> anyhow::R
     }
     if !audit.unaccounted.is_empty() {
         println!(
-            "{} memories are indexed otherwise than the record has them; --mend indexes them anew",
+            "{} memories differ between the indexes and the record; --mend indexes them again",
             audit.unaccounted.len()
         );
     }

@@ -116,7 +116,7 @@ fn removal_error(error: Error) -> String {
     match error {
         Error::InUse { name, .. } => {
             format!(
-                "{name} is the model that answers after a start, so it stays; which that is is chosen at the terminal."
+                "{name} is the model that Azera starts with, so it cannot be removed here. Choose another one in the terminal with `azera models use`."
             )
         }
         Error::NotInstalled { name } => format!("{name} is not here; `/model list` shows what is."),

@@ -117,7 +117,7 @@ fn undo(folder: &mut DataFolder, backups: &Folder, data: &Path) -> anyhow::Resul
             blobs.remove(&id)?;
         }
     }
-    println!("back is what was there before the last restore; what that brought is aside now");
+    println!("undid the last restore; the record that it brought is set aside now");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -24,8 +24,8 @@ pub async fn run(config: &Config, options: TourOptions) -> anyhow::Result<ExitCo
     let out = &mut std::io::stdout();
     writeln!(
         out,
-        "A few days with Azera, in a few minutes: everything is made by the models on this machine, in a folder of its own that \
-         is gone afterwards; only the clock is moved, and the people are made up."
+        "Two days with Azera, in a few minutes. The models on this machine write every reply. The people are made up, and the \
+         clock is moved. Azera deletes the folder of the tour at its end."
     )?;
     let mut parts = read(DAYS)?.into_iter();
     let start = DAYS.lines().filter_map(|line| Timeline::read(line.as_bytes()).ok()?.start()).next();

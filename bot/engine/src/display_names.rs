@@ -39,7 +39,8 @@ impl DisplayNames {
             }
             let mut taken = BTreeSet::new();
             for person in all {
-                let mut tries = 0..u32::MAX;
+                // Above 900 people of one name there is no free number.
+                let mut tries = 0..10_000_u32;
                 let number = tries.find_map(|again| Some(number(place, person, again)).filter(|it| taken.insert(*it)));
                 if let Some(number) = number.filter(|_| !named.contains(person)) {
                     numbers.insert(person.clone(), number.to_string());

@@ -51,7 +51,7 @@ pub struct EngineParts {
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<EngineInner>);
 
-/// The parts that the engine itself calls. Surprise and outbox are held by the parts that use them.
+/// The parts that the engine itself calls. Files, surprise and outbox are held by the parts that use them.
 pub(crate) struct EngineInner {
     pub(crate) services: Arc<Services>,
     pub(crate) access: Arc<AccessControl>,

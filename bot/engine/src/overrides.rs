@@ -60,7 +60,7 @@ impl Overrides {
         for number in tuning.numbers() {
             if let Some(wanted) = saved.tuned.get(number.name).filter(|wanted| **wanted != number.value) {
                 let (name, most) = (number.name, number.value);
-                return Err(format!("`{name}` cannot be {wanted}, whoever runs me allows {most}"));
+                return Err(format!("`{name}` cannot be {wanted}; the configuration allows {most}"));
             }
         }
         let rules = Rules::with(&saved.rules).map_err(|error| error.to_string())?;
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((overrides.garden.per_day, overrides.garden.notes_every), (10, 3));
         assert_eq!(overrides.params.constants.energy_tired, 0.5);
         let refused = Overrides::checked(&base, TimeZone::UTC, saved).err();
-        assert_eq!(refused.as_deref(), Some("`asks_per_day` cannot be 40, whoever runs me allows 10"));
+        assert_eq!(refused.as_deref(), Some("`asks_per_day` cannot be 40; the configuration allows 10"));
         // Turning background jobs off wins over what a place changed.
         base.gardener.enabled = false;
         let garden = Garden::from(&base.with([("notes_every", 3.0)]).unwrap().gardener);

@@ -160,7 +160,11 @@ impl Folder {
         }
         // The files count too; the newest backup stays with its own.
         let size = |left: &[Backup]| left.iter().map(|backup| backup.file_bytes).sum::<u64>();
-        while left.len() > 1 && size(&left).saturating_add(files::bytes(&files)?) > rule.max_bytes {
+        // What the newest backup needs stays, so removing older ones frees nothing of it.
+        let newest = left.last().map(Backup::files).transpose()?.unwrap_or_default();
+        let stays: u64 = files.list()?.iter().filter(|(id, _)| newest.contains(id)).map(|(_, bytes)| bytes).sum();
+        while left.len() > 1 && size(&left).saturating_add(files::bytes(&files)?.saturating_sub(stays)) > rule.max_bytes
+        {
             remove(&left.remove(0).path)?;
             pruned += 1;
             files::sweep(&files, &left)?;

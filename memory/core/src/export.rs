@@ -99,7 +99,15 @@ impl Memory {
         let mut files = Vec::new();
         for part in &message.parts {
             let mut file = part_json(part);
-            match self.files().bytes_of(&message.id, part)? {
+            let bytes = match self.files().bytes_of(&message.id, part) {
+                // One damaged file does not cost the rest.
+                Err(Error::Damaged { .. }) => {
+                    file["left_out"] = json!(true);
+                    None
+                }
+                bytes => bytes?,
+            };
+            match bytes {
                 None => {}
                 Some(bytes) if bytes.len() as u64 > *room => file["left_out"] = json!(true),
                 Some(bytes) => {

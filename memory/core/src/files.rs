@@ -92,7 +92,8 @@ impl<'a> Files<'a> {
             return Ok(Vec::new());
         };
         let Some(person) = row.author.person() else { return Ok(Vec::new()) };
-        if self.largest() == 0 {
+        // A full disk costs the file, not the turn.
+        if self.largest() == 0 || self.0.store.room().is_err() {
             return Ok(Vec::new());
         }
         let undecided = self.0.consent().retention(person)? != RetentionPreference::Everything
@@ -128,7 +129,7 @@ impl<'a> Files<'a> {
         let mut held = self.blob_bytes();
         let is_new = !self.belongs_to_any(&blob)?;
         if is_new {
-            self.make_room(&mut held, size)?;
+            self.make_room(&mut held, size, &scope)?;
         }
         self.0.blobs.put(&blob, &bytes)?;
         (part.bytes, part.blob) = (size, Some(blob.clone()));
@@ -199,7 +200,10 @@ impl<'a> Files<'a> {
         }
         let mut held = self.blob_bytes();
         for blob in let_go {
-            self.remove_if_nobodys(&mut held, &blob)?;
+            // The rows are gone already. The next sweep tries again.
+            if let Err(error) = self.remove_if_nobodys(&mut held, &blob) {
+                tracing::warn!(%error, "cannot remove the bytes of a file yet");
+            }
         }
         Ok(())
     }
@@ -222,15 +226,17 @@ impl<'a> Files<'a> {
         Ok(removed)
     }
 
-    /// Removes the oldest files until `size` more bytes fit. The caller holds the lock.
-    fn make_room(self, held: &mut u64, size: u64) -> Result<(), Error> {
+    /// Removes files until `size` more bytes fit: the oldest of the place first, then the oldest of all. The caller holds
+    /// the lock.
+    fn make_room(self, held: &mut u64, size: u64, place: &Scope) -> Result<(), Error> {
         let most = self.0.config.blobs_max_bytes;
         if held.saturating_add(size) <= most {
             return Ok(());
         }
         let fits = most.saturating_sub(size).saturating_sub(most / SLACK);
         let mut rows: Vec<BlobRow> = codec::rows(self.0.store.as_ref(), Table::Blobs, b"")?;
-        rows.sort_by_key(|row| row.seq);
+        // A place makes room at its own expense first, so that nobody empties the places of others.
+        rows.sort_by_key(|row| (row.scope != *place, row.seq));
         let mut owners: BTreeMap<BlobId, usize> = BTreeMap::new();
         for row in &rows {
             *owners.entry(row.blob.clone()).or_default() += 1;

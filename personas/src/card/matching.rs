@@ -203,15 +203,18 @@ impl LoreEntry {
 
     fn is_matched(&self, seen: &Haystacks, effort: &mut Effort, round: Round) -> bool {
         let texts = seen.of(self, round == Round::Later);
-        if self.has_patterns() && !spend(&mut effort.regex_entries) {
+        if self.has_patterns() && effort.regex_entries == 0 {
             return false;
         }
         let mut occurs = |key: &Key| {
             spend(&mut effort.keys)
                 && match key {
                     Key::Plain(key) => texts.iter().any(|text| text.has(key, self)),
-                    Key::Pattern { pattern, flags } => compile(pattern, flags)
-                        .is_some_and(|pattern| texts.iter().any(|text| pattern.is_match(&text.exact))),
+                    Key::Pattern { pattern, flags } => {
+                        spend(&mut effort.regex_entries)
+                            && compile(pattern, flags)
+                                .is_some_and(|pattern| texts.iter().any(|text| pattern.is_match(&text.exact)))
+                    }
                 }
         };
         let listed =

@@ -1,8 +1,25 @@
-//! Options of `azera eval` and `azera bench`.
+//! Options of `azera replay`, `azera eval` and `azera bench`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+
+use super::DataOption;
+
+#[derive(Debug, Args)]
+pub struct ReplayOptions {
+    /// Timeline file; `-` reads the standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub data: DataOption,
+    /// Chat model: `default`, `scripted` (a short fixed acknowledgement, with real memory) or a model's name
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model: String,
+    /// Seed for reproducible replies
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
 
 #[derive(Debug, Subcommand)]
 pub enum EvalCommand {

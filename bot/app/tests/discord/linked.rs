@@ -29,7 +29,7 @@ fn two_accounts_are_linked_by_a_code_and_unlinked_again() {
     assert!(finds(dm_bob, bob) && finds(dm_ann, ann));
     assert!(!finds(square, bob) && !finds(square, ann) && !finds(dm_cid, cid));
     let used = give(&fake, dm_cid, cid, "link", "code", &[("code", code)]);
-    assert!(used.contains("does not hold"), "{used}");
+    assert!(used.contains("wrong or has expired"), "{used}");
     // The link survives a restart, and the code is not in the log.
     bot.stop(&fake);
     assert!(!bot.log().contains(code));

@@ -76,7 +76,7 @@ fn a_night_trains_a_lora_and_forgetting_withdraws_it() {
     let replayed = play(scratch.path(), &data, false, &day);
     assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
     let outputs = answers(&replayed);
-    assert!(outputs[1].contains("lesson 1 serves here, of 4 exchanges"), "{outputs:?}");
+    assert!(outputs[1].contains("training 1 with 4 exchanges has been in use here"), "{outputs:?}");
     assert!(outputs[2].contains("lesson 1, 4 exchanges: kept (loss "), "{outputs:?}");
     assert_eq!(of(&replayed, "reply").len(), 6);
     assert_eq!(loras(&data), 1);
@@ -91,7 +91,7 @@ fn a_night_trains_a_lora_and_forgetting_withdraws_it() {
     ];
     let replayed = play(scratch.path(), &data, false, &after);
     let outputs = answers(&replayed);
-    assert!(outputs[0].contains("lesson 1 serves here"), "{outputs:?}");
+    assert!(outputs[0].contains("training 1 with"), "{outputs:?}");
     assert!(outputs[1].contains("nothing serves here"), "{outputs:?}");
     assert_eq!(of(&replayed, "reply").len(), 1);
     assert_eq!(loras(&data), 0);
@@ -105,7 +105,7 @@ fn a_night_is_trained_on_another_machine() {
     night.push(command_line("2026-03-02T09:00:00Z", "/hearth status"));
     let outputs = answers(&play(scratch.path(), &data, true, &night));
     assert!(outputs[0].contains("another machine"), "{outputs:?}");
-    assert!(outputs[1].contains("a lesson waits to be learnt on that machine"), "{outputs:?}");
+    assert!(outputs[1].contains("a training job has waited for that machine"), "{outputs:?}");
     assert_eq!(loras(&data), 0);
     let hearth = |arguments: &[&str]| {
         let mut command = command(scratch.path(), &["hearth"]);
@@ -139,7 +139,7 @@ fn a_night_is_trained_on_another_machine() {
     let renamed = stick.join("0000000000000000.learnt");
     std::fs::copy(learnt, &renamed).expect("a copy");
     let (installed, _, why) = hearth(&["install", renamed.to_str().expect("a plain path")]);
-    assert!(!installed && why.contains("no course of that name is away"), "{why}");
+    assert!(!installed && why.contains("no training job fits"), "{why}");
     let (installed, shown, why) = hearth(&["install", learnt]);
     assert!(installed && shown.contains("examines it"), "{shown}{why}");
     let morning = [
@@ -149,7 +149,7 @@ fn a_night_is_trained_on_another_machine() {
         command_line("2026-03-02T13:00:10Z", "/hearth history"),
     ];
     let outputs = answers(&play(scratch.path(), &data, true, &morning));
-    assert!(outputs[0].contains("lesson 1 serves here, of 4 exchanges"), "{outputs:?}");
+    assert!(outputs[0].contains("training 1 with 4 exchanges has been in use here"), "{outputs:?}");
     assert!(outputs[1].contains("lesson 1, 4 exchanges: kept (loss "), "{outputs:?}");
     assert_eq!(loras(&data), 1);
     assert_eq!(std::fs::read_dir(data.join("hearth").join("away")).expect("a folder").count(), 1, "the key alone");

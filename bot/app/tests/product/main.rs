@@ -448,16 +448,6 @@ fn personas_are_added_and_removed_by_file() {
     assert!(!String::from_utf8(run(&["list"]).stdout).expect("UTF-8").contains("mira"));
 }
 
-/// An invalid timeline is refused before anything is played.
-#[test]
-fn a_bad_timeline_names_its_line() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let timeline = "{\"type\":\"wait\",\"until\":\"2026-03-02T00:00:00Z\"}\n{\"type\":\"mesage\"}\n";
-    let output = azera(scratch.path(), &["replay", "-"], timeline);
-    assert!(!output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 /// A persona's own limits: memories in a prompt, and memories kept.
 #[test]
 fn a_persona_keeps_its_own_limits() {

@@ -151,3 +151,13 @@ fn a_small_disk_never_fills_to_the_floor() {
     let left: u64 = text.lines().filter_map(|line| line.trim().parse().ok()).next_back().expect("what df says");
     assert!(left >= 10, "{left} MB are left: {tail}");
 }
+
+/// An invalid timeline is refused before anything is played.
+#[test]
+fn a_bad_timeline_names_its_line() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let timeline = "{\"type\":\"wait\",\"until\":\"2026-03-02T00:00:00Z\"}\n{\"type\":\"mesage\"}\n";
+    let output = azera(scratch.path(), &["replay", "-"], timeline);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{}", String::from_utf8_lossy(&output.stderr));
+}

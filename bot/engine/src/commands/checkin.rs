@@ -23,7 +23,7 @@ impl Commands {
         arguments: &str,
     ) -> Result<CommandAnswer, Error> {
         if !matches!(at.place.kind, PlaceKind::Dm(_)) {
-            return Ok(refused("I look in on people in their direct messages: say it there.".into()));
+            return Ok(refused("Check-ins work in direct messages. Write `/checkin` to me there.".into()));
         }
         let home = Background::home(at.platform, &at.place, &at.chat.persona);
         let overrides = self.overrides_of(at).await?;
@@ -37,16 +37,13 @@ impl Commands {
                     .map(|(persona, wanted)| format!("`{persona}`, after {} of silence", days(wanted.days)))
                     .collect();
                 Ok(done(match listed.as_slice() {
-                    [] => {
-                        "I do not look in on you; `/checkin on` has me ask how things are when you are silent for long."
-                            .into()
-                    }
+                    [] => "Check-ins are off. With `/checkin on` I ask how you are after days of silence.".into(),
                     listed => {
-                        format!("You are looked in on by {}. `/checkin off` ends that.", listed.join(" and by "))
+                        format!("These ask how you are: {}. `/checkin off` ends that.", listed.join(" and by "))
                     }
                 }))
             }
-            ("on", _) if from == to => Ok(refused("Whoever runs me has me look in on nobody.".into())),
+            ("on", _) if from == to => Ok(refused("Check-ins are off: my settings leave no hours for them.".into())),
             ("on", count) => {
                 let count = if count.is_empty() { Ok(CHECK_IN_DAYS) } else { count.parse::<u32>() };
                 let Some(count) = count.ok().filter(|count| (1..=MAX_CHECK_IN_DAYS).contains(count)) else {
@@ -74,7 +71,7 @@ impl Commands {
                 for (persona, _) in there {
                     self.background.want_check_ins(&PersonaPlace { persona, ..home.clone() }, None).await?;
                 }
-                Ok(done("Nobody looks in on you any more.".into()))
+                Ok(done("I no longer ask how you are.".into()))
             }
             _ => Ok(refused("`/checkin`, `/checkin on`, `/checkin on DAYS` or `/checkin off`.".into())),
         }

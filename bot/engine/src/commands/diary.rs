@@ -9,6 +9,9 @@ use super::days::{Found, find, moment};
 /// The deepest heading of Markdown.
 const MAX_LEVEL: usize = 6;
 
+/// Most headings that one text is read for; far more than entries may be imported at once.
+const MAX_HEADINGS: usize = 20_000;
+
 /// The most spaces before a heading or a fence; deeper lines are code.
 const MAX_INDENT: usize = 3;
 
@@ -61,6 +64,8 @@ pub(super) fn read(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Vec<Im
     let mut fence: Option<(char, usize)> = None;
     let lines: Vec<&str> = text.lines().collect();
     let mut skip = false;
+    // The level of the last heading that is a day.
+    let mut day: Option<usize> = None;
     for (index, line) in lines.iter().enumerate() {
         if std::mem::take(&mut skip) {
             continue;
@@ -68,7 +73,6 @@ pub(super) fn read(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Vec<Im
         let in_code = fence.is_some();
         fence = after_fence(line, fence);
         let heading = if in_code { None } else { heading(line, lines.get(index + 1)) };
-        let day = entries.iter().rev().find(|entry| entry.is_dated()).map(|entry| entry.level);
         match heading {
             Some(Heading { level, text, underlined })
                 if day
@@ -76,7 +80,14 @@ pub(super) fn read(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Vec<Im
             {
                 // A title above other headings, such as the name of the diary or a month.
                 entries.pop_if(|last| !last.is_dated() && last.level < level && last.is_title());
-                entries.push(Entry::new(index + 1, level, Some(text)));
+                let entry = Entry::new(index + 1, level, Some(text));
+                if entry.is_dated() {
+                    day = Some(level);
+                }
+                entries.push(entry);
+                if entries.len() > MAX_HEADINGS {
+                    return Err(format!("it has more than {MAX_HEADINGS} headings"));
+                }
                 skip = underlined;
             }
             _ if entries.is_empty() && line.trim().is_empty() => {}

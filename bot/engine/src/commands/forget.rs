@@ -40,7 +40,7 @@ impl Commands {
             "chat" => {
                 let dm = matches!(at.place.kind, azera_types::PlaceKind::Dm(_));
                 if !dm && at.access < Access::Admin {
-                    return Ok(refused("A chat of many is forgotten by its admins alone.".into()));
+                    return Ok(refused("Only admins can forget a chat that several people use.".into()));
                 }
                 Some(Forget::Chat(at.chat.id.clone()))
             }
@@ -121,7 +121,7 @@ impl Commands {
 
 fn receipt_text(receipt: &ForgetReceipt) -> String {
     let mut text = format!(
-        "Forgotten: messages {}, replies {}, memories with their index entries {}, notes on what stood behind replies \
+        "Forgotten: messages {}, replies {}, memories with their index entries {}, records for `/why` \
          {}. They are out of every search and prompt now; their bytes are overwritten on disk as soon as I am idle, in \
          backups within ten minutes.",
         receipt.messages, receipt.replies, receipt.memories, receipt.why
@@ -131,8 +131,8 @@ fn receipt_text(receipt: &ForgetReceipt) -> String {
     }
     if !receipt.quoted_by.is_empty() {
         text.push_str(&format!(
-            "\n{} of my replies were built on it. I will not recall them, but they still stand in the conversation; say \
-             `quotes` behind the command to forget them too: {}.",
+            "\n{} of my replies were built on it. I will not recall them, but they stay in the conversation. Add \
+             `quotes` to the command to forget them too: {}.",
             receipt.quoted_by.len(),
             receipt.quoted_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         ));

@@ -14,12 +14,12 @@ use crate::error::Error;
 use crate::hearth::{HearthState, TrainingLogEntry, TrainingOutcome};
 
 /// What people read where another machine trains.
-const OFFLOAD_NOTICE: &str = "Whoever runs me has me learn on another machine: what is to be learnt goes there sealed, and is opened there. \
-                         What is forgotten later is not taken in from there, but a copy that was left there is beyond my reach.";
+const OFFLOAD_NOTICE: &str = "I learn on another machine. My operator carries the training data there, encrypted. \
+                         If you forget something later, I reject what was learned from it, but I cannot delete a copy on that machine.";
 
 /// What people also read if they consented before that.
 const NOT_OFFLOADED: &str =
-    "You agreed before that was so, and nothing of yours goes there unless you say `/hearth opt-in` once more.";
+    "You agreed to local training only. Your data stays here unless you say `/hearth opt-in` again.";
 
 /// Number of log entries shown.
 const SHOWN: usize = 10;
@@ -35,7 +35,7 @@ impl Commands {
             // Opting out works everywhere, even where nothing is trained.
             "opt-out" => return self.opt_out(at).await,
             "rollback" if !may_configure_place(at) => {
-                return Ok(refused("In a place of many, what I learnt there is the admins' to take back.".into()));
+                return Ok(refused("Only admins can undo what I learned in a shared place.".into()));
             }
             "" | "status" | "opt-in" | "history" | "rollback" => {}
             _ => {
@@ -46,10 +46,7 @@ impl Commands {
             }
         }
         let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
-            return Ok(refused(
-                "Whoever runs me has not let me learn in my weights: I remember, and that is all. (`hearth.enabled` in my settings.)"
-                    .into(),
-            ));
+            return Ok(refused("Training is off here (`hearth.enabled`). I still remember what you say.".into()));
         };
         if let Some(why) = hearth.hearth.barred.get(at.platform).filter(|_| arguments != "history") {
             return Ok(refused(format!("I learn nothing in my weights from what is said here. {why}")));
@@ -59,9 +56,9 @@ impl Commands {
             "history" => self.show_training_log(at, &home).await,
             "rollback" => match self.learning.roll_back(&home).await {
                 Some(number) => Ok(done(format!(
-                    "I let go of lesson {number}, and answer as I did before it. What it taught me I do not learn over again."
+                    "I removed training {number} and answer as I did before it. I will not learn the same things again."
                 ))),
-                None => Ok(refused("There is nothing that I learnt here.".into())),
+                None => Ok(refused("I have learned nothing here.".into())),
             },
             _ => self.show_hearth(at, hearth, &home).await,
         }
@@ -85,9 +82,9 @@ impl Commands {
         Ok(done(format!(
             "{from}, what you say to me may change how I speak, slowly and at rest. What I learn in a place stays in that place: \
              from our direct messages only in those, from a private channel only there, from the public ones of a server only in those. \
-             Where others speak along, I learn from what rests on people alone who want it, too.\n\n\
-             What is forgotten is unlearnt: I drop what rests on it and learn again without it. `/hearth opt-out` ends it and takes back \
-             all that I learnt from you.{offload}"
+             Where several people talk, I learn only from messages whose authors all opted in.\n\n\
+             If you forget something, I remove what I learned from it and train again without it. `/hearth opt-out` ends it and removes \
+             everything that I learned from you.{offload}"
         )))
     }
 
@@ -104,15 +101,15 @@ impl Commands {
         let all_gone = self.learning.withdraw_unfounded(None).await;
         if !all_gone {
             return Ok(refused(
-                "I learn from you no more, and use nothing of what I learnt from you. Some of it could not be removed from disk yet: \
-                 whoever runs me finds the reason in the log."
+                "I no longer learn from you, and I no longer use what I learned from you. Some files could not be deleted yet; \
+                 the log says why."
                     .into(),
             ));
         }
         Ok(done(if before {
-            "I learn from you no more, here and everywhere. What I had learnt from you I dropped.".into()
+            "I no longer learn from you, here and everywhere. I removed what I had learned from you.".into()
         } else {
-            "I learn nothing from you; it stays so.".into()
+            "I learn nothing from you: you had not opted in.".into()
         }))
     }
 
@@ -141,36 +138,36 @@ impl Commands {
         }
         if let Some(since) = hearth.offloaded_since(home) {
             text.push_str(&format!(
-                "- **Away:** a lesson waits to be learnt on that machine, since {}.\n",
+                "- **Away:** a training job has waited for that machine since {}.\n",
                 at.day(since)
             ));
         }
         text.push_str(&match hearth.lora_store.serving(&at.read_scope, &base_fingerprint) {
             Some(learnt) => format!(
-                "- **Learnt:** lesson {} serves here, of {} exchanges, since {}; `/hearth rollback` takes it back.\n",
+                "- **Learned:** training {} with {} exchanges has been in use here since {}; `/hearth rollback` undoes it.\n",
                 learnt.number,
                 learnt.said.len(),
                 at.day(learnt.at)
             ),
-            None => "- **Learnt:** nothing serves here.\n".into(),
+            None => "- **Learned:** nothing yet.\n".into(),
         });
         if self.learning.is_held_up(hearth, home).await? {
             text.push_str(
-                "- **Held up:** lessons go on from what serves here, and somebody whom that is learnt from did not agree to the other \
-                 machine. Until they do, or it is taken back, I learn nothing more here.\n",
+                "- **Held up:** what I learned here includes data of somebody who agreed to local training only. I learn nothing more here \
+                 until they opt in again, or until `/hearth rollback` removes it.\n",
             );
         }
         let of = Arc::clone(hearth);
         if tokio::task::spawn_blocking(move || of.is_full()).await.unwrap_or(false) {
             text.push_str(
-                "- **Full:** what was learnt takes all the room that whoever runs me gave it (`hearth.max_disk_mb`); earlier versions make \
-                 way, and then I learn nothing more.\n",
+                "- **Full:** what I learned takes all the room that `hearth.max_disk_mb` allows. I delete earlier versions first, \
+                 and then I stop learning.\n",
             );
         }
         let waiting = self.learning.waiting_to_be_learnt(home).await?;
         let wanted = hearth.hearth.exchanges;
         text.push_str(&format!(
-            "- **Waiting:** {waiting} exchanges that surprised me; from about {} on I learn {wanted} of them when I am tired or it is \
+            "- **Waiting:** {waiting} exchanges that surprised me. I train on {wanted} of them once there are about {}, when I am tired or it is \
              night, and nobody talks.\n",
             wanted + wanted.div_ceil(8)
         ));
@@ -188,10 +185,8 @@ impl Commands {
             let result = match entry.outcome {
                 TrainingOutcome::Serving => "kept".to_owned(),
                 TrainingOutcome::Dropped(fault) => format!("dropped, for it {}", fault.in_words()),
-                TrainingOutcome::Failed => {
-                    "it could not be done; whoever runs me finds the reason in the log".to_owned()
-                }
-                TrainingOutcome::Offloaded => "laid out to be learnt on another machine".to_owned(),
+                TrainingOutcome::Failed => "it failed; the log says why".to_owned(),
+                TrainingOutcome::Offloaded => "waits for another machine".to_owned(),
                 TrainingOutcome::Lost => "nothing of use came back from the other machine".to_owned(),
                 TrainingOutcome::TooLittle => "too little of it was left to learn it again".to_owned(),
                 TrainingOutcome::RolledBack => "taken back by command".to_owned(),

@@ -20,8 +20,8 @@ impl Commands {
                 self.access.codes.spoil(&code);
             }
             return Ok(refused(
-                "Accounts are linked in direct messages: write to me directly. A code that was said here holds no more; \
-                 `/link` there shows another."
+                "Accounts are linked in direct messages: write to me directly. A code that was shown in a shared place no longer works; \
+                 `/link` there shows a new one."
                     .into(),
             ));
         }
@@ -55,8 +55,8 @@ impl Commands {
         };
         Ok(done(format!(
             "Write to me directly from your other account, and say there within {VALID_MINUTES} minutes:\n\n`/link {code}`\n\n\
-             It holds once. Tell it nobody: whoever says it and then `/link confirm` is shown what you tell me in direct \
-             messages. `/link list` says who that is.",
+             The code works once. Tell it to nobody: anyone who enters it and then `/link confirm` can read what you tell me in direct \
+             messages. `/link list` shows the linked accounts.",
         )))
     }
 
@@ -67,8 +67,8 @@ impl Commands {
             CodeOutcome::Own => return Ok(refused("That code is for your other account: say it there.".into())),
             CodeOutcome::Wrong(left) => {
                 return Ok(refused(format!(
-                    "That code does not hold, or not any more: `/link` from your other account shows a new one. You can try \
-                     {left} more within {VALID_MINUTES} minutes.",
+                    "That code is wrong or has expired. `/link` from your other account shows a new one. You have \
+                     {left} more tries within {VALID_MINUTES} minutes.",
                 )));
             }
             CodeOutcome::TooOften => {
@@ -101,7 +101,7 @@ impl Commands {
     async fn confirm_link(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let Some(other) = self.access.codes.confirm(&at.line.person, self.services.clock.now()) else {
             return Ok(refused(
-                "Nothing waits for that: `/link` from one account shows a code, and `/link CODE` from the other says it.".into(),
+                "Nothing waits to be confirmed. `/link` on one account shows a code; enter it on the other with `/link CODE`.".into(),
             ));
         };
         let (mine, theirs) = (account(at), other.clone());
@@ -125,7 +125,7 @@ impl Commands {
             text.push_str(&format!("- {}\n", describe(other)));
         }
         text.push_str(
-            "`/link remove NAME` takes one of them out, `/link remove` this one, `/link remove all` parts them all.",
+            "`/link remove NAME` unlinks one of them, `/link remove` this one, and `/link remove all` all of them.",
         );
         Ok(done(text))
     }

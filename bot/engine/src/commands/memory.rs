@@ -165,7 +165,7 @@ impl Commands {
         }
         let id = self.services.blocking(move |memory| memory.memories().store_fact(fact)).await?;
         self.indexer.wake();
-        Ok(done(format!("Kept as `{id}`. `/forget {id}` lets go of it.")))
+        Ok(done(format!("Kept as `{id}`. `/forget {id}` forgets it.")))
     }
 
     /// Stores a memory's words as a fact, if they are the person's own. It may be shown where they were said, and
@@ -193,7 +193,7 @@ impl Commands {
         };
         let fact_id = self.services.blocking(move |memory| memory.memories().store_fact_once(fact)).await?;
         self.indexer.wake();
-        Ok(done(format!("Kept for good as `{fact_id}`. `/forget {fact_id}` lets go of it.")))
+        Ok(done(format!("Kept for good as `{fact_id}`. `/forget {fact_id}` forgets it.")))
     }
 
     /// Returns the message pointed at, if it is the person's own. Other people decide about their own words, and a

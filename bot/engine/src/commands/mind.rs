@@ -17,9 +17,9 @@ const BAR: usize = 10;
 const DEFAULT: &str = "default";
 
 /// Explains what no place sets for itself.
-const NOT_HERE: &str = "Whether I dream, keep a journal and the like at all is set for all places by whoever runs me, and how much of \
-                        the model a day may take at most. Styles, and from what feeling on they mix in, stand in each persona's file; \
-                        it may set `notes_every` and `emotion_decay_rate` for itself, and is followed then.";
+const NOT_HERE: &str = "The configuration sets for all places whether I dream and keep a journal, and how many model calls a day may \
+                        take. A persona's file sets its style blend. It can also set `notes_every` and `emotion_decay_rate`, and \
+                        then its numbers apply.";
 
 impl Commands {
     pub(super) async fn status_command(
@@ -61,7 +61,7 @@ impl Commands {
 
     pub(super) async fn rules_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, the rules are the admins'.".into()));
+            return Ok(refused("Only admins can change the rules of a shared place.".into()));
         }
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
@@ -103,8 +103,8 @@ impl Commands {
         match form_of(self.services.model().info()).guidance {
             true => "",
             false => {
-                "\nThe model that answers now is too small to be told how to answer: of rules it gets no text. They change feelings all \
-                 the same, and help lines are shown; a larger model (`/model list`) gets the texts, too."
+                "\nThe present model is too small to follow the texts of rules, so its prompt leaves them out. Rules still change feelings, \
+                 and help lines are still shown. A larger model (`/model list`) also gets the texts."
             }
         }
     }
@@ -116,7 +116,7 @@ impl Commands {
             return self.change(at, reply_text, |saved| saved.rules.own.retain(|own| own.name != name)).await;
         }
         if saved.rules.off.iter().any(|off| off == name) {
-            return Ok(refused(format!("The rule `{name}` does not hold anyway.")));
+            return Ok(refused(format!("No rule `{name}` is in force here.")));
         }
         let reply_text =
             format!("The rule `{name}` does not hold here any more; `/rules restore {name}` brings it back.");
@@ -139,7 +139,7 @@ impl Commands {
         let tags = self.judge.tags_of(text).await?;
         let matched = self.overrides_of(at).await?.rules.matching(&tags, &Bond::new());
         let mut reply_text = match tags.as_slice() {
-            [] => "It is none of the things that rules answer to.".to_owned(),
+            [] => "No tag fits this message.".to_owned(),
             tags => format!("It is: {}.", names(tags)),
         };
         if !matched.rules.is_empty() {
@@ -158,7 +158,7 @@ impl Commands {
 
     pub(super) async fn tune_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, these numbers are the admins'.".into()));
+            return Ok(refused("Only admins can change these numbers in a shared place.".into()));
         }
         let overrides = self.overrides_of(at).await?;
         let mut words = arguments.split_whitespace();
@@ -174,7 +174,7 @@ impl Commands {
                 if !overrides.is_tuned(name) {
                     return Ok(refused(format!("`{name}` is not tuned here.")));
                 }
-                let reply_text = format!("`{name}` is as the configuration has it again.");
+                let reply_text = format!("`{name}` has the configured value again.");
                 self.change(at, reply_text, |saved| {
                     saved.tuned.remove(name);
                 })

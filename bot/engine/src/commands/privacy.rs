@@ -25,11 +25,13 @@ impl Commands {
         self.services.blocking(move |memory| memory.consent().set_retention(&person, wanted)).await?;
         Ok(done(match wanted {
             RetentionPreference::Addressed => {
-                "From now on I keep of what you say only what you say to me, here and everywhere; what I merely read along I forget at \
-                 once. What you said before stays until you have it forgotten: `/forget me`."
+                "From now on I keep only what you say to me, in every place. I forget at once what you say to others. \
+                 Your earlier messages stay until you forget them with `/forget me`."
                     .into()
             }
-            RetentionPreference::Everything => "From now on I keep what I read of you, too, where I read along.".into(),
+            RetentionPreference::Everything => {
+                "From now on I also keep what you say to others where I can read it.".into()
+            }
         }))
     }
 
@@ -87,7 +89,7 @@ impl Commands {
                  and where I cannot read, I hear nothing.\n",
             );
         }
-        text.push_str("I am an AI. Who runs me can read what I keep.");
+        text.push_str("I am an AI. My operator can read everything that I keep.");
         Ok(done(text))
     }
 
@@ -104,8 +106,8 @@ impl Commands {
             match (consent, hearth.hearth.transport.is_some()) {
                 (None, _) => "nothing that you say changes my weights, unless you say `/hearth opt-in`.",
                 (Some(consent), true) if !consent.offload => {
-                    "I learn on another machine by now, which you did not agree to: nothing of yours goes there, and nothing new that you say \
-                     changes my weights, unless you say `/hearth opt-in` once more."
+                    "I now learn on another machine, and you agreed to local training only. Your data stays here, and nothing new that you say \
+                     changes my weights, unless you say `/hearth opt-in` again."
                 }
                 (Some(_), true) => {
                     "what you say to me may change my weights for the place where you say it, as you wish. It is learnt on another machine: \

@@ -29,8 +29,8 @@ impl Commands {
                 let known: Vec<String> = helped_countries().map(|(code, name)| format!("{name} ({code})")).collect();
                 Ok(done(format!(
                     "People in danger are shown {lines} here. `/settings locale LOCALE` changes that, as in `/settings locale en-GB`; \
-                     `/settings locale {NO_COUNTRY}` names where there is help in any country, `/settings locale {DEFAULT}` is as whoever \
-                     runs me has it. I know the help lines of {}.",
+                     `/settings locale {NO_COUNTRY}` shows an international directory, and `/settings locale {DEFAULT}` follows \
+                     the configuration. I know the help lines of {}.",
                     known.join(", ")
                 )))
             }
@@ -51,7 +51,7 @@ impl Commands {
 
     async fn set_locale(&self, at: &CommandContext<'_>, locale: &str) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, whose help lines are shown is the admins' to say.".into()));
+            return Ok(refused("Only admins can choose the help lines of a shared place.".into()));
         }
         let chosen = (locale != DEFAULT).then(|| locale.to_owned());
         if locale != DEFAULT && locale != NO_COUNTRY && helps_in(locale).is_none() {

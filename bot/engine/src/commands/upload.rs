@@ -100,7 +100,7 @@ impl Commands {
             }
         }
         let Ok(id) = PersonaId::new(persona.id.as_str()) else {
-            return Ok(refused("That cannot be taken in: its id is none.".into()));
+            return Ok(refused("That cannot be taken in: its id is not valid.".into()));
         };
         let versions = {
             let (realm, id) = (realm.clone(), id.clone());
@@ -226,7 +226,7 @@ impl Commands {
             row.version < version && !row.removed && !same
         });
         let Some(before) = before else {
-            return Ok(refused(format!("Of {} there is no other version.", present.id)));
+            return Ok(refused(format!("{} has no other version.", present.id)));
         };
         let (now, person) = (self.services.clock.now(), at.line.person.clone());
         let again = before.version;
@@ -300,7 +300,7 @@ fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
         return Err("Which personas there are is the admins' choice.");
     }
     at.place.shared_realm().cloned().ok_or(
-        "Personas are brought to a server or a room of many, and this is none; `azera persona add` brings one for \
+        "Personas can be added to a server or a shared room, and this place is neither. `azera persona add` adds one for \
          everybody.",
     )
 }
@@ -361,7 +361,7 @@ fn preview(persona: &Persona, before: Option<&PersonaRow>, notes: &[String]) -> 
     text.push_str(&format!("It answers to {}. Examples: {}.\n", names.join(", "), persona.exchanges().len()));
     if let Some(before) = before {
         let replaced = azera_personas::parse(&before.markdown).map_or_else(|_| before.id.to_string(), |old| old.name);
-        text.push_str(&format!("It takes the place of version {} of {replaced}, with its memories.\n", before.version));
+        text.push_str(&format!("It replaces version {} of {replaced} and keeps its memories.\n", before.version));
     }
     for note in notes.iter().take(REPORTED) {
         text.push_str(&format!("- {note}\n"));

@@ -46,12 +46,12 @@ impl Commands {
         let asked = asked.map(|message| message.text).unwrap_or_default();
         let mut text = String::new();
         if memories.is_empty() {
-            text.push_str("No memory stood behind it.\n");
+            text.push_str("No memories were in the prompt.\n");
         } else {
             let recent = self.recent(at).await?;
             let talking = recent.iter().map(|row| &row.author);
             let names = DisplayNames::new(&at.place.scope(), talking, memories.iter().map(|memory| &memory.author));
-            text.push_str("These memories stood in front of the model:\n");
+            text.push_str("Memories in the prompt:\n");
             for (hit, memory) in why.recalled.iter().zip(&memories) {
                 let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(

@@ -9,6 +9,9 @@ use azera_personas::SpokenName;
 use super::speech::Speech;
 
 /// Words before a name when people call somebody.
+/// Words of greetings that are read before a name.
+const MAX_GREETING_WORDS: usize = 8;
+
 const GREETINGS: [&str; 56] = [
     "hey",
     "hi",
@@ -210,7 +213,7 @@ impl Place<'_> {
     fn clause_start(&self) -> (usize, bool) {
         let begins = |at: usize| at == 0 || is_separator(self.speech.gap(at)) || ends_sentence(self.speech.gap(at));
         let (mut at, mut start) = (self.at, (self.at, false));
-        while let Some(length) = self.greeting_before(at) {
+        while let Some(length) = self.greeting_before(at).filter(|_| self.at - at < MAX_GREETING_WORDS) {
             at -= length;
             if begins(at) {
                 start = (at, true);

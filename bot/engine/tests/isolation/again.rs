@@ -5,8 +5,9 @@ use std::sync::Arc;
 use azera_adapter::{Host, Platform};
 use azera_types::{Clock, Text};
 
-use crate::findings::{ANN, BOB, COMMONS, DM_ANN, GUILD, Scene, edit_to};
+use crate::findings::{ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
 use crate::pass_time;
+use crate::test_engine::edit_to;
 use crate::world::{Act, Change, Fate, Founding, Target, Way, World};
 
 fn founding(members: u8, admins: u8, joined: bool) -> Founding {

@@ -132,7 +132,7 @@ async fn a_rollback_ends_the_job_that_trains_beside_the_lora() {
     let taken_back = async {
         begun.notified().await;
         let said = it.scene.command_meanwhile(ANN, DM_ANN, "/hearth rollback").await;
-        assert!(said.contains("lesson 1"), "{said}");
+        assert!(said.contains("training 1"), "{said}");
         go_on.notify_one();
     };
     let nights = async {
@@ -178,7 +178,7 @@ async fn a_rollback_excludes_only_the_examples_of_its_lora() {
     for said in ["the soup boils", "the gate creaks", "the paper yellows"] {
         it.scene.say(ANN, DM_ANN, &format!("magpie {said} quiet")).await;
     }
-    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("training 1"));
     it.scene.say(ANN, DM_ANN, "magpie a tap drips quiet").await;
     it.scene.wait(2 * 60).await;
     for _ in 0..3 {

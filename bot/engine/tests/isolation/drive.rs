@@ -7,10 +7,9 @@ use std::time::Duration;
 use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, Platform};
 use azera_types::{Clock, Inbound, InboundPart, MessageId, Part, RealmId, Text};
 
-use crate::findings::edit_to;
 use crate::look::{look_closely, look_up_all};
 use crate::oracle::{Message, Origin, word};
-use crate::test_engine::{TestEngine, chat, person};
+use crate::test_engine::{TestEngine, chat, edit_to, person};
 use crate::watch::{Record, WatchedHost};
 use crate::world::{Act, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use azera_adapter::{CommandLine, Edit, Host, Outcome, Platform, SearchRequest};
+use azera_adapter::{CommandLine, Host, Outcome, Platform, SearchRequest};
 use azera_memory::{Order, Table};
-use azera_types::{Clock, Inbound, MessageId, Text, Timestamp};
+use azera_types::{Clock, Inbound, MessageId, Text};
 
 use crate::oracle::{DEFAULT_PERSONA, Origin, secrets_in, word};
 use crate::test_engine::{TestEngine, chat, person};
@@ -35,11 +35,6 @@ fn world(guild_joined: bool, den_joined: bool) -> World {
         acts: Vec::new(),
         observer: (COMMONS, ANN),
     }
-}
-
-/// Returns an edit after which a message has this text and no files.
-pub fn edit_to(text: &str, at: Timestamp) -> Edit {
-    Edit { text: Text::new(text), parts: Vec::new(), at }
 }
 
 pub struct Scene {
@@ -316,8 +311,8 @@ async fn a_name_is_forgotten_with_the_last_message_under_it() {
 #[tokio::test]
 async fn a_receipt_counts_what_the_asker_may_know() {
     for (quotes, counts) in [
-        ("", "messages 1, replies 0, memories with their index entries 1, notes on what stood behind replies 0"),
-        (" quotes", "messages 1, replies 1, memories with their index entries 1, notes on what stood behind replies 1"),
+        ("", "messages 1, replies 0, memories with their index entries 1, records for `/why` 0"),
+        (" quotes", "messages 1, replies 1, memories with their index entries 1, records for `/why` 1"),
     ] {
         let mut scene = Scene::open(false, false).await;
         let secret = scene.tell(ANN, COMMONS).await;

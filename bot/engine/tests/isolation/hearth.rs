@@ -9,7 +9,8 @@ use azera_memory::Kind;
 use azera_types::Clock;
 
 use crate::fake_trainer::{HOUR, Learning, WANTED, id};
-use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene, edit_to};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, GUILD, LOBBY, Scene};
+use crate::test_engine::edit_to;
 use crate::world::{Change, Target};
 
 #[tokio::test]
@@ -22,7 +23,7 @@ async fn nobody_is_trained_on_without_consent_or_on_a_barred_platform() {
     let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
     assert!(privacy.contains("nothing that you say changes my weights, unless"), "{privacy}");
     assert!(it.scene.command(ANN, DM_ANN, "/hearth history").await.contains("nothing here yet"));
-    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("learned nothing here"));
 
     let mut it = Learning::open(true).await;
     let refused = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
@@ -32,7 +33,7 @@ async fn nobody_is_trained_on_without_consent_or_on_a_barred_platform() {
     assert!(it.scene.command(ANN, DM_ANN, "/privacy").await.contains("nothing that is said here changes my weights"));
 
     let scene = Scene::open(false, false).await;
-    assert!(scene.command(ANN, DM_ANN, "/hearth opt-in").await.contains("Whoever runs me has not let me"));
+    assert!(scene.command(ANN, DM_ANN, "/hearth opt-in").await.contains("Training is off here"));
     assert!(scene.command(ANN, DM_ANN, "/hearth opt-out").await.contains("I learn nothing from you"));
     assert!(!scene.command(ANN, DM_ANN, "/privacy").await.contains("weights"), "where nobody can have it learn");
 }
@@ -80,7 +81,7 @@ async fn a_lora_serves_in_its_place_and_nowhere_else() {
     assert_eq!(it.reply(ANN, COMMONS).await, []);
     assert_eq!(it.reply(AN, COMMONS).await, []);
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
-    assert!(status.contains("lesson 1 serves here, of 4 exchanges"), "{status}");
+    assert!(status.contains("training 1 with 4 exchanges has been in use here"), "{status}");
     assert!(it.scene.command(ANN, COMMONS, "/hearth").await.contains("nothing serves here"));
     // The next job continues from there, also after a restart.
     it.scene.engine.reopen().await;
@@ -93,7 +94,7 @@ async fn a_lora_serves_in_its_place_and_nowhere_else() {
     assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
     // A LoRA that was rolled back no longer serves, and its examples are not trained on again.
-    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 2"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("training 2"));
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
     assert_eq!(*it.model.forgotten.lock().unwrap(), [id(2)]);
     it.scene.wait(7 * HOUR).await;
@@ -118,10 +119,10 @@ async fn where_several_people_talk_all_must_consent() {
     assert!(seen.contains("magpie") && !seen.contains("walrus"), "{seen}");
     assert_eq!(it.reply(AN, COMMONS).await, [id(1)]);
     let refused = it.scene.command(AN, COMMONS, "/hearth rollback").await;
-    assert!(refused.contains("the admins' to take back"), "{refused}");
+    assert!(refused.contains("Only admins"), "{refused}");
     assert_eq!(it.reply(AN, COMMONS).await, [id(1)]);
     // He withdraws his consent: the LoRA trained on him goes, although it was trained on her, too.
-    assert!(it.scene.command(AN, COMMONS, "/hearth opt-out").await.contains("What I had learnt from you I dropped"));
+    assert!(it.scene.command(AN, COMMONS, "/hearth opt-out").await.contains("I removed what I had learned from you"));
     assert_eq!(it.files(), Vec::<PathBuf>::new());
     assert_eq!(it.reply(AN, COMMONS).await, []);
     let history = it.scene.command(ANN, COMMONS, "/hearth history").await;

@@ -173,33 +173,33 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     let own = scene.command(ANN, DM_ANN, &format!("/link {code}")).await;
     assert!(own.contains("for your other account"), "{own}");
     // Confirming without a code confirms nothing.
-    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits to be confirmed"));
     // In lower case and in groups, as people write it.
     let (one, other) =
         code.to_lowercase().split_at_checked(4).map(|(one, other)| (one.to_owned(), other.to_owned())).unwrap();
     assert!(say(format!("{one}-{other}")).await.contains("asks to be linked"));
     assert!(scene.command(BOB, DM_BOB, "/link list").await.contains("linked with no other"), "not before they say yes");
-    assert!(say(code).await.contains("try 4 more"), "it is used up");
+    assert!(say(code).await.contains("4 more tries"), "it is used up");
     // Neither the question nor the code waits forever.
     scene.pass(601);
-    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits to be confirmed"));
     let code = scene.code(ANN).await;
     scene.pass(520);
-    assert!(say(code).await.contains("does not hold"));
+    assert!(say(code).await.contains("wrong or has expired"));
     // A code that others may have read is invalid; a new code replaces the earlier one.
     let code = scene.code(ANN).await;
     let refused = scene.command(AN, COMMONS, &format!("/link {code}")).await;
     assert!(refused.contains("write to me directly") && refused.contains("holds no more"), "{refused}");
-    assert!(say(code).await.contains("does not hold"));
+    assert!(say(code).await.contains("wrong or has expired"));
     let (old, new) = (scene.code(ANN).await, scene.code(ANN).await);
-    assert!(say(old).await.contains("does not hold"));
+    assert!(say(old).await.contains("wrong or has expired"));
     assert!(say(new).await.contains("asks to be linked"));
     // Somebody who was taken out, or forgotten, is not linked by a later confirmation.
     scene.command(ANN, DM_ANN, "/forget me").await;
-    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits to be confirmed"));
     scene.pass(601);
     for _ in 0..5 {
-        assert!(scene.command(BOB, DM_BOB, "/link 0000-0000").await.contains("does not hold"));
+        assert!(scene.command(BOB, DM_BOB, "/link 0000-0000").await.contains("wrong or has expired"));
     }
     let code = scene.code(ANN).await;
     assert!(say(code.clone()).await.contains("Too many codes were wrong"));

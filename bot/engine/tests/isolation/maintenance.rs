@@ -33,7 +33,7 @@ async fn a_check_in_is_sent_once_until_the_person_answers() {
     assert!(refused.contains("in their direct messages"), "{refused}");
     let refused = scene.command(ANN, DM_ANN, "/checkin on 0").await;
     assert!(refused.contains("1 to 90 days"), "{refused}");
-    assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("I do not look in on you"));
+    assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("Check-ins are off"));
     assert!(scene.command(ANN, DM_ANN, "/checkin on").await.contains("for 2 days"));
     let secret = scene.tell(ANN, DM_ANN).await;
     scene.pass_time(DAY).await;
@@ -260,7 +260,7 @@ async fn no_check_in_comes_from_a_persona_that_no_longer_answers() {
     assert!(shown.contains(&format!("`{DEFAULT_PERSONA}`, after a day of silence")), "{shown}");
     scene.command(ANN, DM_ANN, "/checkin off").await;
     scene.command(ANN, DM_ANN, &format!("/persona use {DEFAULT_PERSONA}")).await;
-    assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("I do not look in on you"));
+    assert!(scene.command(ANN, DM_ANN, "/checkin").await.contains("Check-ins are off"));
     scene.pass_time(3 * DAY).await;
     assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
 }

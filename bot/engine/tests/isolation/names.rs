@@ -26,7 +26,7 @@ async fn a_card_with_a_like_name_does_not_hear_what_the_other_was_told() {
     assert!(scene.find(ANN, COMMONS, "locker").await.join("\n").contains("copper"));
 
     let (preview, added) = scene.upload(&card("Zoé", "Zoé is a diver.")).await;
-    assert!(!preview.contains("takes the place"), "{preview}");
+    assert!(!preview.contains("It replaces"), "{preview}");
     assert!(added.contains("`zoe-2`, version 1"), "{added}");
     scene.command(ANN, COMMONS, "/persona use zoe-2").await;
     let found = scene.find(ANN, COMMONS, "locker").await.join("\n");
@@ -42,7 +42,7 @@ async fn a_card_with_a_like_name_does_not_hear_what_the_other_was_told() {
 
     // An edit says whom it changes, and that the memories stay.
     let edited = scene.command(ANN, COMMONS, &format!("/persona edit zoe {}", card("Zoë", "Zoë is a sailor."))).await;
-    assert!(edited.contains("takes the place of version 1 of Zoë, with its memories"), "{edited}");
+    assert!(edited.contains("replaces version 1 of Zoë and keeps its memories"), "{edited}");
     let refused = scene.command(ANN, COMMONS, &format!("/persona edit zoe {}", card("Ida", "Ida sails."))).await;
     assert!(refused.contains("another name"), "{refused}");
 }

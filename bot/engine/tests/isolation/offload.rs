@@ -94,7 +94,7 @@ async fn a_lora_trained_on_another_machine_serves_in_its_place() {
         assert!(name.len() == 16 && name.chars().all(|c| c.is_ascii_hexdigit()), "a name that tells nothing: {name}");
     }
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
-    assert!(status.contains("a lesson waits to be learnt on that machine") && status.contains("nothing serves here"));
+    assert!(status.contains("a training job has waited for that machine") && status.contains("nothing serves here"));
     assert!(!it.scene.command(ANN, COMMONS, "/hearth").await.contains("waits to be learnt"), "another place");
     // No second job is sent while the first is away, not even after a restart.
     it.scene.engine.reopen().await;
@@ -116,7 +116,7 @@ async fn a_lora_trained_on_another_machine_serves_in_its_place() {
     let beside = post.sent.lock().unwrap()[&next[0]].beside.clone();
     assert_eq!(beside, Some(it.folder.path().join(format!("{}.gguf", id(1)))));
     // After a rollback it has nothing to train beside.
-    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("training 1"));
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
 }
 
@@ -243,14 +243,14 @@ async fn data_of_people_who_consented_to_local_training_is_not_sent() {
         "neither what she said nor what was learnt of it goes away"
     );
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
-    assert!(status.contains("nothing of yours goes there unless") && status.contains("Held up"), "{status}");
+    assert!(status.contains("Your data stays here unless") && status.contains("Held up"), "{status}");
     let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
-    assert!(privacy.contains("another machine by now, which you did not agree to"), "{privacy}");
+    assert!(privacy.contains("you agreed to local training only"), "{privacy}");
     // Now she knows. Her consent counts from the first time, and the LoRA stays.
     let answer = it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     assert!(answer.contains("another machine") && answer.contains("Since "), "{answer}");
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
-    assert!(!status.contains("nothing of yours goes there unless") && !status.contains("Held up"), "{status}");
+    assert!(!status.contains("Your data stays here unless") && !status.contains("Held up"), "{status}");
     let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
     assert!(privacy.contains("a copy that was left there is beyond my reach"), "{privacy}");
     assert_eq!(it.files().len(), 2);
@@ -330,14 +330,14 @@ async fn an_offloaded_job_can_be_rolled_back() {
     let (mut it, _, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
     let job = offloaded(&it, JOB_EXTENSION).remove(0);
-    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("lesson 1"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("training 1"));
     assert_eq!(all_offloaded(&it), 0);
     put_result(&it, &job, 1);
     it.scene.wait(24 * HOUR).await;
     assert_eq!((it.files().len(), it.reply(ANN, DM_ANN).await), (0, Vec::new()));
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(!status.contains("waits to be learnt"), "{status}");
-    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("nothing that I learnt here"));
+    assert!(it.scene.command(ANN, DM_ANN, "/hearth rollback").await.contains("learned nothing here"));
 }
 
 #[tokio::test]

@@ -119,7 +119,7 @@ async fn settings_of_background_writings_apply_in_one_place_at_once() {
         ("/tune notes_every 0", "from now on"),
         ("/tune quiet_from 15", "from now on"),
         ("/tune quiet_to 20", "from now on"),
-        ("/tune asks_per_day 10001", "whoever runs me allows 10000"),
+        ("/tune asks_per_day 10001", "the configuration allows 10000"),
         ("/tune asks_per_day 0", "must be a whole number from 1 to 100000"),
         ("/tune dreams 0", "there is no number `dreams`"),
         ("/tune quiet_from", "A whole number from 0 to 23."),
@@ -145,7 +145,7 @@ async fn settings_of_background_writings_apply_in_one_place_at_once() {
     for kind in [Kind::Note, Kind::Dream] {
         assert_eq!(scene.written(ANN, COMMONS, kind).await.len(), 1, "{kind:?}");
     }
-    assert!(scene.command(ANN, COMMONS, "/tune").await.contains("is set for all places by whoever runs me"));
+    assert!(scene.command(ANN, COMMONS, "/tune").await.contains("The configuration sets for all places"));
 }
 
 /// Help lines follow the country that a place chose, below replies and in check-ins.
@@ -154,7 +154,7 @@ async fn a_place_chooses_the_country_of_its_help_lines() {
     const HARD: &str = "I don't want to live any more. I want to kill myself. quiet";
     let mut scene = Scene::open(false, false).await;
     for (place, who, line, want) in [
-        (COMMONS, AN, "/settings locale en-GB", "the admins' to say"),
+        (COMMONS, AN, "/settings locale en-GB", "Only admins"),
         (COMMONS, ANN, "/settings locale xx", "I know no help lines for that"),
         (COMMONS, ANN, "/settings locale en-GB please", "`/settings locale LOCALE`"),
         (COMMONS, ANN, "/settings soup", "`/settings locale LOCALE`"),

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_adapter::{ChatInfo, Host, Platform};
+use azera_adapter::{ChatInfo, Edit, Host, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
 use azera_config::Gardener as Garden;
 use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineParts, Hearth, ModelCatalog};
 use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamBlobs, RamStore, RamWorking};
 use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
-use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Timestamp};
+use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Text, Timestamp};
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 
@@ -424,4 +424,9 @@ impl ModelCatalog for OneModel {
     async fn remove(&self, name: &str) -> Result<String, String> {
         Err(format!("There is no model `{name}`."))
     }
+}
+
+/// Returns an edit after which a message has this text and no files.
+pub fn edit_to(text: &str, at: Timestamp) -> Edit {
+    Edit { text: Text::new(text), parts: Vec::new(), at }
 }

@@ -39,6 +39,9 @@ const EXPLICIT: Bounds =
 const PLAIN: Bounds =
     Bounds { share: 0.55, covered: 0.75, cosine: 0.5, share_by_change: 0.4, cosine_by_change: 0.4, words: 25 };
 
+/// Words of a question that are compared. A longer question is about more than one matter.
+const MAX_WORDS: usize = 64;
+
 /// Words of a question that say nothing about its matter.
 const ABOUT_NOTHING: &str = "the and for with are now from that this these those there old new before previous \
     previously former formerly current currently latest earlier originally moment days use used";
@@ -119,8 +122,8 @@ impl<'a> Matter<'a> {
     fn of(hit: &'a Hit, asked: Asked<'_>) -> Self {
         let question = &asked.query.question;
         let words: Vec<String> = tokens(&hit.memory.text).collect();
-        let is_telling = |word: &String| word.chars().count() > 2 && !listed(ABOUT_NOTHING, word);
-        let wanted: Vec<String> = tokens(&question.words).filter(is_telling).collect();
+        let is_telling = |word: &String| has_digit(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word));
+        let wanted: Vec<String> = tokens(&question.words).filter(is_telling).take(MAX_WORDS).collect();
         let found = wanted.iter().filter(|wanted| words.iter().any(|word| is_form_of(word, wanted))).count();
         let mut kin: Vec<String> = words.iter().filter(|word| listed(KIN, word)).cloned().collect();
         kin.retain(|word| !wanted.contains(word));
@@ -165,8 +168,15 @@ fn listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
 
-/// Returns true if two words have the same beginning, up to an ending of two letters.
+fn has_digit(word: &str) -> bool {
+    word.chars().any(|c| c.is_ascii_digit())
+}
+
+/// Returns true if two words have the same beginning, up to an ending of two letters. Numbers have no other forms.
 fn is_form_of(one: &str, other: &str) -> bool {
+    if has_digit(one) || has_digit(other) {
+        return one == other;
+    }
     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     let longest = one.chars().count().max(other.chars().count());
     common == longest || (common >= 4 && common + 3 >= longest) || (common >= 3 && common + 1 >= longest)
@@ -183,5 +193,8 @@ mod tests {
         assert!(is_form_of("job", "jobs"));
         assert!(!is_form_of("cat", "car"));
         assert!(!is_form_of("phone", "photo"));
+        assert!(is_form_of("w17", "w17"));
+        assert!(!is_form_of("w17", "w19"));
+        assert!(!is_form_of("1234", "1235"));
     }
 }

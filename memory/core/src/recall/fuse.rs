@@ -4,13 +4,18 @@
 const BM25_CEILING: f32 = 2.2;
 
 const SPEAKER_WEIGHT: f32 = 0.4;
-const DATE_WEIGHT: f32 = 0.9;
+const DATE_WEIGHT: f32 = 0.8;
+const QUESTION_WEIGHT: f32 = -0.2;
+
+// Weights of the order among the best hits, next to those above. They decide which of them comes first, and never which
+// hits are among the best: a time is soft evidence, and people mention events long after them.
+
+/// Weight of a date there.
+const FIRST_DATE_WEIGHT: f32 = 0.9;
 /// Weight of a time that a question names by an event. The event may not have been found.
 const EVENT_DATE_WEIGHT: f32 = 0.5;
-const QUESTION_WEIGHT: f32 = -0.2;
 /// Idf that a time stands for, next to the words of its question.
 const TIME_IDF: f32 = 2.0;
-
 const OTHER_WEIGHT: f32 = -0.3;
 const EVENT_WEIGHT: f32 = -0.6;
 
@@ -19,6 +24,8 @@ const EVENT_WEIGHT: f32 = -0.6;
 pub(super) struct Features {
     /// BM25 divided by the most that a text with all the words could get; 0 to about 1.
     pub(super) lexical: f32,
+    /// The same, where the time of the question counts as one of its words.
+    pub(super) lexical_beside_time: f32,
     /// Cosine similarity of the turn.
     pub(super) own: f32,
     /// Cosine similarity of the turn together with the one before it.
@@ -38,23 +45,31 @@ pub(super) struct Features {
 }
 
 impl Features {
-    fn date_weight(&self) -> f32 {
-        if self.by_event { EVENT_DATE_WEIGHT } else { DATE_WEIGHT }
-    }
-
     /// Returns the weighted sum of the signals. It uses scores, not ranks: when no text contains the rare words of a
     /// question, the lexical signal is small and the meaning decides.
     pub(super) fn score(&self) -> f32 {
-        let flag = |flag: bool| if flag { 1.0 } else { 0.0 };
-        self.lexical
-            + self.own
-            + self.window
-            + SPEAKER_WEIGHT * flag(self.speaker)
-            + self.date_weight() * self.date
+        let date = if self.by_event { 0.0 } else { DATE_WEIGHT * self.date };
+        self.lexical + date + self.apart_from_time()
+    }
+
+    /// Returns the score by which the best hits are ordered. It differs from [`Features::score`] only for questions that
+    /// name a time or an event, or that ask for what holds now or held before.
+    pub(super) fn order(&self) -> f32 {
+        let date_weight = if self.by_event { EVENT_DATE_WEIGHT } else { FIRST_DATE_WEIGHT };
+        self.lexical_beside_time
+            + date_weight * self.date
             + EVENT_WEIGHT * flag(self.event)
             + OTHER_WEIGHT * flag(self.of_another)
-            + QUESTION_WEIGHT * flag(self.question)
+            + self.apart_from_time()
     }
+
+    fn apart_from_time(&self) -> f32 {
+        self.own + self.window + SPEAKER_WEIGHT * flag(self.speaker) + QUESTION_WEIGHT * flag(self.question)
+    }
+}
+
+fn flag(flag: bool) -> f32 {
+    if flag { 1.0 } else { 0.0 }
 }
 
 /// Returns the factor that makes BM25 sums comparable between questions: it relates a sum to the largest one that the
@@ -83,6 +98,8 @@ mod tests {
         assert_eq!(lexical_norm(0.0, false), 0.0);
         assert!(lexical_norm(2.0, true) < lexical_norm(2.0, false));
         let by_event = Features { date: 1.0, by_event: true, ..plain };
-        assert!(by_event.score() < Features { date: 1.0, ..plain }.score());
+        assert_eq!(by_event.score(), plain.score());
+        assert!(plain.order() < by_event.order() && by_event.order() < Features { date: 1.0, ..plain }.order());
+        assert!(Features { event: true, ..by_event }.order() < by_event.order());
     }
 }

@@ -10,10 +10,10 @@ mod authors;
 mod changes;
 mod duplicates;
 mod fuse;
+mod order;
 pub(crate) mod question;
 mod time;
 
-use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
@@ -33,6 +33,7 @@ pub use question::{AskedEvent, Question, Speaker};
 
 use duplicates::Chosen;
 use fuse::Features;
+use order::{Ranked, order_best};
 use time::AskedTime;
 
 /// Weight of a word in the turn itself, for BM25.
@@ -142,6 +143,7 @@ struct Asked<'a> {
 #[derive(Debug, Clone, Default)]
 struct Candidate {
     lexical: f32,
+    lexical_beside_time: f32,
     found_by_words: bool,
     found_by_vector: bool,
     /// Numbers of the passages that were found.
@@ -201,12 +203,15 @@ impl Recall<'_> {
         match words {
             Ok(results) => {
                 for hits in results {
-                    let norm =
-                        fuse::lexical_norm(hits.idf, query.question.time.is_some() || query.question.event.is_some());
+                    let has_time = query.question.time.is_some() || query.question.event.is_some();
+                    let norm = fuse::lexical_norm(hits.idf, false);
+                    let norm_beside_time = fuse::lexical_norm(hits.idf, has_time);
                     for found in hits.found {
                         let (id, passage) = memory_and_passage(found.id);
                         let candidate = candidates.entry(id).or_default();
                         candidate.lexical = candidate.lexical.max(found.score * norm);
+                        candidate.lexical_beside_time =
+                            candidate.lexical_beside_time.max(found.score * norm_beside_time);
                         candidate.found_by_words = true;
                         candidate.add_passage(passage);
                     }
@@ -326,8 +331,9 @@ impl Recall<'_> {
         };
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
         let mut chosen = Chosen::new(query.results.max(changes::COMPARED));
+        let mut orders: HashMap<MemoryId, f32> = HashMap::new();
         loop {
-            let best = ranked.peek().map(|ranked| ranked.0.score);
+            let best = ranked.peek().map(|ranked| ranked.hit.score);
             if waiting.last().is_some_and(|next| best.is_none_or(|best| next.at_most >= best)) {
                 if waiting.last().is_some_and(|next| !chosen.may_change(next.at_most)) {
                     break;
@@ -337,11 +343,13 @@ impl Recall<'_> {
                 ranked.extend(read?.into_iter().flatten());
                 continue;
             }
-            let next = ranked.pop().filter(|ranked| chosen.may_change(ranked.0.score));
-            let Some(Ranked(hit, passage)) = next else { break };
+            let next = ranked.pop().filter(|ranked| chosen.may_change(ranked.hit.score));
+            let Some(Ranked { hit, passage, order }) = next else { break };
+            orders.insert(hit.memory.id, order);
             chosen.take(self.with_excerpt(hit, passage, query), &likeness);
         }
         let mut hits = chosen.into_hits();
+        order_best(&mut hits, &orders);
         changes::reorder(&mut hits, asked, stored);
         hits.truncate(query.results);
         Ok(hits)
@@ -378,6 +386,7 @@ impl Recall<'_> {
         }
         let features = Features {
             lexical: candidate.lexical,
+            lexical_beside_time: candidate.lexical_beside_time,
             own,
             window,
             speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
@@ -399,7 +408,7 @@ impl Recall<'_> {
         let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.0.config.similarity_floor);
         // The excerpt is chosen when the hit is: it takes longer than the score.
         let hit = Hit { snippet: Text::default(), shown: Shown::new(), score: features.score(), signals, memory };
-        Ok(Some(Ranked(hit, passage.map(|(number, _)| number))))
+        Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
     }
 
     fn with_excerpt(self, hit: Hit, passage: Option<u16>, query: &Query) -> Hit {
@@ -465,6 +474,7 @@ impl Waiting {
         let said = |speaker: &Speaker| origin.is_none_or(|(author, _)| speaker.said(author));
         let at_most = Features {
             lexical: candidate.lexical,
+            lexical_beside_time: candidate.lexical_beside_time,
             own,
             window: window.map_or(own, |window| own.max(window)),
             speaker: speaker.as_ref().is_some_and(said),
@@ -479,30 +489,6 @@ impl Waiting {
         Self { id, candidate, whole, passage, own, window, is_known, at_most }
     }
 }
-
-/// A hit and its passage in the order of recall: by score, and the older memory first among equal scores, so that the
-/// order is stable.
-struct Ranked(Hit, Option<u16>);
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.score.total_cmp(&other.0.score).then(other.0.memory.id.cmp(&self.0.memory.id))
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Ranked {}
 
 fn jiff_span(duration: std::time::Duration) -> azera_types::Span {
     azera_types::Span::new().seconds(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))

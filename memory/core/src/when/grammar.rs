@@ -12,6 +12,9 @@ use super::{Calendar, Found, Named, Third, TimeSpan, Unit, Which, numeric};
 /// Words without a meaning of their own that may stand between two words of a time.
 const MAX_FILLERS: usize = 2;
 
+/// Bytes behind the last word that is read in which a date in digits may end.
+const MAX_DATE_BYTES: usize = 64;
+
 /// Words after `the 14th` that make it another thing than a day: whatever is not one of these.
 const AFTER_A_DAY: &[&str] =
     &["in", "at", "and", "or", "of", "when", "with", "to", "by", "before", "after", "this", "last"];
@@ -26,7 +29,11 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str, calendar: &'a Calendar, is_person: &'a dyn Fn(&str) -> bool) -> Self {
-        Self { calendar, tokens: tokens(text), digits: numeric::dates(text, calendar.month_first), is_person }
+        let tokens = tokens(text);
+        // Dates behind the words that are read cannot be found.
+        let end = tokens.last().map_or(0, |token| token.range.end.saturating_add(MAX_DATE_BYTES));
+        let read = text.get(..text.floor_char_boundary(end)).unwrap_or(text);
+        Self { calendar, tokens, digits: numeric::dates(read, calendar.month_first), is_person }
     }
 
     pub(super) fn find(&self) -> Option<Found> {

@@ -293,8 +293,8 @@ pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
         let job = here.with_extension(JOB_EXTENSION);
         let no_job = || {
             anyhow!(
-                "no course of that name is away: what {shown} rests on was forgotten or taken back meanwhile, or another came back \
-                 before it, or it belongs to another data folder"
+                "no training job fits {shown}: its sources were forgotten or withdrawn, another result came first, \
+                 or it belongs to another data folder"
             )
         };
         if !job.exists() {
