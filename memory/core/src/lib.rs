@@ -22,6 +22,7 @@ mod chats;
 mod check;
 mod chunks;
 mod codec;
+mod consent;
 mod domains;
 mod embeddings;
 mod error;

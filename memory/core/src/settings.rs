@@ -5,7 +5,7 @@ use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::domains::{Consent, PlaceSettings, Progress};
+use crate::domains::{PlaceSettings, Progress};
 use crate::links;
 use crate::minds::ForgottenScope;
 use crate::rows::{ChatRow, MessageRow};
@@ -139,35 +139,6 @@ pub(crate) fn revoke_all_training_consent(store: &dyn Store, batch: &mut Batch) 
         batch.remove(Table::Settings, key);
         Ok(true)
     })
-}
-
-impl Consent<'_> {
-    /// Returns how much of their messages a person wants to be remembered. It stays when the person is forgotten.
-    pub fn retention(self, person: &PersonId) -> Result<RetentionPreference, Error> {
-        Ok(self.0.read_setting(&retention_key(person))?.unwrap_or_default())
-    }
-
-    /// Stores a person's retention preference.
-    pub fn set_retention(self, person: &PersonId, retention: RetentionPreference) -> Result<(), Error> {
-        self.0.set(retention_key(person), &retention)
-    }
-
-    /// Returns a person's consent to training; `None` unless they gave it.
-    pub fn training(self, person: &PersonId) -> Result<Option<TrainingConsent>, Error> {
-        self.0.read_setting(&learning_key(person))
-    }
-
-    /// Stores or revokes a person's consent to training.
-    pub fn set_training(self, person: &PersonId, consent: Option<TrainingConsent>) -> Result<(), Error> {
-        let key = learning_key(person);
-        if let Some(consent) = consent {
-            return self.0.set(key, &consent);
-        }
-        self.0.store.ready()?;
-        let mut batch = Batch::new();
-        batch.remove(Table::Settings, key);
-        self.0.store.commit(batch, Durability::Flushed)
-    }
 }
 
 impl PlaceSettings<'_> {
@@ -412,11 +383,11 @@ impl PlaceSettings<'_> {
 }
 
 impl Memory {
-    fn read_setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
+    pub(crate) fn read_setting<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, Error> {
         codec::get(self.store.as_ref(), Table::Settings, key)
     }
 
-    fn set<T: Serialize>(&self, key: Vec<u8>, value: &T) -> Result<(), Error> {
+    pub(crate) fn set<T: Serialize>(&self, key: Vec<u8>, value: &T) -> Result<(), Error> {
         self.store.ready()?;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Settings, key, value)?;
@@ -424,11 +395,11 @@ impl Memory {
     }
 }
 
-fn retention_key(person: &PersonId) -> Vec<u8> {
+pub(crate) fn retention_key(person: &PersonId) -> Vec<u8> {
     keys::prefix(&[RETENTION, person.as_str()])
 }
 
-fn learning_key(person: &PersonId) -> Vec<u8> {
+pub(crate) fn learning_key(person: &PersonId) -> Vec<u8> {
     keys::prefix(&[LEARNING, person.as_str()])
 }
 

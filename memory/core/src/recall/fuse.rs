@@ -36,6 +36,8 @@ pub(super) struct Features {
     pub(super) date: f32,
     /// True if the question names an event in place of a date.
     pub(super) by_event: bool,
+    /// True if the time counts from now or from an event.
+    pub(super) is_relative: bool,
     /// True for the event before or after which the question asks; it is seldom the answer.
     pub(super) event: bool,
     /// True if somebody else than the named speaker speaks of themselves.
@@ -48,7 +50,7 @@ impl Features {
     /// Returns the weighted sum of the signals. It uses scores, not ranks: when no text contains the rare words of a
     /// question, the lexical signal is small and the meaning decides.
     pub(super) fn score(&self) -> f32 {
-        let date = if self.by_event { 0.0 } else { DATE_WEIGHT * self.date };
+        let date = if self.is_relative { 0.0 } else { DATE_WEIGHT * self.date };
         self.lexical + date + self.apart_from_time()
     }
 
@@ -97,7 +99,7 @@ mod tests {
         assert!(Features { question: true, ..plain }.score() < plain.score());
         assert_eq!(lexical_norm(0.0, false), 0.0);
         assert!(lexical_norm(2.0, true) < lexical_norm(2.0, false));
-        let by_event = Features { date: 1.0, by_event: true, ..plain };
+        let by_event = Features { date: 1.0, by_event: true, is_relative: true, ..plain };
         assert_eq!(by_event.score(), plain.score());
         assert!(plain.order() < by_event.order() && by_event.order() < Features { date: 1.0, ..plain }.order());
         assert!(Features { event: true, ..by_event }.order() < by_event.order());

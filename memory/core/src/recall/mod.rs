@@ -392,6 +392,7 @@ impl Recall<'_> {
             speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
             date,
             by_event: time.is_some_and(AskedTime::is_by_event),
+            is_relative: time.is_some_and(AskedTime::is_relative),
             event,
             of_another: question::speaks_of_another(&query.question, &memory),
             question: question::is_question(&memory.text),
@@ -481,6 +482,7 @@ impl Waiting {
             // The text may name a time of its own.
             date: if asked.time.is_some() { 1.0 } else { 0.0 },
             by_event: asked.time.is_some_and(AskedTime::is_by_event),
+            is_relative: asked.time.is_some_and(AskedTime::is_relative),
             event: false,
             of_another: false,
             question: false,

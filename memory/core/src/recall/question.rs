@@ -64,6 +64,8 @@ pub struct Question {
     pub speaker: Option<Speaker>,
     /// The time that the question names.
     pub time: Option<TimeSpan>,
+    /// True if that time counts from now, such as `last weekend`.
+    pub is_relative: bool,
     /// The event that the question names in place of a date.
     pub event: Option<AskedEvent>,
     /// Whether the question asks for what holds now or for what held before.
@@ -144,6 +146,7 @@ impl Recall<'_> {
             words: dated.words(text, &all),
             speaker,
             time: dated.time,
+            is_relative: dated.is_relative,
             event,
             era: when::era(text),
             is_present: is_present(text),

@@ -18,6 +18,7 @@ pub(super) struct AskedTime {
     /// The memory of the event before or after which the question asks.
     event: Option<MemoryId>,
     by_event: bool,
+    is_relative: bool,
 }
 
 impl AskedTime {
@@ -34,6 +35,12 @@ impl AskedTime {
     /// Returns true if the question names an event in place of a date.
     pub(super) fn is_by_event(&self) -> bool {
         self.by_event
+    }
+
+    /// Returns true if the time counts from now or from an event. Then it only orders the best hits: people speak of last
+    /// week in many weeks.
+    pub(super) fn is_relative(&self) -> bool {
+        self.is_relative
     }
 
     /// Returns the time itself.
@@ -57,7 +64,12 @@ impl Recall<'_> {
     pub(super) fn time_asked(self, read_scope: &ReadScope, query: &Query) -> Result<Option<AskedTime>, Error> {
         let question = &query.question;
         if let Some(span) = &question.time {
-            return Ok(Some(AskedTime { span: span.clone(), event: None, by_event: false }));
+            return Ok(Some(AskedTime {
+                span: span.clone(),
+                event: None,
+                by_event: false,
+                is_relative: question.is_relative,
+            }));
         }
         let Some(event) = &question.event else { return Ok(None) };
         let lookup = Query {
@@ -66,6 +78,7 @@ impl Recall<'_> {
                 words: event.words.clone(),
                 speaker: None,
                 time: None,
+                is_relative: false,
                 event: None,
                 era: Era::Open,
                 is_present: false,
@@ -85,5 +98,5 @@ impl Recall<'_> {
 fn around(hit: &Hit, relation: Relation, calendar: &Calendar) -> AskedTime {
     let span = own_time(&hit.memory, calendar).unwrap_or_else(|| TimeSpan::moment(hit.memory.at));
     let event = (relation != Relation::Within).then_some(hit.memory.id);
-    AskedTime { span: span.beside(relation), event, by_event: true }
+    AskedTime { span: span.beside(relation), event, by_event: true, is_relative: true }
 }

@@ -1,0 +1,36 @@
+//! What people allow: how much is remembered of them, and whether their words are trained on.
+
+use azera_types::PersonId;
+
+use crate::domains::Consent;
+use crate::settings::{learning_key, retention_key};
+use crate::{Batch, Durability, Error, RetentionPreference, Table, TrainingConsent};
+
+impl Consent<'_> {
+    /// Returns how much of their messages a person wants to be remembered. It stays when the person is forgotten.
+    pub fn retention(self, person: &PersonId) -> Result<RetentionPreference, Error> {
+        Ok(self.0.read_setting(&retention_key(person))?.unwrap_or_default())
+    }
+
+    /// Stores a person's retention preference.
+    pub fn set_retention(self, person: &PersonId, retention: RetentionPreference) -> Result<(), Error> {
+        self.0.set(retention_key(person), &retention)
+    }
+
+    /// Returns a person's consent to training; `None` unless they gave it.
+    pub fn training(self, person: &PersonId) -> Result<Option<TrainingConsent>, Error> {
+        self.0.read_setting(&learning_key(person))
+    }
+
+    /// Stores or revokes a person's consent to training.
+    pub fn set_training(self, person: &PersonId, consent: Option<TrainingConsent>) -> Result<(), Error> {
+        let key = learning_key(person);
+        if let Some(consent) = consent {
+            return self.0.set(key, &consent);
+        }
+        self.0.store.ready()?;
+        let mut batch = Batch::new();
+        batch.remove(Table::Settings, key);
+        self.0.store.commit(batch, Durability::Flushed)
+    }
+}
