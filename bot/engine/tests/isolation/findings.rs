@@ -336,7 +336,7 @@ async fn stats_count_only_unindexed_memories_of_this_place() {
     let inbound = scene.message(ANN, DM_ANN, "a secret, quiet");
     scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
     assert!(scene.engine.memory.indexing().queued().unwrap() > 0);
-    let stats = |text: &str| text.contains("still being indexed");
+    let stats = |text: &str| text.contains("Still being indexed");
     let name = |who: usize| PEOPLE[who].1.to_owned();
     let ask = |who, place| CommandLine {
         chat: chat(place),

@@ -189,7 +189,7 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     // A code that others may have read is invalid; a new code replaces the earlier one.
     let code = scene.code(ANN).await;
     let refused = scene.command(AN, COMMONS, &format!("/link {code}")).await;
-    assert!(refused.contains("write to me directly") && refused.contains("holds no more"), "{refused}");
+    assert!(refused.contains("write to me directly") && refused.contains("no longer works"), "{refused}");
     assert!(say(code).await.contains("wrong or has expired"));
     let (old, new) = (scene.code(ANN).await, scene.code(ANN).await);
     assert!(say(old).await.contains("wrong or has expired"));

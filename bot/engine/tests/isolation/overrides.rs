@@ -11,7 +11,7 @@ const HOUR: i64 = 3_600;
 async fn rules_apply_in_their_own_place_and_are_forgotten_with_their_owner() {
     let mut scene = Scene::open(false, false).await;
     let refused = scene.command(AN, COMMONS, "/rules list").await;
-    assert!(refused.contains("the admins'"), "{refused}");
+    assert!(refused.contains("Only admins"), "{refused}");
     let added = scene.command(ANN, DM_ANN, "/rules add vow joke,good_news warmth=0.1 Speak of the vow.").await;
     assert!(added.contains("`vow` holds from now on"), "{added}");
     assert!(
@@ -59,7 +59,7 @@ async fn a_rule_of_the_realm_is_not_for_a_private_channel_nor_the_other_way_roun
 #[tokio::test]
 async fn changed_numbers_apply_in_one_place_and_show_in_its_status() {
     let mut scene = Scene::open(false, false).await;
-    assert!(scene.command(AN, COMMONS, "/tune energy_per_exchange 1").await.contains("the admins'"));
+    assert!(scene.command(AN, COMMONS, "/tune energy_per_exchange 1").await.contains("Only admins"));
     for line in ["/tune energy_per_exchange 1", "/tune energy_recovery_per_s 0"] {
         let answer = scene.command(ANN, COMMONS, line).await;
         assert!(answer.contains("from now on"), "{answer}");
@@ -83,7 +83,7 @@ async fn changed_numbers_apply_in_one_place_and_show_in_its_status() {
     assert!(scene.command(ANN, COMMONS, "/tune").await.contains("(tuned here)"));
     assert!(!scene.command(ANN, DM_ANN, "/tune").await.contains("(tuned here)"));
     assert!(
-        scene.command(ANN, COMMONS, "/tune energy_per_exchange default").await.contains("as the configuration has it")
+        scene.command(ANN, COMMONS, "/tune energy_per_exchange default").await.contains("has the configured value again")
     );
 }
 
@@ -139,7 +139,7 @@ async fn settings_of_background_writings_apply_in_one_place_at_once() {
     }
     for name in ["notes_every", "quiet_from", "quiet_to"] {
         let answer = scene.command(ANN, COMMONS, &format!("/tune {name} default")).await;
-        assert!(answer.contains("as the configuration has it"), "{answer}");
+        assert!(answer.contains("has the configured value again"), "{answer}");
     }
     scene.wait(HOUR).await;
     for kind in [Kind::Note, Kind::Dream] {
