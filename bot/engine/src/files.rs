@@ -1,6 +1,7 @@
 //! Files of messages: they are fetched after the turn, and only those that are kept.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use azera_types::{InboundPart, MessageId, Timestamp};
@@ -21,11 +22,14 @@ pub(crate) struct FileFetcher {
     services: Arc<Services>,
     slots: Semaphore,
     tasks: TaskTracker,
+    /// Files of messages whose turn is not over, each with the time of the edit that they came with. Only the turn tells
+    /// whether a message is meant for the bot.
+    held: Mutex<HashMap<MessageId, (Option<Timestamp>, Vec<InboundPart>)>>,
 }
 
 impl FileFetcher {
     pub(crate) fn new(services: Arc<Services>) -> Self {
-        Self { services, slots: Semaphore::new(FETCHES), tasks: TaskTracker::new() }
+        Self { services, slots: Semaphore::new(FETCHES), tasks: TaskTracker::new(), held: Mutex::default() }
     }
 
     /// Waits until all files asked for so far are kept or given up.
@@ -47,6 +51,21 @@ impl FileFetcher {
                 tracing::warn!(message = %id, %error, "cannot keep the files of a message");
             }
         });
+    }
+
+    /// Holds the files of a message until its turn is over. Files of a later edit take their place.
+    pub(crate) fn hold(&self, id: &MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) {
+        if !parts.is_empty() {
+            self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), (version, parts));
+        }
+    }
+
+    /// Keeps the files that were held for a message, now that its turn is over.
+    pub(crate) fn release(self: &Arc<Self>, id: &MessageId) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some((version, parts)) = held {
+            self.keep(id.clone(), version, parts);
+        }
     }
 
     async fn fetch(&self, id: &MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) -> Result<(), Error> {

@@ -98,6 +98,7 @@ impl Turns {
     }
 
     async fn turn_of(self: &Arc<Self>, ticket: Ticket, request: TurnRequest) -> Result<Outcome, Error> {
+        let id = request.message.id.clone();
         let answered = {
             let _under_way = UnderWay::begin(self, request.message.id.clone());
             self.turn_in_turn(ticket, request).await
@@ -113,6 +114,9 @@ impl Turns {
                 self.progress.retry_wanted.notify_one();
             }
             _ => {}
+        }
+        if !answered.as_ref().is_err_and(Error::is_transient) {
+            self.files.release(&id);
         }
         answered
     }
@@ -184,10 +188,8 @@ impl Turns {
                 mentions: inbound.mentions,
                 panics: 0,
             };
-            let id = inbox.message.clone();
-            let outcome = core.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await;
-            core.files.keep(id, None, inbound.parts);
-            outcome
+            core.files.hold(&inbox.message, None, inbound.parts);
+            core.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await
         });
         Ok(Receiving { recorded, turn })
     }
@@ -219,12 +221,12 @@ impl Turns {
             self.services.blocking(move |memory| memory.turns().edit_with_parts(&id, text, parts, at)).await?
         };
         let Some(message) = edited else { return Ok(None) };
-        self.files.keep(id.clone(), Some(at), parts);
         self.indexer.wake();
         self.surprise.exchanges.changed(&message.id);
         self.learning.withdraw_unfounded(Some(&message.id)).await;
         let Some(person) = message.author.person().cloned() else { return Ok(None) };
         let adapter = self.services.platform(platform)?;
+        self.files.hold(id, Some(at), parts);
         let open = {
             let id = id.clone();
             self.services.blocking(move |memory| memory.turns().open(&id)).await?.is_some()
@@ -236,6 +238,7 @@ impl Turns {
             }
             return Ok(Some(Outcome::Skipped(SkipReason::Duplicate)));
         }
+        self.files.release(id);
         self.answer_again(adapter, platform, message, person).await.map(Some)
     }
 

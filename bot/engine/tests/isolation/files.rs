@@ -7,7 +7,7 @@ use azera_adapter::{CommandAnswer, CommandLine, Edit, Host, Platform};
 use azera_memory::blob_id;
 use azera_types::{Clock, FetchError, Fetching, InboundPart, Part, PartSource, Text};
 
-use crate::findings::{ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
 use crate::test_engine::{chat, person};
 use crate::world::PEOPLE;
 
@@ -60,11 +60,11 @@ impl Scene {
 async fn a_file_is_given_only_where_its_message_may_be_read() {
     let mut scene = Scene::open(false, false).await;
     scene.send(ANN, DM_ANN, "plan.txt", Arc::new(SECRET.to_vec())).await;
-    scene.send(BOB, COMMONS, "open.txt", Arc::new(b"for everybody".to_vec())).await;
+    scene.send(AN, COMMONS, "open.txt", Arc::new(b"for everybody".to_vec())).await;
     let digest = blob_id(SECRET).unwrap();
     for which in ["plan.txt", digest.as_str(), digest.as_str().get(..12).unwrap()] {
         assert_eq!(scene.given(ANN, DM_ANN, which).await.as_deref(), Some(SECRET), "{which}");
-        for (who, place) in [(BOB, DM_BOB), (BOB, COMMONS), (ANN, COMMONS), (ANN, DEN)] {
+        for (who, place) in [(AN, DM_AN), (BOB, DM_BOB), (AN, COMMONS), (ANN, COMMONS), (ANN, DEN)] {
             assert_eq!(scene.given(who, place, which).await, None, "{which} to {who} in {place}");
             // Nothing tells whether the file exists.
             let missing = scene.answer(who, place, &format!("/memory file {}", "0".repeat(64))).await;
@@ -75,27 +75,27 @@ async fn a_file_is_given_only_where_its_message_may_be_read() {
     // In a direct message, a person also gets what they may read elsewhere.
     assert_eq!(scene.given(ANN, DM_ANN, "open.txt").await.as_deref(), Some(b"for everybody".as_slice()));
     assert!(scene.command(ANN, DM_ANN, "/memory files").await.contains("plan.txt"));
-    let theirs = scene.command(BOB, DM_BOB, "/memory export").await;
+    let theirs = scene.command(AN, DM_AN, "/memory export").await;
     assert!(theirs.contains("open.txt") && !theirs.contains("plan.txt") && !theirs.contains(digest.as_str()));
     assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains(digest.as_str()));
-    assert!(scene.find(BOB, COMMONS, "heliotrope").await.iter().all(|hit| !hit.contains("heliotrope")));
+    assert!(scene.find(AN, COMMONS, "heliotrope").await.iter().all(|hit| !hit.contains("heliotrope")));
 }
 
 #[tokio::test]
 async fn the_same_file_of_two_people_is_each_ones_own() {
     let mut scene = Scene::open(false, false).await;
     scene.send(ANN, DM_ANN, "plan.txt", Arc::new(SECRET.to_vec())).await;
-    let before = scene.command(BOB, DM_BOB, "/memory files").await;
+    let before = scene.command(AN, DM_AN, "/memory files").await;
     assert!(before.contains("no files"), "{before}");
-    scene.send(BOB, DM_BOB, "mine.txt", Arc::new(SECRET.to_vec())).await;
+    scene.send(AN, DM_AN, "mine.txt", Arc::new(SECRET.to_vec())).await;
     assert_eq!(scene.stored(), 1);
-    assert_eq!(scene.given(BOB, DM_BOB, "plan.txt").await, None);
-    let listed = scene.command(BOB, DM_BOB, "/memory files").await;
+    assert_eq!(scene.given(AN, DM_AN, "plan.txt").await, None);
+    let listed = scene.command(AN, DM_AN, "/memory files").await;
     assert_eq!(listed.matches("mine.txt").count() + listed.matches("plan.txt").count(), 1, "{listed}");
     scene.command(ANN, DM_ANN, "/forget me quotes").await;
-    assert_eq!(scene.given(BOB, DM_BOB, "mine.txt").await.as_deref(), Some(SECRET));
+    assert_eq!(scene.given(AN, DM_AN, "mine.txt").await.as_deref(), Some(SECRET));
     assert_eq!(scene.given(ANN, DM_ANN, "plan.txt").await, None);
-    scene.command(BOB, DM_BOB, "/forget me quotes").await;
+    scene.command(AN, DM_AN, "/forget me quotes").await;
     assert_eq!(scene.stored(), 0);
 }
 
@@ -122,9 +122,9 @@ async fn a_withdrawn_file_is_gone() {
 #[tokio::test]
 async fn a_file_that_is_not_kept_is_never_fetched() {
     let mut scene = Scene::open(false, false).await;
-    scene.command(BOB, DM_BOB, "/privacy addressed").await;
+    scene.command(AN, DM_AN, "/privacy addressed").await;
     let (overheard, addressed) = (Arc::new(Counted::default()), Arc::new(Counted::default()));
-    let mut inbound = scene.message(BOB, COMMONS, "look at that, Ann");
+    let mut inbound = scene.message(AN, COMMONS, "look at that, Ann");
     inbound.mentions_bot = false;
     inbound.parts.push(part("overheard.txt", overheard.clone()));
     // Handed in again, too, as after a crash.
@@ -132,7 +132,29 @@ async fn a_file_that_is_not_kept_is_never_fetched() {
         scene.engine.azera.message(scene.engine.platform.sim.id(), inbound.clone()).await.unwrap();
         scene.engine.azera.settle().await.unwrap();
     }
-    scene.send(BOB, COMMONS, "addressed.txt", addressed.clone()).await;
+    scene.send(AN, COMMONS, "addressed.txt", addressed.clone()).await;
     assert_eq!((overheard.0.load(Ordering::SeqCst), addressed.0.load(Ordering::SeqCst)), (0, 1));
-    assert!(scene.command(BOB, COMMONS, "/memory files").await.contains("no files"), "it could not be fetched");
+    assert!(scene.command(AN, COMMONS, "/memory files").await.contains("no files"), "it could not be fetched");
+}
+
+#[tokio::test]
+async fn a_file_that_comes_with_an_edit_before_the_answer_is_kept_if_its_message_is() {
+    let mut scene = Scene::open(false, false).await;
+    let sim = scene.engine.platform.sim.clone();
+    scene.command(AN, DM_AN, "/privacy addressed").await;
+    for (mentions_bot, kept) in [(true, 1), (false, 0)] {
+        let mut inbound = scene.message(AN, COMMONS, "look at that, Ann");
+        inbound.mentions_bot = mentions_bot;
+        let id = inbound.id.clone();
+        let source = Arc::new(Counted::default());
+        scene.engine.azera.take_in(sim.id(), inbound).await.unwrap();
+        let edit = Edit {
+            text: Text::new("look at this, Ann"),
+            parts: vec![part("edited.txt", source.clone())],
+            at: scene.engine.clock.now(),
+        };
+        scene.engine.azera.edited(sim.id(), &id, edit).await.unwrap();
+        scene.engine.azera.settle().await.unwrap();
+        assert_eq!(source.0.load(Ordering::SeqCst), kept, "to the bot: {mentions_bot}");
+    }
 }
