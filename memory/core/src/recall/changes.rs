@@ -1,6 +1,6 @@
-//! Puts statements of which one replaced another in the order that a question asks for: the newest first for what holds
-//! now, an older one first for what held before. Only statements about the matter of the best hit change places, and
-//! only among each other.
+//! Puts one of several statements first, of which a later one replaced an earlier one: the newest for what holds now, an
+//! older one for what held before. Only statements about the matter of the best hit count, and all others keep their
+//! order.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ const KIN: &str = "sister brother mother father mum mom mama dad papa parents so
     nephew friend neighbour neighbor boss colleague coworker wife husband partner girlfriend boyfriend grandma grandpa \
     grandmother grandfather gran granny teacher roommate flatmate landlord";
 
-/// Puts the hits about the matter of the best one in the order that the question asks for.
+/// Puts the hit first that the question asks for, among those about the matter of the best one.
 pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<MemoryId, Stored>) {
     let Some(best) = hits.first() else { return };
     let question = &asked.query.question;
@@ -76,31 +76,33 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
     if places.len() < 2 {
         return;
     }
-    let mut group: Vec<Hit> = places.iter().filter_map(|place| hits.get(*place).cloned()).collect();
-    let scores: Vec<f32> = group.iter().map(|hit| hit.score).collect();
-    match (asked.time, question.era) {
+    let group: Vec<(usize, &Hit)> = places.iter().filter_map(|place| Some((*place, hits.get(*place)?))).collect();
+    let newest = |group: &mut dyn Iterator<Item = &(usize, &Hit)>| {
+        group.max_by_key(|(place, hit)| (hit.memory.at, Reverse(*place))).map(|(place, _)| *place)
+    };
+    let first = match (asked.time, question.era) {
         // A question about one time asks for what was said then, or else for what held then.
         (Some(time), Era::Open | Era::Now) => {
             let is_near = |hit: &Hit| hit.signals.contains(&"date");
-            if group.iter().any(is_near) || !time.span().is_within() {
+            if group.iter().any(|(_, hit)| is_near(hit)) || !time.span().is_within() {
                 return;
             }
             let end = time.span().end();
-            group.sort_by_key(|hit| (hit.memory.at >= end, Reverse(hit.memory.at)));
+            newest(&mut group.iter().filter(|(_, hit)| hit.memory.at < end))
         }
-        (_, Era::First) => group.sort_by_key(|hit| hit.memory.at),
-        (_, era) => {
-            group.sort_by_key(|hit| Reverse(hit.memory.at));
-            if era == Era::Then {
-                // The newest one holds now. The one before it was asked for.
-                group.rotate_left(1);
-            }
+        (_, Era::First) => group.iter().min_by_key(|(place, hit)| (hit.memory.at, *place)).map(|(place, _)| *place),
+        (_, Era::Then) => {
+            // The newest one holds now. The one before it was asked for.
+            let now = newest(&mut group.iter());
+            newest(&mut group.iter().filter(|(place, _)| Some(*place) != now))
         }
-    }
-    for ((place, hit), score) in places.into_iter().zip(group).zip(scores) {
-        if let Some(at) = hits.get_mut(place) {
-            *at = Hit { score, ..hit };
-        }
+        (_, Era::Now | Era::Open) => newest(&mut group.iter()),
+    };
+    let Some(moved) = first.and_then(|place| hits.get_mut(..=place)) else { return };
+    let scores: Vec<f32> = moved.iter().map(|hit| hit.score).collect();
+    moved.rotate_right(1);
+    for (hit, score) in moved.iter_mut().zip(scores) {
+        hit.score = score;
     }
 }
 

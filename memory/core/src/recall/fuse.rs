@@ -34,6 +34,8 @@ pub(super) struct Features {
     pub(super) speaker: bool,
     /// Closeness to the time that the question names, 0 to 1.
     pub(super) date: f32,
+    /// The same by when it was said, whatever time it speaks of.
+    pub(super) said_then: f32,
     /// True if the question names an event in place of a date.
     pub(super) by_event: bool,
     /// True if the time counts from now or from an event.
@@ -50,7 +52,7 @@ impl Features {
     /// Returns the weighted sum of the signals. It uses scores, not ranks: when no text contains the rare words of a
     /// question, the lexical signal is small and the meaning decides.
     pub(super) fn score(&self) -> f32 {
-        let date = if self.is_relative { 0.0 } else { DATE_WEIGHT * self.date };
+        let date = if self.is_relative { 0.0 } else { DATE_WEIGHT * self.date.max(self.said_then) };
         self.lexical + date + self.apart_from_time()
     }
 

@@ -378,7 +378,9 @@ impl Recall<'_> {
             window.filter(|_| shown).map_or(*own, |window| waiting.passage.map_or(window, |_| window.max(*own)));
         let own = *own;
         let event = time.is_some_and(|time| time.is_event(memory.id));
-        let date = time.filter(|_| !event).map_or(0.0, |time| time.closeness(&memory, &query.question.calendar));
+        let time_apart = time.filter(|_| !event);
+        let date = time_apart.map_or(0.0, |time| time.closeness(&memory, &query.question.calendar));
+        let said_then = time_apart.map_or(0.0, |time| time.closeness_when_said(&memory));
         // What was said at the time that is asked for need not share a word or a meaning with the question.
         let is_far = !candidate.found_by_words && own.max(window) < self.0.config.similarity_floor;
         if is_far && date <= NEAR_DATE {
@@ -391,6 +393,7 @@ impl Recall<'_> {
             window,
             speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
             date,
+            said_then,
             by_event: time.is_some_and(AskedTime::is_by_event),
             is_relative: time.is_some_and(AskedTime::is_relative),
             event,
@@ -481,6 +484,7 @@ impl Waiting {
             speaker: speaker.as_ref().is_some_and(said),
             // The text may name a time of its own.
             date: if asked.time.is_some() { 1.0 } else { 0.0 },
+            said_then: 0.0,
             by_event: asked.time.is_some_and(AskedTime::is_by_event),
             is_relative: asked.time.is_some_and(AskedTime::is_relative),
             event: false,

@@ -27,6 +27,11 @@ impl AskedTime {
         self.span.closeness(memory.at, own_time(memory, calendar).as_ref())
     }
 
+    /// Returns how close a memory is to the time by when it was said.
+    pub(super) fn closeness_when_said(&self, memory: &MemoryRow) -> f32 {
+        self.span.closeness(memory.at, None)
+    }
+
     /// Returns true for the memory of the event itself.
     pub(super) fn is_event(&self, id: MemoryId) -> bool {
         self.event == Some(id)
