@@ -116,7 +116,7 @@ fn removal_error(error: Error) -> String {
     match error {
         Error::InUse { name, .. } => {
             format!(
-                "{name} is the model that Azera starts with, so it cannot be removed here. Choose another one in the terminal with `azera models use`."
+                "{name} is the model that Azera starts with, so it cannot be removed. The person who runs Azera can choose another one."
             )
         }
         Error::NotInstalled { name } => format!("{name} is not here; `/model list` shows what is."),

@@ -202,6 +202,7 @@ fn pipe(input: &[u8]) -> Input {
 }
 
 const FILE: CommandOption = CommandOption { name: "file", help: "", kind: OptionKind::File, required: true };
+const WHICH: CommandOption = CommandOption { name: "which", help: "", kind: OptionKind::Text, required: true };
 
 const fn command(name: &'static str, forms: &'static [Form]) -> Command {
     Command { name, help: "", access: Access::Member, terminal: false, forms }
@@ -216,6 +217,7 @@ const COMMANDS: &[Command] = &[
     command("new", &[form("", &[])]),
     command("quit", &[form("", &[])]),
     command("journal", &[form("import", &[FILE])]),
+    command("memory", &[form("file", &[WHICH])]),
 ];
 
 struct Session {

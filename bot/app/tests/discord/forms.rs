@@ -106,7 +106,7 @@ fn an_edited_persona_keeps_the_fields_of_its_card() {
     };
     asks();
     let preview = edit(&fake, square, ann, "Nix Ferry", &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
-    assert!(preview.contains("place of version 1"), "{preview}");
+    assert!(preview.contains("replaces version 1"), "{preview}");
     let taken = give(&fake, square, ann, "persona", "confirm", &[]);
     assert!(taken.contains("version 2"), "{taken}");
     asks();
@@ -132,7 +132,7 @@ fn a_persona_is_edited_in_a_form_and_taken_back() {
     let wrong = edit(ann, &|text| text.replacen("id: nix", "id: NOT AN ID", 1));
     assert!(wrong.contains("line 2"), "{wrong}");
     let preview = edit(ann, &|text| format!("{text}\n## Likes\n\nThe sea.\n"));
-    assert!(preview.contains("place of version 1"), "{preview}");
+    assert!(preview.contains("replaces version 1"), "{preview}");
     let taken = give(&fake, square, ann, "persona", "confirm", &[]);
     assert!(taken.contains("version 2"), "{taken}");
     assert!(give(&fake, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));

@@ -48,7 +48,7 @@ fn an_admin_adds_a_persona_after_a_preview_and_rolls_it_back() {
     answered(&fake, square, question, "Noted.");
     fake.world(|world| assert_eq!(world.answers(square, question)[0]["author"]["username"], "Nix"));
     let (preview, taken) = upload(&fake, square, ann, &format!("{nix}\n## Likes\n\nThe sea.\n"), "Take it in");
-    assert!(preview.contains("place of version 1") && taken.contains("version 2"), "{preview} {taken}");
+    assert!(preview.contains("replaces version 1") && taken.contains("version 2"), "{preview} {taken}");
     assert!(give(&fake, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
     let back = give(&fake, square, ann, "persona", "rollback", &[("name", "nix")]);
     assert!(back.contains("version 1"), "{back}");

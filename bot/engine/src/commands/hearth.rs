@@ -177,9 +177,9 @@ impl Commands {
     async fn show_training_log(&self, at: &CommandContext<'_>, home: &PersonaPlace) -> Result<CommandAnswer, Error> {
         let entries = self.learning.training_log_of(home).await?;
         if entries.is_empty() {
-            return Ok(done("I have learnt nothing here yet.".into()));
+            return Ok(done("I have learned nothing here yet.".into()));
         }
-        let mut text = String::from("What I learnt here, the newest first:\n");
+        let mut text = String::from("What I learned here, the newest first:\n");
         for entry in entries.iter().rev().take(SHOWN) {
             let TrainingLogEntry { number, exchanges, learnt, .. } = entry;
             let result = match entry.outcome {

@@ -53,12 +53,13 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 44] = [
+const SHOWN_TO_NOBODY: [&str; 52] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
     "chats().get",
     "chats().list",
+    "chats().chats_served_by",
     "chats().open",
     // Persona files are judged where commands show them; a picture was never said.
     "personas().picture",
@@ -110,7 +111,14 @@ const SHOWN_TO_NOBODY: [&str; 44] = [
     "minds().list",
     "minds().bond",
     // Backups are files of the operator.
-    "record",
+    "record().of",
+    "record().named",
+    "record().with_blobs",
+    "record().blob",
+    "record().owned_blobs",
+    "record().identity",
+    "record().pending_backup_forgets",
+    "record().backup_folders",
 ];
 
 /// Types that cannot hold people's words.

@@ -19,7 +19,7 @@ async fn nobody_is_trained_on_without_consent_or_on_a_barred_platform() {
     it.talk(ANN, DM_ANN, "lantern").await;
     assert_eq!(it.fake_trainer.count(), 0);
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
-    assert!(status.contains("did not say that I may learn") && status.contains("nothing serves here"), "{status}");
+    assert!(status.contains("did not say that I may learn") && status.contains("**Learned:** nothing yet"), "{status}");
     let privacy = it.scene.command(ANN, DM_ANN, "/privacy").await;
     assert!(privacy.contains("nothing that you say changes my weights, unless"), "{privacy}");
     assert!(it.scene.command(ANN, DM_ANN, "/hearth history").await.contains("nothing here yet"));
@@ -82,7 +82,7 @@ async fn a_lora_serves_in_its_place_and_nowhere_else() {
     assert_eq!(it.reply(AN, COMMONS).await, []);
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("training 1 with 4 exchanges has been in use here"), "{status}");
-    assert!(it.scene.command(ANN, COMMONS, "/hearth").await.contains("nothing serves here"));
+    assert!(it.scene.command(ANN, COMMONS, "/hearth").await.contains("**Learned:** nothing yet"));
     // The next job continues from there, also after a restart.
     it.scene.engine.reopen().await;
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);

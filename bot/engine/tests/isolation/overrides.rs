@@ -83,7 +83,10 @@ async fn changed_numbers_apply_in_one_place_and_show_in_its_status() {
     assert!(scene.command(ANN, COMMONS, "/tune").await.contains("(tuned here)"));
     assert!(!scene.command(ANN, DM_ANN, "/tune").await.contains("(tuned here)"));
     assert!(
-        scene.command(ANN, COMMONS, "/tune energy_per_exchange default").await.contains("has the configured value again")
+        scene
+            .command(ANN, COMMONS, "/tune energy_per_exchange default")
+            .await
+            .contains("has the configured value again")
     );
 }
 

@@ -66,5 +66,8 @@ async fn errors_that_a_person_must_fix_are_reported_at_once() {
     assert!(error.contains("has no model tiny; it has llama3:8b, qwen3:4b"), "{error}");
     // Another kind of server answers at that address.
     let error = connect(FakeServer::start().await.config(Api::Ollama), |_| {}).await.unwrap_err().to_string();
-    assert!(error.contains("there is nothing at /api/tags (status 404); is chat_server.api"), "{error}");
+    assert!(
+        error.contains("there is nothing at /api/tags (status 404); check chat_server.api and chat_server.url"),
+        "{error}"
+    );
 }
