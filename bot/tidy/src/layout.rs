@@ -72,6 +72,7 @@ pub const EDGES: &[Edge] = &[
         package: "azera-model-dataset",
         uses: &["azera-types", "azera-model-api", "azera-affect", "azera-personas", "azera-prompt", "azera-engine"],
     },
+    Edge { package: "azera-voice-api", uses: &["azera-types"] },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
