@@ -15,13 +15,12 @@ mod text;
 
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
 use serde::Deserialize;
 
 pub use reading::Reading;
 pub use reply::names_a_measure;
 
-use pattern::{PatternError, Slots, Spacing, regex_of};
+use pattern::{List, PatternError, Slots, Spacing};
 use signs::{SignEntry, Signs, Together, TogetherEntry};
 
 const FILES: [&str; 3] = [
@@ -66,14 +65,14 @@ pub struct DangerLexicon {
 struct Language {
     code: String,
     spacing: Spacing,
-    self_harm: Option<Regex>,
-    threat: Option<Regex>,
-    minor: Option<Regex>,
-    means: Option<Regex>,
-    sexual: Option<Regex>,
-    child: Option<Regex>,
-    wary: Option<Regex>,
-    harmless: Option<Regex>,
+    self_harm: Option<List>,
+    threat: Option<List>,
+    minor: Option<List>,
+    means: Option<List>,
+    sexual: Option<List>,
+    child: Option<List>,
+    wary: Option<List>,
+    harmless: Option<List>,
     signs: Signs,
     self_harm_together: Together,
     threat_together: Together,
@@ -233,7 +232,7 @@ impl Danger {
 impl Language {
     fn compile(entry: Entry) -> Result<Self, PatternError> {
         let spacing = if entry.spaced { Spacing::Words } else { Spacing::None };
-        let list = |phrases: &[String]| regex_of(phrases, spacing);
+        let list = |phrases: &[String]| List::of(phrases, spacing);
         Ok(Self {
             self_harm: list(&entry.self_harm)?,
             threat: list(&entry.threat)?,

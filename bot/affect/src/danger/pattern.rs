@@ -1,4 +1,4 @@
-//! How a phrase of `rules/danger.toml` becomes a regular expression.
+//! How phrases of `rules/danger.toml` become regular expressions.
 //!
 //! | in a phrase | matches |
 //! |---|---|
@@ -13,6 +13,7 @@
 //! Brackets may stand within brackets.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex::escape;
@@ -60,27 +61,75 @@ impl Slots {
     }
 }
 
-/// Returns one expression that matches wherever one of the phrases does; `None` for no phrases.
+/// Phrases, ready to match.
 ///
-/// It matches bytes. Normalised text needs no classes of letters, and with those the gaps alone take most of the time to compile.
-pub(super) fn regex_of(phrases: &[String], spacing: Spacing) -> Result<Option<Regex>, PatternError> {
+/// The phrases of all languages together take tens of megabytes once they are compiled, and most of them only apply to scripts that
+/// a place never uses. So those that no ASCII text can match are compiled when the first other text is read.
+#[derive(Debug)]
+pub(super) struct List {
+    ascii: Option<Regex>,
+    other: Option<(String, OnceLock<Regex>)>,
+}
+
+impl List {
+    /// Prepares phrases; `None` for no phrases.
+    pub(super) fn of(phrases: &[String], spacing: Spacing) -> Result<Option<Self>, PatternError> {
+        if phrases.is_empty() {
+            return Ok(None);
+        }
+        let (ascii, other): (Vec<_>, Vec<_>) = phrases.iter().partition(|phrase| may_be_ascii(phrase));
+        let ascii = source_of(&ascii, spacing)?.map(|source| compile(&source)).transpose()?;
+        let other = source_of(&other, spacing)?;
+        if cfg!(test) {
+            other.as_deref().map(compile).transpose()?;
+        }
+        Ok(Some(Self { ascii, other: other.map(|source| (source, OnceLock::new())) }))
+    }
+
+    /// Returns true if one of the phrases stands in a normalised text.
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        self.regexes(text).any(|regex| regex.is_match(text.as_bytes()))
+    }
+
+    /// Returns the expressions that may match a text.
+    pub(super) fn regexes(&self, text: &str) -> impl Iterator<Item = &Regex> + use<'_> {
+        let other = self.other.as_ref().filter(|_| !text.is_ascii());
+        let other = other.map(|(source, regex)| {
+            regex.get_or_init(|| compile(source).expect("a test compiles the built-in phrases"))
+        });
+        self.ascii.iter().chain(other)
+    }
+}
+
+/// Returns true if a phrase may match a text without any other signs than ASCII.
+fn may_be_ascii(phrase: &&String) -> bool {
+    phrase.chars().any(|c| c.is_ascii_alphanumeric()) || phrase.is_ascii()
+}
+
+/// Returns the source of one expression that matches wherever one of the phrases does; `None` for no phrases.
+fn source_of(phrases: &[&String], spacing: Spacing) -> Result<Option<String>, PatternError> {
     if phrases.is_empty() {
         return Ok(None);
     }
     let mut sources = Vec::with_capacity(phrases.len());
     for phrase in phrases {
-        let error = |what| PatternError::Phrase { phrase: phrase.clone(), what };
+        let error = |what| PatternError::Phrase { phrase: (*phrase).clone(), what };
         let source = sequence(phrase, spacing).map_err(error)?;
         if source.is_empty() {
             return Err(error("it holds no word"));
         }
         sources.push(source);
     }
-    let all = match spacing {
+    Ok(Some(match spacing {
         Spacing::Words => format!(" (?:{})", sources.join("|")),
         Spacing::None => sources.join("|"),
-    };
-    Ok(Some(RegexBuilder::new(&all).unicode(false).size_limit(MAX_REGEX_BYTES).build()?))
+    }))
+}
+
+/// Compiles an expression. It matches bytes. Normalised text needs no classes of letters, and with those the gaps alone take most of
+/// the time to compile.
+fn compile(source: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(source).unicode(false).size_limit(MAX_REGEX_BYTES).build()
 }
 
 /// What an idiom leaves where it was taken out: no phrase reaches over it, and no text holds it.
@@ -187,10 +236,10 @@ mod tests {
 
     #[track_caller]
     fn check(spacing: Spacing, phrase: &str, text: &str, want: bool) {
-        let regex = regex_of(&[phrase.to_owned()], spacing).unwrap().unwrap();
+        let list = List::of(&[phrase.to_owned()], spacing).unwrap().unwrap();
         let text = normalise(text);
         let text = if spacing == Spacing::None { text.replace(' ', "") } else { text };
-        assert_eq!(regex.is_match(text.as_bytes()), want, "{phrase:?} in {text:?}: {regex}");
+        assert_eq!(list.is_match(&text), want, "{phrase:?} in {text:?}: {list:?}");
     }
 
     #[test]
@@ -241,7 +290,7 @@ mod tests {
     #[test]
     fn a_phrase_that_says_nothing_or_is_broken_is_refused() {
         for phrase in ["", "  ", "(a|b", "a)", "a|b", "{8}", "{x-y}", "a - b", "(a [b) c]"] {
-            assert!(regex_of(&[phrase.to_owned()], Spacing::Words).is_err(), "{phrase:?}");
+            assert!(List::of(&[phrase.to_owned()], Spacing::Words).is_err(), "{phrase:?}");
         }
     }
 }

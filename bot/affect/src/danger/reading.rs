@@ -1,7 +1,6 @@
 //! One message, prepared once, and what the net tells of it.
 
-use regex::bytes::Regex;
-
+use super::pattern::List;
 use super::text::Normalised;
 use super::{Danger, DangerLexicon, Language};
 
@@ -46,7 +45,7 @@ impl Reading {
         let wary = |language: &Language| {
             let shown = self.text.as_written(language.spacing);
             let lists = [&language.wary, &language.self_harm].into_iter().flatten();
-            lists.into_iter().any(|regex| regex.is_match(shown.as_bytes())) || language.signs.any_strong(shown)
+            lists.into_iter().any(|list| list.is_match(shown)) || language.signs.any_strong(shown)
         };
         self.lexicon.languages.iter().any(wary)
     }
@@ -54,7 +53,7 @@ impl Reading {
 
 impl Language {
     fn find(&self, text: &str) -> Danger {
-        let matches = |list: &Option<Regex>| list.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes()));
+        let matches = |list: &Option<List>| list.as_ref().is_some_and(|list| list.is_match(text));
         let means = matches(&self.means);
         Danger {
             self_harm: matches(&self.self_harm)
@@ -75,7 +74,7 @@ fn without_harmless(languages: &[Language], text: &Normalised) -> Option<Normali
     for language in languages {
         let Some(harmless) = &language.harmless else { continue };
         let present = rest.as_ref().unwrap_or(text);
-        if harmless.is_match(present.as_written(language.spacing).as_bytes()) {
+        if harmless.is_match(present.as_written(language.spacing)) {
             rest = Some(present.without(harmless, language.spacing));
         }
     }

@@ -5,10 +5,9 @@
 //!
 //! Two kinds in one message tell self-harm, and one of them must be strong: people who move house say goodbye and set a date too.
 
-use regex::bytes::Regex;
 use serde::Deserialize;
 
-use super::pattern::{PatternError, Spacing, regex_of};
+use super::pattern::{List, PatternError, Spacing};
 
 /// The phrases of each kind of sign in one language.
 #[derive(Debug, Default, Deserialize)]
@@ -50,16 +49,16 @@ impl SignEntry {
 /// The signs of one language, ready to match.
 #[derive(Debug)]
 pub(super) struct Signs {
-    strong: Vec<Regex>,
-    weak: Vec<Regex>,
-    weapon: Option<Regex>,
-    revenge: Option<Regex>,
+    strong: Vec<List>,
+    weak: Vec<List>,
+    weapon: Option<List>,
+    revenge: Option<List>,
 }
 
 impl Signs {
     pub(super) fn compile(entry: &SignEntry, spacing: Spacing) -> Result<Self, PatternError> {
-        let list = |phrases: &Vec<String>| regex_of(phrases, spacing);
-        let lists = |kinds: &[&Vec<String>]| -> Result<Vec<Regex>, PatternError> {
+        let list = |phrases: &Vec<String>| List::of(phrases, spacing);
+        let lists = |kinds: &[&Vec<String>]| -> Result<Vec<List>, PatternError> {
             kinds.iter().filter_map(|phrases| list(phrases).transpose()).collect()
         };
         Ok(Self {
@@ -72,8 +71,8 @@ impl Signs {
 
     /// Returns true if two kinds of sign stand in a text, one of them strong. A question about means (`means`) is a weak sign.
     pub(super) fn tell_self_harm(&self, text: &str, means: bool) -> bool {
-        let weak = || means || self.weak.iter().any(|regex| regex.is_match(text.as_bytes()));
-        match self.strong.iter().filter(|regex| regex.is_match(text.as_bytes())).count() {
+        let weak = || means || self.weak.iter().any(|list| list.is_match(text));
+        match self.strong.iter().filter(|list| list.is_match(text)).count() {
             0 => false,
             1 => weak(),
             _ => true,
@@ -82,14 +81,12 @@ impl Signs {
 
     /// Returns true if somebody with a weapon speaks of revenge.
     pub(super) fn tell_threat(&self, text: &str) -> bool {
-        [&self.weapon, &self.revenge]
-            .into_iter()
-            .all(|list| list.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes())))
+        [&self.weapon, &self.revenge].into_iter().all(|list| list.as_ref().is_some_and(|list| list.is_match(text)))
     }
 
     /// Returns true if there is any strong sign.
     pub(super) fn any_strong(&self, text: &str) -> bool {
-        self.strong.iter().any(|regex| regex.is_match(text.as_bytes()))
+        self.strong.iter().any(|list| list.is_match(text))
     }
 }
 
@@ -100,16 +97,16 @@ pub(super) type TogetherEntry = Vec<Vec<String>>;
 
 /// The same, ready to match.
 #[derive(Debug)]
-pub(super) struct Together(Vec<Vec<Regex>>);
+pub(super) struct Together(Vec<Vec<List>>);
 
 impl Together {
     pub(super) fn compile(entry: &TogetherEntry, spacing: Spacing) -> Result<Self, PatternError> {
-        let one = |list: &String| regex_of(&[format!("({list})")], spacing);
+        let one = |list: &String| List::of(&[format!("({list})")], spacing);
         let all = |lists: &Vec<String>| lists.iter().filter_map(|list| one(list).transpose()).collect();
         Ok(Self(entry.iter().map(all).collect::<Result<_, _>>()?))
     }
 
     pub(super) fn stand_in(&self, text: &str) -> bool {
-        self.0.iter().any(|lists| lists.iter().all(|list| list.is_match(text.as_bytes())))
+        self.0.iter().any(|lists| lists.iter().all(|list| list.is_match(text)))
     }
 }

@@ -1,9 +1,7 @@
 //! A message as the patterns see it.
 
-use regex::bytes::Regex;
-
 use super::normal::normalise;
-use super::pattern::{BARRIER, Spacing};
+use super::pattern::{BARRIER, List, Spacing};
 
 /// Characters of a message that are looked at: its first half and its last half of this. Matching takes time with the length, and
 /// nobody hides a cry for help in the middle of a hundred thousand characters.
@@ -39,11 +37,11 @@ impl Normalised {
     }
 
     /// The same message with a barrier in the place of each idiom.
-    pub(super) fn without(&self, idioms: &Regex, spacing: Spacing) -> Self {
+    pub(super) fn without(&self, idioms: &List, spacing: Spacing) -> Self {
         let mut left = self.as_written(spacing).to_owned();
         // Two idioms in a row share the blank between them, so one pass may leave the second.
-        while idioms.is_match(left.as_bytes()) {
-            let rest = idioms.replace_all(left.as_bytes(), BARRIER.as_bytes());
+        while let Some(regex) = idioms.regexes(&left).find(|regex| regex.is_match(left.as_bytes())) {
+            let rest = regex.replace_all(left.as_bytes(), BARRIER.as_bytes());
             left = String::from_utf8_lossy(&rest).into_owned();
         }
         match spacing {
