@@ -92,7 +92,7 @@ fn a_night_trains_a_lora_and_forgetting_withdraws_it() {
     let replayed = play(scratch.path(), &data, false, &after);
     let outputs = answers(&replayed);
     assert!(outputs[0].contains("training 1 with"), "{outputs:?}");
-    assert!(outputs[1].contains("nothing serves here"), "{outputs:?}");
+    assert!(outputs[1].contains("**Learned:** nothing yet"), "{outputs:?}");
     assert_eq!(of(&replayed, "reply").len(), 1);
     assert_eq!(loras(&data), 0);
 }

@@ -127,14 +127,14 @@ fn feelings_are_exported_and_forgotten_with_the_person() {
     replay(&world, scratch.path(), "scripted");
     let data = scratch.path().join("data");
     let data = data.to_str().expect("a path");
-    let export = || {
-        let output = azera(scratch.path(), &["memory", "export", "--person", "ann", "--data", data], "");
-        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["feelings"].clone()
-    };
-    let feelings = export();
+    let export = || azera(scratch.path(), &["memory", "export", "--person", "ann", "--data", data], "");
+    let exported: Value = serde_json::from_slice(&export().stdout).expect("JSON");
+    let feelings = &exported["feelings"];
     assert!(feelings[0]["feelings"]["feelings"]["irritation"].as_f64() > Some(0.1), "{feelings}");
     assert_eq!(feelings[0]["scope"], "dm:ann");
     let forget = azera(scratch.path(), &["memory", "forget", "--person", "ann", "--yes", "--data", data], "");
     assert!(forget.status.success(), "{}", String::from_utf8_lossy(&forget.stderr));
-    assert_eq!(export(), json!([]));
+    let after = export();
+    assert!(!after.status.success() && after.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&after.stderr).contains("no such person is known"));
 }

@@ -35,7 +35,7 @@ fn a_configured_name_that_is_nobodys_is_reported_with_the_nearest() {
             ("AZERA__CHAT__PERSONA", "azrea", "chat.persona", "azera"),
             ("AZERA__CHAT__PERSONA", "nosuch", "chat.persona", "azera, "),
             ("AZERA__CHAT__USER_PERSONA", "protga", "chat.user_persona", "protag"),
-            ("AZERA__CHAT_SERVER__FAMILY", "qwen", "chat_server.family", "qwen3"),
+            ("AZERA__CHAT_SERVER__FAMILY", "qwen", "chat_server.family", "qwen2"),
             ("AZERA__CHAT__LOCALE", "english", "chat.locale", "en-GB"),
         ] {
             let told = refuse(&with(home.path(), &["doctor", "--data", data], (variable, value), ""));

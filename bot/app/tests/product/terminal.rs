@@ -5,8 +5,10 @@ use std::process::Output;
 
 use super::{azera, command, fed};
 
+/// Chats; messages count as memories at once.
 fn chat(home: &Path, more: &[&str], input: &str) -> Output {
-    azera(home, &[&["chat", "--model", "scripted", "--as", "Ann"], more].concat(), input)
+    let arguments = [&["chat", "--model", "scripted", "--as", "Ann"], more].concat();
+    fed(command(home, &arguments).env("AZERA__MEMORY__MIN_AGE_S", "0"), input)
 }
 
 fn text(bytes: &[u8]) -> String {
