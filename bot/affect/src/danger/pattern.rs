@@ -77,8 +77,8 @@ impl List {
         if phrases.is_empty() {
             return Ok(None);
         }
-        let (ascii, other): (Vec<_>, Vec<_>) = phrases.iter().partition(|phrase| may_be_ascii(phrase));
-        let ascii = source_of(&ascii, spacing)?.map(|source| compile(&source)).transpose()?;
+        let (ascii, other): (Vec<_>, Vec<_>) = phrases.iter().partition(may_be_ascii);
+        let ascii = source_of(&ascii, spacing)?.as_deref().map(compile).transpose()?;
         let other = source_of(&other, spacing)?;
         if cfg!(test) {
             other.as_deref().map(compile).transpose()?;

@@ -378,9 +378,9 @@ impl Recall<'_> {
             window.filter(|_| shown).map_or(*own, |window| waiting.passage.map_or(window, |_| window.max(*own)));
         let own = *own;
         let event = time.is_some_and(|time| time.is_event(memory.id));
-        let time_apart = time.filter(|_| !event);
-        let date = time_apart.map_or(0.0, |time| time.closeness(&memory, &query.question.calendar));
-        let said_then = time_apart.map_or(0.0, |time| time.closeness_when_said(&memory));
+        let apart = time.filter(|_| !event);
+        let date = apart.map_or(0.0, |time| time.closeness(&memory, &query.question.calendar));
+        let said_then = apart.map_or(0.0, |time| time.closeness_when_said(&memory));
         // What was said at the time that is asked for need not share a word or a meaning with the question.
         let is_far = !candidate.found_by_words && own.max(window) < self.0.config.similarity_floor;
         if is_far && date <= NEAR_DATE {
@@ -416,10 +416,9 @@ impl Recall<'_> {
     }
 
     fn with_excerpt(self, hit: Hit, passage: Option<u16>, query: &Query) -> Hit {
-        let text = &hit.memory.text;
-        let passage = passage.and_then(|number| passages::passage(text, number));
-        let shown = excerpt(text, &query.question.words, passage, self.0.config.snippet_chars);
-        Hit { snippet: show(text, &shown), shown, ..hit }
+        let passage = passage.and_then(|number| passages::passage(&hit.memory.text, number));
+        let shown = excerpt(&hit.memory.text, &query.question.words, passage, self.0.config.snippet_chars);
+        Hit { snippet: show(&hit.memory.text, &shown), shown, ..hit }
     }
 }
 
