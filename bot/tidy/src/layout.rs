@@ -73,6 +73,7 @@ pub const EDGES: &[Edge] = &[
         uses: &["azera-types", "azera-model-api", "azera-affect", "azera-personas", "azera-prompt", "azera-engine"],
     },
     Edge { package: "azera-voice-api", uses: &["azera-types"] },
+    Edge { package: "azera-voice-spoken", uses: &[] },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
@@ -114,7 +115,8 @@ pub const CORE: &[&str] = &[
 ];
 
 /// The crates that use no file and no socket, so that tests can simply call them.
-pub const PURE: &[&str] = &["bot/types", "bot/breaker", "adapters/charts", "bot/prompt", "bot/affect", "personas"];
+pub const PURE: &[&str] =
+    &["bot/types", "bot/breaker", "adapters/charts", "bot/prompt", "bot/affect", "personas", "voice/spoken"];
 
 /// The most lines that a source file may have. Longer files are too much to hold in mind.
 pub const MAX_FILE_LINES: usize = 500;

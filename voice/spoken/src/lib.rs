@@ -1,0 +1,79 @@
+//! Turns what a persona writes into what a voice says, in American English. It uses no file, no socket and no model.
+//!
+//! - [`Reader`] reads one answer while the model writes it: pieces in, sentences out, each as written and as said.
+//! - [`Splitter`] only splits a stream into sentences, and [`spoken`] only says a text.
+//!
+//! What the rules say stands in `data/english.toml`. The rules stand in `src/rule`, one kind of written form in each
+//! file. Words that no rule knows are said as they are. The result has no digit and no markup.
+//!
+//! ```
+//! use azera_voice_spoken::{Options, Reader};
+//!
+//! let mut reader = Reader::new(Options::default());
+//! let mut said = reader.push("Dr. Lee comes at 14:05. It co");
+//! said.extend(reader.push("sts $5.99!"));
+//! said.extend(reader.finish());
+//! let said: Vec<&str> = said.iter().map(|sentence| sentence.spoken.as_str()).collect();
+//! assert_eq!(said, ["Doctor Lee comes at fourteen oh five.", "It costs five dollars and ninety-nine cents!"]);
+//! ```
+
+mod fold;
+mod markup;
+mod number;
+mod reader;
+mod rule;
+mod scan;
+mod splitter;
+mod table;
+
+use std::collections::BTreeMap;
+
+pub use reader::{Reader, Sentence};
+pub use splitter::Splitter;
+
+/// How a text is read aloud.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How dates such as 3/4/2025 are understood.
+    pub day_order: DayOrder,
+    /// What becomes of actions such as `*smiles*`.
+    pub actions: Actions,
+    /// The time zone in which Discord's time stamps are said.
+    pub zone: jiff::tz::TimeZone,
+    /// Names of people, roles, channels and rooms by the id that a mention holds: Discord's number, or a whole Matrix id.
+    pub names: BTreeMap<String, String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            day_order: DayOrder::MonthFirst,
+            actions: Actions::Drop,
+            zone: jiff::tz::TimeZone::UTC,
+            names: BTreeMap::new(),
+        }
+    }
+}
+
+/// Whether the month or the day stands first in 3/4/2025. A number over twelve is the day in either order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DayOrder {
+    /// March fourth.
+    MonthFirst,
+    /// April third.
+    DayFirst,
+}
+
+/// What becomes of actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actions {
+    /// They are left out.
+    Drop,
+    /// They are read.
+    Say,
+}
+
+/// Returns what a voice says for a text. It is empty if nothing is read aloud, as for a line of ornaments.
+pub fn spoken(text: &str, options: &Options) -> String {
+    reader::say(text, options, &mut false)
+}

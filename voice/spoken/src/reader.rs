@@ -1,0 +1,64 @@
+//! One answer, read aloud while it is written.
+
+use crate::{Options, Splitter, markup, scan};
+
+/// One sentence of an answer.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sentence {
+    /// As the model wrote it.
+    pub written: String,
+    /// As a voice says it; empty if nothing of it is read aloud.
+    pub spoken: String,
+}
+
+/// Leaves out what was written.
+impl std::fmt::Debug for Sentence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sentence[{} bytes written, {} spoken]", self.written.len(), self.spoken.len())
+    }
+}
+
+/// Reads one answer: splits the stream and says each sentence. It mentions code once in an answer.
+#[derive(Debug, Default)]
+pub struct Reader {
+    splitter: Splitter,
+    options: Options,
+    code_noted: bool,
+}
+
+impl Reader {
+    /// Returns a reader for one answer.
+    pub fn new(options: Options) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// Takes the next piece of the answer and returns the sentences that it completes.
+    pub fn push(&mut self, piece: &str) -> Vec<Sentence> {
+        let sentences = self.splitter.push(piece);
+        self.say(sentences)
+    }
+
+    /// Returns the rest of the answer. The reader then starts a new one.
+    pub fn finish(&mut self) -> Vec<Sentence> {
+        let sentences = self.splitter.finish();
+        let said = self.say(sentences);
+        self.code_noted = false;
+        said
+    }
+
+    fn say(&mut self, sentences: Vec<String>) -> Vec<Sentence> {
+        let say = |written: String| {
+            let spoken = say(&written, &self.options, &mut self.code_noted);
+            Sentence { written, spoken }
+        };
+        sentences.into_iter().map(say).collect()
+    }
+}
+
+/// Says a text. `code_noted` tells whether code was mentioned before.
+pub(crate) fn say(text: &str, options: &Options, code_noted: &mut bool) -> String {
+    let folded = crate::fold::fold(text);
+    let plain = markup::plain_text(&folded, options, code_noted);
+    // A code block of an answer that mentioned code before is silent; so is a line of ornaments.
+    scan::say(plain.trim(), options)
+}

@@ -1,0 +1,297 @@
+//! Splits text that streams in into sentences.
+
+use crate::table::tables;
+
+/// A sentence without an end is handed over after this many characters.
+const LONGEST: usize = 700;
+/// Inside quotes, brackets and emphasis a sentence does not end, unless they stay open for this many characters.
+const LONGEST_SPAN: usize = 240;
+
+/// Collects a stream of text and hands over whole sentences as soon as their end is certain. Sentences come without
+/// the white space around them. The same text gives the same sentences, however it is cut into pieces.
+///
+/// A line break ends a sentence, too. A code block is one sentence.
+#[derive(Debug, Clone, Default)]
+pub struct Splitter {
+    waiting: String,
+}
+
+/// Whether a sentence ends at some place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Yes,
+    No,
+    /// It depends on text that has not come yet.
+    Unknown,
+}
+
+impl Splitter {
+    /// Returns a splitter that holds no text.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next piece of the text and returns the sentences that it completes.
+    pub fn push(&mut self, piece: &str) -> Vec<String> {
+        self.waiting.push_str(piece);
+        self.drain(false)
+    }
+
+    /// Returns the rest of the text as sentences, and is empty afterwards.
+    pub fn finish(&mut self) -> Vec<String> {
+        self.drain(true)
+    }
+
+    fn drain(&mut self, finished: bool) -> Vec<String> {
+        let mut chars: Vec<char> = self.waiting.chars().collect();
+        let mut sentences = Vec::new();
+        loop {
+            let blank = chars.iter().take_while(|c| c.is_whitespace()).count();
+            chars.drain(..blank);
+            if chars.is_empty() {
+                break;
+            }
+            let Some(len) = first_sentence(&chars, finished) else { break };
+            let sentence: String = chars.drain(..len).collect();
+            sentences.push(sentence.trim_end().to_owned());
+        }
+        self.waiting = chars.into_iter().collect();
+        sentences
+    }
+}
+
+/// Returns the length of the first sentence, or `None` if its end may still be to come.
+fn first_sentence(chars: &[char], finished: bool) -> Option<usize> {
+    if let Some(fence) = fence(chars, finished) {
+        return fence;
+    }
+    let too_long = chars.len() > LONGEST;
+    let window = chars.get(..LONGEST.min(chars.len())).unwrap_or(chars);
+    match scan(window, finished || too_long) {
+        Some(len) if len < window.len() || !too_long => Some(len),
+        Some(_) => {
+            let blank = window.iter().rposition(|c| c.is_whitespace());
+            Some(blank.filter(|at| *at > 0).unwrap_or(window.len()))
+        }
+        None => None,
+    }
+}
+
+/// Returns the length of a code block at the start, `Some(None)` if its end has not come yet.
+fn fence(chars: &[char], finished: bool) -> Option<Option<usize>> {
+    let mark = *chars.first().filter(|c| matches!(c, '`' | '~'))?;
+    let run = run_length(chars, 0);
+    if run < 3 {
+        return (run == chars.len() && !finished).then_some(None);
+    }
+    if run == chars.len() {
+        return Some(finished.then_some(run));
+    }
+    let mut at = run;
+    while at < chars.len() {
+        let count = if chars.get(at) == Some(&mark) { run_length(chars, at) } else { 0 };
+        if count >= run && (finished || at + count < chars.len()) {
+            return Some(Some(at + count));
+        }
+        at += count.max(1);
+    }
+    Some(finished.then_some(chars.len()))
+}
+
+/// Looks for the first end of a sentence. Answers from the start alone stay the same, whatever follows.
+fn scan(chars: &[char], finished: bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(c) = chars.get(at).copied() {
+        match c {
+            '\n' => return Some(at + 1),
+            // A code block is a sentence of its own.
+            '`' if at > 0 && run_length(chars, at) >= 3 => return Some(at),
+            '`' | '"' | '“' | '*' | '_' | '(' | '[' | '|' | '~' => match span(chars, at, finished) {
+                Span::Closed(end) => {
+                    // A quote that ends with a stop may end the sentence.
+                    match end_after_span(chars, at, end, finished) {
+                        End::Yes => return Some(end),
+                        End::Unknown => return None,
+                        End::No => at = end,
+                    }
+                }
+                Span::None(len) => at += len,
+                Span::Unknown => return None,
+            },
+            '.' | '!' | '?' | '…' | '。' | '！' | '？' => {
+                let end = at + chars.iter().skip(at).take_while(|c| is_stop(**c) || is_closer(**c)).count();
+                match end_at(chars, at, end, finished) {
+                    End::Yes => return Some(end),
+                    End::Unknown => return None,
+                    End::No => at = end,
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    finished.then_some(chars.len())
+}
+
+fn is_stop(c: char) -> bool {
+    matches!(c, '.' | '!' | '?' | '…' | '。' | '！' | '？')
+}
+
+fn is_closer(c: char) -> bool {
+    matches!(c, '"' | '”' | '’' | '\'' | ')' | ']' | '»')
+}
+
+fn run_length(chars: &[char], at: usize) -> usize {
+    let first = chars.get(at);
+    chars.iter().skip(at).take_while(|c| Some(*c) == first).count()
+}
+
+enum Span {
+    /// The span ends before this index.
+    Closed(usize),
+    /// The character opens nothing; so many characters are passed over.
+    None(usize),
+    Unknown,
+}
+
+/// Finds the end of a quote, bracket, emphasis or inline code that opens at `at`.
+fn span(chars: &[char], at: usize, finished: bool) -> Span {
+    let Some(open) = chars.get(at).copied() else { return Span::None(1) };
+    let run = if matches!(open, '`' | '*' | '_' | '|' | '~') { run_length(chars, at) } else { 1 };
+    let Some(next) = chars.get(at + run).copied() else {
+        return if finished { Span::None(run) } else { Span::Unknown };
+    };
+    let before = at.checked_sub(1).and_then(|at| chars.get(at)).copied();
+    let opens = before.is_none_or(|c| !c.is_alphanumeric() && !is_stop(c)) || matches!(open, '`' | '“' | '(' | '[');
+    let single = matches!(open, '|' | '~') && run < 2;
+    if !opens || single || (next.is_whitespace() && open != '`') {
+        return Span::None(run);
+    }
+    let close = match open {
+        '“' => '”',
+        '(' => ')',
+        '[' => ']',
+        same => same,
+    };
+    let crosses_lines = open == '`' && run >= 3;
+    let mut index = at + run;
+    while let Some(c) = chars.get(index).copied() {
+        if (c == '\n' || index - at > LONGEST_SPAN) && !crosses_lines {
+            return Span::None(run);
+        }
+        if c == close {
+            let count = if run > 1 || close == open { run_length(chars, index) } else { 1 };
+            if index + count >= chars.len() && !finished {
+                return Span::Unknown;
+            }
+            if count >= run {
+                return Span::Closed(index + count);
+            }
+            index += count;
+        } else {
+            index += 1;
+        }
+    }
+    if finished { Span::None(run) } else { Span::Unknown }
+}
+
+/// Whether a sentence ends right after a span, because the span itself ends with a stop.
+fn end_after_span(chars: &[char], start: usize, end: usize, finished: bool) -> End {
+    let closers = chars.iter().take(end).rev().take_while(|c| !c.is_alphanumeric() && !is_stop(**c)).count();
+    let has_stop = end.checked_sub(closers + 1).and_then(|at| chars.get(at)).is_some_and(|c| is_stop(*c));
+    if !has_stop || chars.get(start) == Some(&'`') {
+        return End::No;
+    }
+    end_before_capital(chars, end, finished)
+}
+
+/// Whether the sentence ends at `end`, after the stop at `stop`.
+fn end_at(chars: &[char], stop: usize, end: usize, finished: bool) -> End {
+    let wide = matches!(chars.get(stop), Some('。' | '！' | '？'));
+    match chars.get(end) {
+        None => return if finished { End::Yes } else { End::Unknown },
+        Some(_) if wide => return End::Yes,
+        Some(c) if !c.is_whitespace() => return End::No,
+        Some('\n') => return End::Yes,
+        Some(_) => {}
+    }
+    let stops = chars.iter().take(end).skip(stop).filter(|c| is_stop(**c)).count();
+    let one_period = stops == 1 && chars.get(stop) == Some(&'.');
+    let trails_off = !one_period && chars.iter().take(end).skip(stop).all(|c| matches!(c, '.' | '…'));
+    if trails_off || end > stop + stops {
+        return end_before_capital(chars, end, finished);
+    }
+    if !one_period {
+        return End::Yes;
+    }
+    let word = word_before(chars, stop);
+    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+    let starts_line = stop == word.chars().count();
+    if starts_line && !word.is_empty() && (word.chars().all(|c| c.is_ascii_digit()) || letters == 1) {
+        return End::No;
+    }
+    // A single capital is an initial: J. R. R. Tolkien. "I" ends many a sentence.
+    let is_initial = letters == 1 && word.chars().all(char::is_uppercase) && word != "I";
+    if is_initial {
+        return End::No;
+    }
+    if is_title(&word) || (matches!(word.as_str(), "Dr" | "St") && !follows_name(chars, stop - 2)) {
+        return End::No;
+    }
+    if is_abbreviation(&word) { end_before_capital(chars, end, finished) } else { End::Yes }
+}
+
+/// Whether a sentence that may end at `end` does: the next word must not begin with a small letter or a digit.
+fn end_before_capital(chars: &[char], end: usize, finished: bool) -> End {
+    let blanks = chars.iter().skip(end).take_while(|c| c.is_whitespace()).count();
+    if chars.iter().skip(end).take(blanks).any(|c| *c == '\n') {
+        return End::Yes;
+    }
+    match chars.get(end + blanks) {
+        None if finished => End::Yes,
+        None => End::Unknown,
+        Some(c)
+            if blanks == 0 || c.is_lowercase() || c.is_numeric() || matches!(c, ',' | ';' | ':' | '—' | '–' | '-') =>
+        {
+            End::No
+        }
+        Some(_) => End::Yes,
+    }
+}
+
+fn word_before(chars: &[char], stop: usize) -> String {
+    let from = chars.iter().take(stop).rposition(|c| c.is_whitespace() || matches!(c, '(' | '"' | '“' | '*' | '_'));
+    chars.iter().take(stop).skip(from.map_or(0, |at| at + 1)).collect()
+}
+
+/// Whether a capitalised word inside the sentence stands before `at`: "Elm Dr.", but "saw Dr.".
+fn follows_name(chars: &[char], at: usize) -> bool {
+    let end = chars.iter().take(at).rposition(|c| !c.is_whitespace()).map_or(0, |last| last + 1);
+    let word = word_before(chars, end);
+    word.chars().count() > 1 && word.chars().count() < end && word.starts_with(char::is_uppercase)
+}
+
+/// Abbreviations that a name or a number always follows.
+fn is_title(word: &str) -> bool {
+    const TITLES: [&str; 25] = [
+        "mr", "mrs", "ms", "prof", "mt", "gen", "col", "capt", "lt", "sgt", "sen", "rep", "gov", "rev", "hon", "e.g",
+        "i.e", "vs", "cf", "approx", "fig", "figs", "pp", "vol", "ca",
+    ];
+    TITLES.contains(&word.to_lowercase().as_str())
+}
+
+fn is_abbreviation(word: &str) -> bool {
+    let lower = format!("{}.", word.to_lowercase());
+    let tables = tables();
+    let has_dots = word.contains('.') && word.split('.').all(|part| part.chars().count() <= 2);
+    let is_month = tables.months.list.iter().any(|month| {
+        let word = word.trim_start_matches(char::is_numeric);
+        word.len() >= 3 && word.len() <= 4 && word != "May" && month.starts_with(word)
+    });
+    has_dots
+        || is_month
+        || matches!(word, "Dr" | "St")
+        || tables.abbreviations.contains_key(&lower)
+        || (tables.before_number.contains_key(&lower) && lower != "no." && lower != "sec.")
+        || (lower == "no." && word == "No")
+        || matches!(lower.as_str(), "sept." | "mon." | "tue." | "wed." | "thu." | "fri.")
+}
