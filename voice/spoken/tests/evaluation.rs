@@ -1,8 +1,10 @@
-//! Written forms as a person says them. With `--nocapture` the figures are printed; `SPOKEN_SHOW=1` adds the wrong ones.
+//! Written forms as a person says them. With `--nocapture` the figures are printed.
 
 use azera_voice_spoken::{Options, spoken};
 
 const BAR: f64 = 0.97;
+
+const LATER_BAR: f64 = 0.91;
 
 /// The words alone, since a voice says no capitals and marks.
 fn words(text: &str) -> String {
@@ -15,11 +17,7 @@ fn score(set: &str) -> Vec<bool> {
     let lines = set.lines().skip(2).filter_map(|line| line.split_once('\t'));
     let fits = |(written, expected): (&str, &str)| {
         let said = spoken(&written.replace("\\n", "\n"), &Options::default());
-        let fits = words(&said) == words(expected);
-        if !fits && std::env::var_os("SPOKEN_SHOW").is_some() {
-            println!("{written}\n  expected {expected}\n  said     {said}");
-        }
-        fits
+        words(&said) == words(expected)
     };
     lines.map(fits).collect()
 }
@@ -40,4 +38,7 @@ fn written_forms_are_said_as_a_person_says_them() {
     share("looked at", right.iter().enumerate().filter(|(at, _)| at % 3 != 2).map(|(_, fits)| *fits));
     share("not looked at", right.iter().enumerate().filter(|(at, _)| at % 3 == 2).map(|(_, fits)| *fits));
     assert!(share("all", right.iter().copied()) >= BAR);
+    // Written after the rules, and their results were never looked at.
+    let later = score(include_str!("data/later.tsv"));
+    assert!(share("written later", later.iter().copied()) >= LATER_BAR);
 }
