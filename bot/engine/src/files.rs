@@ -22,9 +22,14 @@ pub(crate) struct FileFetcher {
     services: Arc<Services>,
     slots: Semaphore,
     tasks: TaskTracker,
-    /// Files of messages whose turn is not over, each with the time of the edit that they came with. Only the turn tells
-    /// whether a message is meant for the bot.
-    held: Mutex<HashMap<MessageId, (Option<Timestamp>, Vec<InboundPart>)>>,
+    /// Files of messages whose turn is not over. Only the turn tells whether a message is meant for the bot.
+    held: Mutex<HashMap<MessageId, HeldFiles>>,
+}
+
+/// The files of a message, and the time of the edit that they came with.
+struct HeldFiles {
+    version: Option<Timestamp>,
+    parts: Vec<InboundPart>,
 }
 
 impl FileFetcher {
@@ -56,14 +61,14 @@ impl FileFetcher {
     /// Holds the files of a message until its turn is over. Files of a later edit take their place.
     pub(crate) fn hold(&self, id: &MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) {
         if !parts.is_empty() {
-            self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), (version, parts));
+            self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), HeldFiles { version, parts });
         }
     }
 
     /// Keeps the files that were held for a message, now that its turn is over.
     pub(crate) fn release(self: &Arc<Self>, id: &MessageId) {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some((version, parts)) = held {
+        if let Some(HeldFiles { version, parts }) = held {
             self.keep(id.clone(), version, parts);
         }
     }
