@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use azera_affect::{Event, Mind, MindId, MindParams, Minds};
-use azera_types::{PersonaId, RealmId, Timestamp};
+use azera_types::{PersonaId, RealmId, Scope, Timestamp};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use jiff::SignedDuration;
 
@@ -17,7 +17,7 @@ fn asleep(start: Timestamp) -> Minds {
     for number in 0..MINDS {
         let persona = PersonaId::new("azera").expect("an id");
         let realm = RealmId::new(format!("realm {number}")).expect("an id");
-        let id = MindId { persona, realm };
+        let id = MindId { persona, place: Scope::Realm(realm) };
         minds.insert(id.clone(), Mind::new(start, &params), Arc::clone(&params));
         let then = start + SignedDuration::from_secs(number as i64);
         minds.apply(&id, then, Event::Exchange { felt: None }).expect("it is there");

@@ -27,11 +27,11 @@
 //! use std::sync::Arc;
 //!
 //! use azera_affect::{Activity, Bond, Effect, Event, Layer, Listener, Mind, MindId, Minds, MindParams, RealmRules, Rules, Tag, blend};
-//! use azera_types::{Dimension, PersonaId, RealmId, Timestamp};
+//! use azera_types::{Dimension, PersonaId, Timestamp};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let params = Arc::new(MindParams::default()); // the constants, and the realm's time zone
-//! let id = MindId { persona: PersonaId::new("azera")?, realm: RealmId::new("guild")? };
+//! let id = MindId { persona: PersonaId::new("azera")?, place: "realm:guild".parse()? };
 //! let now: Timestamp = "2026-06-01T12:00:00Z".parse()?;
 //! let mut minds = Minds::new();
 //! minds.insert(id.clone(), Mind::new(now, &params), Arc::clone(&params)); // or a saved mind

@@ -3,18 +3,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use azera_types::{PersonaId, RealmId, Timestamp};
+use azera_types::{PersonaId, Scope, Timestamp};
 
 use crate::mind::{CLOCK_SLACK, Effect, Event, Mind, State};
 use crate::params::MindParams;
 
-/// The identity of a mind: a persona has one in each realm.
+/// The identity of a mind: a persona has one in each place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MindId {
     /// The persona.
     pub persona: PersonaId,
-    /// The realm.
-    pub realm: RealmId,
+    /// The place that the mind belongs to: the public channels of a realm together, one private chat, or one direct
+    /// message.
+    pub place: Scope,
 }
 
 struct MindEntry {

@@ -14,7 +14,7 @@ use azera_affect::{
 use azera_config::Tuning;
 use azera_memory::{BondRow, MessageRow, MindRow};
 use azera_personas::fill_placeholders;
-use azera_types::{ChatId, PersonId, PersonaId, Place, RealmId, Scope, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, Place, Scope, Timestamp};
 
 use crate::background::{Agenda, ChatActivity};
 use crate::config::Garden;
@@ -62,14 +62,13 @@ impl Minds {
 
     /// Returns how a persona feels in a place, if anything was said to it there.
     pub(crate) fn state(&self, persona: &PersonaId, place: &Scope, now: Timestamp) -> Option<azera_affect::State> {
-        self.awake().state(&mind_id(persona, place)?, now)
+        self.awake().state(&mind_id(persona, place), now)
     }
 
     /// Sets new parameters for all minds of a place, from `now` on.
     pub(crate) fn follow(&self, home: &Scope, params: &Arc<MindParams>, now: Timestamp) {
         let mut awake = self.awake();
-        let home = home.to_string();
-        let ids: Vec<MindId> = awake.ids().filter(|id| id.realm.as_str() == home).cloned().collect();
+        let ids: Vec<MindId> = awake.ids().filter(|id| id.place == *home).cloned().collect();
         for id in ids {
             awake.set_params(&id, now, params);
         }
@@ -77,9 +76,7 @@ impl Minds {
 
     /// Sets new parameters for the mind of one persona in a place, from `now` on.
     pub(crate) fn follows(&self, persona: &PersonaId, home: &Scope, params: &Arc<MindParams>, now: Timestamp) {
-        if let Some(id) = mind_id(persona, home) {
-            self.awake().set_params(&id, now, params);
-        }
+        self.awake().set_params(&mind_id(persona, home), now, params);
     }
 }
 
@@ -118,14 +115,8 @@ impl ReplyStyle {
     }
 }
 
-pub(crate) fn mind_id(persona: &PersonaId, place: &Scope) -> Option<MindId> {
-    // A scope may be as long as a realm's id; only ids at the very limit fail.
-    Some(MindId { persona: persona.clone(), realm: RealmId::new(place.to_string()).ok()? })
-}
-
-/// Returns the place that a mind belongs to.
-pub(crate) fn place_of(mind: &MindId) -> Option<Scope> {
-    mind.realm.as_str().parse().ok()
+pub(crate) fn mind_id(persona: &PersonaId, place: &Scope) -> MindId {
+    MindId { persona: persona.clone(), place: place.clone() }
 }
 
 impl MindService {
@@ -165,7 +156,7 @@ impl MindService {
         let mut awake = self.states.awake();
         let mut gone: HashSet<MindId> = awake.ids().cloned().collect();
         for row in rows {
-            let Some(id) = mind_id(&row.persona, &row.scope) else { continue };
+            let id = mind_id(&row.persona, &row.scope);
             gone.remove(&id);
             if awake.get(&id).is_some() {
                 continue;
@@ -274,7 +265,7 @@ impl MindService {
         felt: Option<DetectedMood>,
         again: bool,
     ) -> State {
-        let Some(id) = mind_id(&message.persona, &place.scope()) else { return State::default() };
+        let id = mind_id(&message.persona, &place.scope());
         let now = self.services.clock.now();
         let mut awake = self.states.awake();
         if awake.get(&id).is_none() {
@@ -297,10 +288,9 @@ impl MindService {
     /// Stores the mind and the bond as they are after a message's turn.
     pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, style: &ReplyStyle) {
         let scope = place.scope();
-        let mind = mind_id(&message.persona, &scope).and_then(|id| {
-            let mind = self.states.awake().get(&id).map(serde_json::to_value)?.ok()?;
-            Some(MindRow { persona: id.persona, scope, seq: message.seq, mind })
-        });
+        let id = mind_id(&message.persona, &scope);
+        let mind = self.states.awake().get(&id).map(serde_json::to_value).and_then(Result::ok);
+        let mind = mind.map(|mind| MindRow { persona: id.persona, scope, seq: message.seq, mind });
         let bond = serde_json::to_value(&style.bond).ok().map(|bond| BondRow {
             persona: message.persona.clone(),
             person: style.towards.clone(),
@@ -321,7 +311,8 @@ impl MindService {
             awake.apply(id, self.services.clock.now(), event);
             awake.get(id).map(serde_json::to_value)
         };
-        let (Some(Ok(mind)), Some(place), persona) = (mind, place_of(id), id.persona.clone()) else { return };
+        let Some(Ok(mind)) = mind else { return };
+        let MindId { persona, place } = id.clone();
         if let Err(error) = self.services.blocking(move |memory| memory.minds().put_mind(&persona, &place, mind)).await
         {
             tracing::warn!(%error, "cannot store a persona's state");

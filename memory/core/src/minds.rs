@@ -61,7 +61,7 @@ impl Minds<'_> {
         self.0.store.ready()?;
         let mut batch = Batch::new();
         if let Some(row) = mind {
-            let key = keys::prefix(&[row.persona.as_str(), &row.scope.to_string()]);
+            let key = mind_key(&row.persona, &row.scope);
             codec::put(&mut batch, Table::Minds, key, &row)?;
         }
         if let Some(row) = bond {
@@ -75,7 +75,7 @@ impl Minds<'_> {
     pub fn put_mind(self, persona: &PersonaId, scope: &Scope, mind: serde_json::Value) -> Result<(), Error> {
         self.0.store.ready()?;
         let _changing = self.0.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = keys::prefix(&[persona.as_str(), &scope.to_string()]);
+        let key = mind_key(persona, scope);
         let Some(row) = codec::get::<MindRow>(self.0.store.as_ref(), Table::Minds, &key)? else { return Ok(()) };
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Minds, key, &MindRow { mind, ..row })?;
@@ -128,6 +128,41 @@ impl ForgottenScope<'_> {
     }
 }
 
+fn mind_key(persona: &PersonaId, scope: &Scope) -> Vec<u8> {
+    keys::prefix(&[persona.as_str(), &scope.to_string()])
+}
+
 fn bond_key(persona: &PersonaId, person: &PersonId, scope: &Scope) -> Vec<u8> {
     keys::prefix(&[person.as_str(), persona.as_str(), &scope.to_string()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mind_stored_by_an_earlier_version_keeps_its_key_and_its_bytes() {
+        for (scope, key, stored) in [
+            (
+                "realm:guild",
+                &b"azera\0realm:guild\0"[..],
+                r#"{"persona":"azera","scope":"realm:guild","seq":7,"mind":{"arousal":0.5}}"#,
+            ),
+            (
+                "dm:ann",
+                &b"azera\0dm:ann\0"[..],
+                r#"{"persona":"azera","scope":"dm:ann","seq":7,"mind":{"arousal":0.5}}"#,
+            ),
+            (
+                "chat:!a:b",
+                &b"azera\0chat:!a:b\0"[..],
+                r#"{"persona":"azera","scope":"chat:!a:b","seq":7,"mind":{"arousal":0.5}}"#,
+            ),
+        ] {
+            let row: MindRow = codec::decode(Table::Minds, stored.as_bytes()).unwrap();
+            assert_eq!(row.scope, scope.parse().unwrap());
+            assert_eq!(mind_key(&row.persona, &row.scope), key);
+            assert_eq!(codec::encode(Table::Minds, &row).unwrap(), stored.as_bytes());
+        }
+    }
 }

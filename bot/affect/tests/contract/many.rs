@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_affect::{Activity, Effect, Event, Mind, MindId, MindParams, Minds};
-use azera_types::{PersonaId, RealmId, Timestamp};
+use azera_types::{PersonaId, Timestamp};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -141,7 +141,7 @@ proptest! {
         offset in 0..500_000i64,
     ) {
         let params = Arc::new(params);
-        let id = MindId { persona: PersonaId::new("azera").unwrap(), realm: RealmId::new("guild").unwrap() };
+        let id = MindId { persona: PersonaId::new("azera").unwrap(), place: "realm:guild".parse().unwrap() };
         let start = time("2026-03-25T00:00:00Z") + seconds(offset);
         let (mut minds, mut alone) = (Minds::new(), Mind::new(start, &params));
         minds.insert(id.clone(), alone.clone(), Arc::clone(&params));
@@ -172,7 +172,10 @@ proptest! {
 fn minds_can_be_inserted_removed_and_changed() {
     let params = Arc::new(MindParams::default());
     let start = time("2026-06-01T12:00:00Z");
-    let id = |realm: &str| MindId { persona: PersonaId::new("azera").unwrap(), realm: RealmId::new(realm).unwrap() };
+    let id = |realm: &str| MindId {
+        persona: PersonaId::new("azera").unwrap(),
+        place: format!("realm:{realm}").parse().unwrap(),
+    };
     let mut minds = Minds::new();
     assert_eq!(minds.apply(&id("a"), start, EXCHANGE), None);
     for realm in ["a", "b"] {
@@ -197,7 +200,7 @@ fn minds_can_be_inserted_removed_and_changed() {
 fn minds_continue_after_the_clock_was_wrong() {
     let params = Arc::new(MindParams::default());
     let start = time("2026-06-01T12:00:00Z");
-    let id = MindId { persona: PersonaId::new("azera").unwrap(), realm: RealmId::new("guild").unwrap() };
+    let id = MindId { persona: PersonaId::new("azera").unwrap(), place: "realm:guild".parse().unwrap() };
     let mut minds = Minds::new();
     minds.insert(id.clone(), Mind::new(start, &params), params);
     let ahead = start + SignedDuration::from_hours(100_000);

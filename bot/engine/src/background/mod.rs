@@ -53,7 +53,7 @@ use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::jobs::{Job, JobError};
 use crate::minds::MindService;
-use crate::minds::{mind_id, place_of};
+use crate::minds::mind_id;
 use crate::services::Services;
 use crate::surprise::SurpriseMeter;
 use crate::turn::{Judge, Turns};
@@ -240,10 +240,8 @@ impl Background {
     pub(crate) async fn reflect_now(&self, home: &PersonaPlace) -> Result<Option<azera_memory::MemoryRow>, Error> {
         let _writing = self.writing.lock().await;
         let written = self.write_for(home, WritingTask::Reflection, self.services.clock.now()).await?;
-        if written.is_some()
-            && let Some(id) = mind_id(&home.persona, &home.place)
-        {
-            self.minds.ended(&id, Event::Done(Activity::Reflection)).await;
+        if written.is_some() {
+            self.minds.ended(&mind_id(&home.persona, &home.place), Event::Done(Activity::Reflection)).await;
         }
         Ok(written)
     }
@@ -261,8 +259,8 @@ impl Background {
     }
 
     fn home_of_mind(&self, id: &MindId) -> Option<PersonaPlace> {
-        let place = place_of(id)?;
-        let home = |platform| PersonaPlace { platform, place: place.clone(), persona: id.persona.clone() };
+        let MindId { persona, place } = id;
+        let home = |platform| PersonaPlace { platform, place: place.clone(), persona: persona.clone() };
         self.services.platform_ids().into_iter().map(home).find(|home| self.minds.agenda.knows(home))
     }
 
