@@ -4,29 +4,8 @@ use azera_types::{
     Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::{Chart, OptionKind, State};
-
-/// An error of a call to the engine.
-#[derive(Debug, Error)]
-pub enum HostError {
-    /// Too many messages are waiting. The message was not received; try again later.
-    #[error("too many messages are waiting")]
-    Busy,
-    /// The engine is shutting down. The message was not received.
-    #[error("Azera is shutting down")]
-    Stopping,
-    /// The chat is unknown, or the person cannot read it.
-    #[error("that person cannot write in that chat")]
-    NotAllowed,
-    /// The disk is full. Earlier messages are safe; this one may be lost.
-    #[error("there is no room left on the disk; what was said before is safe, and I go on when there is room again")]
-    Full,
-    /// An internal error. If the call was about a message, the message is stored, and the next start continues with it.
-    #[error("{0}")]
-    Failed(String),
-}
+use crate::{Chart, HostError, OptionKind, State};
 
 /// A chat of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod command;
 mod event;
 mod given;
 mod host;
+mod host_error;
 mod outbound;
 mod platform;
 mod reaction;
@@ -25,9 +26,10 @@ pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, given};
 pub use host::{
     AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandLine, Edit,
-    FileContent, Hit, Host, HostError, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome, SearchRequest, SkipReason,
-    Turn, TurnUsage,
+    FileContent, Hit, Host, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome, SearchRequest, SkipReason, Turn,
+    TurnUsage,
 };
+pub use host_error::{Cause, HostError};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;

@@ -243,13 +243,13 @@ impl ChannelRegistry {
                     self.hand_in(&inbound.id, brought).await;
                     break;
                 }
-                Err(error @ (HostError::Busy | HostError::Full)) if attempt < ATTEMPTS => {
-                    tracing::warn!(message = %said, %error, "the engine is busy; trying again later");
+                Err(error) if error.is_temporary() && attempt < ATTEMPTS => {
+                    tracing::warn!(message = %said, %error, "the engine cannot take a message now; trying again later");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
                 // It was not received, so the next start reads it from the history.
-                Err(HostError::Busy | HostError::Full | HostError::Stopping) => return,
+                Err(error) if is_for_next_start(&error) => return,
                 Err(error) => {
                     tracing::warn!(message = %said, %error, "cannot answer a message");
                     // It may be stored nevertheless.
@@ -369,12 +369,12 @@ impl ChannelRegistry {
                     self.hand_in(&inbound.id, MessageChunks { version: version(&message), pieces }).await;
                     break;
                 }
-                Err(error @ (HostError::Busy | HostError::Full)) if attempt < ATTEMPTS => {
-                    tracing::warn!(message = %said, %error, "the engine is busy; trying again later");
+                Err(error) if error.is_temporary() && attempt < ATTEMPTS => {
+                    tracing::warn!(message = %said, %error, "the engine cannot take a message now; trying again later");
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
-                Err(HostError::Busy | HostError::Full | HostError::Stopping) => return false,
+                Err(error) if is_for_next_start(&error) => return false,
                 Err(error) => {
                     tracing::warn!(message = %said, %error, "cannot receive a message");
                     break;
@@ -413,4 +413,10 @@ impl ChannelRegistry {
     fn lock(&self) -> MutexGuard<'_, HashMap<ChannelId, mpsc::Sender<ChannelEvent>>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns true if the engine did not receive a message and the next start is to read it from the history. A message
+/// whose work is interrupted each time would be read at every start, so it is given up instead.
+fn is_for_next_start(error: &HostError) -> bool {
+    matches!(error, HostError::Busy | HostError::Full | HostError::Unavailable(_) | HostError::Stopping)
 }

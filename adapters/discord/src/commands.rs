@@ -300,7 +300,10 @@ pub(crate) async fn answer(
     let line = CommandLine { chat, person, name: by.name.clone(), text: Text::uncut(line), about };
     match registry.context.host.command(&registry.context.platform, line).await {
         Ok(answer) => answer,
-        Err(error) => refused(format!("That did not work: {error}.")),
+        Err(error) => {
+            tracing::warn!(%error, "a command failed");
+            refused(error.in_words())
+        }
     }
 }
 

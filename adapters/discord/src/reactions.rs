@@ -42,7 +42,10 @@ pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let says_itself = line.text.starts_with("/regenerate") || line.text.starts_with("/swipe");
     let answer = match registry.context.host.command(&registry.context.platform, line).await {
         Ok(answer) => answer,
-        Err(error) => CommandAnswer { text: format!("That did not work: {error}."), ..CommandAnswer::default() },
+        Err(error) => {
+            tracing::warn!(%error, "the command of a reaction failed");
+            CommandAnswer { text: error.in_words(), ..CommandAnswer::default() }
+        }
     };
     // The changed reply is visible itself.
     if answer.text.trim().is_empty() || answer.ok && says_itself {

@@ -1,6 +1,6 @@
 //! Commands in rooms: how they are recognised, and where they are answered.
 
-use azera_adapter::{Access, AnswerFile, Choice, Command, CommandLine, Host, HostError, Typed, typed};
+use azera_adapter::{Access, AnswerFile, Choice, Command, CommandLine, Host, Typed, typed};
 use azera_types::{ChatId, MessageId, Part, Text};
 use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
@@ -199,8 +199,10 @@ impl Matrix {
                 }
                 (answer.text, answer.files)
             }
-            Err(HostError::NotAllowed) => ("You cannot ask that here.".into(), Vec::new()),
-            Err(error) => (format!("That failed: {error}."), Vec::new()),
+            Err(error) => {
+                tracing::warn!(%error, "a command failed");
+                (error.in_words(), Vec::new())
+            }
         }
     }
 

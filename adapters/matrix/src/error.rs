@@ -78,7 +78,7 @@ impl Error {
         match self {
             Self::Sdk(error) => sdk_is_transient(error),
             Self::Store(_) => true,
-            Self::Host(error) => matches!(error, HostError::Busy | HostError::Full | HostError::Failed(_)),
+            Self::Host(error) => error.is_temporary(),
             Self::Homeserver(error) => matches!(&**error, matrix_sdk::ClientBuildError::Http(_)),
             _ => false,
         }

@@ -33,6 +33,10 @@ const MAX_RECENT: usize = 1_000;
 /// Attempts to submit a message that fails in the engine. After that, it is left to the engine's own record.
 const ATTEMPTS: usize = 6;
 
+/// Attempts to submit a message while a part of Azera does not work at the moment. With the longest wait between them,
+/// this takes about an hour.
+const ATTEMPTS_WHILE_UNAVAILABLE: usize = 120;
+
 /// First wait before another attempt; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
@@ -322,12 +326,12 @@ impl Worker {
                 Ok(new) => return Ok(new),
                 Err(HostError::NotAllowed) => return Ok(false),
                 Err(HostError::Stopping) => return Err(Stopped),
-                Err(HostError::Failed(why)) if failures >= ATTEMPTS => {
-                    tracing::error!(message = %inbound.id, %why, "cannot submit a message");
+                Err(error) if attempts(&error).is_some_and(|most| failures >= most) => {
+                    tracing::error!(message = %inbound.id, %error, "cannot submit a message");
                     return Ok(false);
                 }
                 Err(error) => {
-                    failures += usize::from(matches!(error, HostError::Failed(_)));
+                    failures += usize::from(attempts(&error).is_some());
                     tracing::debug!(message = %inbound.id, %error, "cannot submit a message now; trying again");
                     self.pause(&mut wait).await?;
                 }
@@ -336,7 +340,7 @@ impl Worker {
     }
 
     async fn try_hand_in(&mut self, inbound: &Inbound) -> Result<bool, HostError> {
-        self.note_first(inbound).await.map_err(|error| HostError::Failed(error.to_string()))?;
+        self.note_first(inbound).await.map_err(|error| HostError::Storage(error.into()))?;
         if !self.opened.contains(&inbound.chat) {
             let info = ChatInfo { chat: inbound.chat.clone(), title: self.room.name(), persona: None };
             self.host.open_chat(&self.matrix.id, info).await?;
@@ -476,5 +480,15 @@ impl Worker {
         if let Err(error) = done {
             tracing::warn!(room = %self.room.room_id(), %error, "cannot handle an event of a room");
         }
+    }
+}
+
+/// Returns how often a message is submitted again after this error; `None` means until it succeeds.
+fn attempts(error: &HostError) -> Option<usize> {
+    match error {
+        HostError::Busy | HostError::Full => None,
+        HostError::Unavailable(_) => Some(ATTEMPTS_WHILE_UNAVAILABLE),
+        HostError::Interrupted | HostError::Storage(_) | HostError::Internal(_) => Some(ATTEMPTS),
+        HostError::Stopping | HostError::NotAllowed | HostError::Refused(_) => Some(0),
     }
 }

@@ -20,16 +20,38 @@ const MAX_SEARCH_HITS: usize = 100;
 
 impl From<Error> for HostError {
     fn from(error: Error) -> Self {
+        use azera_memory::Error as Memory;
+        use azera_model_api::Error as Model;
+
         match error {
             Error::NotAllowed => Self::NotAllowed,
             Error::QueueFull => Self::Busy,
-            Error::Memory(azera_memory::Error::Full { .. }) => Self::Full,
-            other => Self::Failed(other.to_string()),
+            Error::Memory(Memory::Full { .. }) => Self::Full,
+            Error::Interrupted | Error::Model(Model::Stopped) => Self::Interrupted,
+            // The engine itself tries such a turn again.
+            error @ Error::Panicked { .. } => Self::Internal(error.into()),
+            error if error.is_transient() => Self::Unavailable(error.into()),
+            error @ (Error::Memory(Memory::Invalid(_))
+            | Error::Model(Model::TooLong { .. })
+            | Error::Platform(_)
+            | Error::Prompt(_)
+            | Error::NoAnswer
+            | Error::NoPersona(_)) => Self::Refused(error.into()),
+            error @ Error::Memory(_) => Self::Storage(error.into()),
+            error @ (Error::Model(_) | Error::NoPlatform) => Self::Internal(error.into()),
         }
     }
 }
 
 impl Engine {
+    /// Converts the result of a part for an adapter. Work that was interrupted by the shutdown is named as such.
+    fn for_adapter<T>(&self, result: Result<T, Error>) -> Result<T, HostError> {
+        result.map_err(|error| match HostError::from(error) {
+            HostError::Interrupted if self.0.services.stopping.is_cancelled() => HostError::Stopping,
+            error => error,
+        })
+    }
+
     async fn search_memories(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, Error> {
         let adapter = self.0.services.platform(platform)?;
         let Some(place) = self.0.services.place(adapter.as_ref(), &line.chat, &line.person).await? else {
@@ -61,20 +83,22 @@ impl Host for Engine {
     }
 
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
-        Ok(self.0.turns.receive(platform, inbound).await?.outcome().await?)
+        let receiving = self.for_adapter(self.0.turns.receive(platform, inbound).await)?;
+        self.for_adapter(receiving.outcome().await)
     }
 
     async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        Ok(self.0.turns.receive(platform, inbound).await?.recorded().await?)
+        let receiving = self.for_adapter(self.0.turns.receive(platform, inbound).await)?;
+        self.for_adapter(receiving.recorded().await)
     }
 
     async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError> {
-        Ok(self.0.turns.edit(platform, id, edit).await?)
+        self.for_adapter(self.0.turns.edit(platform, id, edit).await)
     }
 
     async fn deleted(&self, _platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        self.0.forgetting.forget(Forget::Message(id.clone()), true, None).await?;
-        Ok(())
+        let forgotten = self.0.forgetting.forget(Forget::Message(id.clone()), true, None).await;
+        self.for_adapter(forgotten).map(drop)
     }
 
     async fn attached(
@@ -107,7 +131,7 @@ impl Host for Engine {
     }
 
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
-        Ok(self.0.commands.run_command(platform, line).await?)
+        self.for_adapter(self.0.commands.run_command(platform, line).await)
     }
 
     async fn autocomplete(
@@ -115,11 +139,11 @@ impl Host for Engine {
         platform: &PlatformId,
         line: AutocompleteRequest,
     ) -> Result<Vec<AutocompleteOption>, HostError> {
-        Ok(self.0.commands.autocomplete_options(platform, line).await?)
+        self.for_adapter(self.0.commands.autocomplete_options(platform, line).await)
     }
 
     async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
-        Ok(self.search_memories(platform, line).await?)
+        self.for_adapter(self.search_memories(platform, line).await)
     }
 
     async fn settle(&self) -> Result<(), HostError> {
@@ -135,5 +159,33 @@ impl Host for Engine {
         // The writings of the jobs are indexed, too.
         self.0.indexer.index_all().await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_adapter::PlatformError;
+
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_type_until_an_adapter_decides() {
+        let busy = azera_model_api::Error::Unavailable("the server is down".into());
+        let damaged = azera_memory::Error::Damaged { table: "messages", why: "line 1 column 1".into() };
+        let named = |error: Error| HostError::from(error);
+        assert!(matches!(named(Error::QueueFull), HostError::Busy));
+        assert!(matches!(named(Error::Memory(azera_memory::Error::Full { what: "commit" })), HostError::Full));
+        assert!(matches!(named(Error::Model(azera_model_api::Error::Stopped)), HostError::Interrupted));
+        assert!(matches!(named(Error::NoPersona("mara".into())), HostError::Refused(_)));
+        assert!(matches!(named(Error::Memory(damaged)), HostError::Storage(_)));
+        assert!(matches!(named(Error::Panicked { tries: 1 }), HostError::Internal(_)));
+        assert!(matches!(
+            named(Error::Platform(PlatformError::Transient("no line".into()))),
+            HostError::Unavailable(_)
+        ));
+        let HostError::Unavailable(cause) = named(Error::Model(busy)) else {
+            panic!("a server that is down comes back")
+        };
+        assert!(matches!(cause.downcast_ref(), Some(Error::Model(azera_model_api::Error::Unavailable(_)))));
     }
 }

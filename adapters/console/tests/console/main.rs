@@ -118,10 +118,10 @@ impl Host for Core {
             streaming.event(making, event).await;
         }
         if &*inbound.text == "break" {
-            return Err(HostError::Failed("the model is gone".into()));
+            return Err(HostError::Unavailable("the model is gone".into()));
         }
         for _ in 0..2 {
-            self.console.deliver(&outbound).await.map_err(|e| HostError::Failed(e.to_string()))?;
+            self.console.deliver(&outbound).await.map_err(|e| HostError::Internal(e.into()))?;
         }
         Ok(Outcome::Replied(Box::new(Turn {
             reply: outbound.id,

@@ -24,6 +24,9 @@ pub const COMMANDS: &[Command] = &[Command {
 /// A message that it cannot answer.
 pub const UNANSWERABLE: &str = "unanswerable";
 
+/// A message that it cannot receive at the first attempt.
+pub const LATE: &str = "late";
+
 pub const ACTIONS: &[MessageAction] = &[
     MessageAction { name: "Why?", line: "/why", asks: None },
     MessageAction {
@@ -48,6 +51,8 @@ pub struct Record {
     pub brought: watch::Sender<usize>,
     /// Number of servers it was asked to forget.
     pub left: watch::Sender<usize>,
+    /// Messages that it could not receive once.
+    pub late: Mutex<HashSet<MessageId>>,
     /// Forgetting a server does not finish while this is false.
     pub forget: watch::Sender<bool>,
 }
@@ -65,6 +70,15 @@ impl Core {
         self.discord.get().expect("it is attached")
     }
 
+    /// Fails the first time for a [`LATE`] message.
+    fn receive(&self, inbound: &Inbound) -> Result<(), HostError> {
+        let mut late = self.record.late.lock().expect("no test panics while it holds this");
+        if inbound.text.contains(LATE) && late.insert(inbound.id.clone()) {
+            return Err(HostError::Unavailable("the store is away".into()));
+        }
+        Ok(())
+    }
+
     /// Returns true if this process must answer a message. A message that another process received and did not answer
     /// is continued, as the engine does at a start.
     fn is_new(&self, id: &MessageId) -> bool {
@@ -74,13 +88,12 @@ impl Core {
 
     async fn answer(&self, inbound: &Inbound) -> Result<Outcome, HostError> {
         let discord = self.discord();
-        let place =
-            discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Failed(e.to_string()))?;
+        let place = discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Internal(e.into()))?;
         let place = place.ok_or(HostError::NotAllowed)?;
         let for_it =
             inbound.mentions_bot || matches!(place.kind, PlaceKind::Dm(_)) || inbound.text.starts_with("Azera");
         if inbound.text.contains(UNANSWERABLE) {
-            return Err(HostError::Failed("the model is ill".to_owned()));
+            return Err(HostError::Internal("the model is ill".into()));
         }
         if !for_it {
             return Ok(Outcome::Skipped(SkipReason::NotAddressed));
@@ -122,10 +135,12 @@ impl Host for Core {
     }
 
     async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        self.receive(&inbound)?;
         if self.is_new(&inbound.id) { self.answer(&inbound).await } else { Ok(Outcome::Skipped(SkipReason::Duplicate)) }
     }
 
     async fn take_in(&self, _: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        self.receive(&inbound)?;
         let new = self.is_new(&inbound.id);
         if let Some(core) = self.myself.upgrade().filter(|_| new) {
             tokio::spawn(async move { core.answer(&inbound).await.map(drop) });
@@ -143,7 +158,7 @@ impl Host for Core {
         self.discord()
             .retract(&chat, &reply, Timestamp::UNIX_EPOCH)
             .await
-            .map_err(|error| HostError::Failed(error.to_string()))
+            .map_err(|error| HostError::Internal(error.into()))
     }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {

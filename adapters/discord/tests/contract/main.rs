@@ -21,7 +21,7 @@ use azera_types::{ChatId, PersonId, PlaceKind, SystemClock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::host::{ACTIONS, COMMANDS, Core, Record};
+use crate::host::{ACTIONS, COMMANDS, Core, LATE, Record};
 
 /// Limit for calls to the engine.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -46,6 +46,7 @@ fn record_of(persona: &str) -> Arc<Record> {
         go_on: watch::channel(true).0,
         brought: watch::channel(0).0,
         left: watch::channel(0).0,
+        late: Mutex::default(),
         forget: watch::channel(true).0,
     })
 }
@@ -165,6 +166,23 @@ async fn the_bot_talks_in_channels_threads_and_dms() {
         assert_eq!([square, thread, dm].map(|channel| world.bots_messages(channel).len()), [1, 1, 2]);
         assert!(world.violations.is_empty(), "{:#?}", world.violations);
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_the_engine_cannot_receive_now_is_submitted_again() {
+    let (fake, folder, record) = (fake(), tempfile::tempdir().unwrap(), record());
+    let (_, square, ann) = square(&fake);
+    let say = || fake.world(|world| world.say(square, ann, &format!("Azera, am I {LATE}?")));
+    let bot = start(&fake, folder.path(), &record).await;
+    let live = say();
+    answered(&fake, square, live, WHOLE);
+    bot.stop().await;
+    let missed = say();
+    let bot = start(&fake, folder.path(), &record).await;
+    answered(&fake, square, missed, WHOLE);
+    bot.stop().await;
+    assert_eq!(record.late.lock().unwrap().len(), 2, "each failed once");
+    once_each(&fake, square, &[live, missed]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -53,7 +53,7 @@ impl Core {
         let outbound = self.compose(inbound);
         if inbound.text.starts_with("later") {
             self.disk.lock().unwrap().outbox.push(outbound);
-            return Err(HostError::Failed("the model is gone".into()));
+            return Err(HostError::Unavailable("the model is gone".into()));
         }
         for _ in 0..2 {
             self.platform.deliver(&outbound).await.unwrap();
