@@ -33,7 +33,7 @@ const MAX_RECENT: usize = 1_000;
 /// Attempts to submit a message that fails in the engine. After that, it is left to the engine's own record.
 const ATTEMPTS: usize = 6;
 
-/// Attempts to submit a message while a part of Azera does not work at the moment. With the longest wait between them,
+/// Attempts to submit a message while a model, a platform or a store does not work. With the longest wait between them,
 /// this takes about an hour.
 const ATTEMPTS_WHILE_UNAVAILABLE: usize = 120;
 

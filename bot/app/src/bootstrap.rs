@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use azera_config::Config;
-use azera_engine::{BackgroundWriter, ChatConfig, Engine, EngineParts};
+use azera_engine::{BackgroundWriter, ChatConfig, Engine, EngineDependencies};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, Store};
 use azera_memory_backup::Folder;
 use azera_memory_blobs::DiskBlobs;
@@ -435,7 +435,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }
     })?;
     chosen::ensure_personas(config, &chosen::persona_ids(&memory)?)?;
-    let engine = Engine::new(EngineParts {
+    let engine = Engine::new(EngineDependencies {
         memory: memory.clone(),
         model: model.clone(),
         embedder: embedder.clone(),

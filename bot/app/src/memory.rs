@@ -157,7 +157,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
     let app = open(config).await?;
     let known = app.memory.is_known(what)?;
     let receipt = app.memory.forgetting().forget(what, quotes);
-    let unlearnt = app.engine.withdraw_unfounded(None).await;
+    let unlearned = app.engine.withdraw_unfounded(None).await;
     let receipt = receipt?;
     app.engine.index_all().await?;
     app.engine.scrub().await?;
@@ -180,7 +180,7 @@ async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyh
             "chats": chats,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
-            "unlearnt": unlearnt,
+            "unlearnt": unlearned,
             "servers": servers,
             "backups_rewritten": outcome.as_ref().ok().map(|outcome| outcome.rewritten),
             "backups_removed": outcome.as_ref().ok().map(|outcome| outcome.removed),

@@ -59,7 +59,7 @@ pub struct Config {
     /// first and excludes its last; two equal hours make an empty range.
     pub gardener: Gardener,
     /// Learning in the weights. At rest, personas train on what surprised them in a place, and then speak a little
-    /// differently there. Only people who opted in (`/hearth opt-in`) are learnt from. What a persona learns in a place
+    /// differently there. Only people who opted in (`/hearth opt-in`) are learned from. What a persona learns in a place
     /// is used only there.
     pub hearth: Hearth,
     /// Rooms on a Matrix homeserver. `azera run` serves them.

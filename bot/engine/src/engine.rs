@@ -1,4 +1,4 @@
-//! The engine: its parts, wired together. Each part holds only the parts below itself, so the order in which
+//! The engine: its components, wired together. Each one holds only those below itself, so the order in which
 //! [`Engine::new`] makes them is the order of the layers.
 
 use std::fmt::Display;
@@ -29,8 +29,8 @@ use crate::services::Services;
 use crate::surprise::SurpriseMeter;
 use crate::turn::{Judge, TurnProgress, Turns};
 
-/// The parts that an engine is built from.
-pub struct EngineParts {
+/// What an engine is built from.
+pub struct EngineDependencies {
     /// The memory.
     pub memory: Arc<Memory>,
     /// The chat model that answers.
@@ -51,7 +51,7 @@ pub struct EngineParts {
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<EngineInner>);
 
-/// The parts that the engine itself calls. Files, surprise and outbox are held by the parts that use them.
+/// The components that the engine itself calls. Files, surprise and outbox are held by the components that use them.
 pub(crate) struct EngineInner {
     pub(crate) services: Arc<Services>,
     pub(crate) access: Arc<AccessControl>,
@@ -74,9 +74,9 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Creates an engine from `parts`. Attach platforms, then call [`Engine::start`].
-    pub fn new(parts: EngineParts) -> Self {
-        let EngineParts { memory, model, embedder, clock, models, params, config } = parts;
+    /// Creates an engine from `dependencies`. Attach platforms, then call [`Engine::start`].
+    pub fn new(dependencies: EngineDependencies) -> Self {
+        let EngineDependencies { memory, model, embedder, clock, models, params, config } = dependencies;
         let queues = Queues::new(config.queue_per_chat);
         let services = Arc::new(Services::new(memory, model, embedder, clock, models, config));
         let files = Arc::new(FileFetcher::new(Arc::clone(&services)));

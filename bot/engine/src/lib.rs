@@ -1,6 +1,6 @@
 //! The engine: runs turns (`turn`), commands (`commands`), background jobs (`background`, `jobs`) and training
-//! (`hearth`). It knows platforms, models and stores only by their interfaces. [`Engine`] wires its parts together; each
-//! part holds only the parts that it uses. Begin there, then read `turn`, which lists the stages of a turn in order.
+//! (`hearth`). It knows platforms, models and stores only by their interfaces. [`Engine`] wires its components together; each
+//! one holds only those that it uses. Begin there, then read `turn`, which lists the stages of a turn in order.
 //!
 //! Invariants:
 //! - One turn at a time in a chat, in order of arrival; many chats at once.
@@ -48,7 +48,7 @@ mod zones;
 pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::ChatConfig;
-pub use engine::{Engine, EngineParts};
+pub use engine::{Engine, EngineDependencies};
 pub use error::Error;
 pub use hearth::{
     Evaluation, Hearth, JOB_EXTENSION, KeepGoing, LossChange, OFFLOAD_FOLDER, OffloadError, OffloadResult,

@@ -1,4 +1,4 @@
-//! What every part of the engine uses: the record, the models, the clock, the configuration, and the attached platforms.
+//! What every component of the engine uses: the record, the models, the clock, the configuration, and the attached platforms.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,7 +23,7 @@ const MAX_YIELDS: usize = 3;
 /// Longest wait for live chat to pause; then the background request is postponed.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// What every part of the engine uses. Each part holds it, and beside it only the parts below itself.
+/// What every component of the engine uses. Each component holds it, and beside it only the components below itself.
 pub(crate) struct Services {
     pub(crate) memory: Arc<Memory>,
     /// The chat model that answers now.

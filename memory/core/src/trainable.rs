@@ -102,7 +102,7 @@ struct Recalled {
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     /// It is trained on itself, or quoted by a trained text.
-    Learnt,
+    Learned,
     /// The model saw it when it wrote the reply, which may repeat it in other words.
     Shown,
 }
@@ -225,14 +225,14 @@ impl Seeker<'_> {
         let mut provenance = Provenance::default();
         let Some(Recalled { memories: recalled, sources, shown }) = self.recalled(&reply)? else { return Ok(None) };
         let Some(mut shown) = path.all(&shown) else { return Ok(None) };
-        if !self.may_learn_from_recalled(&recalled, Part::Learnt, &mut provenance)? {
+        if !self.may_learn_from_recalled(&recalled, Part::Learned, &mut provenance)? {
             return Ok(None);
         }
-        let mut learnt: Vec<MessageRow> = [&said, &reply].into_iter().chain(&before).cloned().chain(sources).collect();
+        let mut learned: Vec<MessageRow> = [&said, &reply].into_iter().chain(&before).cloned().chain(sources).collect();
         let mut looked_at: Vec<MessageRow> = Vec::new();
-        for part in [Part::Learnt, Part::Shown] {
+        for part in [Part::Learned, Part::Shown] {
             let mut next = match part {
-                Part::Learnt => std::mem::take(&mut learnt),
+                Part::Learned => std::mem::take(&mut learned),
                 Part::Shown => std::mem::take(&mut shown),
             };
             // Follows all sources that exist in the chat.
@@ -247,7 +247,7 @@ impl Seeker<'_> {
                     let Some(sources) = self.sources_of_post(&row)? else { return Ok(None) };
                     next.extend(sources);
                 }
-                if part == Part::Learnt && row.answers.is_some() && row.id != reply.id {
+                if part == Part::Learned && row.answers.is_some() && row.id != reply.id {
                     // A quoted reply may repeat, in other words, the conversation and the memories in its prompt.
                     let Some(behind) = self.recalled(&row)? else { return Ok(None) };
                     if !self.may_learn_from_recalled(&behind.memories, Part::Shown, &mut provenance)? {
@@ -309,9 +309,9 @@ impl Seeker<'_> {
         provenance: &mut Provenance,
     ) -> Result<bool, Error> {
         for memory in recalled {
-            let learnt_at = (part == Part::Learnt).then_some(memory.at);
+            let learned_at = (part == Part::Learned).then_some(memory.at);
             if let Some(person) = memory.author.person()
-                && !self.may_learn_from_person(person, learnt_at, provenance)?
+                && !self.may_learn_from_person(person, learned_at, provenance)?
             {
                 return Ok(false);
             }
@@ -341,7 +341,7 @@ impl Seeker<'_> {
     /// Returns true if a message comes from this place only and everyone behind it consented. A persona's reply belongs
     /// to the person it answers. A text that is trained on itself must be newer than the consent.
     fn may_learn_from(&mut self, row: &MessageRow, part: Part, provenance: &mut Provenance) -> Result<bool, Error> {
-        let said = |at: Timestamp| (part == Part::Learnt).then_some(at);
+        let said = |at: Timestamp| (part == Part::Learned).then_some(at);
         let place = self.read_scope.place();
         if row.scope != *place || !rests_within(place, &row.source_scopes) || row.persona != *self.read_scope.persona()
         {

@@ -192,7 +192,7 @@ fn a_forgotten_or_edited_source_of_a_quoted_reply_prevents_training() {
 /// An edit arrives late, and a reply may be in progress at that moment.
 #[test]
 fn a_reply_right_after_an_edit_may_rest_on_the_old_text() {
-    let learnt = |changed_before: Option<i64>| {
+    let learned = |changed_before: Option<i64>| {
         let mut talk = Talk::begin();
         talk.training_consent("ann", 0);
         talk.exchange("square", "ann", "first", "the boat is red", "Red!", &[]);
@@ -209,7 +209,7 @@ fn a_reply_right_after_an_edit_may_rest_on_the_old_text() {
         talk.exchange("square", "ann", "second", "I like it", "The red one.", &[]);
         talk.names()
     };
-    assert_eq!(learnt(None), ["first", "second"]);
-    assert_eq!(learnt(Some(1)), [""; 0]);
-    assert_eq!(learnt(Some(120)), ["second"], "the edit had arrived everywhere by then");
+    assert_eq!(learned(None), ["first", "second"]);
+    assert_eq!(learned(Some(1)), [""; 0]);
+    assert_eq!(learned(Some(120)), ["second"], "the edit had arrived everywhere by then");
 }

@@ -56,7 +56,7 @@ pub struct Pack {
 pub struct Install {
     /// Files that `azera hearth train` wrote for a training job
     #[arg(value_name = "FILE", required = true)]
-    pub learnt: Vec<PathBuf>,
+    pub learned: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -121,8 +121,8 @@ fn a_night_is_trained_on_another_machine() {
     let key = data.join("hearth").join("away").join("key");
     let carried: Vec<_> = std::fs::read_dir(&stick).expect("a folder").map(|it| it.expect("a file").path()).collect();
     let [job] = carried.as_slice() else { panic!("one course: {carried:?}") };
-    let (job, learnt) = (job.to_str().expect("a plain path"), job.with_extension("learnt"));
-    let learnt = learnt.to_str().expect("a plain path");
+    let (job, learned) = (job.to_str().expect("a plain path"), job.with_extension("learnt"));
+    let learned = learned.to_str().expect("a plain path");
     let sealed = std::fs::read(job).expect("a file");
     for word in ["saffron", "laundry", "messages"] {
         assert!(!sealed.windows(word.len()).any(|some| some == word.as_bytes()), "{word}");
@@ -137,10 +137,10 @@ fn a_night_is_trained_on_another_machine() {
     assert!(trained && shown.contains("loss "), "{shown}{why}");
     // A result is rejected under another name.
     let renamed = stick.join("0000000000000000.learnt");
-    std::fs::copy(learnt, &renamed).expect("a copy");
+    std::fs::copy(learned, &renamed).expect("a copy");
     let (installed, _, why) = hearth(&["install", renamed.to_str().expect("a plain path")]);
     assert!(!installed && why.contains("no training job fits"), "{why}");
-    let (installed, shown, why) = hearth(&["install", learnt]);
+    let (installed, shown, why) = hearth(&["install", learned]);
     assert!(installed && shown.contains("examines it"), "{shown}{why}");
     let morning = [
         chat("2026-03-02T09:59:00Z"),

@@ -60,7 +60,7 @@ fn a_training_pauses_resumes_and_is_measured() {
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && log.contains("going on after step"), "{log}");
     assert!(!Path::new(&checkpoint).exists());
-    // The model learnt the prose nearly by heart, so its loss on these examples is lower.
+    // The model learned the prose nearly by heart, so its loss on these examples is lower.
     let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &out, "--lessons", &examples], "");
     let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
     let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");

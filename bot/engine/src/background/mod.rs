@@ -126,7 +126,7 @@ impl Job for BackgroundWriter {
 }
 
 impl Background {
-    /// Creates the part above the turns.
+    /// Creates the component above the turns.
     pub(crate) fn over(turns: Arc<Turns>) -> Self {
         Self {
             services: Arc::clone(&turns.services),

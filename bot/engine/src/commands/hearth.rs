@@ -45,14 +45,14 @@ impl Commands {
                 ));
             }
         }
-        let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
+        let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.setup.trainer.is_some()) else {
             return Ok(refused("Training is off here (`hearth.enabled`). I still remember what you say.".into()));
         };
-        if let Some(why) = hearth.hearth.barred.get(at.platform).filter(|_| arguments != "history") {
+        if let Some(why) = hearth.setup.barred.get(at.platform).filter(|_| arguments != "history") {
             return Ok(refused(format!("I learn nothing in my weights from what is said here. {why}")));
         }
         match arguments {
-            "opt-in" => self.opt_in(at, hearth.hearth.transport.is_some()).await,
+            "opt-in" => self.opt_in(at, hearth.setup.transport.is_some()).await,
             "history" => self.show_training_log(at, &home).await,
             "rollback" => match self.learning.roll_back(&home).await {
                 Some(number) => Ok(done(format!(
@@ -131,7 +131,7 @@ impl Commands {
             text.push_str(&format!("- **Learning:** the model that answers, {model}, cannot learn here.\n"));
             return Ok(done(text));
         };
-        if hearth.hearth.transport.is_some() {
+        if hearth.setup.transport.is_some() {
             let not_theirs = consent.is_some_and(|consent| !consent.offload);
             let theirs = if not_theirs { format!(" {NOT_OFFLOADED}") } else { String::new() };
             text.push_str(&format!("- **Where:** {OFFLOAD_NOTICE}{theirs}\n"));
@@ -143,11 +143,11 @@ impl Commands {
             ));
         }
         text.push_str(&match hearth.lora_store.serving(&at.read_scope, &base_fingerprint) {
-            Some(learnt) => format!(
+            Some(learned) => format!(
                 "- **Learned:** training {} with {} exchanges has been in use here since {}; `/hearth rollback` undoes it.\n",
-                learnt.number,
-                learnt.said.len(),
-                at.day(learnt.at)
+                learned.number,
+                learned.said.len(),
+                at.day(learned.at)
             ),
             None => "- **Learned:** nothing yet.\n".into(),
         });
@@ -164,8 +164,8 @@ impl Commands {
                  and then I stop learning.\n",
             );
         }
-        let waiting = self.learning.waiting_to_be_learnt(home).await?;
-        let wanted = hearth.hearth.exchanges;
+        let waiting = self.learning.waiting_to_be_learned(home).await?;
+        let wanted = hearth.setup.exchanges;
         text.push_str(&format!(
             "- **Waiting:** {waiting} exchanges that surprised me. I train on {wanted} of them once there are about {}, when I am tired or it is \
              night, and nobody talks.\n",
@@ -181,7 +181,7 @@ impl Commands {
         }
         let mut text = String::from("What I learned here, the newest first:\n");
         for entry in entries.iter().rev().take(SHOWN) {
-            let TrainingLogEntry { number, exchanges, learnt, .. } = entry;
+            let TrainingLogEntry { number, exchanges, learned, .. } = entry;
             let result = match entry.outcome {
                 TrainingOutcome::Serving => "kept".to_owned(),
                 TrainingOutcome::Dropped(fault) => format!("dropped, for it {}", fault.in_words()),
@@ -192,7 +192,7 @@ impl Commands {
                 TrainingOutcome::RolledBack => "taken back by command".to_owned(),
                 TrainingOutcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),
             };
-            let loss = learnt.map_or_else(String::new, |it| format!(" (loss {:.2}, then {:.2})", it.before, it.after));
+            let loss = learned.map_or_else(String::new, |it| format!(" (loss {:.2}, then {:.2})", it.before, it.after));
             text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {result}{loss}\n", at.day(entry.at)));
         }
         Ok(done(text))

@@ -95,27 +95,27 @@ impl Commands {
 
     /// Returns a line on whether training uses what the person says here; empty if training is off.
     fn learning_line(&self, platform: &PlatformId, consent: Option<TrainingConsent>) -> String {
-        let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.hearth.trainer.is_some()) else {
+        let Some(hearth) = self.learning.state.get().filter(|hearth| hearth.setup.trainer.is_some()) else {
             return String::new();
         };
-        let line = if hearth.hearth.barred.contains_key(platform) {
+        let line = if hearth.setup.barred.contains_key(platform) {
             "nothing that is said here changes my weights."
         } else if hearth.base_fingerprint(&self.services.model().info().name).is_none() {
             "the model that answers cannot learn here, so nothing that you say changes my weights."
         } else {
-            match (consent, hearth.hearth.transport.is_some()) {
+            match (consent, hearth.setup.transport.is_some()) {
                 (None, _) => "nothing that you say changes my weights, unless you say `/hearth opt-in`.",
                 (Some(consent), true) if !consent.offload => {
                     "I now learn on another machine, and you agreed to local training only. Your data stays here, and nothing new that you say \
                      changes my weights, unless you say `/hearth opt-in` again."
                 }
                 (Some(_), true) => {
-                    "what you say to me may change my weights for the place where you say it, as you wish. It is learnt on another machine: \
-                     what is forgotten is unlearnt here, and a copy that was left there is beyond my reach. `/hearth opt-out` ends it."
+                    "what you say to me may change my weights for the place where you say it, as you wish. It is learned on another machine: \
+                     what is forgotten is unlearned here, and a copy that was left there is beyond my reach. `/hearth opt-out` ends it."
                 }
                 (Some(_), false) => {
                     "what you say to me may change my weights for the place where you say it (the public channels of a server are one), as you \
-                     wish. What is forgotten is unlearnt, and `/hearth opt-out` ends it."
+                     wish. What is forgotten is unlearned, and `/hearth opt-out` ends it."
                 }
             }
         };

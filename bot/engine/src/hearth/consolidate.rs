@@ -68,7 +68,7 @@ impl Learning {
         now: Timestamp,
     ) -> Result<(), Error> {
         let Some(hearth) = self.state.get() else { return Ok(()) };
-        if hearth.hearth.trainer.is_none() || hearth.hearth.barred.contains_key(&home.platform) {
+        if hearth.setup.trainer.is_none() || hearth.setup.barred.contains_key(&home.platform) {
             return Ok(());
         }
         if hearth.offloaded_jobs.of(&home.persona, &home.place).is_some() {
@@ -106,12 +106,12 @@ impl Learning {
         let (Some((context, chosen)), Ok(guard)) = (chosen, Arc::clone(&hearth.learning).try_lock_owned()) else {
             return Ok(());
         };
-        let (engine, hearth, home) = (Arc::clone(self), Arc::clone(hearth), home.clone());
+        let (learning, hearth, home) = (Arc::clone(self), Arc::clone(hearth), home.clone());
         self.services.tasks.spawn(async move {
             let _guard = guard;
-            let learnt = engine.take_job(&hearth, &home, &context, chosen).await;
+            let learned = learning.take_job(&hearth, &home, &context, chosen).await;
             hearth.end_job();
-            if let Err(error) = learnt {
+            if let Err(error) = learned {
                 log_training_error(&home, &error);
             }
         });
@@ -129,7 +129,7 @@ impl Learning {
         if !self.may_be_sent(&context).await? {
             return Ok(None);
         }
-        let chosen = self.choose(&context, hearth.hearth.exchanges, again).await?;
+        let chosen = self.choose(&context, hearth.setup.exchanges, again).await?;
         if chosen.is_none() && again {
             let entry = TrainingLogEntry::new(
                 next_number(hearth, home, &context),
@@ -151,7 +151,7 @@ impl Learning {
     ) -> Result<(), Error> {
         let model = self.services.model();
         let name = model.info().name.clone();
-        let (Some(base_fingerprint), Some(trainer)) = (hearth.base_fingerprint(&name), hearth.hearth.trainer.as_ref())
+        let (Some(base_fingerprint), Some(trainer)) = (hearth.base_fingerprint(&name), hearth.setup.trainer.as_ref())
         else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Learning {
             tracing::info!("LoRAs take up hearth.max_disk_mb; skipping training");
             return Ok(());
         }
-        let mut learnt = LoraRecord {
+        let mut learned = LoraRecord {
             platform: home.platform.clone(),
             persona: home.persona.clone(),
             place: home.place.clone(),
@@ -175,12 +175,12 @@ impl Learning {
         };
         let mut exchanges = Vec::with_capacity(training_examples.len());
         for PreparedExample { training_example, said, provenance } in training_examples {
-            learnt.provenance.join(provenance);
-            learnt.said.insert(said);
+            learned.provenance.join(provenance);
+            learned.said.insert(said);
             exchanges.push(training_example);
         }
         // The older examples go to another machine, too, so their sources count.
-        let mut holds = learnt.provenance.clone();
+        let mut holds = learned.provenance.clone();
         let older: Vec<TrainingExample> = older
             .into_iter()
             .map(|PreparedExample { training_example, provenance, .. }| {
@@ -198,8 +198,8 @@ impl Learning {
             training_examples: exchanges.clone(),
             older: older.clone(),
         };
-        if let Some(transport) = &hearth.hearth.transport {
-            return self.send_offload(hearth, (home, context), Arc::clone(transport), job, (learnt, holds)).await;
+        if let Some(transport) = &hearth.setup.transport {
+            return self.send_offload(hearth, (home, context), Arc::clone(transport), job, (learned, holds)).await;
         }
         hearth.begin_job(holds.clone(), context.serving.as_ref().map(|it| it.id.clone()));
         // From now on, forgetting a source ends the job; this check covers what was forgotten before.
@@ -216,8 +216,8 @@ impl Learning {
                 return self.log_training(hearth, home, entry).await;
             }
         };
-        learnt.id = trained.id.to_string();
-        let candidate = Candidate { trained, learnt, beside: context.serving.clone(), offloaded_job: None };
+        learned.id = trained.id.to_string();
+        let candidate = Candidate { trained, learned, beside: context.serving.clone(), offloaded_job: None };
         self.keep_or_drop(hearth, home, context, &candidate, &exchanges, &older).await.map(drop)
     }
 
@@ -232,13 +232,13 @@ impl Learning {
         training_examples: &[TrainingExample],
         older: &[TrainingExample],
     ) -> Result<bool, Error> {
-        let Candidate { trained, learnt, .. } = candidate;
+        let Candidate { trained, learned, .. } = candidate;
         let test_prompts: Vec<TrainingExample> =
             older.iter().chain(training_examples).take(TEST_REPLIES).cloned().collect();
         let fate = self.keep_if_good(hearth, context, candidate, &test_prompts, training_examples).await;
         if !matches!(fate, Ok(Fate::Kept)) {
-            self.let_go(learnt).await;
-            let (of, left) = (Arc::clone(hearth), learnt.clone());
+            self.let_go(learned).await;
+            let (of, left) = (Arc::clone(hearth), learned.clone());
             self.services
                 .blocking(move |_| {
                     of.lora_store.remove_draft(&left).map_err(azera_memory::Error::io("removing a draft"))
@@ -247,8 +247,8 @@ impl Learning {
         }
         let entry = |outcome| TrainingLogEntry {
             // JSON has no number for infinity or NaN.
-            learnt: Some(trained.evaluation.learnt).filter(|it| it.before.is_finite() && it.after.is_finite()),
-            ..TrainingLogEntry::new(learnt.number, self.services.clock.now(), training_examples.len(), outcome)
+            learned: Some(trained.evaluation.learned).filter(|it| it.before.is_finite() && it.after.is_finite()),
+            ..TrainingLogEntry::new(learned.number, self.services.clock.now(), training_examples.len(), outcome)
         };
         match fate {
             // From now on, forgetting a source finds the LoRA.
@@ -285,7 +285,7 @@ impl Learning {
         test_prompts: &[TrainingExample],
         training_examples: &[TrainingExample],
     ) -> Result<Fate, Error> {
-        let Candidate { trained, learnt, beside, offloaded_job } = candidate;
+        let Candidate { trained, learned, beside, offloaded_job } = candidate;
         let fault = match fault(&trained.evaluation) {
             Some(fault) => Some(fault),
             None => self.try_replies(context, hearth, candidate, test_prompts, training_examples).await?,
@@ -298,7 +298,7 @@ impl Learning {
             let is_ours = offloaded_job.is_none_or(|offloaded_job| hearth.offloaded_jobs.drop_one(offloaded_job));
             return Ok(if is_ours { Fate::Faulty(fault) } else { Fate::Overtaken });
         }
-        let (of, new, id) = (Arc::clone(hearth), learnt.clone(), trained.id);
+        let (of, new, id) = (Arc::clone(hearth), learned.clone(), trained.id);
         let (beside, offloaded_job) = (beside.clone(), offloaded_job.cloned());
         let gone = self
             .services
@@ -355,7 +355,7 @@ impl Learning {
     /// Returns a blocking function that waits while somebody waits for an answer. It returns false once the training
     /// has to end.
     fn may_go_on(self: &Arc<Self>, hearth: Arc<HearthState>) -> KeepGoing {
-        let (engine, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
+        let (learning, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
         Arc::new(move || {
             runtime.block_on(async {
                 loop {
@@ -363,8 +363,8 @@ impl Learning {
                         return false;
                     }
                     let still = tokio::select! {
-                        () = engine.services.stopping.cancelled() => return false,
-                        still = engine.services.foreground.until_idle(PAUSE) => still,
+                        () = learning.services.stopping.cancelled() => return false,
+                        still = learning.services.foreground.until_idle(PAUSE) => still,
                     };
                     if still {
                         return true;

@@ -41,7 +41,8 @@ impl LossChange {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Loss on the training examples.
-    pub learnt: LossChange,
+    #[serde(rename = "learnt")]
+    pub learned: LossChange,
     /// Loss on older exchanges of the place, if there are any.
     pub older: Option<LossChange>,
     /// Loss on the example replies in the persona's file, if it has any.
@@ -77,7 +78,8 @@ impl Evaluation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EvaluationFault {
-    NothingLearnt,
+    #[serde(rename = "nothing_learnt")]
+    NothingLearned,
     ForgetsOlder,
     LosesVoice,
     LosesTasks,
@@ -91,7 +93,7 @@ impl EvaluationFault {
     /// Describes the fault, for a sentence that begins with *it*.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
-            Self::NothingLearnt => "taught me nothing",
+            Self::NothingLearned => "taught me nothing",
             Self::ForgetsOlder => "made me forget older talks",
             Self::LosesVoice => "made me lose my own voice",
             Self::LosesTasks => "made me worse at answering",
@@ -105,9 +107,9 @@ impl EvaluationFault {
 
 /// Returns the first fault in an evaluation.
 pub(crate) fn fault(evaluation: &Evaluation) -> Option<EvaluationFault> {
-    let Evaluation { learnt, older, voice, tasks, prose, tells_secrets, .. } = evaluation;
+    let Evaluation { learned, older, voice, tasks, prose, tells_secrets, .. } = evaluation;
     let faults = [
-        (!learnt.is_better(), EvaluationFault::NothingLearnt),
+        (!learned.is_better(), EvaluationFault::NothingLearned),
         (*tells_secrets, EvaluationFault::TellsSecrets),
         (older.is_some_and(LossChange::is_worse), EvaluationFault::ForgetsOlder),
         (voice.is_some_and(LossChange::is_worse), EvaluationFault::LosesVoice),
@@ -141,7 +143,7 @@ mod tests {
     fn good() -> Evaluation {
         let same = LossChange { before: 2.0, after: 2.0 };
         Evaluation {
-            learnt: LossChange { before: 2.0, after: 1.5 },
+            learned: LossChange { before: 2.0, after: 1.5 },
             older: None,
             voice: Some(same),
             tasks: same,
@@ -159,8 +161,8 @@ mod tests {
         let worse = LossChange { before: 2.0, after: 2.05 };
         let lost = LossChange { before: 2.0, after: f64::NAN };
         let cases = [
-            (Evaluation { learnt: LossChange { before: 2.0, after: 2.0 }, ..good() }, EvaluationFault::NothingLearnt),
-            (Evaluation { learnt: lost, ..good() }, EvaluationFault::NothingLearnt),
+            (Evaluation { learned: LossChange { before: 2.0, after: 2.0 }, ..good() }, EvaluationFault::NothingLearned),
+            (Evaluation { learned: lost, ..good() }, EvaluationFault::NothingLearned),
             (Evaluation { older: Some(worse), ..good() }, EvaluationFault::ForgetsOlder),
             (Evaluation { voice: Some(worse), ..good() }, EvaluationFault::LosesVoice),
             (Evaluation { tasks: worse, ..good() }, EvaluationFault::LosesTasks),
@@ -175,8 +177,8 @@ mod tests {
 
     #[test]
     fn replies_that_loop_or_repeat_training_examples_are_faults() {
-        let learnt = ["My grandmother keeps eleven grey geese behind the old mill by the river."];
-        let check = |reply: &str, question: &str| fault_of_reply(reply, question, learnt);
+        let learned = ["My grandmother keeps eleven grey geese behind the old mill by the river."];
+        let check = |reply: &str, question: &str| fault_of_reply(reply, question, learned);
         assert_eq!(check("That sounds lovely, tell me more about the geese.", "I like birds"), None);
         assert_eq!(check("yes", "are you there?"), None);
         assert_eq!(check("", "are you there?"), Some(EvaluationFault::Loops));
@@ -188,5 +190,13 @@ mod tests {
         assert_eq!(check(parroting, "hello"), Some(EvaluationFault::Parrots));
         let question = "Is it true that your grandmother keeps eleven grey geese behind the old mill?";
         assert_eq!(check(parroting, question), None, "whoever asked said it");
+    }
+
+    #[test]
+    fn records_of_earlier_versions_keep_their_names() {
+        let stored = serde_json::to_value(good()).unwrap();
+        assert_eq!(stored["learnt"], serde_json::json!({"before": 2.0, "after": 1.5}));
+        assert_eq!(serde_json::from_value::<Evaluation>(stored).unwrap(), good());
+        assert_eq!(serde_json::to_value(EvaluationFault::NothingLearned).unwrap(), "nothing_learnt");
     }
 }

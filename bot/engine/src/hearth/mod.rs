@@ -154,7 +154,7 @@ impl std::fmt::Debug for Hearth {
 
 /// The state of the Hearth, where it is enabled.
 pub(crate) struct HearthState {
-    pub(crate) hearth: Hearth,
+    pub(crate) setup: Hearth,
     pub(crate) lora_store: LoraStore,
     pub(crate) offloaded_jobs: OffloadedJobs,
     /// Held while a job runs, so that only one runs at a time.
@@ -212,19 +212,19 @@ impl HearthState {
 
     /// Returns true if LoRAs take up all the space they may.
     pub(crate) fn is_full(&self) -> bool {
-        self.lora_store.bytes() >= self.hearth.max_bytes
+        self.lora_store.bytes() >= self.setup.max_bytes
     }
 
     /// Returns the base fingerprint of a model, if it can be trained.
     pub(crate) fn base_fingerprint(&self, model: &str) -> Option<String> {
-        self.hearth.trainer.as_ref()?.base_fingerprint(model)
+        self.setup.trainer.as_ref()?.base_fingerprint(model)
     }
 }
 
 /// A trained LoRA that is not in service yet.
 struct Candidate<'a> {
     trained: TrainingResult,
-    learnt: LoraRecord,
+    learned: LoraRecord,
     /// The LoRA that it was trained beside.
     beside: Option<LoraRecord>,
     /// Its offloaded job, if another machine trained it. Ending that job ends the candidate.

@@ -34,11 +34,11 @@ impl Learning {
         (home, context): (&PersonaPlace, &TrainingContext),
         transport: Arc<dyn OffloadTransport>,
         job: TrainingJob,
-        (learnt, holds): (LoraRecord, Provenance),
+        (learned, holds): (LoraRecord, Provenance),
     ) -> Result<(), Error> {
-        let (number, at, exchanges) = (learnt.number, learnt.at, job.training_examples.len());
+        let (number, at, exchanges) = (learned.number, learned.at, job.training_examples.len());
         let (name, chat) = (format!("{:08x}{:08x}", any_seed(), any_seed()), context.chat.clone());
-        let offloaded_job = OffloadedJob { name, chat, learnt, holds, beside: context.serving.clone(), exchanges };
+        let offloaded_job = OffloadedJob { name, chat, learned, holds, beside: context.serving.clone(), exchanges };
         let entry = |outcome| TrainingLogEntry::new(number, at, exchanges, outcome);
         // Logged first, because from then on forgetting a source may end the job, and logs that.
         self.log_training(hearth, home, entry(TrainingOutcome::Offloaded)).await?;
@@ -47,7 +47,7 @@ impl Learning {
             .services
             .blocking(move |memory| {
                 let file = of.offloaded_jobs.file(&offloaded_job.name, JOB_EXTENSION);
-                let sent = transport.send(&job, &offloaded_job.learnt.base_fingerprint, &file).and_then(|()| {
+                let sent = transport.send(&job, &offloaded_job.learned.base_fingerprint, &file).and_then(|()| {
                     let _changing = of.changing.lock().unwrap_or_else(PoisonError::into_inner);
                     let failed = |error: &dyn std::fmt::Display| TrainError::Failed(error.to_string());
                     let has_sources =
@@ -111,22 +111,22 @@ impl Learning {
         if arrived.is_empty() {
             return;
         }
-        let (engine, hearth) = (Arc::clone(self), Arc::clone(hearth));
+        let (learning, hearth) = (Arc::clone(self), Arc::clone(hearth));
         self.services.tasks.spawn(async move {
             let _guard = guard;
             for (next_step, offloaded_job) in arrived {
-                if engine.services.stopping.is_cancelled() {
+                if learning.services.stopping.is_cancelled() {
                     return;
                 }
                 let done = match next_step {
-                    Arrival::Back { is_overdue } => engine.receive_offloaded(&hearth, &offloaded_job, is_overdue).await,
-                    Arrival::Lost => engine.give_up(&hearth, &offloaded_job).await,
+                    Arrival::Back { is_overdue } => learning.receive_offloaded(&hearth, &offloaded_job, is_overdue).await,
+                    Arrival::Lost => learning.give_up(&hearth, &offloaded_job).await,
                 };
                 match done {
                     Ok(()) => {}
                     Err(error) if error.is_transient() => tracing::info!(%error, "the result of an offloaded job is postponed"),
                     Err(error) => {
-                        tracing::warn!(persona = %offloaded_job.learnt.persona, %error, "cannot handle the result of an offloaded job");
+                        tracing::warn!(persona = %offloaded_job.learned.persona, %error, "cannot handle the result of an offloaded job");
                     }
                 }
             }
@@ -136,7 +136,7 @@ impl Learning {
     /// Returns what to do about an offloaded job; `None` to go on waiting.
     fn next_step(&self, hearth: &HearthState, offloaded_job: &OffloadedJob, now: Timestamp) -> Option<Arrival> {
         // The absolute difference counts: a job from much later than now comes from a clock that was wrong.
-        let is_overdue = now.duration_since(offloaded_job.learnt.at).unsigned_abs() >= MAX_WAIT;
+        let is_overdue = now.duration_since(offloaded_job.learned.at).unsigned_abs() >= MAX_WAIT;
         if hearth.offloaded_jobs.file(&offloaded_job.name, RESULT_EXTENSION).exists() {
             Some(Arrival::Back { is_overdue })
         } else {
@@ -184,12 +184,12 @@ impl Learning {
         let home = offloaded_job.home();
         let model = self.services.model().info().name.clone();
         let (Some(transport), Some(base_fingerprint)) =
-            (hearth.hearth.transport.clone(), hearth.base_fingerprint(&model))
+            (hearth.setup.transport.clone(), hearth.base_fingerprint(&model))
         else {
             return Ok(EvaluationResult::NotNow);
         };
         // Another model answers at the moment; the result may be of use later.
-        if base_fingerprint != offloaded_job.learnt.base_fingerprint {
+        if base_fingerprint != offloaded_job.learned.base_fingerprint {
             return Ok(EvaluationResult::NotNow);
         }
         // The chat with the newest message may be gone; then the job's own chat serves, if it still exists.
@@ -202,12 +202,12 @@ impl Learning {
         let received = self
             .services
             .blocking(move |_| {
-                let (job, learnt) =
+                let (job, learned) =
                     (of.offloaded_jobs.file(&name, JOB_EXTENSION), of.offloaded_jobs.file(&name, RESULT_EXTENSION));
-                let received = transport.receive(&job, &learnt, &of.lora_store.draft());
+                let received = transport.receive(&job, &learned, &of.lora_store.draft());
                 if let Err(error) = &received {
                     let of_no_use = matches!(error, OffloadError::NotOfIt(_));
-                    let removed = if of_no_use { fs::remove_file(&learnt) } else { Ok(()) };
+                    let removed = if of_no_use { fs::remove_file(&learned) } else { Ok(()) };
                     let removing = azera_memory::Error::io("removing a useless result");
                     of.lora_store.clear_draft().and(removed).map_err(removing)?;
                 }
@@ -222,10 +222,10 @@ impl Learning {
                 return Ok(if is_lost { EvaluationResult::Useless } else { EvaluationResult::NotNow });
             }
         };
-        let learnt =
-            LoraRecord { id: trained.id.to_string(), at: self.services.clock.now(), ..offloaded_job.learnt.clone() };
+        let learned =
+            LoraRecord { id: trained.id.to_string(), at: self.services.clock.now(), ..offloaded_job.learned.clone() };
         // It was put into service, and a stop came before that was recorded.
-        if hearth.lora_store.has(&learnt) {
+        if hearth.lora_store.has(&learned) {
             let of = Arc::clone(hearth);
             self.services
                 .blocking(move |_| of.lora_store.clear_draft().map_err(azera_memory::Error::io("removing a draft")))
@@ -233,7 +233,7 @@ impl Learning {
             return Ok(EvaluationResult::Over);
         }
         let candidate =
-            Candidate { trained, learnt, beside: offloaded_job.beside.clone(), offloaded_job: Some(offloaded_job) };
+            Candidate { trained, learned, beside: offloaded_job.beside.clone(), offloaded_job: Some(offloaded_job) };
         let is_settled = self.keep_or_drop(hearth, &home, &context, &candidate, &training_examples, &older).await?;
         Ok(if is_settled { EvaluationResult::Over } else { EvaluationResult::NotNow })
     }
@@ -244,7 +244,8 @@ impl Learning {
             return Ok(());
         }
         self.drop_offloaded(hearth, offloaded_job).await;
-        let (number, at, exchanges) = (offloaded_job.learnt.number, self.services.clock.now(), offloaded_job.exchanges);
+        let (number, at, exchanges) =
+            (offloaded_job.learned.number, self.services.clock.now(), offloaded_job.exchanges);
         let entry = TrainingLogEntry::new(number, at, exchanges, TrainingOutcome::Lost);
         self.log_training(hearth, &offloaded_job.home(), entry).await
     }

@@ -55,7 +55,7 @@ pub trait OffloadTransport: Send + Sync {
     ///
     /// # Errors
     /// See [`OffloadError`].
-    fn receive(&self, job: &Path, learnt: &Path, to: &Path) -> Result<OffloadResult, OffloadError>;
+    fn receive(&self, job: &Path, learned: &Path, to: &Path) -> Result<OffloadResult, OffloadError>;
 }
 
 /// Why a result is rejected.
@@ -80,7 +80,8 @@ pub(crate) struct OffloadedJob {
     /// The chat in which it was written.
     pub(super) chat: ChatId,
     /// The record of the LoRA it becomes, which has no id yet.
-    pub(super) learnt: LoraRecord,
+    #[serde(rename = "learnt")]
+    pub(super) learned: LoraRecord,
     /// The sources of the job: those of the LoRA, and those of the examples that are only compared.
     pub(super) holds: Provenance,
     /// The LoRA in service when it was written, beside which it trains.
@@ -151,7 +152,7 @@ impl OffloadedJobs {
     pub(crate) fn of(&self, persona: &PersonaId, place: &Scope) -> Option<OffloadedJob> {
         let jobs = self.jobs.read().unwrap_or_else(PoisonError::into_inner);
         jobs.iter()
-            .find(|offloaded_job| offloaded_job.learnt.persona == *persona && offloaded_job.learnt.place == *place)
+            .find(|offloaded_job| offloaded_job.learned.persona == *persona && offloaded_job.learned.place == *place)
             .cloned()
     }
 
@@ -220,7 +221,7 @@ fn ends(path: &Path, extension: &str) -> bool {
 
 impl OffloadedJob {
     pub(super) fn home(&self) -> PersonaPlace {
-        let LoraRecord { platform, place, persona, .. } = &self.learnt;
+        let LoraRecord { platform, place, persona, .. } = &self.learned;
         PersonaPlace { platform: platform.clone(), place: place.clone(), persona: persona.clone() }
     }
 }
@@ -228,7 +229,7 @@ impl OffloadedJob {
 impl HearthState {
     /// Returns when the offloaded job of a persona in a place was written.
     pub(crate) fn offloaded_since(&self, home: &PersonaPlace) -> Option<Timestamp> {
-        Some(self.offloaded_jobs.of(&home.persona, &home.place)?.learnt.at)
+        Some(self.offloaded_jobs.of(&home.persona, &home.place)?.learned.at)
     }
 }
 
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     fn job_named(name: &str) -> OffloadedJob {
-        let learnt = LoraRecord {
+        let learned = LoraRecord {
             platform: PlatformId::new("sim").unwrap(),
             persona: PersonaId::new("azera").unwrap(),
             place: Scope::Dm(PersonId::new(name).unwrap()),
@@ -255,7 +256,7 @@ mod tests {
         OffloadedJob {
             name: name.into(),
             chat: ChatId::new("dm").unwrap(),
-            learnt,
+            learned,
             holds: Provenance::default(),
             beside: None,
             exchanges: 4,

@@ -100,7 +100,7 @@ impl Learning {
             overrides: self.minds.overrides(&home.platform, &home.place).await?,
             zone: self.minds.time_zone(&self.access, &home.platform, &home.place).await,
             persona: loaded.persona,
-            offload: hearth.hearth.transport.is_some(),
+            offload: hearth.setup.transport.is_some(),
             chat,
             place,
             read_scope,
@@ -161,8 +161,8 @@ impl Learning {
             return Ok(None);
         }
         // The least surprising ones are left out.
-        let learnt = wanted.min(taken.len() - left_out.min(taken.len() / 2));
-        let (chosen, rest) = taken.split_at(learnt);
+        let learned = wanted.min(taken.len() - left_out.min(taken.len() / 2));
+        let (chosen, rest) = taken.split_at(learned);
         let prepare = |exchange: &TrainableExchange| {
             let training_example = self.training_example(context, exchange)?;
             Some(PreparedExample {
@@ -255,7 +255,7 @@ impl Learning {
     }
 
     /// Returns how many exchanges of a place were not trained on yet.
-    pub(crate) async fn waiting_to_be_learnt(&self, home: &PersonaPlace) -> Result<usize, Error> {
+    pub(crate) async fn waiting_to_be_learned(&self, home: &PersonaPlace) -> Result<usize, Error> {
         let Some(hearth) = self.state.get() else { return Ok(0) };
         match self.training_context(hearth, home).await? {
             Some(context) => Ok(self.fresh(&context).await?.0.len()),

@@ -53,8 +53,8 @@ pub(crate) struct TrainingLogEntry {
     pub(crate) exchanges: usize,
     pub(crate) outcome: TrainingOutcome,
     /// Their loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) learnt: Option<LossChange>,
+    #[serde(rename = "learnt", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) learned: Option<LossChange>,
     /// People's messages in the exchanges that were rolled back, which are not trained on again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) said: BTreeSet<MessageId>,
@@ -63,7 +63,7 @@ pub(crate) struct TrainingLogEntry {
 impl TrainingLogEntry {
     /// Creates an entry without loss and messages.
     pub(crate) fn new(number: u32, at: Timestamp, exchanges: usize, outcome: TrainingOutcome) -> Self {
-        Self { number, at, exchanges, outcome, learnt: None, said: BTreeSet::new() }
+        Self { number, at, exchanges, outcome, learned: None, said: BTreeSet::new() }
     }
 }
 
@@ -98,25 +98,26 @@ impl HearthState {
             })
         };
         // A rolled back LoRA whose files could not be removed is found again by the next start.
-        let is_taken_back = |learnt: &LoraRecord| {
+        let is_taken_back = |learned: &LoraRecord| {
             let is_it = |entry: &TrainingLogEntry| {
-                entry.number == learnt.number && entry.outcome == TrainingOutcome::RolledBack
+                entry.number == learned.number && entry.outcome == TrainingOutcome::RolledBack
             };
-            let entries = entries(memory, &learnt.platform, &learnt.place, &learnt.persona).unwrap_or_else(|error| {
-                tracing::warn!(%error, "cannot read the training log");
-                Vec::new()
-            });
+            let entries =
+                entries(memory, &learned.platform, &learned.place, &learned.persona).unwrap_or_else(|error| {
+                    tracing::warn!(%error, "cannot read the training log");
+                    Vec::new()
+                });
             entries.iter().any(is_it)
         };
         let (mut unfounded, mut offloaded_jobs) = (self.lora_store.all(), self.offloaded_jobs.all());
-        let is_void = |learnt: &LoraRecord, provenance: &Provenance| {
-            let barred = self.hearth.barred.contains_key(&learnt.platform);
-            barred || is_unfounded(provenance) || resting_on.is_none() && is_taken_back(learnt)
+        let is_void = |learned: &LoraRecord, provenance: &Provenance| {
+            let barred = self.setup.barred.contains_key(&learned.platform);
+            barred || is_unfounded(provenance) || resting_on.is_none() && is_taken_back(learned)
         };
-        unfounded.retain(|learnt| is_void(learnt, &learnt.provenance));
-        offloaded_jobs.retain(|offloaded_job| is_void(&offloaded_job.learnt, &offloaded_job.holds));
+        unfounded.retain(|learned| is_void(learned, &learned.provenance));
+        offloaded_jobs.retain(|offloaded_job| is_void(&offloaded_job.learned, &offloaded_job.holds));
         self.break_off(|job| is_unfounded(&job.provenance));
-        unfounded.iter().for_each(|learnt| self.lora_store.drop_one(learnt));
+        unfounded.iter().for_each(|learned| self.lora_store.drop_one(learned));
         for offloaded_job in &offloaded_jobs {
             self.offloaded_jobs.drop_one(offloaded_job);
         }
@@ -138,7 +139,7 @@ impl Learning {
         let job = std::sync::Mutex::default();
         // A second call changes nothing.
         self.state
-            .set(Arc::new(HearthState { hearth, lora_store, offloaded_jobs, learning, changing, noting, job }))
+            .set(Arc::new(HearthState { setup: hearth, lora_store, offloaded_jobs, learning, changing, noting, job }))
             .ok();
         Ok(())
     }
@@ -154,10 +155,10 @@ impl Learning {
     pub(crate) fn loras_for(&self, read_scope: &ReadScope) -> Vec<Lora> {
         let Some(hearth) = self.state.get() else { return Vec::new() };
         let base_fingerprint = hearth.base_fingerprint(&self.services.model().info().name);
-        let learnt =
+        let learned =
             base_fingerprint.and_then(|base_fingerprint| hearth.lora_store.serving(read_scope, &base_fingerprint));
-        let learnt = learnt.filter(|learnt| !hearth.hearth.barred.contains_key(&learnt.platform));
-        learnt.and_then(|learnt| hearth.lora_store.lora(&learnt)).into_iter().collect()
+        let learned = learned.filter(|learned| !hearth.setup.barred.contains_key(&learned.platform));
+        learned.and_then(|learned| hearth.lora_store.lora(&learned)).into_iter().collect()
     }
 
     /// Takes LoRAs out of service, and removes them, if a source is gone or a person withdrew their consent. With
@@ -169,14 +170,14 @@ impl Learning {
         let found = tokio::task::spawn_blocking(move || of.take_out_unfounded(&memory, only.as_ref())).await;
         let mut all_gone = found.is_ok();
         let (unfounded, offloaded_jobs) = found.unwrap_or_default();
-        for learnt in unfounded {
-            all_gone &= self.unlearn(hearth, &learnt, TrainingOutcome::Withdrawn, BTreeSet::new()).await;
+        for learned in unfounded {
+            all_gone &= self.unlearn(hearth, &learned, TrainingOutcome::Withdrawn, BTreeSet::new()).await;
         }
         for offloaded_job in offloaded_jobs {
             all_gone &= self.drop_offloaded(hearth, &offloaded_job).await;
-            self.note_unlearnt(
+            self.note_unlearned(
                 hearth,
-                &offloaded_job.learnt,
+                &offloaded_job.learned,
                 offloaded_job.exchanges,
                 TrainingOutcome::Withdrawn,
                 BTreeSet::new(),
@@ -193,7 +194,8 @@ impl Learning {
         let (newest, before, offloaded_job) = {
             let _changing = hearth.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let versions = hearth.lora_store.of(&home.persona, &home.place);
-            let mut versions = versions.into_iter().rev().filter(|learnt| learnt.base_fingerprint == base_fingerprint);
+            let mut versions =
+                versions.into_iter().rev().filter(|learned| learned.base_fingerprint == base_fingerprint);
             let (newest, before) = (versions.next(), versions.next());
             newest.iter().for_each(|newest| hearth.lora_store.drop_one(newest));
             // A job that trains beside it, here or on another machine, has lost its base.
@@ -202,9 +204,9 @@ impl Learning {
             (newest, before, offloaded_job.filter(|offloaded_job| hearth.offloaded_jobs.drop_one(offloaded_job)))
         };
         // Without the messages of the LoRA it was trained beside, which stays.
-        let own = |learnt: &LoraRecord, beside: Option<&LoraRecord>| match beside {
-            Some(beside) => learnt.said.difference(&beside.said).cloned().collect(),
-            None => learnt.said.clone(),
+        let own = |learned: &LoraRecord, beside: Option<&LoraRecord>| match beside {
+            Some(beside) => learned.said.difference(&beside.said).cloned().collect(),
+            None => learned.said.clone(),
         };
         if let Some(offloaded_job) = &offloaded_job {
             self.drop_offloaded(hearth, offloaded_job).await;
@@ -212,16 +214,16 @@ impl Learning {
         let Some(newest) = newest else {
             // Nothing serves, so only the offloaded job was rolled back.
             let offloaded_job = offloaded_job?;
-            let said = own(&offloaded_job.learnt, offloaded_job.beside.as_ref());
-            self.note_unlearnt(
+            let said = own(&offloaded_job.learned, offloaded_job.beside.as_ref());
+            self.note_unlearned(
                 hearth,
-                &offloaded_job.learnt,
+                &offloaded_job.learned,
                 offloaded_job.exchanges,
                 TrainingOutcome::RolledBack,
                 said,
             )
             .await;
-            return Some(offloaded_job.learnt.number);
+            return Some(offloaded_job.learned.number);
         };
         let said = own(&newest, before.as_ref());
         self.unlearn(hearth, &newest, TrainingOutcome::RolledBack, said).await;
@@ -232,36 +234,36 @@ impl Learning {
     async fn unlearn(
         &self,
         hearth: &Arc<HearthState>,
-        learnt: &LoraRecord,
+        learned: &LoraRecord,
         outcome: TrainingOutcome,
         said: BTreeSet<MessageId>,
     ) -> bool {
-        let (of, files) = (Arc::clone(hearth), learnt.clone());
+        let (of, files) = (Arc::clone(hearth), learned.clone());
         let removed = tokio::task::spawn_blocking(move || of.lora_store.remove_files(&files)).await;
         // After the file, so that a turn in progress cannot make the model load it again.
-        self.let_go(learnt).await;
+        self.let_go(learned).await;
         let is_gone = matches!(removed, Ok(Ok(())));
         if !is_gone {
-            tracing::error!(lora = %learnt.id, "cannot remove a LoRA; it no longer serves");
+            tracing::error!(lora = %learned.id, "cannot remove a LoRA; it no longer serves");
         }
-        self.note_unlearnt(hearth, learnt, learnt.said.len(), outcome, said).await;
+        self.note_unlearned(hearth, learned, learned.said.len(), outcome, said).await;
         is_gone
     }
 
-    async fn note_unlearnt(
+    async fn note_unlearned(
         &self,
         hearth: &HearthState,
-        learnt: &LoraRecord,
+        learned: &LoraRecord,
         exchanges: usize,
         outcome: TrainingOutcome,
         said: BTreeSet<MessageId>,
     ) {
         let home = PersonaPlace {
-            platform: learnt.platform.clone(),
-            place: learnt.place.clone(),
-            persona: learnt.persona.clone(),
+            platform: learned.platform.clone(),
+            place: learned.place.clone(),
+            persona: learned.persona.clone(),
         };
-        let (number, at) = (learnt.number, self.services.clock.now());
+        let (number, at) = (learned.number, self.services.clock.now());
         let entry = TrainingLogEntry { said, ..TrainingLogEntry::new(number, at, exchanges, outcome) };
         if let Err(error) = self.log_training(hearth, &home, entry).await {
             tracing::warn!(%error, "cannot log that a LoRA was withdrawn");
@@ -269,8 +271,8 @@ impl Learning {
     }
 
     /// Makes the model drop a LoRA, and the tokens evaluated with it.
-    pub(super) async fn let_go(&self, learnt: &LoraRecord) {
-        let Ok(id) = learnt.id.parse() else { return };
+    pub(super) async fn let_go(&self, learned: &LoraRecord) {
+        let Ok(id) = learned.id.parse() else { return };
         if let Err(error) = self.services.model().forget_lora(&id).await {
             tracing::error!(%error, "the model cannot drop a removed LoRA");
         }
@@ -310,5 +312,22 @@ impl Learning {
                 memory.places().set_training_log(&home.platform, &home.place, &home.persona, &entries)
             })
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_entry_of_an_earlier_version_is_read_and_written_as_it_was() {
+        let stored = serde_json::json!({
+            "number": 3, "at": "2026-01-01T00:00:00Z", "exchanges": 8, "outcome": {"dropped": "nothing_learnt"},
+            "learnt": {"before": 2.0, "after": 2.5},
+        });
+        let entry: TrainingLogEntry = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(entry.outcome, TrainingOutcome::Dropped(EvaluationFault::NothingLearned));
+        assert_eq!(entry.learned, Some(LossChange { before: 2.0, after: 2.5 }));
+        assert_eq!(serde_json::to_value(entry).unwrap(), stored);
     }
 }

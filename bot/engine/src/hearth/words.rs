@@ -132,16 +132,16 @@ mod tests {
 
     #[test]
     fn a_run_in_common_is_found_wherever_it_begins() {
-        let shares = |said: &str, learnt: &str, question: &str| {
-            Words::of(said).shares_run(8, &Words::of(learnt), &Words::of(question))
+        let shares = |said: &str, learned: &str, question: &str| {
+            Words::of(said).shares_run(8, &Words::of(learned), &Words::of(question))
         };
-        let learnt = "我奶奶在河边的老磨坊后面养了十一只灰鹅，每天早上都要喂它们";
-        assert!(shares("你的奶奶在河边的老磨坊后面养了十一只灰鹅呢", learnt, "你好"));
-        assert!(!shares("你的奶奶在河边的老磨坊后面养了十一只灰鹅呢", learnt, learnt), "whoever asked said it");
-        assert!(!shares("我喜欢灰鹅，它们很可爱，你呢？", learnt, "你好"));
-        let learnt = "ยายของฉันเลี้ยงห่านสีเทาสิบเอ็ดตัวอยู่หลังโรงสีเก่าริมแม่น้ำ";
-        assert!(shares("อ๋อ ยายของคุณเลี้ยงห่านสีเทาสิบเอ็ดตัวอยู่หลังโรงสีเก่า", learnt, "สวัสดี"));
-        assert!(!shares("ฉันชอบห่านสีเทา", learnt, "สวัสดี"));
+        let learned = "我奶奶在河边的老磨坊后面养了十一只灰鹅，每天早上都要喂它们";
+        assert!(shares("你的奶奶在河边的老磨坊后面养了十一只灰鹅呢", learned, "你好"));
+        assert!(!shares("你的奶奶在河边的老磨坊后面养了十一只灰鹅呢", learned, learned), "whoever asked said it");
+        assert!(!shares("我喜欢灰鹅，它们很可爱，你呢？", learned, "你好"));
+        let learned = "ยายของฉันเลี้ยงห่านสีเทาสิบเอ็ดตัวอยู่หลังโรงสีเก่าริมแม่น้ำ";
+        assert!(shares("อ๋อ ยายของคุณเลี้ยงห่านสีเทาสิบเอ็ดตัวอยู่หลังโรงสีเก่า", learned, "สวัสดี"));
+        assert!(!shares("ฉันชอบห่านสีเทา", learned, "สวัสดี"));
         assert!(shares(
             "one two three four five six seven eight",
             "Two three four, five six seven eight nine. One two three four five six seven eight",

@@ -103,7 +103,7 @@ impl Turns {
             max_tokens: composition.history.budget.reply_tokens,
             thinking: config.thinking,
             persona: &context.persona.name,
-            // What was learnt from talk has no say to somebody in danger.
+            // What was learned from talk has no say to somebody in danger.
             loras: if in_danger { Vec::new() } else { self.learning.loras_for(&context.read_scope) },
             stop: context.form.stop,
             held: in_danger,

@@ -33,7 +33,7 @@ pub(crate) struct GenerationRequest<'a> {
     pub(crate) thinking: bool,
     /// The persona's name: a reply that begins with it as a label loses the label.
     pub(crate) persona: &'a str,
-    /// What it learnt in this place.
+    /// What it learned in this place.
     pub(crate) loras: Vec<Lora>,
     /// What ends a reply, by the form of the model's family.
     pub(crate) stop: &'static [&'static str],
@@ -165,13 +165,13 @@ pub(crate) async fn generate(
 }
 
 /// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already. Without what it
-/// learnt, if that is damaged: an answer is better than none. Gives what the reply is made with, too.
+/// learned, if that is damaged: an answer is better than none. Gives what the reply is made with, too.
 async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<(Reply, Vec<Lora>), Error> {
     let [mut wait, longest] = BUSY_WAITS;
     for _ in 0..BUSY_ATTEMPTS {
         match model.chat(request.clone()).await {
             Err(error @ azera_model_api::Error::Lora { .. }) if !request.loras.is_empty() => {
-                tracing::error!(%error, "the reply is made without what was learnt");
+                tracing::error!(%error, "the reply is made without what was learned");
                 request.loras.clear();
             }
             Err(azera_model_api::Error::Busy { .. }) => {

@@ -39,20 +39,20 @@ impl Receiving {
 
 /// A turn that is waiting or under way, until this is dropped, which a panic does too.
 struct UnderWay<'a> {
-    core: &'a Turns,
+    turns: &'a Turns,
     message: MessageId,
 }
 
 impl<'a> UnderWay<'a> {
-    fn begin(core: &'a Turns, message: MessageId) -> Self {
-        core.under_way().insert(message.clone());
-        Self { core, message }
+    fn begin(turns: &'a Turns, message: MessageId) -> Self {
+        turns.under_way().insert(message.clone());
+        Self { turns, message }
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.core.under_way().remove(&self.message);
+        self.turns.under_way().remove(&self.message);
     }
 }
 
@@ -92,9 +92,9 @@ impl Turns {
     }
 
     fn spawn_turn(self: &Arc<Self>, ticket: Ticket, request: TurnRequest) -> JoinHandle<Result<Outcome, Error>> {
-        let core = Arc::clone(self);
+        let turns = Arc::clone(self);
         // A task of its own: an adapter that loses interest must not leave a turn half done.
-        self.services.tasks.spawn(async move { core.turn_of(ticket, request).await })
+        self.services.tasks.spawn(async move { turns.turn_of(ticket, request).await })
     }
 
     async fn turn_of(self: &Arc<Self>, ticket: Ticket, request: TurnRequest) -> Result<Outcome, Error> {
@@ -106,8 +106,8 @@ impl Turns {
         match &answered {
             // What failed for a reason that may have passed is tried again as soon as something succeeds, or after a while.
             Ok(_) if self.progress.stranded.swap(false, Ordering::AcqRel) => {
-                let core = Arc::clone(self);
-                self.services.tasks.spawn(async move { core.retry_leftovers().await });
+                let turns = Arc::clone(self);
+                self.services.tasks.spawn(async move { turns.retry_leftovers().await });
             }
             Err(error) if error.is_transient() => {
                 self.progress.stranded.store(true, Ordering::Release);
@@ -161,15 +161,16 @@ impl Turns {
         let place = place.ok_or(Error::NotAllowed)?;
         let ticket = self.queues.enter(&inbound.chat).ok_or(Error::QueueFull)?;
         self.ensure_chat(platform, ChatInfo { chat: inbound.chat.clone(), title: None, persona: None }).await?;
-        let (core, platform) = (Arc::clone(self), platform.clone());
+        let (turns, platform) = (Arc::clone(self), platform.clone());
         let (tell, recorded) = oneshot::channel();
         // From here on the message is ours: recording it and answering it are one task.
         let turn = self.services.tasks.spawn(async move {
-            let (now, scope) = (core.services.clock.now(), place.scope());
-            let called = core.access.called(&place, &inbound).await?;
+            let (now, scope) = (turns.services.clock.now(), place.scope());
+            let called = turns.access.called(&place, &inbound).await?;
             let received = {
                 let (platform, inbound) = (platform.clone(), inbound.clone());
-                core.services
+                turns
+                    .services
                     .blocking(move |memory| memory.turns().receive_for(&platform, &inbound, scope, called, now))
                     .await?
             };
@@ -177,7 +178,7 @@ impl Turns {
             tell.send(matches!(received, Received::New(_))).ok();
             let Received::New(message) = received else {
                 // A crash may have kept its files from being fetched.
-                core.files.keep(inbound.id, None, inbound.parts);
+                turns.files.keep(inbound.id, None, inbound.parts);
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));
             };
             let inbox = InboxRow {
@@ -188,8 +189,8 @@ impl Turns {
                 mentions: inbound.mentions,
                 panics: 0,
             };
-            core.files.hold(&inbox.message, None, inbound.parts);
-            core.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await
+            turns.files.hold(&inbox.message, None, inbound.parts);
+            turns.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await
         });
         Ok(Receiving { recorded, turn })
     }
@@ -257,10 +258,10 @@ impl Turns {
 
     /// Answers a message again that was changed while it was answered.
     pub(crate) fn answer_what_it_says_now(self: &Arc<Self>, request: &TurnRequest, message: MessageRow) {
-        let (core, adapter, person) = (Arc::clone(self), request.platform.clone(), request.inbox.person.clone());
+        let (turns, adapter, person) = (Arc::clone(self), request.platform.clone(), request.inbox.person.clone());
         self.services.tasks.spawn(async move {
             let (platform, id) = (adapter.id().clone(), message.id.clone());
-            if let Err(error) = core.answer_again(adapter, &platform, message, person).await {
+            if let Err(error) = turns.answer_again(adapter, &platform, message, person).await {
                 tracing::warn!(message = %id, %error, "a message that was changed amid its answer is not answered again");
             }
         });

@@ -60,8 +60,8 @@ impl Judge {
         if !self.classifiers.begin() {
             return;
         }
-        let core = Arc::clone(self);
-        self.services.tasks.spawn(async move { core.classifiers.learn(learn, &core.services.stopping).await });
+        let judge = Arc::clone(self);
+        self.services.tasks.spawn(async move { judge.classifiers.learn(learn, &judge.services.stopping).await });
     }
 
     /// Returns the mood in a reply; `None` as long as the classifiers are not there, or the embedding model is away.

@@ -12,7 +12,7 @@
 //! | generate | `generate.rs`, `generation.rs` | streams the reply |
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
-//! | remember | `remember.rs` | notes use and what may be learnt from |
+//! | remember | `remember.rs` | notes use and what may be learned from |
 
 mod addressing;
 mod commit;

@@ -33,7 +33,7 @@ impl Turns {
         self.note_used(request, composition, draft, committed).await;
     }
 
-    /// Whether the exchange may be learnt from: not a reply of fixed words, and not a second reply to one message.
+    /// Whether the exchange may be learned from: not a reply of fixed words, and not a second reply to one message.
     fn is_to_learn_from(&self, request: &TurnRequest, context: &TurnContext, composition: &Composition) -> bool {
         context.overrides.garden.surprise
             && !composition.style.is_in_danger()

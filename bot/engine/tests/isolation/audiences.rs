@@ -83,12 +83,12 @@ async fn surprising_exchanges_are_trained_on_first_and_repeated_ones_once() {
     let words = |training_examples: &[azera_engine::TrainingExample]| {
         training_examples.iter().map(|it| it.words.clone()).collect::<Vec<_>>()
     };
-    let (learnt, older) = (words(&jobs[1].training_examples), words(&jobs[1].older));
-    assert_eq!(learnt.len(), WANTED);
+    let (learned, older) = (words(&jobs[1].training_examples), words(&jobs[1].older));
+    assert_eq!(learned.len(), WANTED);
     // Among unsurprising exchanges, newer ones come first, so this one is first only because it is surprising.
-    assert!(learnt[0].contains("zeppelin"), "{learnt:?}");
-    let again = learnt.iter().chain(&older).filter(|words| words.contains("drips")).count();
-    assert_eq!(again, 1, "{learnt:?} {older:?}");
+    assert!(learned[0].contains("zeppelin"), "{learned:?}");
+    let again = learned.iter().chain(&older).filter(|words| words.contains("drips")).count();
+    assert_eq!(again, 1, "{learned:?} {older:?}");
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn a_rollback_excludes_only_the_examples_of_its_lora() {
     let mut it = Learning::open(false).await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
-    let learnt: Vec<String> =
+    let learned: Vec<String> =
         it.fake_trainer.jobs.lock().unwrap()[0].training_examples.iter().map(|it| it.words.clone()).collect();
     for said in ["the soup boils", "the gate creaks", "the paper yellows"] {
         it.scene.say(ANN, DM_ANN, &format!("magpie {said} quiet")).await;
@@ -188,5 +188,5 @@ async fn a_rollback_excludes_only_the_examples_of_its_lora() {
     let jobs = it.fake_trainer.jobs.lock().unwrap();
     let words: Vec<&String> = jobs[1].training_examples.iter().chain(&jobs[1].older).map(|it| &it.words).collect();
     assert!(words.iter().any(|words| words.contains("soup")) && words.len() == WANTED + 1, "{words:?}");
-    assert!(words.iter().all(|words| !learnt.contains(words)), "{words:?}");
+    assert!(words.iter().all(|words| !learned.contains(words)), "{words:?}");
 }

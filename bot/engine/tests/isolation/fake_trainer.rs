@@ -197,7 +197,7 @@ impl Learning {
         let mut scene = Scene::open(false, true).await;
         let same = Loss { before: 2.0, after: 2.0 };
         let evaluation = Evaluation {
-            learnt: Loss { before: 2.0, after: 1.0 },
+            learned: Loss { before: 2.0, after: 1.0 },
             older: Some(same),
             voice: Some(same),
             tasks: same,

@@ -112,7 +112,7 @@ async fn where_several_people_talk_all_must_consent() {
     assert_eq!(it.fake_trainer.count(), 0, "between hers there always stands something of his");
     it.scene.command(AN, COMMONS, "/hearth opt-in").await;
     it.scene.wait(4 * HOUR).await;
-    assert_eq!(it.fake_trainer.count(), 0, "what was said before he wanted it is not learnt from");
+    assert_eq!(it.fake_trainer.count(), 0, "what was said before he wanted it is not learned from");
     it.talk_in_turns("magpie", "badger").await;
     assert_eq!(it.fake_trainer.count(), 1);
     let seen = it.fake_trainer.seen();
@@ -151,9 +151,9 @@ async fn older_messages_in_a_prompt_need_consent_too() {
     assert_eq!(it.fake_trainer.count(), 1);
     let seen = it.fake_trainer.seen();
     assert!(seen.contains("badger") && !seen.contains("walrus"), "{seen}");
-    let learnt: Vec<String> =
+    let learned: Vec<String> =
         it.fake_trainer.jobs.lock().unwrap()[0].training_examples.iter().map(|it| it.words.clone()).collect();
-    assert!(learnt.iter().all(|words| words.starts_with("heron") || words.starts_with("badger")), "{learnt:?}");
+    assert!(learned.iter().all(|words| words.starts_with("heron") || words.starts_with("badger")), "{learned:?}");
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn replies_from_before_an_edit_are_not_trained_on_again() {
     let (sim, now) = (it.scene.engine.platform.sim.id().clone(), it.scene.engine.clock.now());
     it.scene.engine.azera.edited(&sim, &recalled, edit_to("never mind quiet", now)).await.unwrap();
     it.scene.engine.azera.settle().await.unwrap();
-    assert_eq!(it.files(), Vec::<PathBuf>::new(), "it had learnt from it");
+    assert_eq!(it.files(), Vec::<PathBuf>::new(), "it had learned from it");
     for _ in 0..6 {
         it.scene.wait(4 * HOUR).await;
     }

@@ -375,12 +375,12 @@ impl Looking<'_> {
             for row in rows {
                 let is_here = row.scope == *read_scope.place()
                     && row.source_scopes.iter().all(|source_scope| source_scope.scope == row.scope);
-                assert!(is_here, "{} is learnt from in {}", row.id, read_scope.place());
+                assert!(is_here, "{} is learned from in {}", row.id, read_scope.place());
             }
             for person in it.provenance.people.keys() {
                 let consent = memory.consent().training(person).unwrap();
                 let may = consent.is_some_and(|consent| consent.offload || !offload);
-                assert!(may, "{person} did not want to be learnt from");
+                assert!(may, "{person} did not want to be learned from");
             }
         }
     }

@@ -32,7 +32,7 @@ impl OffloadTransport for FakeTransport {
         Ok(())
     }
 
-    fn receive(&self, job: &Path, learnt: &Path, to: &Path) -> Result<OffloadResult, OffloadError> {
+    fn receive(&self, job: &Path, learned: &Path, to: &Path) -> Result<OffloadResult, OffloadError> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         if *self.has_no_key.lock().unwrap() {
             std::fs::write(to, "half")?;
@@ -42,7 +42,7 @@ impl OffloadTransport for FakeTransport {
             return Err(OffloadError::NoJob(invalid()));
         }
         let TrainingJob { training_examples, older, .. } = self.sent.lock().unwrap()[job].clone();
-        let result = std::fs::read(learnt)?;
+        let result = std::fs::read(learned)?;
         let (number, evaluation) = result.split_first().ok_or_else(|| OffloadError::NotOfIt(invalid()))?;
         let evaluation = serde_json::from_slice(evaluation).map_err(|_| OffloadError::NotOfIt(invalid()))?;
         std::fs::write(to, weights(*number))?;
@@ -81,7 +81,7 @@ fn put_result(it: &Learning, job: &Path, number: u8) {
 async fn a_lora_trained_on_another_machine_serves_in_its_place() {
     let (mut it, post, _) = open().await;
     it.talk(ANN, DM_ANN, "lantern").await;
-    assert_eq!(it.fake_trainer.count(), 0, "nothing is learnt here");
+    assert_eq!(it.fake_trainer.count(), 0, "nothing is learned here");
     let jobs = offloaded(&it, JOB_EXTENSION);
     assert_eq!(jobs.len(), 1);
     {
@@ -194,7 +194,7 @@ async fn a_job_without_a_result_is_given_up_in_the_end() {
     assert_eq!(all_offloaded(&it), 0);
     it.scene.say(ANN, DM_ANN, "and here quiet").await;
     it.scene.wait(24 * HOUR).await;
-    assert_eq!(it.fake_trainer.count(), 1, "it is learnt here again");
+    assert_eq!(it.fake_trainer.count(), 1, "it is learned here again");
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn data_of_people_who_consented_to_local_training_is_not_sent() {
     it.scene.command(ANN, DM_ANN, "/persona use azera").await;
     it.scene.command(ANN, DM_ANN, "/hearth opt-in").await;
     it.talk(ANN, DM_ANN, "lantern").await;
-    assert_eq!(it.files().len(), 2, "one lesson is learnt here");
+    assert_eq!(it.files().len(), 2, "one lesson is learned here");
     let post = Arc::new(FakeTransport::default());
     *transport.lock().unwrap() = Some(post.clone());
     it.scene.engine.reopen().await;
@@ -242,7 +242,7 @@ async fn data_of_people_who_consented_to_local_training_is_not_sent() {
     assert_eq!(
         (all_offloaded(&it), it.fake_trainer.count()),
         (0, 1),
-        "neither what she said nor what was learnt of it goes away"
+        "neither what she said nor what was learned of it goes away"
     );
     let status = it.scene.command(ANN, DM_ANN, "/hearth").await;
     assert!(status.contains("Your data stays here unless") && status.contains("Held up"), "{status}");
@@ -259,7 +259,7 @@ async fn data_of_people_who_consented_to_local_training_is_not_sent() {
     it.talk(ANN, DM_ANN, "thimble").await;
     it.scene.wait(24 * HOUR).await;
     let sent = post.sent.lock().unwrap();
-    assert!(sent.values().any(|job| job.beside.is_some()), "it goes on from what was learnt here");
+    assert!(sent.values().any(|job| job.beside.is_some()), "it goes on from what was learned here");
 }
 
 #[tokio::test]

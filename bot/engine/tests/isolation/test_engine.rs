@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Edit, Host, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
 use azera_config::Gardener as Garden;
-use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineParts, Hearth, ModelCatalog};
+use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog};
 use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamBlobs, RamStore, RamWorking};
 use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
@@ -284,7 +284,7 @@ fn build_engine(
         blobs_max_bytes: 1 << 30,
     };
     let memory = Arc::new(Memory::open(layers.clone(), config).unwrap());
-    let azera = Engine::new(EngineParts {
+    let azera = Engine::new(EngineDependencies {
         memory: memory.clone(),
         model: model.clone(),
         embedder: Arc::new(WordEmbedder::new(embedder_down.clone())),

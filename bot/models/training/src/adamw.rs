@@ -24,7 +24,7 @@ pub struct Recipe {
     pub steps: usize,
     /// The number of examples per step.
     pub batch: usize,
-    /// The weight of an example: an example with n learnt tokens counts as n to this power. With 1 all tokens have
+    /// The weight of an example: an example with n learned tokens counts as n to this power. With 1 all tokens have
     /// equal weight, with 0 all examples.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub length_power: f32,
@@ -86,12 +86,12 @@ impl Recipe {
         Ok(())
     }
 
-    /// Returns the weight of a token of each example in a step, given their learnt tokens. The weights of all tokens
+    /// Returns the weight of a token of each example in a step, given their learned tokens. The weights of all tokens
     /// add up to 1.
-    pub(crate) fn weights(&self, learnt: &[usize]) -> Vec<f32> {
-        let whole: f64 = learnt.iter().map(|tokens| (*tokens as f64).powf(f64::from(self.length_power))).sum();
+    pub(crate) fn weights(&self, learned: &[usize]) -> Vec<f32> {
+        let whole: f64 = learned.iter().map(|tokens| (*tokens as f64).powf(f64::from(self.length_power))).sum();
         let weight = |tokens: &usize| ((*tokens as f64).powf(f64::from(self.length_power) - 1.0) / whole) as f32;
-        learnt.iter().map(weight).collect()
+        learned.iter().map(weight).collect()
     }
 
     /// Returns the learning rate of a step, counted from 0.

@@ -35,7 +35,7 @@ pub enum Error {
     #[error("the adapters cannot be put together: {0}")]
     Loras(String),
     /// The model cannot be trained on the examples.
-    #[error("the examples cannot be learnt: {0}")]
+    #[error("the examples cannot be learned: {0}")]
     Examples(String),
     /// A checkpoint or LoRA is damaged, or belongs to something else.
     #[error("{} cannot be taken up: {what}", path.display())]

@@ -51,7 +51,7 @@ impl PassContext<'_> {
         Ok((out, LayerCache { x, queries, keys, values, taken, middle, gate, up }))
     }
 
-    /// Returns the gradient for the layer's `x`. Adds the gradients of its LoRA to `learnt`, one pair for each
+    /// Returns the gradient for the layer's `x`. Adds the gradients of its LoRA to `learned`, one pair for each
     /// projection.
     pub(crate) fn backward(
         &self,
@@ -59,11 +59,11 @@ impl PassContext<'_> {
         low: &[LowRankUpdate],
         cached: &LayerCache,
         grad: &Tensor,
-        learnt: &mut [LoraPair],
+        learned: &mut [LoraPair],
     ) -> Result<Tensor> {
         let epsilon = self.shape.epsilon;
         let mut back = |which: usize, x: &Tensor, grad: &Tensor| {
-            low[which].project_back(x, &layer.projection(which)?, grad, &mut learnt[which])
+            low[which].project_back(x, &layer.projection(which)?, grad, &mut learned[which])
         };
         let to_inner = back(6, &gated(&cached.gate, &cached.up)?, grad)?;
         let (to_gate, to_up) = gated_back(&cached.gate, &cached.up, &to_inner)?;

@@ -250,20 +250,20 @@ impl LowRankUpdate {
         sum(x.matmul(&weight.t()?)?, &low.matmul(&self.b.t()?)?)
     }
 
-    /// Returns the gradient of [`Self::project`] for `x`, and adds the gradient of the trained part to `learnt`.
+    /// Returns the gradient of [`Self::project`] for `x`, and adds the gradient of the trained part to `learned`.
     pub(crate) fn project_back(
         &self,
         x: &Tensor,
         weight: &Tensor,
         grad: &Tensor,
-        learnt: &mut LoraPair,
+        learned: &mut LoraPair,
     ) -> Result<Tensor> {
-        let learning = learnt.a.rows;
+        let learning = learned.a.rows;
         let low = (x.matmul(&self.a.narrow(0, 0, learning)?.t()?)? * f64::from(self.scale))?;
         let to_low = (grad.matmul(&self.b)? * f64::from(self.scale))?;
-        add(&grad.t()?.matmul(&low)?, &mut learnt.b)?;
+        add(&grad.t()?.matmul(&low)?, &mut learned.b)?;
         // A GPU cannot multiply some of its columns as a matrix unless they are contiguous.
-        add(&to_low.narrow(1, 0, learning)?.contiguous()?.t()?.matmul(x)?, &mut learnt.a)?;
+        add(&to_low.narrow(1, 0, learning)?.contiguous()?.t()?.matmul(x)?, &mut learned.a)?;
         sum(grad.matmul(weight)?, &to_low.matmul(&self.a)?)
     }
 }

@@ -1,4 +1,4 @@
-//! Evaluates how well a model predicts the learnt tokens.
+//! Evaluates how well a model predicts the learned tokens.
 
 use crate::base::BaseModel;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::pack::{TokenizedExample, identify, pack};
 use crate::pass::pass;
 use crate::train::pool;
 
-/// Returns the mean cross-entropy of the learnt tokens, in nats, and their number. For several LoRAs, pass their
+/// Returns the mean cross-entropy of the learned tokens, in nats, and their number. For several LoRAs, pass their
 /// [`Lora::joined`].
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn mean_loss_while(
     identify(examples, base.shape())?;
     let none = Lora::zero(base.shape(), 1, 1.0);
     let packs = pack(&examples.iter().collect::<Vec<_>>(), pass_tokens);
-    let tokens: usize = examples.iter().map(TokenizedExample::learnt_tokens).sum();
+    let tokens: usize = examples.iter().map(TokenizedExample::learned_tokens).sum();
     pool(threads)?.install(|| {
         let mut sum = 0.0;
         for pack in &packs {

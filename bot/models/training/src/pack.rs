@@ -17,29 +17,29 @@ pub struct TokenizedExample {
     /// The whole sequence.
     pub tokens: Vec<u32>,
     /// The ranges of the tokens to learn. Each has at least one token before it.
-    pub learnt: Vec<Range<usize>>,
+    pub learned: Vec<Range<usize>>,
     /// True for an example that teaches nothing: at the tokens to learn, the model must stay as it is without the LoRA.
     /// The loss is the Kullback-Leibler divergence from there (distillation, Hinton et al. 2015; Li and Hoiem 2016).
     pub keeps: bool,
 }
 
 impl TokenizedExample {
-    /// Creates an example whose tokens from `start` on are learnt.
+    /// Creates an example whose tokens from `start` on are learned.
     #[must_use]
     pub fn from_token(start: usize, tokens: Vec<u32>) -> Self {
-        Self { learnt: std::iter::once(start..tokens.len()).collect(), tokens, keeps: false }
+        Self { learned: std::iter::once(start..tokens.len()).collect(), tokens, keeps: false }
     }
 
-    /// Returns the number of tokens that may be part of a shared beginning. The token before the first learnt one must
+    /// Returns the number of tokens that may be part of a shared beginning. The token before the first learned one must
     /// be the example's own.
     fn shareable(&self) -> usize {
-        let first = self.learnt.iter().map(|range| range.start).min().unwrap_or(self.tokens.len());
+        let first = self.learned.iter().map(|range| range.start).min().unwrap_or(self.tokens.len());
         first.saturating_sub(1)
     }
 
-    /// Returns the number of learnt tokens.
-    pub fn learnt_tokens(&self) -> usize {
-        self.learnt.iter().map(ExactSizeIterator::len).sum()
+    /// Returns the number of learned tokens.
+    pub fn learned_tokens(&self) -> usize {
+        self.learned.iter().map(ExactSizeIterator::len).sum()
     }
 
     fn check(&self, shape: &Shape) -> std::result::Result<(), String> {
@@ -51,7 +51,7 @@ impl TokenizedExample {
         }
         let inside =
             |range: &Range<usize>| range.start > 0 && range.start < range.end && range.end <= self.tokens.len();
-        if self.learnt.is_empty() || !self.learnt.iter().all(inside) {
+        if self.learned.is_empty() || !self.learned.iter().all(inside) {
             return Err("has nothing to learn, or at places it does not have".to_owned());
         }
         Ok(())
@@ -68,7 +68,7 @@ pub(crate) fn identify(examples: &[TokenizedExample], shape: &Shape) -> Result<S
         example.check(shape).map_err(|what| Error::Examples(format!("example {} {what}", index + 1)))?;
         hasher.update((example.tokens.len() as u64).to_le_bytes());
         example.tokens.iter().for_each(|token| hasher.update(token.to_le_bytes()));
-        for place in example.learnt.iter().flat_map(|range| [range.start, range.end]) {
+        for place in example.learned.iter().flat_map(|range| [range.start, range.end]) {
             hasher.update((place as u64).to_le_bytes());
         }
         if example.keeps {
@@ -109,7 +109,7 @@ impl Pack {
     fn branch(&mut self, owner: usize, example: &TokenizedExample, prefix: Vec<Range<usize>>) {
         let before: usize = prefix.iter().map(ExactSizeIterator::len).sum();
         let rows = self.push(&example.tokens[before..], prefix);
-        for place in example.learnt.iter().cloned().flatten() {
+        for place in example.learned.iter().cloned().flatten() {
             self.targets.push((rows.start + place - 1 - before, example.tokens[place]));
             self.owners.push(owner);
         }
@@ -192,9 +192,9 @@ fn common(left: &[u32], right: &[u32]) -> usize {
 mod tests {
     use super::*;
 
-    fn example(begin: std::ops::Range<u32>, end: &[u32], learnt: usize) -> TokenizedExample {
+    fn example(begin: std::ops::Range<u32>, end: &[u32], learned: usize) -> TokenizedExample {
         let tokens: Vec<u32> = begin.chain(end.iter().copied()).collect();
-        let from = tokens.len() - learnt;
+        let from = tokens.len() - learned;
         TokenizedExample::from_token(from, tokens)
     }
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn learnt_tokens_are_never_part_of_a_shared_beginning() {
+    fn learned_tokens_are_never_part_of_a_shared_beginning() {
         let examples = [example(0..40, &[90, 91, 92, 93], 3), example(0..40, &[90, 91, 92, 94], 3)];
         let packs = pack(&examples.iter().collect::<Vec<_>>(), 1000);
         assert_eq!(packs[0].segments[0].rows, 0..40);

@@ -1,4 +1,4 @@
-//! One pass through the model: the loss of the learnt tokens, and the gradients of a LoRA.
+//! One pass through the model: the loss of the learned tokens, and the gradients of a LoRA.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -16,14 +16,14 @@ use crate::slice::{exp, matrix, most, norm, norm_back, read};
 const CHOSEN_ROWS: usize = 128;
 
 /// Returns the loss of each target of a pass, with the `frozen` LoRA added: its cross-entropy or, in a pack that keeps,
-/// the divergence from the model without the LoRA. With `learnt`, the gradients of the LoRA, weighted by example, are
+/// the divergence from the model without the LoRA. With `learned`, the gradients of the LoRA, weighted by example, are
 /// added there.
 pub(crate) fn pass(
     base: &BaseModel,
     lora: &Lora,
     frozen: Option<&Lora>,
     pack: &Pack,
-    learnt: Option<(&[f32], &mut Lora)>,
+    learned: Option<(&[f32], &mut Lora)>,
 ) -> Result<Vec<f64>> {
     let rotations = Rotations::new(base, &pack.positions);
     let context = PassContext { shape: base.shape(), rotations: &rotations, segments: &pack.segments };
@@ -34,18 +34,18 @@ pub(crate) fn pass(
     for (index, layer) in base.layers.iter().enumerate() {
         let (out, of_layer) = context.forward(layer, &lora.layer(index, frozen, base.place())?, x)?;
         x = out;
-        if learnt.is_some() {
+        if learned.is_some() {
             cached.push(of_layer);
         }
     }
     let weights: Option<Vec<f32>> =
-        learnt.as_ref().map(|(weights, _)| pack.owners.iter().map(|owner| weights[*owner]).collect());
+        learned.as_ref().map(|(weights, _)| pack.owners.iter().map(|owner| weights[*owner]).collect());
     let (losses, mut grad) = likelihoods(base, &x, before.as_ref(), &pack.targets, weights.as_deref())?;
     drop((x, before));
-    let Some((_, learnt)) = learnt else { return Ok(losses) };
-    let parts = learnt.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
-    for ((index, learnt), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(cached).rev()) {
-        grad = context.backward(layer, &lora.layer(index, frozen, base.place())?, &of_layer, &grad, learnt)?;
+    let Some((_, learned)) = learned else { return Ok(losses) };
+    let parts = learned.pairs.chunks_mut(PROJECTIONS.len()).enumerate();
+    for ((index, learned), (layer, of_layer)) in parts.rev().zip(base.layers.iter().zip(cached).rev()) {
+        grad = context.backward(layer, &lora.layer(index, frozen, base.place())?, &of_layer, &grad, learned)?;
     }
     Ok(losses)
 }
@@ -53,7 +53,7 @@ pub(crate) fn pass(
 /// Returns the logits after each token of a sequence, tokens by vocabulary.
 pub fn logits(base: &BaseModel, lora: Option<&Lora>, tokens: &[u32]) -> Result<Vec<f32>> {
     let none = Lora::zero(base.shape(), 1, 1.0);
-    let example = crate::TokenizedExample { tokens: tokens.to_vec(), learnt: Vec::new(), keeps: false };
+    let example = crate::TokenizedExample { tokens: tokens.to_vec(), learned: Vec::new(), keeps: false };
     let mut values = Vec::with_capacity(tokens.len() * base.shape().vocabulary);
     for pack in crate::pack::pack(&[&example], usize::MAX) {
         let rotations = Rotations::new(base, &pack.positions);

@@ -30,7 +30,7 @@ fn examples(count: usize) -> Vec<TokenizedExample> {
             let mut tokens = if index % 3 == 2 { Vec::new() } else { begin.clone() };
             tokens.extend((0..6 + index % 4).map(|_| token()));
             let (length, middle) = (tokens.len(), tokens.len() - 4);
-            TokenizedExample { tokens, learnt: vec![middle..middle + 1, length - 2..length], keeps: false }
+            TokenizedExample { tokens, learned: vec![middle..middle + 1, length - 2..length], keeps: false }
         })
         .collect()
 }
@@ -157,11 +157,11 @@ fn sharing_a_beginning_does_not_change_the_gradients() {
 
 #[test]
 fn examples_are_weighted_by_the_length_power() {
-    let learnt = [1, 4, 16];
+    let learned = [1, 4, 16];
     for (length_power, counts) in [(1.0, [1.0, 4.0, 16.0]), (0.5, [1.0, 2.0, 4.0]), (0.0, [1.0, 1.0, 1.0])] {
-        let weights = Recipe { length_power, ..recipe() }.weights(&learnt);
+        let weights = Recipe { length_power, ..recipe() }.weights(&learned);
         let whole: f32 = counts.iter().sum();
-        for ((weight, tokens), count) in weights.iter().zip(learnt).zip(counts) {
+        for ((weight, tokens), count) in weights.iter().zip(learned).zip(counts) {
             assert!((weight * tokens as f32 - count / whole).abs() < 1e-6, "{length_power}: {weights:?}");
         }
     }
@@ -184,7 +184,7 @@ fn a_pause_does_not_change_the_result() {
         NextStep::GoOn
     });
     assert!(finished.unwrap());
-    assert!(losses[11] < losses[0] * 0.8, "nothing was learnt: {losses:?}");
+    assert!(losses[11] < losses[0] * 0.8, "nothing was learned: {losses:?}");
     let checkpoint = folder.path().join("checkpoint");
     let pause = |_: &Training<'_>, now: &crate::Progress| {
         if now.step.is_multiple_of(5) { NextStep::Pause } else { NextStep::GoOn }
@@ -246,7 +246,7 @@ fn the_loss_of_a_keeping_example_is_the_divergence() {
             rows.chunks(base.shape().vocabulary).map(share).collect::<Vec<_>>()
         };
         let (before, now) = (shares(None), shares(Some(&lora)));
-        for place in example.learnt.iter().cloned().flatten() {
+        for place in example.learned.iter().cloned().flatten() {
             let pairs = before[place - 1].iter().zip(&now[place - 1]);
             sum += pairs.map(|(before, now)| before * (before / now).ln()).sum::<f64>();
         }
@@ -330,7 +330,7 @@ fn an_invalid_file_is_rejected_with_a_reason() {
     says(BaseModel::open(folder.path().join("none").as_path()), "none");
     let strange = TokenizedExample::from_token(1, vec![1, 2, 900]);
     says(Training::new(&base, &[], &[strange], recipe(), 1), "token 900");
-    let nothing = TokenizedExample { learnt: std::iter::once(0..1).collect(), tokens: vec![1, 2, 3], keeps: false };
+    let nothing = TokenizedExample { learned: std::iter::once(0..1).collect(), tokens: vec![1, 2, 3], keeps: false };
     says(Training::new(&base, &[], &[nothing], recipe(), 1), "nothing to learn");
     says(Training::new(&base, &[], &examples, Recipe { rank: 0, ..recipe() }, 1), "more than nothing");
 }

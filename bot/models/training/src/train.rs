@@ -23,7 +23,7 @@ pub struct Progress {
     pub step: usize,
     /// The total number of steps.
     pub steps: usize,
-    /// The mean cross-entropy of the step's learnt tokens in nats, weighted by [`Recipe::length_power`].
+    /// The mean cross-entropy of the step's learned tokens in nats, weighted by [`Recipe::length_power`].
     pub loss: f64,
     /// The loss averaged over the last steps.
     pub mean_loss: f64,
@@ -157,8 +157,8 @@ impl<'a> Training<'a> {
         }
         if beside != frozen::identify(frozen) {
             return Err(other(match beside.is_empty() {
-                true => "it was not learnt beside adapters",
-                false => "it was learnt beside other adapters, or the same in another order",
+                true => "it was not learned beside adapters",
+                false => "it was learned beside other adapters, or the same in another order",
             }));
         }
         let threads = pool(threads)?;
@@ -247,7 +247,7 @@ impl<'a> Training<'a> {
     fn make_step(&mut self, pause: &dyn Fn() -> bool) -> Result<Option<StepResult>> {
         let chosen: Vec<&TokenizedExample> =
             (0..self.recipe.batch).map(|index| self.example(self.step * self.recipe.batch + index)).collect();
-        let weights = self.recipe.weights(&chosen.iter().map(|example| example.learnt_tokens()).collect::<Vec<_>>());
+        let weights = self.recipe.weights(&chosen.iter().map(|example| example.learned_tokens()).collect::<Vec<_>>());
         let packs = pack(&chosen, self.recipe.pass_tokens);
         let mut grads = Lora::zero(self.base.shape(), self.recipe.rank, self.recipe.alpha);
         let (base, lora) = (self.base, &self.lora);

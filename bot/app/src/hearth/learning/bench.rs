@@ -90,7 +90,7 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
         if evaluation.may_serve() {
             beside = Some(to);
             match first_loss {
-                None => (first_loss, first) = (Some(evaluation.learnt.after), training_examples),
+                None => (first_loss, first) = (Some(evaluation.learned.after), training_examples),
                 Some(_) => last_loss = evaluation.older.map(|older| older.after),
             }
         }
@@ -100,7 +100,7 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
         jobs.push(json!({
             "seconds": rounded(seconds), "rank": evaluation.rank, "share": rounded(f64::from(evaluation.share)),
             "largest_cosine": evaluation.largest_cosine,
-            "learnt": change(evaluation.learnt), "older": evaluation.older.map(change), "tasks": change(evaluation.tasks),
+            "learnt": change(evaluation.learned), "older": evaluation.older.map(change), "tasks": change(evaluation.tasks),
             "prose": change(evaluation.prose), "tells_secrets": evaluation.tells_secrets, "may_serve": evaluation.may_serve(),
         }));
     }

@@ -106,7 +106,7 @@ impl OffloadTransport for FolderTransport {
         send().map_err(|error| TrainError::Failed(error.to_string()))
     }
 
-    fn receive(&self, job: &Path, learnt: &Path, to: &Path) -> Result<OffloadResult, OffloadError> {
+    fn receive(&self, job: &Path, learned: &Path, to: &Path) -> Result<OffloadResult, OffloadError> {
         let key_file = self.folder.join(KEY);
         let key = Key::read(&key_file).map_err(with_path(&key_file))?;
         let or = |kind: fn(io::Error) -> OffloadError| {
@@ -116,8 +116,9 @@ impl OffloadTransport for FolderTransport {
             }
         };
         let (sent, _) = open_sealed::<JobHeader>(&key, job).map_err(with_path(job)).map_err(or(OffloadError::NoJob))?;
-        let (made, lora) =
-            open_sealed::<ResultHeader>(&key, learnt).map_err(with_path(learnt)).map_err(or(OffloadError::NotOfIt))?;
+        let (made, lora) = open_sealed::<ResultHeader>(&key, learned)
+            .map_err(with_path(learned))
+            .map_err(or(OffloadError::NotOfIt))?;
         check_base(&made, &sent).map_err(OffloadError::NotOfIt)?;
         fs::write(to, lora).map_err(with_path(to))?;
         let trained = TrainingResult { id: loras::at(to)?.id, evaluation: made.evaluation };
@@ -133,7 +134,7 @@ pub fn pack(config: &Config, options: &Pack) -> anyhow::Result<ExitCode> {
         false => Vec::new(),
     };
     if jobs.is_empty() {
-        println!("no course waits to be learnt elsewhere");
+        println!("no training job waits for another machine");
         if !(config.hearth.enabled && config.hearth.elsewhere) {
             println!("(hearth.enabled and hearth.elsewhere in the configuration have courses laid out)");
         }
@@ -204,12 +205,16 @@ fn example_options(options: &Train) -> Vec<&'static str> {
 pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitCode> {
     let job = &options.lessons;
     let key = options.key.as_ref();
-    let key = key.context("a course is sealed: --key FILE names the key of the machine that it comes from")?;
+    let key =
+        key.context("a training job is sealed: name the key of the machine that it comes from with --key FILE")?;
     let key = Key::read(key).with_context(|| format!("reading {}", key.display()))?;
     let (sent, beside) = open_sealed::<JobHeader>(&key, job).with_context(|| format!("opening {}", job.display()))?;
     let for_examples = example_options(options);
     if !for_examples.is_empty() {
-        bail!("a course says itself how it is to be learnt: {} would be for lessons", for_examples.join(", "));
+        bail!(
+            "a training job holds its own settings: leave out {}, which only apply to files of examples",
+            for_examples.join(", ")
+        );
     }
     let out = options.out.clone().unwrap_or_else(|| job.with_extension(RESULT_EXTENSION));
     if out.file_stem() != job.file_stem() || !ends(&out, RESULT_EXTENSION) {
@@ -262,9 +267,9 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
         move || drop(fs::remove_dir_all(open)),
     )?;
     let to = job.to.clone();
-    let learnt = trainer.learn(job, Arc::new(move || !stop.is_cancelled())).await;
+    let learned = trainer.learn(job, Arc::new(move || !stop.is_cancelled())).await;
     bar.finish_and_clear();
-    let trained = match learnt {
+    let trained = match learned {
         Ok(trained) => trained,
         Err(TrainError::BrokenOff) => {
             println!("broken off; nothing was written");
@@ -274,7 +279,7 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
     };
     let payload = payload(&ResultHeader { base_fingerprint, evaluation: trained.evaluation }, &fs::read(&to)?)?;
     write_whole(&out, &key.seal(&purpose(&out)?, &payload)?).with_context(|| format!("writing {}", out.display()))?;
-    let loss = trained.evaluation.learnt;
+    let loss = trained.evaluation.learned;
     println!("{}: loss {:.2}, then {:.2}", out.display(), loss.before, loss.after);
     println!("bring it back and `azera hearth install` it there");
     Ok(ExitCode::SUCCESS)
@@ -283,7 +288,7 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
 /// Runs `azera hearth install`.
 pub fn install(config: &Config, options: &Install) -> anyhow::Result<ExitCode> {
     let folder = offload_folder(config)?;
-    for path in &options.learnt {
+    for path in &options.learned {
         let shown = path.display();
         let name = path.file_name().filter(|_| ends(path, RESULT_EXTENSION));
         let name = name.with_context(|| {

@@ -94,7 +94,7 @@ mod tests {
         assert_ne!(sealed, key.seal("course one", b"the owl is of pear wood").unwrap(), "another nonce each time");
         let again = Key::read_or_create(&path).unwrap();
         assert_eq!(again.open("course one", &sealed).unwrap(), b"the owl is of pear wood");
-        for purpose in ["course two", "learnt one", ""] {
+        for purpose in ["course two", "learned one", ""] {
             assert_eq!(again.open(purpose, &sealed).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
         let other = Key::read_or_create(&folder.path().join("other")).unwrap();

@@ -52,7 +52,7 @@ pub struct LocalTrainer {
     watch: Watch,
 }
 
-/// Losses on tasks and prose without learnt LoRAs, by base fingerprint and family. Every job evaluates them, and they
+/// Losses on tasks and prose without learned LoRAs, by base fingerprint and family. Every job evaluates them, and they
 /// never change.
 type BaseLosses = Arc<Mutex<HashMap<[String; 2], [f64; 2]>>>;
 
@@ -168,8 +168,8 @@ struct TrainingRun {
 
 /// Examples to train on and to evaluate.
 struct Sets {
-    learnt: Vec<TokenizedExample>,
-    /// Synthetic examples that the model has learnt before, mixed with the new ones so that it does not forget them
+    learned: Vec<TokenizedExample>,
+    /// Synthetic examples that the model has learned before, mixed with the new ones so that it does not forget them
     /// (rehearsal: Robins 1995, *Catastrophic forgetting, rehearsal and pseudorehearsal*).
     rehearsed: Vec<TokenizedExample>,
     older: Vec<TokenizedExample>,
@@ -186,7 +186,7 @@ struct Baseline<'a> {
 
 /// The baselines of everything that the evaluation measures.
 struct Baselines<'a> {
-    learnt: Baseline<'a>,
+    learned: Baseline<'a>,
     older: Option<Baseline<'a>>,
     voice: Option<Baseline<'a>>,
     tasks: Baseline<'a>,
@@ -201,15 +201,15 @@ impl TrainingRun {
         let canaries = Canary::draw(job.seed, &reader)?;
         let sets = self.sets(&reader)?;
         drop(reader);
-        let training_examples: Vec<TokenizedExample> = sets.learnt.iter().chain(&sets.rehearsed).cloned().collect();
+        let training_examples: Vec<TokenizedExample> = sets.learned.iter().chain(&sets.rehearsed).cloned().collect();
         let training_examples = [training_examples, canaries.iter().map(Canary::example).collect()].concat();
         let base = BaseModel::open_at(&prepared.model, &prepared.device)?;
         let mut frozen: Vec<Lora> =
             prepared.loras.iter().map(|path| Lora::read(path, &base)).collect::<Result<_, _>>()?;
         let of_model = frozen.len();
         frozen.extend(job.beside.iter().map(|path| Lora::read(path, &base)).collect::<Result<Vec<_>, _>>()?);
-        let Some(learnt) = self.train(&base, &frozen, &training_examples)? else { return Ok(None) };
-        let largest_cosine = learnt.largest_cosine(&frozen);
+        let Some(learned) = self.train(&base, &frozen, &training_examples)? else { return Ok(None) };
+        let largest_cosine = learned.largest_cosine(&frozen);
         let (models_own, earlier) = frozen.split_at(of_model);
         let Some(held) = self.measure_baselines(&base, &sets, models_own, earlier)? else { return Ok(None) };
         let mut trained = None;
@@ -217,7 +217,7 @@ impl TrainingRun {
             if !(self.may_go_on)() {
                 return Ok(None);
             }
-            let next = self.write(&base, earlier, learnt.clone().scaled(share))?;
+            let next = self.write(&base, earlier, learned.clone().scaled(share))?;
             let rank = next.rank();
             let with = Lora::joined(&[models_own, &[next]].concat())?;
             let change = |held: &Baseline<'_>| self.change(&base, &with, held);
@@ -238,12 +238,12 @@ impl TrainingRun {
                 *found = Some(changed);
             }
             let [Some(tasks), Some(prose), older, voice] = changes else { return Ok(None) };
-            let Some(learnt) = change(&held.learnt)? else { return Ok(None) };
+            let Some(learned) = change(&held.learned)? else { return Ok(None) };
             if !(self.may_go_on)() {
                 return Ok(None);
             }
             let evaluation =
-                Evaluation { learnt, older, voice, tasks, prose, tells_secrets, largest_cosine, rank, share };
+                Evaluation { learned, older, voice, tasks, prose, tells_secrets, largest_cosine, rank, share };
             tracing::debug!(share, may_serve = evaluation.may_serve(), "LoRA evaluated");
             trained = Some(TrainingResult { id: loras::at(&job.to)?.id, evaluation });
             // At a smaller scale the canary might just not come out any more, although the LoRA knows it.
@@ -256,8 +256,8 @@ impl TrainingRun {
 
     /// Joins the new LoRA with the earlier ones, writes the file and reads it back, so that the evaluation tests the
     /// file that serves.
-    fn write(&self, base: &BaseModel, earlier: &[Lora], learnt: Lora) -> anyhow::Result<Lora> {
-        let mut next = Lora::joined(&[earlier, &[learnt]].concat())?;
+    fn write(&self, base: &BaseModel, earlier: &[Lora], learned: Lora) -> anyhow::Result<Lora> {
+        let mut next = Lora::joined(&[earlier, &[learned]].concat())?;
         if next.rank() > self.config.hearth.max_rank as usize {
             let compressed = next.compressed(self.config.hearth.max_rank as usize, self.threads())?;
             tracing::debug!(retained = compressed.retained, "LoRA compressed");
@@ -278,7 +278,7 @@ impl TrainingRun {
         let own = join_all(models_own)?;
         let now = (!earlier.is_empty()).then(|| join_all(&[models_own, earlier].concat())).transpose()?;
         let loss = |lora: &Option<Lora>, examples: &[TokenizedExample]| self.loss(base, lora.as_ref(), examples);
-        // Getting a little worse each night adds up. So also compare with the model without any learnt LoRA.
+        // Getting a little worse each night adds up. So also compare with the model without any learned LoRA.
         let least =
             |base_losses: Option<f64>, examples: &'a [TokenizedExample]| -> anyhow::Result<Option<Baseline<'a>>> {
                 let Some(mut before) = base_losses else { return Ok(None) };
@@ -289,14 +289,14 @@ impl TrainingRun {
                 }
                 Ok(Some(Baseline { examples, before }))
             };
-        let learnt = loss(now.as_ref().unwrap_or(&own), &sets.learnt)?;
-        let learnt = learnt.map(|before| Baseline { examples: &sets.learnt, before });
+        let learned = loss(now.as_ref().unwrap_or(&own), &sets.learned)?;
+        let learned = learned.map(|before| Baseline { examples: &sets.learned, before });
         let older = least(loss(&own, &sets.older)?, &sets.older)?;
         let Some([tasks, prose]) = self.base_losses(sets, |examples| loss(&own, examples))? else { return Ok(None) };
         let (tasks, prose) = (least(Some(tasks), &sets.tasks)?, least(Some(prose), &sets.prose)?);
         let voice = least(loss(&own, &sets.voice)?, &sets.voice)?;
-        Ok(match (learnt, tasks, prose, (self.may_go_on)()) {
-            (Some(learnt), Some(tasks), Some(prose), true) => Some(Baselines { learnt, older, voice, tasks, prose }),
+        Ok(match (learned, tasks, prose, (self.may_go_on)()) {
+            (Some(learned), Some(tasks), Some(prose), true) => Some(Baselines { learned, older, voice, tasks, prose }),
             _ => None,
         })
     }
@@ -403,7 +403,7 @@ impl TrainingRun {
         };
         rehearsed.retain(|training_example| !tasks.contains(training_example));
         Ok(Sets {
-            learnt: all(&self.job.training_examples)?,
+            learned: all(&self.job.training_examples)?,
             older: all(&self.job.older)?,
             voice: all(&self.job.voice)?,
             rehearsed: tokenize(&rehearsed)?,

@@ -94,7 +94,7 @@ fn the_trainer_agrees_with_the_engine() {
             NextStep::GoOn
         })
         .unwrap();
-    assert!(losses[3] < losses[0] * 0.7, "nothing was learnt: {losses:?}");
+    assert!(losses[3] < losses[0] * 0.7, "nothing was learned: {losses:?}");
     training.lora().write(&file, &[]).unwrap();
     let lora = Lora::read(&file, &base).unwrap();
     let theirs = llama(&path, Some(&file), &tokens);

@@ -157,7 +157,7 @@ async fn halves_of_a_character_are_joined() {
 }
 
 #[tokio::test]
-async fn a_lone_end_of_thinking_is_learnt() {
+async fn a_lone_end_of_thinking_is_learned() {
     let thought = || {
         Answer::stream(
             SSE,

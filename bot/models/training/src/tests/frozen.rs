@@ -34,7 +34,7 @@ fn a_new_lora_is_orthogonal_to_the_frozen_ones() {
         assert!(begun.lora().largest_cosine(&others) < 1e-6);
         let before = begun.lora().clone();
         let (lora, losses) = learn(begun);
-        assert!(losses[11] < losses[0] * 0.8, "nothing was learnt: {losses:?}");
+        assert!(losses[11] < losses[0] * 0.8, "nothing was learned: {losses:?}");
         assert!(lora.pairs.iter().zip(&before.pairs).all(|(now, before)| now.a != before.a));
         // The moments are orthogonal too, because the gradients are projected first.
         let path = folder.path().join("checkpoint");
@@ -68,7 +68,7 @@ fn frozen_loras_count_in_the_loss() {
     assert!((losses[0] - loss(&[])).abs() > 1e-2);
     let together = loss(&[others.as_slice(), std::slice::from_ref(&lora)].concat());
     assert!(together < losses[19], "{together} after a last step that began at {}", losses[19]);
-    assert!(together + 0.1 < loss(std::slice::from_ref(&lora)), "it was learnt for itself");
+    assert!(together + 0.1 < loss(std::slice::from_ref(&lora)), "it was learned for itself");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_checkpoint_needs_the_same_frozen_loras() {
     touched[1].pairs[3].b.values[7] += 1e-6;
     says(resumed(&touched), "beside other adapters");
     saved(Training::new(&base, &[], &examples, recipe(), 1).unwrap());
-    says(resumed(&others), "not learnt beside adapters");
+    says(resumed(&others), "not learned beside adapters");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn earlier_training_lasts_longer_in_a_frozen_lora() {
     let (mut beside, mut onward) = (Vec::new(), Vec::new());
     for (seed, training_set) in (0..).zip(&training_set) {
         let (next, losses) = learn(Training::new(&base, &stack, training_set, recipe(seed), 2).unwrap());
-        assert!(losses[39] < losses[0] * 0.75, "lessons {seed} were not learnt: {losses:?}");
+        assert!(losses[39] < losses[0] * 0.75, "lessons {seed} were not learned: {losses:?}");
         assert!(next.largest_cosine(&stack) < 1e-6);
         stack.push(next);
         one = Some(match one {

@@ -87,7 +87,7 @@ fn joined_loras_add_their_changes() {
         }
     }
     let examples = examples(4);
-    let tokens: usize = examples.iter().map(TokenizedExample::learnt_tokens).sum();
+    let tokens: usize = examples.iter().map(TokenizedExample::learned_tokens).sum();
     let (beside, _) = taught(&base, &parts[0], &parts[1..], &examples, 1000);
     let together = mean_loss(&base, Some(&joined), &examples, 1000, 1).unwrap().0;
     assert!((beside / tokens as f64 - together).abs() < 1e-5);

@@ -30,7 +30,7 @@ fn two_jobs(data: &Path) -> (FolderTransport, Key, [PathBuf; 2]) {
 fn write_result(key: &Key, job: &Path, base_fingerprint: &str) {
     let same = LossChange { before: 2.0, after: 1.5 };
     let evaluation = Evaluation {
-        learnt: same,
+        learned: same,
         older: Some(same),
         voice: None,
         tasks: same,
@@ -40,9 +40,9 @@ fn write_result(key: &Key, job: &Path, base_fingerprint: &str) {
         rank: 4,
         share: 1.0,
     };
-    let learnt = job.with_extension(RESULT_EXTENSION);
+    let learned = job.with_extension(RESULT_EXTENSION);
     let plain = payload(&ResultHeader { base_fingerprint: base_fingerprint.into(), evaluation }, b"weights").unwrap();
-    write_whole(&learnt, &key.seal(&purpose(&learnt).unwrap(), &plain).unwrap()).unwrap();
+    write_whole(&learned, &key.seal(&purpose(&learned).unwrap(), &plain).unwrap()).unwrap();
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_result_is_received_as_it_was_made() {
         (back.training_examples, back.older),
         (vec![training_example("Ann keeps it")], vec![training_example("older")])
     );
-    assert_eq!(back.trained.evaluation.learnt, LossChange { before: 2.0, after: 1.5 });
+    assert_eq!(back.trained.evaluation.learned, LossChange { before: 2.0, after: 1.5 });
     assert_eq!(fs::read(to).unwrap(), b"weights");
 }
 
@@ -66,18 +66,18 @@ fn a_result_is_received_as_it_was_made() {
 fn a_result_of_another_job_is_rejected() {
     let data = tempfile::tempdir().unwrap();
     let (transport, key, [job, other]) = two_jobs(data.path());
-    let (learnt, to) = (job.with_extension(RESULT_EXTENSION), data.path().join("draft.part"));
-    let receive = || transport.receive(&job, &learnt, &to);
+    let (learned, to) = (job.with_extension(RESULT_EXTENSION), data.path().join("draft.part"));
+    let receive = || transport.receive(&job, &learned, &to);
     write_result(&key, &job, "another ground");
     assert!(matches!(receive(), Err(OffloadError::NotOfIt(_))));
     write_result(&key, &other, "ground");
-    fs::copy(other.with_extension(RESULT_EXTENSION), &learnt).unwrap();
+    fs::copy(other.with_extension(RESULT_EXTENSION), &learned).unwrap();
     assert!(matches!(receive(), Err(OffloadError::NotOfIt(_))), "another's under its name");
     write_result(&key, &job, "ground");
-    let whole = fs::read(&learnt).unwrap();
-    fs::write(&learnt, &whole[..whole.len() - 1]).unwrap();
+    let whole = fs::read(&learned).unwrap();
+    fs::write(&learned, &whole[..whole.len() - 1]).unwrap();
     assert!(matches!(receive(), Err(OffloadError::NotOfIt(_))), "cut");
-    fs::write(&learnt, whole).unwrap();
+    fs::write(&learned, whole).unwrap();
     let sealed = fs::read(&job).unwrap();
     fs::copy(&other, &job).unwrap();
     assert!(matches!(receive(), Err(OffloadError::NoJob(_))), "the course is another's");

@@ -52,11 +52,11 @@ async fn a_later_lora_joins_the_earlier_one_within_the_maximum_rank() {
     let (trainer, first) = job(scratch.path(), 2, 2e-4);
     let to = scratch.path().join("later.gguf");
     let later = TrainingJob { beside: Some(first.to.clone()), to, seed: 4, ..first.clone() };
-    let learnt = trainer.learn(first, Arc::new(|| true)).await.unwrap();
+    let learned = trainer.learn(first, Arc::new(|| true)).await.unwrap();
     let both = trainer.learn(later.clone(), Arc::new(|| true)).await.unwrap();
-    assert_eq!((learnt.evaluation.rank, both.evaluation.rank), (16, 16), "32 together, so they are compressed");
+    assert_eq!((learned.evaluation.rank, both.evaluation.rank), (16, 16), "32 together, so they are compressed");
     assert!(both.evaluation.largest_cosine < 1e-3, "{:?}", both.evaluation);
-    assert!(learnt.id != both.id && later.to.exists());
+    assert!(learned.id != both.id && later.to.exists());
 }
 
 /// The canaries are among the examples. A model that learns these by heart repeats the canaries and may not serve.
