@@ -98,7 +98,6 @@ mod error;
 mod examples;
 mod fold;
 mod front_matter;
-mod hex;
 mod hygiene;
 pub mod limits;
 mod lines;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use azera_types::Dimension;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::examples::Cast;
-use crate::hex::hex;
 use crate::limits::MAX_BRIEF_WORDS;
 use crate::sentiments::Sentiment;
 use crate::slug::PersonaSlug;
@@ -288,7 +288,7 @@ impl Persona {
     /// Returns the SHA-256 of the normal form ([`Persona::to_markdown`]) as 64 hex digits. It is equal for equal
     /// personas, and so identifies a version.
     pub fn digest(&self) -> String {
-        hex(&Sha256::digest(self.to_markdown().as_bytes()))
+        HEXLOWER.encode(&Sha256::digest(self.to_markdown().as_bytes()))
     }
 }
 

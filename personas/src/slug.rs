@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::builtin::BUILT_INS;
 use crate::error::Error;
 use crate::fold::{fold, transliterated};
-use crate::hex::hex;
 use crate::limits::MAX_ID_CHARS;
 
 /// A persona's id: 1 to 48 of `a-z`, `0-9` and `-`, not beginning or ending with `-`. It names the persona's file and
@@ -44,7 +44,7 @@ impl PersonaSlug {
             return Self(slug.to_owned());
         }
         let digest = Sha256::digest(name.as_bytes());
-        Self(format!("persona-{}", hex(digest.get(..4).unwrap_or_default())))
+        Self(format!("persona-{}", HEXLOWER.encode(&digest[..4])))
     }
 
     /// Returns true for the ids of the built-in personas, which no other persona gets.

@@ -4,6 +4,7 @@
 //! carries its part id from the beginning, and if it is unknown whether it was posted, the channel is searched first.
 
 use azera_adapter::PlatformError;
+use data_encoding::HEXLOWER;
 use serenity::all::{
     ChannelId, CreateActionRow, CreateButton, CreateMessage, EditMessage, EditWebhookMessage, ExecuteWebhook, Message,
     MessageReference, Nonce,
@@ -123,8 +124,7 @@ fn buttons(mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
 /// Returns the same nonce for the same part of a reply, so that Discord posts it once.
 fn nonce(mark: PartId) -> String {
     let source = format!("{}.{}.{}", mark.reply.spot, mark.reply.number, mark.part);
-    let digest = Sha256::digest(source);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().chars().take(NONCE_LETTERS).collect()
+    HEXLOWER.encode(&Sha256::digest(source)).chars().take(NONCE_LETTERS).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use azera_adapter::{Avatars, Picture, PlatformError};
 use azera_types::PersonaId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use serenity::all::{
     ApplicationId, ChannelId, EditWebhookMessage, ExecuteWebhook, Http, Message, MessageId, ModelError, Permissions,
     Webhook, WebhookId, WebhookType,
@@ -326,8 +327,7 @@ fn is_own(hook: &Webhook, application: ApplicationId) -> bool {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().chars().take(DIGEST_LETTERS).collect()
+    HEXLOWER.encode(&Sha256::digest(bytes)).chars().take(DIGEST_LETTERS).collect()
 }
 
 /// Returns a picture as a `data:` URL.

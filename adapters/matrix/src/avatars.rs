@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use azera_adapter::Avatars;
 use azera_types::PersonaId;
+use data_encoding::HEXLOWER;
 use matrix_sdk::Client;
 use matrix_sdk::ruma::{OwnedMxcUri, UserId};
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,7 @@ impl AvatarUploads {
     async fn uploaded(&self, persona: &PersonaId) -> Result<Option<OwnedMxcUri>, Error> {
         let Some(avatars) = self.avatars.get() else { return Ok(None) };
         let Some(picture) = avatars.picture(persona).await else { return Ok(None) };
-        let digest: String = Sha256::digest(&picture.bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&Sha256::digest(&picture.bytes));
         if let Some(known) = self.sync_state.picture(persona).await?.filter(|known| known.digest == digest) {
             return Ok(Some(known.url));
         }

@@ -1,6 +1,7 @@
 //! The contents of the events that the bot sends.
 
 use azera_types::MessageId;
+use data_encoding::HEXLOWER;
 use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedMxcUri, OwnedTransactionId, OwnedUserId};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -136,8 +137,7 @@ fn escaped(text: &str) -> String {
 /// only once.
 pub(crate) fn transaction(what: &str, about: &MessageId, part: usize) -> OwnedTransactionId {
     let digest = Sha256::digest(format!("{what}\u{1f}{about}\u{1f}{part}"));
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("azera-{hex}").into()
+    format!("azera-{}", HEXLOWER.encode(&digest[..16])).into()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -82,6 +83,6 @@ impl Classifiers {
             hash.update(part);
             hash.update([0]);
         }
-        hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&hash.finalize()[..8])
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Context;
 use azera_config::Config;
 use azera_model_api::Lora;
 use azera_model_registry::InstalledModel;
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -51,6 +52,6 @@ fn record(config: &Config, installed: &InstalledModel, loras: &[Lora]) -> anyhow
     for lora in loras {
         hash.update(format!("+{}", lora.id));
     }
-    let name: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let name = HEXLOWER.encode(&hash.finalize()[..16]);
     Ok(config.models_dir()?.join("safety").join(format!("{name}.json")))
 }

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 
 use azera_memory::{Batch, Change, MAX_KEY_BYTES, MAX_VALUE_BYTES, Table, blob_of};
 use azera_types::BlobId;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 const PUT: u8 = 1;
@@ -68,7 +69,7 @@ impl<W: Write> RowWriter<W> {
     pub(crate) fn finish(mut self) -> io::Result<Written> {
         self.to.flush()?;
         let files = self.files.iter().filter_map(|key| blob_of(key)).collect();
-        Ok(Written { rows: self.rows, bytes: self.bytes, sha256: hexadecimal(&self.hash.finalize()), files })
+        Ok(Written { rows: self.rows, bytes: self.bytes, sha256: HEXLOWER.encode(&self.hash.finalize()), files })
     }
 }
 
@@ -126,7 +127,7 @@ impl<R: Read> RowReader<R> {
 
     /// Returns the SHA-256 of everything read.
     pub(crate) fn sha256(self) -> String {
-        hexadecimal(&self.hash.finalize())
+        HEXLOWER.encode(&self.hash.finalize())
     }
 
     fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
@@ -156,8 +157,4 @@ impl<R: Read> RowReader<R> {
 
 fn wrong(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

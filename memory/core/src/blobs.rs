@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use azera_types::BlobId;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::Error;
@@ -30,8 +31,7 @@ pub trait BlobStore: Send + Sync {
 
 /// Returns the id of some bytes.
 pub fn blob_id(bytes: &[u8]) -> Result<BlobId, Error> {
-    let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    BlobId::new(digits).map_err(|error| Error::Invalid(error.to_string()))
+    BlobId::new(HEXLOWER.encode(&Sha256::digest(bytes))).map_err(|error| Error::Invalid(error.to_string()))
 }
 
 /// Returns the error for stored bytes with another digest than their name says.

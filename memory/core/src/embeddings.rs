@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use azera_types::Timestamp;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::Error;
@@ -53,7 +54,6 @@ impl EmbeddingCache<'_> {
         hash.update([0]);
         hash.update(text.as_bytes());
         let digest = hash.finalize();
-        let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        format!("emb:{hex}")
+        format!("emb:{}", HEXLOWER.encode(&digest[..8]))
     }
 }

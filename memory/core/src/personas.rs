@@ -4,6 +4,7 @@
 //! therefore remembers under its *identity*, such as `luna@guild`; the operator's persona remembers under its id.
 
 use azera_types::{MAX_ID_BYTES, PersonId, PersonaId, RealmId, Timestamp};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::domains::Personas;
@@ -47,7 +48,7 @@ pub fn persona_identity(owner: Option<&RealmId>, id: &PersonaId) -> PersonaId {
     if whole.len() <= MAX_ID_BYTES {
         return PersonaId::new(whole).unwrap_or_else(|_| id.clone());
     }
-    let digest: String = Sha256::digest(&whole).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let digest = HEXLOWER.encode(&Sha256::digest(&whole)[..DIGEST_BYTES]);
     let room = MAX_ID_BYTES - digest.len() - 1;
     let beginning = whole.get(..whole.floor_char_boundary(room)).unwrap_or_default();
     // Both parts come from valid ids, and the length is within the limit.

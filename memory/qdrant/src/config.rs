@@ -3,6 +3,7 @@ use std::fmt;
 use azera_memory::{Error, IndexMetadata};
 use azera_memory_remote::RetryPolicy;
 use azera_types::{PersonaId, Scope};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// Longest name of a collection, in characters.
@@ -94,7 +95,7 @@ impl QdrantConfig {
             hash.update(part);
         }
         hash.update(scope.to_string().as_bytes());
-        hash.finalize().iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&hash.finalize()[..TOKEN_BYTES])
     }
 
     /// Returns the marker in collection names. No persona id is empty, so the hashed text differs from that of every
@@ -104,7 +105,7 @@ impl QdrantConfig {
         for part in [self.secret.as_bytes(), &SEPARATOR, &SEPARATOR] {
             hash.update(part);
         }
-        hash.finalize().iter().take(MARK_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&hash.finalize()[..MARK_BYTES])
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use azera_memory::{Error, MAX_KEY_BYTES, MAX_VALUE_BYTES, Working};
 use azera_memory_remote::{Deadline, Failure, RetryPolicy, Server};
 use azera_types::Timestamp;
+use data_encoding::HEXLOWER;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisError, RedisResult, cmd};
 use sha2::{Digest, Sha256};
@@ -106,7 +107,7 @@ fn token(secret: &str, text: &str) -> String {
     for part in [secret.as_bytes(), &SEPARATOR, text.as_bytes()] {
         hash.update(part);
     }
-    hash.finalize().iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&hash.finalize()[..TOKEN_BYTES])
 }
 
 impl RedisWorking {

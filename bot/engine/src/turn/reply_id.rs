@@ -2,6 +2,7 @@
 
 use azera_adapter::{CUT_MARK, REPLY_MARK};
 use azera_types::{MAX_ID_BYTES, MessageId};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// Bytes of a digest that stand for what does not fit: too many to be hit twice by chance or by trying.
@@ -16,8 +17,7 @@ pub(crate) fn reply_id(to: &MessageId, number: usize) -> MessageId {
     let id = if whole.len() + suffix.len() <= MAX_ID_BYTES {
         format!("{whole}{suffix}")
     } else {
-        let digest: String =
-            Sha256::digest(whole).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&Sha256::digest(whole)[..DIGEST_BYTES]);
         let room = MAX_ID_BYTES - suffix.len() - digest.len() - CUT_MARK.len();
         let beginning = whole.get(..whole.floor_char_boundary(room)).unwrap_or_default();
         format!("{beginning}{CUT_MARK}{digest}{suffix}")

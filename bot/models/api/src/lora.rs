@@ -2,6 +2,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+
 /// The most LoRAs in one request.
 pub const MAX_LORAS: usize = 8;
 
@@ -26,7 +28,7 @@ impl LoraId {
 
 impl fmt::Display for LoraId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 
@@ -45,14 +47,8 @@ impl FromStr for LoraId {
     type Err = BadLoraId;
 
     fn from_str(text: &str) -> Result<Self, BadLoraId> {
-        let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
-        let digits = digits.ok_or(BadLoraId)?;
-        let bytes: Vec<u8> =
-            digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | digit)).collect();
-        match digits.len() {
-            64 => bytes.try_into().map(Self).map_err(|_| BadLoraId),
-            _ => Err(BadLoraId),
-        }
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| BadLoraId)?;
+        bytes.try_into().map(Self).map_err(|_| BadLoraId)
     }
 }
 

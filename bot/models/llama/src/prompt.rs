@@ -1,6 +1,7 @@
 use std::fmt;
 
 use azera_model_api::{ChatMessage, Error, Role};
+use data_encoding::HEXLOWER;
 use llama_cpp_2::token::LlamaToken;
 use sha2::{Digest, Sha256};
 
@@ -40,7 +41,7 @@ impl PrefixKey {
 
 impl fmt::Display for PrefixKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 

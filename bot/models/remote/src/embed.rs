@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_model_api::{Embedder, EmbedderInfo, Error as ModelError, Priority, Purpose};
+use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -192,7 +193,7 @@ impl Source {
             // This byte occurs in no UTF-8 text, so it separates the parts.
             hash.update([0xff]);
         }
-        let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&hash.finalize()[..8]);
         Ok(EmbedderInfo {
             id: format!("{}:{}@{digest}", self.server.api.as_str(), self.server.model),
             dimension,

@@ -7,6 +7,7 @@ use std::path::Path;
 use azera_model_gguf::{GgufError, Layout, TensorAt};
 use candle_core::quantized::{GgmlDType, QTensor, ggml_file::qtensor_from_ggml};
 use candle_core::{Device, Tensor};
+use data_encoding::HEXLOWER;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -382,7 +383,7 @@ impl<'a> Weights<'a> {
         self.file.rewind().map_err(io(self.path))?;
         let mut hasher = Sha256::new();
         std::io::copy(&mut self.file, &mut hasher).map_err(io(self.path))?;
-        Ok(crate::checkpoint::hex(&hasher.finalize()))
+        Ok(HEXLOWER.encode(&hasher.finalize()))
     }
 }
 

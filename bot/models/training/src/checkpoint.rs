@@ -5,6 +5,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use azera_model_gguf::{GgufError, GgufFile, Layout, Tensor, TensorAt, TensorType, Value};
+use data_encoding::HEXLOWER;
 use half::f16;
 use sha2::{Digest, Sha256};
 
@@ -14,11 +15,6 @@ use crate::error::{Error, Result, gguf, io};
 use crate::lora::Lora;
 
 const KIND: &str = "azera.hearth.checkpoint";
-
-/// Formats bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// A file of floats.
 pub(crate) struct TensorFile {
@@ -113,7 +109,7 @@ impl Checkpoint {
             ("hearth.beside", self.beside.clone()),
             ("hearth.began_with", self.began_with.clone()),
             ("hearth.step", self.step.to_string()),
-            ("hearth.sha256", hex(&hasher.finalize())),
+            ("hearth.sha256", HEXLOWER.encode(&hasher.finalize())),
         ] {
             file.set(key, Value::String(text));
         }
@@ -152,7 +148,7 @@ impl Checkpoint {
         };
         let lora = part("")?;
         let moments = Moments { first: part(".first")?, second: part(".second")? };
-        if hex(&hasher.finalize()) != digest {
+        if HEXLOWER.encode(&hasher.finalize()) != digest {
             return Err(wrong("it is damaged: its checksum is another"));
         }
         Ok(Self { recipe, base: of_base, examples, beside, began_with, step, lora, moments })

@@ -3,6 +3,7 @@
 //! projected on the orthogonal complement of all rows of the others.
 
 use candle_core::Tensor;
+use data_encoding::HEXLOWER;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -96,5 +97,5 @@ pub(crate) fn identify(loras: &[Lora]) -> String {
         hasher.update(lora.alpha.to_le_bytes());
         lora.matrices().flat_map(|matrix| &matrix.values).for_each(|value| hasher.update(value.to_le_bytes()));
     }
-    crate::checkpoint::hex(&hasher.finalize())
+    HEXLOWER.encode(&hasher.finalize())
 }

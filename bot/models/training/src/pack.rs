@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::attention::Segment;
@@ -76,7 +77,7 @@ pub(crate) fn identify(examples: &[TokenizedExample], shape: &Shape) -> Result<S
             hasher.update(u64::MAX.to_le_bytes());
         }
     }
-    Ok(crate::checkpoint::hex(&hasher.finalize()))
+    Ok(HEXLOWER.encode(&hasher.finalize()))
 }
 
 /// The tokens of one pass through the model.

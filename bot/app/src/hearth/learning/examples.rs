@@ -169,7 +169,7 @@ mod tests {
             let family = "smollm2".to_owned();
             write(&Curriculum { out: out.clone(), seed: 1, count: 4000, share: share.clone(), family }).unwrap();
             let sha256 = Sha256::digest(std::fs::read(&out).unwrap());
-            let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+            let sha256 = data_encoding::HEXLOWER.encode(&sha256);
             assert!(card.contains(&sha256), "{share:?}: {sha256}");
         }
     }

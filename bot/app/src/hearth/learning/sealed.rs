@@ -7,6 +7,7 @@ use std::path::Path;
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 /// First bytes of a sealed file; the last one is the version.
 const MAGIC: &[u8; 8] = b"AZERASE\x01";
@@ -24,7 +25,7 @@ impl Key {
         }
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = HEXLOWER.encode(&bytes);
         // A half-written key would block every job, so write it whole. Only one process creates keys in a data folder.
         let staged = path.with_extension("part");
         let mut options = OpenOptions::new();
@@ -41,12 +42,8 @@ impl Key {
     /// Reads a key file.
     pub fn read(path: &Path) -> io::Result<Self> {
         let digits = fs::read_to_string(path)?;
-        let digits = digits.trim();
-        // `from_str_radix` accepts a sign, so check the digits first.
-        let is_whole = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..32).map(|at| byte(2 * at)).collect();
-        let cipher = bytes.filter(|_| is_whole).and_then(|bytes| XChaCha20Poly1305::new_from_slice(&bytes).ok());
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.trim().as_bytes()).ok();
+        let cipher = bytes.and_then(|bytes| XChaCha20Poly1305::new_from_slice(&bytes).ok());
         cipher.map(Self).ok_or_else(|| invalid(format!("{} holds no key: 64 hexadecimal digits", path.display())))
     }
 
