@@ -11,6 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # The default models, by name in the registry.
 readonly models=(smollm2-135m minilm-l6-v2)
+# The models that the tests need.
+readonly test_models=("${models[@]}" whisper-tiny.en)
 readonly azera="$CARGO_TARGET_DIR/release/azera"
 # Exists once the binary has every part (the features of bot/app/Cargo.toml).
 readonly has_all_parts="$CARGO_TARGET_DIR/release/has-all-parts"
@@ -260,15 +262,15 @@ build_tests() {
     # The tests need the default models. Where somebody chose another one, they get a folder of their own.
     if [[ -e $AZERA_MODELS_CACHE/selection.toml ]]; then
         mkdir -p "$AZERA_MODELS_CACHE-for-tests"
-        for name in "${models[@]}"; do
+        for name in "${test_models[@]}"; do
             [[ -e $AZERA_MODELS_CACHE-for-tests/$name || ! -e $AZERA_MODELS_CACHE/$name ]] ||
                 cp -rl "$AZERA_MODELS_CACHE/$name" "$AZERA_MODELS_CACHE-for-tests/$name"
         done
         AZERA_MODELS_CACHE=$AZERA_MODELS_CACHE-for-tests
     fi
     # Ignore the user's own configuration for the test models.
-    env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${models[@]}" ||
-        die "the tests need these models: ${models[*]}; see above." "With network, once: make test"
+    env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
+        die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
     export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }

@@ -4,6 +4,7 @@
 mod documented;
 mod hearth;
 mod measure;
+mod transcribe;
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,8 @@ pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
     EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
+
+pub use transcribe::TranscribeOptions;
 
 /// The widest lines of `--help`.
 const HELP_COLUMNS: usize = 80;
@@ -58,6 +61,9 @@ pub enum Command {
     },
     /// Play two made-up days in a few minutes, with this machine's models, to show what Azera is like
     Tour(TourOptions),
+    /// Print what is said in sound files: WAV, FLAC, Ogg Vorbis or MP3
+    #[command(after_help = transcribe::EXAMPLES)]
+    Transcribe(TranscribeOptions),
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
@@ -143,6 +149,7 @@ impl Command {
             | Self::Doctor(data)
             | Self::Health(data) => data.data.as_deref(),
             Self::Tour(_)
+            | Self::Transcribe(_)
             | Self::Models { .. }
             | Self::Eval { .. }
             | Self::Hearth { .. }

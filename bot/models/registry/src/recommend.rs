@@ -92,10 +92,11 @@ impl Registry {
             .iter()
             .filter(|entry| entry.kind == kind && !entry.sources.is_empty())
             .filter(|entry| {
-                // Embedding runs for every message, so without a GPU it must take only milliseconds.
+                // Embedding runs for every message, so without a GPU it must take only milliseconds. A recogniser must
+                // be done when the person expects an answer.
                 let is_fast = match kind {
                     Kind::Chat => entry.parameters <= CPU_PARAMETERS,
-                    Kind::Embedding => entry.parameters <= CPU_PARAMETERS / 10,
+                    Kind::Embedding | Kind::Speech => entry.parameters <= CPU_PARAMETERS / 10,
                 };
                 entry.ram_mib <= gpu_mib || (entry.ram_mib <= ram_mib && is_fast)
             })

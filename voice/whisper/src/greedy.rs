@@ -1,0 +1,174 @@
+//! Picks the likeliest token again and again, and stops when the utterance is told.
+
+use azera_voice_api::Error;
+
+use crate::decoder::{Decoder, Step};
+use crate::linear::{Gemm, softmax};
+use crate::tokens::Tokens;
+
+/// The most tokens for one second of speech, and the tokens besides. Fast speakers reach five a second.
+const TOKENS_PER_SECOND: f32 = 8.0;
+const TOKENS_BESIDES: usize = 16;
+/// The shortest block of tokens whose repetition is not the speaker's.
+const REPEATED_BLOCK: usize = 4;
+/// The longest utterance, in seconds, that ends when it begins again. In a longer one, a speaker may well begin two
+/// sentences alike.
+const SHORT_SECONDS: f32 = 10.0;
+
+/// The tokens of an utterance, with what speaks for and against them.
+pub(crate) struct Decoded {
+    /// Tokens of text.
+    pub(crate) tokens: Vec<usize>,
+    /// The probability of each token.
+    pub(crate) probabilities: Vec<f32>,
+    /// For each token and each alignment head, how much it looked at each of the encoder's vectors.
+    pub(crate) attention: Vec<Vec<Vec<f32>>>,
+    /// The probability that nobody speaks.
+    pub(crate) no_speech: f32,
+}
+
+/// Everything that decoding needs to know.
+pub(crate) struct Decoding<'a> {
+    pub(crate) decoder: &'a Decoder,
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) gemm: &'a Gemm,
+    /// The language's token, if the caller chose one.
+    pub(crate) language: Option<usize>,
+    /// Length of the speech.
+    pub(crate) seconds: f32,
+}
+
+impl Decoding<'_> {
+    /// Decodes an utterance from the encoder's vectors.
+    pub(crate) fn run(&self, vectors: &[f32], is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Decoded, Error> {
+        let mut cache = self.decoder.begin(vectors, self.gemm)?;
+        let mut step = self.decoder.step(&mut cache, self.tokens.start)?;
+        let mut first = self.decoder.logits(&step);
+        let language = self.language.or_else(|| likeliest(&first, self.tokens.languages.clone()));
+        softmax(&mut first);
+        let mut decoded = Decoded {
+            tokens: Vec::new(),
+            probabilities: Vec::new(),
+            attention: Vec::new(),
+            no_speech: first.get(self.tokens.no_speech).copied().unwrap_or(0.0),
+        };
+        let prompt = self.tokens.prompt(language);
+        for token in &prompt {
+            step = self.decoder.step(&mut cache, *token)?;
+        }
+        let room = self.decoder.max_tokens().saturating_sub(prompt.len() + 2);
+        let most = room.min((self.seconds * TOKENS_PER_SECOND) as usize + TOKENS_BESIDES);
+        while decoded.tokens.len() < most {
+            if !is_wanted() {
+                return Err(Error::Cancelled);
+            }
+            let (token, probability) = self.pick(&step, decoded.tokens.is_empty());
+            if token == self.tokens.end {
+                let kept = before_fragment(&decoded.tokens, self.tokens);
+                decoded.truncate(kept);
+                return Ok(decoded);
+            }
+            decoded.tokens.push(token);
+            decoded.probabilities.push(probability);
+            decoded.attention.push(std::mem::take(&mut step.attention));
+            if let Some(kept) = before_repetition(&decoded.tokens, self.seconds <= SHORT_SECONDS) {
+                decoded.truncate(kept);
+                return Ok(decoded);
+            }
+            step = self.decoder.step(&mut cache, token)?;
+        }
+        let kept = before_new_beginning(&decoded.tokens);
+        decoded.truncate(kept);
+        Ok(decoded)
+    }
+
+    /// Returns the likeliest token with its probability among those that may be picked.
+    fn pick(&self, step: &Step, is_first: bool) -> (usize, f32) {
+        let mut logits = self.decoder.logits(step);
+        self.tokens.mask(&mut logits, is_first);
+        let token = likeliest(&logits, 0..logits.len()).unwrap_or(self.tokens.end);
+        softmax(&mut logits);
+        (token, logits.get(token).copied().unwrap_or(0.0))
+    }
+}
+
+impl Decoded {
+    fn truncate(&mut self, length: usize) {
+        self.tokens.truncate(length);
+        self.probabilities.truncate(length);
+        self.attention.truncate(length);
+    }
+}
+
+/// Returns the token in `range` with the highest number.
+fn likeliest(logits: &[f32], range: std::ops::Range<usize>) -> Option<usize> {
+    range.max_by(|a, b| {
+        let logit = |token: &usize| logits.get(*token).copied().unwrap_or(f32::NEG_INFINITY);
+        logit(a).total_cmp(&logit(b))
+    })
+}
+
+/// Returns how many tokens to keep if the last ones repeat earlier ones: the block before them, or in a short utterance
+/// its beginning.
+fn before_repetition(tokens: &[usize], is_short: bool) -> Option<usize> {
+    let begins_again = is_short
+        && tokens.len() >= 2 * REPEATED_BLOCK
+        && tokens[tokens.len() - REPEATED_BLOCK..] == tokens[..REPEATED_BLOCK];
+    if begins_again {
+        return Some(tokens.len() - REPEATED_BLOCK);
+    }
+    let repeats = |block: &usize| {
+        let (earlier, last) = tokens.split_at(tokens.len() - block);
+        earlier.ends_with(last)
+    };
+    (REPEATED_BLOCK..=tokens.len() / 2).find(repeats).map(|block| tokens.len() - block)
+}
+
+/// Returns how many tokens to keep of a transcript that ran out of room: all before its beginning came again.
+fn before_new_beginning(tokens: &[usize]) -> usize {
+    let comes_again = |length: &usize| tokens[tokens.len() - length..] == tokens[..*length];
+    (REPEATED_BLOCK..=tokens.len() / 2).rev().find(comes_again).map_or(tokens.len(), |length| tokens.len() - length)
+}
+
+/// Returns how many tokens to keep if the transcript ends in a fragment: after its last sentence, a part of its
+/// beginning comes again and breaks off.
+fn before_fragment(tokens: &[usize], texts: &Tokens) -> usize {
+    let ends_sentence = |token: &usize| matches!(texts.bytes(*token), b"." | b"?" | b"!");
+    let fragment = tokens.iter().rposition(ends_sentence).map_or(0, |last| last + 1);
+    if fragment == 0 || fragment == tokens.len() {
+        return tokens.len();
+    }
+    let (whole, tail) = tokens.split_at(fragment);
+    let comes_again = texts.text(whole).to_lowercase().starts_with(&texts.text(tail).to_lowercase());
+    if comes_again { fragment } else { tokens.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_block_ends_the_transcript() {
+        fn check(tokens: &[usize], is_short: bool, kept: Option<usize>) {
+            assert_eq!(before_repetition(tokens, is_short), kept, "{tokens:?}");
+        }
+        check(&[], true, None);
+        check(&[1, 1, 1, 1, 1, 1, 1], true, None);
+        check(&[1, 2, 3, 4, 1, 2, 3, 4], false, Some(4));
+        check(&[9, 1, 2, 3, 4, 1, 2, 3, 4], false, Some(5));
+        check(&[1, 2, 3, 4, 5, 1, 2, 3, 4], true, Some(5));
+        check(&[1, 2, 3, 4, 5, 1, 2, 3, 4], false, None);
+        check(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], false, Some(5));
+        check(&[1, 2, 3, 1, 2, 3], true, None);
+    }
+
+    #[test]
+    fn a_transcript_without_room_loses_its_second_beginning() {
+        fn check(tokens: &[usize], kept: usize) {
+            assert_eq!(before_new_beginning(tokens), kept, "{tokens:?}");
+        }
+        check(&[1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5], 6);
+        check(&[1, 2, 3, 4, 5, 6, 7, 8], 8);
+        check(&[], 0);
+    }
+}
