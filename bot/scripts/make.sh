@@ -11,8 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # The default models, by name in the registry.
 readonly models=(smollm2-135m minilm-l6-v2)
-# The models that the tests need.
-readonly test_models=("${models[@]}" whisper-tiny.en)
+# The models that the tests need, with those of speech.
+readonly test_models=("${models[@]}" whisper-tiny.en piper-en-us-joe silero-vad)
 readonly azera="$CARGO_TARGET_DIR/release/azera"
 # Exists once the binary has every part (the features of bot/app/Cargo.toml).
 readonly has_all_parts="$CARGO_TARGET_DIR/release/has-all-parts"
@@ -318,7 +318,8 @@ soak() {
 check() {
     lint
     scratch
-    cargo test --release --workspace --locked --exclude azera --exclude azera-model-llama --exclude azera-memory-redis
+    cargo test --release --workspace --locked --exclude azera --exclude azera-model-llama --exclude azera-memory-redis \
+        --exclude azera-voice-engines
 }
 
 lint() {

@@ -4,6 +4,7 @@
 mod documented;
 mod hearth;
 mod measure;
+mod say;
 mod transcribe;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
     EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
+pub use say::SayOptions;
 
 pub use transcribe::TranscribeOptions;
 
@@ -67,6 +69,8 @@ pub enum Command {
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
     Replay(ReplayOptions),
+    /// Speak text into a WAV file
+    Say(SayOptions),
     /// Manage models: list, recommend, pull, import, use, remove, verify
     Models {
         #[command(subcommand)]
@@ -150,6 +154,7 @@ impl Command {
             | Self::Health(data) => data.data.as_deref(),
             Self::Tour(_)
             | Self::Transcribe(_)
+            | Self::Say(_)
             | Self::Models { .. }
             | Self::Eval { .. }
             | Self::Hearth { .. }

@@ -171,7 +171,7 @@ fn model(config: &Config, kind: Kind) -> Found {
                 let text = format!("{name}, {} MB", manifest.size >> 20);
                 match kind {
                     Kind::Chat => with_lora(config, &models, &name, text),
-                    Kind::Embedding | Kind::Speech => Found::Good(text),
+                    Kind::Embedding | Kind::Speech | Kind::Voice | Kind::Vad => Found::Good(text),
                 }
             }
             State::Damaged { reason } => Found::Bad(

@@ -41,6 +41,7 @@ mod replay;
 mod restore;
 mod room;
 mod run;
+mod say;
 mod servers;
 mod stores;
 mod tour;
@@ -86,6 +87,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Chat(options) => chat::run(&config, options).await,
             Command::Run(options) => run::run(&config, options).await,
             Command::Tour(options) => tour::run(&config, options).await,
+            Command::Say(options) => say::run(&config, options).await,
             Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
             Command::Transcribe(options) => transcribe::run(&config, options).await,
             Command::Replay(options) => replay::run(&config, options).await,
@@ -126,7 +128,7 @@ const NOISY_CRATES: &str = "llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=e
                        matrix_sdk_crypto=error,matrix_sdk_sqlite=error,matrix_sdk::http_client=off";
 
 /// Limits crates that log messages or secrets at lower levels to errors, whatever filter the user sets.
-const PRIVATE_CRATES: &str = "serenity=error,tungstenite=error,tokio_tungstenite=error";
+const PRIVATE_CRATES: &str = "misaki_rs=off,serenity=error,tungstenite=error,tokio_tungstenite=error";
 
 /// Sets up logging to the error output, so that a command's output and its log lines never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {

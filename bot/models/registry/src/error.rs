@@ -76,6 +76,14 @@ pub enum Error {
         /// What is wrong with it.
         source: GgufError,
     },
+    /// The file is not an ONNX model.
+    #[error("{} is not a usable ONNX model: {reason}. Download it again.", path.display())]
+    NotOnnx {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// The file is one part of a split model.
     #[error("{} is one of {parts} parts. Join them with `llama-gguf-split --merge FIRST_PART WHOLE.gguf` and import the whole.", path.display())]
     SplitModel {

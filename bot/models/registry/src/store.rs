@@ -3,7 +3,7 @@
 //! ```text
 //! ledger.toml            models that people add (theirs to edit)
 //! selection.toml         the models in use
-//! NAME/model.gguf        an installed model
+//! NAME/model.gguf        an installed model; model.onnx for models of speech
 //! NAME/manifest.toml     its entry, source and checksum
 //! .staging/NAME.lock     held while NAME is being changed
 //! .staging/NAME/         files of NAME that have arrived so far
@@ -19,13 +19,15 @@ use std::{
 };
 
 use crate::{
+    entry::Kind,
     error::{Error, IoContext},
     manifest::{Manifest, sync_folder, write_toml},
     progress::{Progress, Step},
 };
 
-/// The name of the model file in its folder.
-pub(crate) const MODEL_FILE: &str = "model.gguf";
+/// The name of a model file of any format in the staging area. It stays the same, so that a pull that an earlier version
+/// of this program began goes on.
+pub(crate) const STAGED_FILE: &str = "model.gguf";
 /// The name of the manifest in a model's folder.
 const MANIFEST_FILE: &str = "manifest.toml";
 /// The suffix of incomplete files.
@@ -86,8 +88,8 @@ impl Store {
     }
 
     /// Returns the path of the model's file, which need not exist yet.
-    pub(crate) fn model_file(&self, name: &str) -> PathBuf {
-        self.root.join(name).join(MODEL_FILE)
+    pub(crate) fn model_file(&self, name: &str, kind: Kind) -> PathBuf {
+        self.root.join(name).join(kind.format().file_name())
     }
 
     pub(crate) fn staging_root(&self) -> PathBuf {
@@ -157,10 +159,11 @@ impl Store {
             Ok(None) => return damaged(format!("its {MANIFEST_FILE} is missing")),
             Err(error) => return damaged(error.to_string()),
         };
-        match fs::metadata(self.model_file(name)) {
+        let file_name = manifest.model.kind.format().file_name();
+        match fs::metadata(folder.join(file_name)) {
             Ok(file) if file.len() == manifest.size => Ok(State::Installed(Box::new(manifest))),
-            Ok(file) => damaged(format!("{MODEL_FILE} has {} bytes instead of {}", file.len(), manifest.size)),
-            Err(error) => damaged(format!("{MODEL_FILE}: {error}")),
+            Ok(file) => damaged(format!("{file_name} has {} bytes instead of {}", file.len(), manifest.size)),
+            Err(error) => damaged(format!("{file_name}: {error}")),
         }
     }
 
@@ -174,7 +177,7 @@ impl Store {
         remove_folder(&replaced)?;
         fs::create_dir_all(&ready).at(&ready)?;
         File::open(file).and_then(|file| file.sync_all()).at(file)?;
-        let model = ready.join(MODEL_FILE);
+        let model = ready.join(manifest.model.kind.format().file_name());
         fs::rename(file, &model).at(&model)?;
         write_toml(&ready.join(MANIFEST_FILE), manifest)?;
         sync_folder(&ready)?;

@@ -1,0 +1,178 @@
+//! `azera say`: speaks text into a WAV file.
+
+mod text;
+mod wav;
+
+use std::io::{Cursor, IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use azera_config::Config;
+use azera_model_registry::{InstalledModel, Kind, ModelStatus, Models, State};
+use azera_voice_api::{SampleRate, Style, TextToSpeech as _};
+use azera_voice_engines::PiperVoice;
+
+use crate::bootstrap;
+use crate::chosen::hint;
+use crate::cli::SayOptions;
+use wav::WavWriter;
+
+/// The name of a file that stands for the standard streams.
+const STANDARD: &str = "-";
+
+pub async fn run(config: &Config, options: SayOptions) -> anyhow::Result<ExitCode> {
+    let models = bootstrap::models(config)?;
+    if options.list_voices {
+        list(&models)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let to_stdout = options.out.as_os_str() == STANDARD;
+    if to_stdout && std::io::stdout().is_terminal() {
+        bail!("a WAV file is nothing for a terminal; name a file with `--out`, or pipe the output into a player");
+    }
+    let sentences = text::sentences(&text::given(&options.text)?);
+    let installed = voice(config, &models, options.voice.as_deref()).await?;
+    let threads = config.models.threads;
+    let spoken = tokio::task::spawn_blocking(move || speak(&installed, &sentences, &options, threads)).await??;
+    let out = if to_stdout { "the standard output".to_owned() } else { spoken.out };
+    eprintln!(
+        "{out}: {:.1} s of speech by {}, made in {:.2} s (real-time factor {:.2}); the voice was loaded in {:.2} s",
+        spoken.sound.as_secs_f64(),
+        spoken.voice,
+        spoken.work.as_secs_f64(),
+        spoken.work.as_secs_f64() / spoken.sound.as_secs_f64(),
+        spoken.load.as_secs_f64(),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was spoken, and how long it took.
+struct Spoken {
+    voice: String,
+    out: String,
+    sound: Duration,
+    work: Duration,
+    load: Duration,
+}
+
+fn speak(
+    installed: &InstalledModel,
+    sentences: &[String],
+    options: &SayOptions,
+    threads: u32,
+) -> anyhow::Result<Spoken> {
+    let begin = Instant::now();
+    let name = &installed.entry.name;
+    let engine = PiperVoice::open(&installed.path, name, threads_or_all(threads))?;
+    let rate = engine.voices().first().map_or(SampleRate(0), |voice| voice.rate);
+    let load = begin.elapsed();
+    let style = Style { pace: options.pace, liveliness: options.liveliness, ..Style::of(name.as_str()) };
+    let begin = Instant::now();
+    let sound = if options.out.as_os_str() == STANDARD {
+        let mut whole = Cursor::new(Vec::new());
+        let sound = write(&engine, sentences, &style, WavWriter::new(&mut whole, rate)?)?;
+        std::io::stdout().lock().write_all(whole.get_ref()).context("writing to the standard output")?;
+        sound
+    } else {
+        to_file(&options.out, |file| write(&engine, sentences, &style, WavWriter::new(file, rate)?))?
+    };
+    Ok(Spoken { voice: name.clone(), out: options.out.display().to_string(), sound, work: begin.elapsed(), load })
+}
+
+/// Speaks all sentences into a WAV file and returns its duration.
+fn write<W: std::io::Write + std::io::Seek>(
+    engine: &PiperVoice,
+    sentences: &[String],
+    style: &Style,
+    mut wav: WavWriter<W>,
+) -> anyhow::Result<Duration> {
+    for sentence in sentences {
+        let mut failed = Ok(());
+        engine.speak(sentence, style, &mut |audio| {
+            failed = wav.push(&audio.samples);
+            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failed.context("writing the sound")?;
+    }
+    let sound = wav.finish().context("writing the sound")?;
+    if sound.is_zero() {
+        bail!("there is nothing to say: the text has no words");
+    }
+    Ok(sound)
+}
+
+/// Writes a file beside its final place and puts it there when it is whole.
+fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut std::io::BufWriter<&std::fs::File>) -> anyhow::Result<Duration>,
+) -> anyhow::Result<Duration> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let at = || format!("writing {}", path.display());
+    // A device or a pipe stays what it is.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        bail!("{} is no file; `--out -` writes to the standard output", path.display());
+    }
+    let file = readable_by_others().tempfile_in(folder).with_context(at)?;
+    let mut buffered = std::io::BufWriter::new(file.as_file());
+    let sound = write(&mut buffered)?;
+    buffered.flush().with_context(at)?;
+    drop(buffered);
+    file.persist(path).with_context(at)?;
+    Ok(sound)
+}
+
+/// Creates temporary files that others may read as far as the umask allows, like any other new file.
+fn readable_by_others() -> tempfile::Builder<'static, 'static> {
+    #[cfg_attr(not(unix), expect(unused_mut))]
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder
+}
+
+fn threads_or_all(threads: u32) -> usize {
+    match threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        threads => threads as usize,
+    }
+}
+
+/// Returns the installed voice of this name, or the one in use. At a terminal, fetches it if it is missing.
+async fn voice(config: &Config, models: &Models, wanted: Option<&str>) -> anyhow::Result<InstalledModel> {
+    let name = match wanted {
+        None => bootstrap::chosen(config, models, Kind::Voice)?,
+        Some(wanted) => {
+            let known: Vec<String> = voices(models)?.into_iter().map(|listed| listed.entry.name).collect();
+            if !known.iter().any(|known| known == wanted) {
+                bail!("there is no voice {wanted:?}; {}; `azera say --list-voices` shows them", hint(wanted, &known));
+            }
+            wanted.to_owned()
+        }
+    };
+    match models.find(&name)? {
+        Some(installed) => Ok(installed),
+        None if std::io::stderr().is_terminal() => bootstrap::installed(models, &name).await,
+        None => bail!("the voice {name} is not on this machine; fetch it with `azera models pull {name}`"),
+    }
+}
+
+fn voices(models: &Models) -> anyhow::Result<Vec<ModelStatus>> {
+    let listed = models.list()?;
+    Ok(listed.into_iter().filter(|listed| listed.entry.kind == Kind::Voice).collect())
+}
+
+fn list(models: &Models) -> anyhow::Result<()> {
+    for listed in voices(models)? {
+        let state = match (&listed.state, listed.in_use) {
+            (State::Installed(_), true) => "in use",
+            (State::Installed(_), false) => "installed",
+            (State::Damaged { .. }, _) => "damaged",
+            _ => "not fetched",
+        };
+        println!("{:<22} {state:<12} {}", listed.entry.name, listed.entry.description);
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `azera say` from outside.
+
+use super::{azera, command, fed};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns the rate, the seconds and the loudest sample of a WAV file.
+#[track_caller]
+fn sound(bytes: &[u8]) -> (u32, f64, i16) {
+    let mut wav = hound::WavReader::new(bytes).expect("a WAV file");
+    let rate = wav.spec().sample_rate;
+    let samples: Vec<i16> = wav.samples().map(|sample| sample.expect("a sample")).collect();
+    let peak = samples.iter().map(|sample| sample.saturating_abs()).max().unwrap_or_default();
+    (rate, samples.len() as f64 / f64::from(rate), peak)
+}
+
+#[test]
+fn text_becomes_a_wav_file() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("hello.wav");
+    let output = azera(scratch.path(), &["say", "Good", "morning, Ann.", "--out", &file.to_string_lossy()], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let errors = text(&output.stderr);
+    assert!(errors.contains("hello.wav: ") && errors.contains("real-time factor"), "{errors}");
+    let (rate, seconds, peak) = sound(&std::fs::read(&file).expect("the file"));
+    assert_eq!(rate, 22_050);
+    assert!((0.8..3.5).contains(&seconds) && peak > 5_000, "{seconds} s, {peak}");
+}
+
+#[test]
+fn the_standard_input_is_spoken_to_the_standard_output() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let say = |arguments: &[&str], input: &str| {
+        let output = azera(scratch.path(), &[&["say", "--out", "-", "--liveliness", "0"], arguments].concat(), input);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        output.stdout
+    };
+    let spoken = say(&[], "The ferry leaves\nat six.\n\nIt is late.\n");
+    let (_, seconds, _) = sound(&spoken);
+    assert!((2.0..6.0).contains(&seconds), "{seconds}");
+    assert_eq!(say(&["-"], "The ferry leaves at six. It is late."), spoken);
+    let (_, fast, _) = sound(&say(&["--pace", "1.8"], "The ferry leaves at six. It is late."));
+    assert!(fast < seconds * 0.75, "{fast} {seconds}");
+}
+
+#[test]
+fn what_cannot_be_spoken_says_why() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("nothing.wav");
+    let out = file.to_string_lossy();
+    for (arguments, input, said) in [
+        (vec!["...", "?!"], "", "the text has no words"),
+        (vec![], " \n", "the text is empty"),
+        (vec!["Hello", "--voice", "piper-en-us-jo"], "", "did you mean `piper-en-us-joe`?"),
+        (vec!["Hello", "--voice", "smollm2-135m"], "", "there is no voice"),
+        (vec!["Hello", "--pace", "9"], "", "give a number from 0.5 to 2"),
+    ] {
+        let output = azera(scratch.path(), &[&["say", "--out", &*out], &*arguments].concat(), input);
+        assert!(!output.status.success() && text(&output.stderr).contains(said), "{said}: {}", text(&output.stderr));
+        assert!(!file.exists(), "{said}: no file is left");
+    }
+}
+
+#[test]
+fn a_voice_that_is_not_here_is_named_with_its_command() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut say = command(scratch.path(), &["say", "Hello"]);
+    say.env("AZERA__MODELS__DIR", scratch.path().join("models")).current_dir(scratch.path());
+    let output = fed(&mut say, "");
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("azera models pull piper-en-us-joe"), "{}", text(&output.stderr));
+    assert!(!scratch.path().join("say.wav").exists());
+}
+
+#[test]
+fn voices_are_listed_with_their_state() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let voices = text(&azera(scratch.path(), &["say", "--list-voices"], "").stdout);
+    assert!(
+        voices.lines().count() == 1 && voices.starts_with("piper-en-us-joe") && voices.contains("in use"),
+        "{voices}"
+    );
+    let models = text(&azera(scratch.path(), &["models", "list"], "").stdout);
+    assert!(models.contains("piper-en-us-joe") && models.contains("silero-vad"), "{models}");
+}

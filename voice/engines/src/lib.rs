@@ -1,0 +1,16 @@
+//! Engines of speech that run in this process, on the processor: [`PiperVoice`] speaks, [`SileroVad`] tells speech from
+//! other sounds. Both implement the contracts of `azera-voice-api` and run ONNX models with rten.
+//!
+//! `pronounce` turns words into phonemes, `pieces` cuts a sentence where a speaker would pause, `piper` makes sound of
+//! each piece, and `level` brings it to an even loudness. Text comes in as plain words; nothing here reads numbers,
+//! markup or links.
+
+mod graph;
+mod level;
+mod pieces;
+mod piper;
+mod pronounce;
+mod silero;
+
+pub use piper::{MAX_PACE, MIN_PACE, PiperVoice};
+pub use silero::SileroVad;

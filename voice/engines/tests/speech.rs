@@ -1,0 +1,169 @@
+//! The engines with their real models.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use azera_voice_api::{Audio, Error, FRAME_SAMPLES, SampleRate, Style, TextToSpeech as _, VoiceActivity as _};
+use azera_voice_engines::{PiperVoice, SileroVad};
+
+const SENTENCE: &str = "The ferry leaves the harbour at six in the morning.";
+const LONG: &str = "When the ferry leaves at six, the town is still asleep, and nobody but the baker, whose lamps are the \
+                    only ones that burn along the quay, hears how its engine starts, coughs, and fades behind the pier.";
+
+/// Returns the file of a model in the folder that `make test` names.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn model(name: &str) -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_MODELS");
+    let dir = dir.expect("AZERA_TEST_MODELS names the folder of the test models; run `make test`");
+    PathBuf::from(dir).join(name).join("model.onnx")
+}
+
+static VOICE: LazyLock<PiperVoice> =
+    LazyLock::new(|| PiperVoice::open(&model("piper-en-us-joe"), "joe", 1).expect("the voice loads"));
+
+fn same_each_time() -> Style {
+    Style { liveliness: 0.0, ..Style::of("joe") }
+}
+
+/// Returns the pieces of a sentence's sound.
+fn pieces(sentence: &str, style: &Style) -> Vec<Audio> {
+    let mut pieces = Vec::new();
+    VOICE
+        .speak(sentence, style, &mut |audio| {
+            pieces.push(audio);
+            ControlFlow::Continue(())
+        })
+        .expect("it speaks");
+    pieces
+}
+
+fn spoken(sentence: &str, style: &Style) -> Audio {
+    let pieces = pieces(sentence, style);
+    let rate = VOICE.voices()[0].rate;
+    Audio { rate, samples: pieces.iter().flat_map(|piece| piece.samples.iter().copied()).collect() }
+}
+
+fn rms(samples: &[f32]) -> f32 {
+    (samples.iter().map(|sample| sample * sample).sum::<f32>() / samples.len().max(1) as f32).sqrt()
+}
+
+#[test]
+fn a_sentence_sounds_as_long_and_as_loud_as_speech() {
+    let audio = spoken(SENTENCE, &same_each_time());
+    assert_eq!(audio.rate, SampleRate(22_050));
+    let seconds = audio.duration().as_secs_f32();
+    assert!((2.0..4.5).contains(&seconds), "{seconds}");
+    let level = rms(&audio.samples);
+    assert!((0.03..0.2).contains(&level), "{level}");
+    let peak = audio.samples.iter().fold(0.0_f32, |peak, sample| peak.max(sample.abs()));
+    assert!((0.2..0.9).contains(&peak), "{peak}");
+    let pause = SampleRate(22_050).samples(std::time::Duration::from_millis(300));
+    assert!(audio.samples.iter().rev().take(pause).all(|sample| *sample == 0.0), "it ends with a pause");
+    assert!(rms(&audio.samples[..pause]) > 0.005, "it begins without one");
+}
+
+#[test]
+fn without_liveliness_it_sounds_the_same_each_time() {
+    assert!(spoken(SENTENCE, &same_each_time()) == spoken(SENTENCE, &same_each_time()));
+    let lively = Style::of("joe");
+    assert!(spoken(SENTENCE, &lively) != spoken(SENTENCE, &lively));
+}
+
+#[test]
+fn pace_changes_the_duration() {
+    let seconds = |pace| spoken(SENTENCE, &Style { pace, ..same_each_time() }).duration().as_secs_f32();
+    let (slow, own, fast) = (seconds(0.7), seconds(1.0), seconds(1.6));
+    assert!(slow > own * 1.25 && fast < own * 0.75, "{slow} {own} {fast}");
+}
+
+#[test]
+fn a_long_sentence_comes_in_pieces_and_can_be_broken_off() {
+    let all = pieces(LONG, &same_each_time());
+    assert!(all.len() >= 3, "{}", all.len());
+    assert!(all[0].duration().as_secs_f32() < 4.0, "the first sound comes soon: {:?}", all[0].duration());
+    let mut taken = 0;
+    VOICE
+        .speak(LONG, &same_each_time(), &mut |_| {
+            taken += 1;
+            ControlFlow::Break(())
+        })
+        .expect("a broken call is no failure");
+    assert_eq!(taken, 1);
+}
+
+#[test]
+fn text_without_words_is_silent() {
+    for text in ["", "   ", "...", "?!", "🙂🙂", "—", "\u{0}"] {
+        assert!(pieces(text, &same_each_time()).is_empty(), "{text:?}");
+    }
+}
+
+#[test]
+fn words_that_no_lexicon_has_are_heard() {
+    for text in ["Azera", "qzxwv", "Kovalenko", "x7k9", "Привет", "你好", "a", "!hello", &"ab".repeat(400)] {
+        let audio = spoken(text, &same_each_time());
+        assert!(audio.duration().as_secs_f32() > 0.4 && rms(&audio.samples) > 0.01, "{text}: {audio:?}");
+    }
+}
+
+#[test]
+fn an_unknown_voice_and_a_wrong_file_are_named() {
+    let error = VOICE.speak("Hello.", &Style::of("nobody"), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(&error, Error::UnknownVoice { voice, known } if voice == "nobody" && known == &["joe"]));
+    let error = PiperVoice::open(&model("silero-vad"), "vad", 1).err().expect("it is no voice").to_string();
+    assert!(error.contains("no settings of a Piper voice"), "{error}");
+    let error = SileroVad::open(&model("piper-en-us-joe")).err().expect("it is no detector").to_string();
+    assert!(error.contains("not the Silero model"), "{error}");
+}
+
+/// Returns the share of a sound's frames that are speech.
+fn speech_share(samples: &[f32]) -> f32 {
+    let mut vad = SileroVad::open(&model("silero-vad")).expect("the detector loads");
+    let frames: Vec<&[f32; FRAME_SAMPLES]> = samples.as_chunks().0.iter().collect();
+    let speech = frames.iter().filter(|frame| vad.probability(frame).expect("it detects") > 0.5).count();
+    speech as f32 / frames.len() as f32
+}
+
+/// Returns a sound at 16 kHz, by straight lines between its samples.
+fn at_16_khz(audio: &Audio) -> Vec<f32> {
+    let step = f64::from(audio.rate.0) / 16_000.0;
+    let length = (audio.samples.len() as f64 / step) as usize;
+    let sample = |index: usize| audio.samples.get(index).copied().unwrap_or_default();
+    (0..length)
+        .map(|n| {
+            let place = n as f64 * step;
+            let share = place.fract() as f32;
+            sample(place as usize) * (1.0 - share) + sample(place as usize + 1) * share
+        })
+        .collect()
+}
+
+#[test]
+fn speech_is_told_from_silence_noise_and_a_tone() {
+    let speech = at_16_khz(&spoken(LONG, &same_each_time()));
+    assert!(speech_share(&speech) > 0.7, "{}", speech_share(&speech));
+    let quiet: Vec<f32> = speech.iter().map(|sample| sample * 0.1).collect();
+    assert!(speech_share(&quiet) > 0.5, "{}", speech_share(&quiet));
+    let mut random = fastrand::Rng::with_seed(3);
+    let noise: Vec<f32> = (0..48_000).map(|_| random.f32() * 0.4 - 0.2).collect();
+    let tone: Vec<f32> =
+        (0..48_000).map(|n| 0.3 * (n as f32 * 440.0 * std::f32::consts::TAU / 16_000.0).sin()).collect();
+    for (name, sound) in [("silence", vec![0.0; 48_000]), ("noise", noise), ("tone", tone)] {
+        assert!(speech_share(&sound) < 0.02, "{name}: {}", speech_share(&sound));
+    }
+}
+
+#[test]
+fn a_detector_forgets_and_shares_its_model() {
+    let speech = at_16_khz(&spoken(SENTENCE, &same_each_time()));
+    let frames: Vec<[f32; FRAME_SAMPLES]> = speech.as_chunks().0.to_vec();
+    let heard =
+        |vad: &mut SileroVad| -> Vec<f32> { frames.iter().map(|frame| vad.probability(frame).unwrap()).collect() };
+    let mut first = SileroVad::open(&model("silero-vad")).expect("the detector loads");
+    let found = heard(&mut first);
+    let mut second = first.for_another_stream();
+    assert_eq!(heard(&mut second), found);
+    first.reset();
+    assert_eq!(heard(&mut first), found);
+}
