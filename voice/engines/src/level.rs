@@ -7,7 +7,7 @@ const SPEECH_RMS: f32 = 0.1;
 /// The highest sample: 1 dB below full scale.
 const PEAK: f32 = 0.89;
 /// The least and the greatest gain. A piece beyond them is no speech at a sane level.
-const GAIN: std::ops::RangeInclusive<f32> = 0.25..=8.0;
+const GAIN: std::ops::RangeInclusive<f32> = 0.1..=8.0;
 /// A frame counts as loud if it is at most this much quieter than the loudest one: 25 dB.
 const LOUD_SHARE: f32 = 0.056;
 /// A sample is silence below this share of the peak.

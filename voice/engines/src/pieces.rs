@@ -22,7 +22,7 @@ pub fn pieces(words: &[Word]) -> Vec<String> {
         left -= symbols(word);
         for symbol in word.phonemes.chars() {
             piece.push(symbol);
-            if piece.symbols >= MOST && left > 0 {
+            if piece.symbols >= MOST {
                 done.extend(piece.take());
             }
         }

