@@ -89,11 +89,7 @@ fn runs(letters: &str) -> Vec<String> {
 }
 
 fn unknown(letters: &str, known: &dyn Fn(&str) -> Option<String>) -> String {
-    if let Some(both) = compound(letters, known) {
-        both
-    } else {
-        by_sound(letters).unwrap_or_else(|| spell(letters))
-    }
+    if let Some(both) = compound(letters, known) { both } else { by_sound(letters).unwrap_or_else(|| spell(letters)) }
 }
 
 /// Returns the phonemes of two known words in one, such as "livestream". The more even split wins.
