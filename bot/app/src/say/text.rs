@@ -4,7 +4,7 @@
 use std::io::{IsTerminal as _, Read as _};
 
 use anyhow::{Context as _, bail};
-use unicode_segmentation::UnicodeSegmentation as _;
+use azera_voice_spoken::{Options, Reader};
 
 /// The longest text that is spoken at once, in bytes: about four hours.
 const MAX_BYTES: usize = 256 << 10;
@@ -33,7 +33,11 @@ fn input() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the sentences of a text. A blank line ends one; a line break alone does not.
+/// The fence of a code block in Markdown.
+const FENCE: &str = "```";
+
+/// Returns the sentences of a text as they are said. A blank line ends one; a line break alone does not, except in a text
+/// with code.
 pub fn sentences(text: &str) -> Vec<String> {
     let mut paragraphs = vec![String::new()];
     for line in text.lines().map(str::trim) {
@@ -42,8 +46,11 @@ pub fn sentences(text: &str) -> Vec<String> {
             _ => paragraphs.push(String::new()),
         }
     }
-    let sentences = paragraphs.iter().flat_map(|paragraph| paragraph.split_sentence_bounds());
-    sentences.map(str::trim).filter(|sentence| !sentence.is_empty()).map(str::to_owned).collect()
+    let unwrapped = paragraphs.join("\n");
+    let mut reader = Reader::new(Options::default());
+    let mut sentences = reader.push(if text.contains(FENCE) { text } else { &unwrapped });
+    sentences.extend(reader.finish());
+    sentences.into_iter().map(|sentence| sentence.spoken).filter(|spoken| !spoken.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -54,6 +61,7 @@ mod tests {
     fn a_text_becomes_sentences() {
         let text = "The ferry\nleaves at six. Is it late?\n\nA heading\n\n  Go! ";
         assert_eq!(sentences(text), ["The ferry leaves at six.", "Is it late?", "A heading", "Go!"]);
+        assert_eq!(sentences("It is 14:05."), ["It is fourteen oh five."]);
         assert!(sentences(" \n\n ").is_empty());
     }
 
