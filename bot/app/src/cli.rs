@@ -21,7 +21,6 @@ pub use measure::{
     EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
 pub use say::SayOptions;
-
 pub use transcribe::TranscribeOptions;
 
 /// The widest lines of `--help`.
@@ -64,7 +63,6 @@ pub enum Command {
     /// Play two made-up days in a few minutes, with this machine's models, to show what Azera is like
     Tour(TourOptions),
     /// Print what is said in sound files: WAV, FLAC, Ogg Vorbis or MP3
-    #[command(after_help = transcribe::EXAMPLES)]
     Transcribe(TranscribeOptions),
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Shown after the options.
-pub const EXAMPLES: &str = "Examples:\n  azera transcribe note.mp3\n  azera transcribe --model whisper-tiny.en *.wav\n  azera transcribe --language de --json interview.flac\n\nThe text goes to the output, the time it took to the error output. The first call fetches the model (139 MB). Nothing leaves this machine.";
+const EXAMPLES: &str = "Examples:\n  azera transcribe note.mp3\n  azera transcribe --model whisper-tiny.en *.wav\n  azera transcribe --language de --json interview.flac\n\nThe text goes to the output, the time it took to the error output. The first call fetches the model (139 MB). Nothing leaves this machine.";
 
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct TranscribeOptions {
     /// Sound files of at most 2 hours each
     #[arg(value_name = "FILE", required = true)]

@@ -118,6 +118,8 @@ fn fits_kind(header: &GgufHeader, kind: Kind) -> bool {
         Kind::Chat => !is_encoder(header) && !is_recogniser(header),
         Kind::Embedding => !is_recogniser(header),
         Kind::Speech => is_recogniser(header),
+        // Their files are not GGUF.
+        Kind::Voice | Kind::Vad => false,
     }
 }
 
