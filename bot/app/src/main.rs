@@ -128,7 +128,8 @@ const NOISY_CRATES: &str = "llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=e
                        matrix_sdk_crypto=error,matrix_sdk_sqlite=error,matrix_sdk::http_client=off";
 
 /// Limits crates that log messages or secrets at lower levels to errors, whatever filter the user sets.
-const PRIVATE_CRATES: &str = "misaki_rs=off,symphonia_core=off,serenity=error,tungstenite=error,tokio_tungstenite=error";
+const PRIVATE_CRATES: &str =
+    "misaki_rs=off,symphonia_core=off,serenity=error,tungstenite=error,tokio_tungstenite=error";
 
 /// Sets up logging to the error output, so that a command's output and its log lines never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
@@ -75,9 +76,16 @@ pub fn read(path: &Path) -> Result<Audio, ReadError> {
     if let Some(extension) = path.extension().and_then(|extension| extension.to_str()) {
         hint.with_extension(extension);
     }
+    // The decoder panics on some damaged files, such as a WAV file with a rate of 0.
+    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| sound_of(file, &hint)));
+    decoded.unwrap_or_else(|_| Err(ReadError::Damaged("the decoder gave up".to_owned())))
+}
+
+/// Decodes the sound of an open file.
+fn sound_of(file: File, hint: &Hint) -> Result<Audio, ReadError> {
     let stream = MediaSourceStream::new(Box::new(file), MediaSourceStreamOptions::default());
     let probe = symphonia::default::get_probe();
-    let probed = probe.format(&hint, stream, &FormatOptions::default(), &MetadataOptions::default());
+    let probed = probe.format(hint, stream, &FormatOptions::default(), &MetadataOptions::default());
     let mut format = probed.map_err(not_sound)?.format;
     let track = format.default_track().filter(|track| track.codec_params.codec != CODEC_TYPE_NULL);
     let track = track.ok_or(ReadError::NoSound)?;

@@ -107,7 +107,7 @@ async fn a_registry_model_can_be_imported_from_a_file() {
 async fn one_model_of_each_kind_is_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let models = open(folder.path(), NO_HUB, "");
-    let defaults = ["smollm2-135m", "minilm-l6-v2"];
+    let defaults = ["smollm2-135m", "minilm-l6-v2", "whisper-base", "piper-en-us-joe", "silero-vad"];
     assert_eq!(in_use(&models), defaults);
     let file = folder.path().join("tiny.gguf");
     fs::write(&file, tiny()).unwrap();
@@ -116,7 +116,8 @@ async fn one_model_of_each_kind_is_in_use() {
     assert_eq!(models.select("tiny").unwrap().name, "tiny");
     let next_process = open(folder.path(), NO_HUB, "");
     assert_eq!(next_process.selected(Kind::Chat).unwrap().unwrap().name, "tiny");
-    assert_eq!(in_use(&next_process), ["minilm-l6-v2", "tiny"]);
+    let others = ["minilm-l6-v2", "whisper-base", "piper-en-us-joe", "silero-vad", "tiny"];
+    assert_eq!(in_use(&next_process), others);
 
     let error = models.remove("tiny", false).unwrap_err();
     assert!(matches!(error, Error::InUse { kind: Kind::Chat, .. }));
