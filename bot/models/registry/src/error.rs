@@ -154,7 +154,7 @@ pub enum Error {
     },
     /// The hub has no such file.
     #[error(
-        "the hub at {endpoint} has no file {file} in {repo} at revision {revision}. It may have been renamed; look at {endpoint}/{repo} and correct the ledger entry."
+        "the hub at {endpoint} has no file {file} in {repo} at revision {revision}. It may have been renamed; look at {endpoint}/{repo} and correct its entry in the registry."
     )]
     HubNotFound {
         /// The hub's address.

@@ -79,7 +79,7 @@ pub(crate) async fn import(
                 checked_against = CheckedAgainst::Registry;
             } else {
                 warnings.push(format!(
-                    "The ledger pins no SHA-256 for {name}, so nobody vouches that the file is that model."
+                    "The registry pins no SHA-256 for {name}, so nobody vouches that the file is that model."
                 ));
             }
             entry.clone()

@@ -46,7 +46,7 @@ pub struct Registry {
 impl Registry {
     /// Returns the built-in models.
     pub fn built_in() -> Result<Self, Error> {
-        Self::parse(BUILT_IN, "the built-in ledger")
+        Self::parse(BUILT_IN, "the built-in registry")
     }
 
     /// Parses a registry from TOML. Errors name it `file`, and the line if it is known.
