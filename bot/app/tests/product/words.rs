@@ -99,6 +99,29 @@ fn memories_in_scripts_without_spaces_are_found_by_their_words() {
     }
 }
 
+/// The default embedding model knows no Japanese and no Chinese, and finds such texts alike.
+#[test]
+fn a_statement_in_another_language_is_no_newer_version() {
+    let said = [
+        ("ja", "うちの亀の名前はマルです。"),
+        ("ja-read", "名前は何と書くのか、と先生に聞かれた。"),
+        ("zh", "我家的乌龟叫豆豆。"),
+        ("zh-forgot", "她叫什么名字，我不记得了。"),
+        ("zh-work", "我什么工作都做过一点。"),
+    ];
+    let asked = [("うちの亀の名前は何ですか？", "ja"), ("我的乌龟叫什么名字？", "zh")];
+    let mut timeline = hall();
+    timeline.extend(said.iter().enumerate().map(|(number, (id, text))| say(1_440 * (number + 1), id, text)));
+    timeline.extend(asked.iter().enumerate().map(|(number, (query, _))| ask(1_440 * 9 + number, query)));
+    let scratch = tempfile::tempdir().expect("a folder");
+    let replayed = replay(&timeline, scratch.path(), "scripted");
+    for ((query, id), probe) in asked.iter().zip(of(&replayed, "probe")) {
+        let first = &probe["hits"][0];
+        assert_eq!(first["sources"][0], *id, "{query}: {}", probe["hits"]);
+        assert!(first["signals"].to_string().contains("lexical"), "{query}: {first}");
+    }
+}
+
 #[test]
 fn every_spelling_of_a_name_or_word_finds_the_same() {
     let mut timeline = hall();

@@ -12,6 +12,7 @@ use super::{Asked, Hit, fuse};
 use crate::Stored;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
+use crate::words::{carries_meaning, is_written_alike};
 
 /// Hits that are compared.
 pub(super) const COMPARED: usize = 10;
@@ -124,9 +125,11 @@ impl<'a> Matter<'a> {
     fn of(hit: &'a Hit, asked: Asked<'_>) -> Self {
         let question = &asked.query.question;
         let words: Vec<String> = tokens(&hit.memory.text).collect();
-        let is_telling = |word: &String| has_digit(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word));
+        let is_telling = |word: &String| {
+            has_digit(word) || carries_meaning(word) || (word.chars().count() > 2 && !listed(ABOUT_NOTHING, word))
+        };
         let wanted: Vec<String> = tokens(&question.words).filter(is_telling).take(MAX_WORDS).collect();
-        let found = wanted.iter().filter(|wanted| words.iter().any(|word| is_form_of(word, wanted))).count();
+        let found = wanted.iter().filter(|wanted| words.iter().any(|word| repeats(word, wanted))).count();
         let mut kin: Vec<String> = words.iter().filter(|word| listed(KIN, word)).cloned().collect();
         kin.retain(|word| !wanted.contains(word));
         kin.sort_unstable();
@@ -146,6 +149,11 @@ impl<'a> Matter<'a> {
         let is_statement =
             |memory: &MemoryRow| matches!(memory.kind, Kind::Message | Kind::Fact) && !is_question(&memory.text);
         if !is_statement(self.memory) || !is_statement(other.memory) || self.kin != other.kin {
+            return false;
+        }
+        // Nobody takes back in one language what they said in another, and an embedding model that does not know a script
+        // finds all texts in it alike.
+        if !is_written_alike(&self.memory.text, &other.memory.text) {
             return false;
         }
         let one_author = self.memory.author.person() == other.memory.author.person();
@@ -174,6 +182,11 @@ fn has_digit(word: &str) -> bool {
     word.chars().any(|c| c.is_ascii_digit())
 }
 
+/// Returns true if a word of a statement repeats one of the question. Without spaces a word stands within others.
+fn repeats(word: &str, wanted: &str) -> bool {
+    if carries_meaning(wanted) { word.contains(wanted) } else { is_form_of(word, wanted) }
+}
+
 /// Returns true if two words have the same beginning, up to an ending of two letters. Numbers have no other forms.
 fn is_form_of(one: &str, other: &str) -> bool {
     if has_digit(one) || has_digit(other) {
@@ -187,6 +200,14 @@ fn is_form_of(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_without_spaces_is_repeated_within_others() {
+        assert!(repeats("我家的猫叫团子", "猫"));
+        assert!(!repeats("他叫什么名字", "猫"));
+        assert!(repeats("lives", "live"));
+        assert!(!repeats("cats", "at"));
+    }
 
     #[test]
     fn forms_of_a_word_are_recognised() {

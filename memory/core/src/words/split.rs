@@ -135,6 +135,24 @@ pub fn carries_meaning(word: &str) -> bool {
     runs(word).iter().any(|run| !matches!(run.script, Script::Spaced | Script::Hiragana))
 }
 
+/// Returns true if two texts are written alike: both with Japanese syllables, or both in the same other script. Chinese
+/// characters alone are Chinese, and beside Japanese syllables they are Japanese.
+pub(crate) fn is_written_alike(one: &str, other: &str) -> bool {
+    writing(one) == writing(other)
+}
+
+/// Returns the script that tells the language of a text best, or `None` for a text without letters.
+fn writing(text: &str) -> Option<Script> {
+    let rank = |script: &Script| match script {
+        Script::Spaced => 0,
+        Script::Han => 1,
+        Script::Southeast | Script::Hangul => 2,
+        Script::Katakana | Script::Hiragana => 3,
+    };
+    let best = runs(text).into_iter().map(|run| run.script).max_by_key(rank);
+    best.map(|script| if script == Script::Katakana { Script::Hiragana } else { script })
+}
+
 /// Returns the characters of a text, each with its marks.
 pub(super) fn characters(text: &str) -> Vec<&str> {
     let starts: Vec<usize> = text
@@ -171,6 +189,14 @@ mod tests {
         check("10分 iPhone15を", &["10", "分", "iphone15", "を"]);
         check("🙂 \u{202e}abc\0def", &["abc", "def"]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_text_has_one_way_of_writing() {
+        assert!(is_written_alike("うちの猫です", "ラーメン"));
+        assert!(is_written_alike("我的猫", "iPhone 是我的"));
+        assert!(!is_written_alike("うちの猫です", "我的猫"));
+        assert!(!is_written_alike("고양이", "the cat"));
     }
 
     #[test]
