@@ -45,7 +45,7 @@ soak: ## Run the long tests: KILLS=200 kills under load, a hundred Matrix rooms,
 check: ## The fast tier: formatting, project rules, clippy, and the tests that need no server and no model.
 	$(task) check
 
-lint: ## Check formatting, the project's own rules, clippy, and cargo-deny if it is installed.
+lint: ## Check formatting, the project's own rules, clippy, the Docker files, and cargo-deny if it is installed.
 	$(task) lint
 
 fuzz: ## Feed every parser made-up input, each for FUZZ_SECONDS (20).

@@ -128,9 +128,9 @@ pub enum Command {
     Restore(RestoreOptions),
     /// Check everything Azera needs and say how to fix each problem
     Doctor(DataOption),
-    /// Say whether `azera run` works and answers; fails if not
+    /// Check the heartbeat of `azera run`; fails if the last one is older than 60 seconds
     #[command(
-        after_help = "Examples:\n  azera health                        for people\n  azera health >/dev/null || systemctl restart azera\n\nA running bot writes a sign of life into its data folder every 15 seconds. After 60 seconds without one, this\ncommand fails. The container image uses it as its health check."
+        after_help = "Examples:\n  azera health                        for people\n  azera health >/dev/null || systemctl restart azera\n\nA running bot writes a heartbeat into its data folder every 15 seconds. This command fails if the last one is\nolder than 60 seconds. The container image uses it as its health check."
     )]
     Health(DataOption),
     /// Print a configuration file with every key, its default and its purpose

@@ -1,6 +1,6 @@
-//! Health of a running bot: `azera run` writes a sign of life, and `azera health` reads it.
+//! Health of a running bot: `azera run` writes a heartbeat, and `azera health` reads it.
 //!
-//! The sign is written only after a read of the record, on the threads that turns use. So a process that hangs stops
+//! A heartbeat is written only after a read of the record, on the threads that turns use. So a process that hangs stops
 //! writing it, even though the process is still there.
 
 use std::fs;
@@ -17,19 +17,19 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The file in the data folder: the process id and the time, each on a line.
-const SIGN: &str = "alive";
+const HEARTBEAT: &str = "alive";
 
-/// Time between two signs of life.
+/// Time between two heartbeats.
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Age from which the last sign says that the bot hangs or is gone. Four signs may be late under load.
+/// Age from which the last heartbeat says that the bot hangs or is gone. Four of them may be late under load.
 const TOO_OLD_S: i64 = 60;
 
-fn sign(data: &Path) -> PathBuf {
-    data.join(SIGN)
+fn heartbeat(data: &Path) -> PathBuf {
+    data.join(HEARTBEAT)
 }
 
-/// Writes the first sign of life, then further ones in a task until `stop` is cancelled. The task removes the file.
+/// Writes the first heartbeat, then further ones in a task until `stop` is cancelled. The task removes the file.
 pub async fn start(data: PathBuf, memory: Arc<Memory>, stop: CancellationToken) -> JoinHandle<()> {
     beat(&data, &memory).await;
     tokio::spawn(async move {
@@ -39,34 +39,34 @@ pub async fn start(data: PathBuf, memory: Arc<Memory>, stop: CancellationToken) 
                 () = tokio::time::sleep(EVERY) => beat(&data, &memory).await,
             }
         }
-        if let Err(error) = fs::remove_file(sign(&data)) {
-            tracing::debug!(%error, "there is no sign of life to remove");
+        if let Err(error) = fs::remove_file(heartbeat(&data)) {
+            tracing::debug!(%error, "there is no heartbeat to remove");
         }
     })
 }
 
-/// Writes a sign of life, if the record can be read.
+/// Writes a heartbeat, if the record can be read.
 async fn beat(data: &Path, memory: &Arc<Memory>) {
-    let (path, memory) = (sign(data), memory.clone());
+    let (path, memory) = (heartbeat(data), memory.clone());
     let written = tokio::task::spawn_blocking(move || {
         memory.indexing().queued()?;
         write(&path, SystemClock.now())
     });
     match written.await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!("cannot write a sign of life: {error:#}"),
-        Err(error) => tracing::warn!(%error, "cannot write a sign of life"),
+        Ok(Err(error)) => tracing::warn!("cannot write a heartbeat: {error:#}"),
+        Err(error) => tracing::warn!(%error, "cannot write a heartbeat"),
     }
 }
 
-/// Writes the sign through a second file, so that a reader never sees half of it.
+/// Writes the heartbeat through a second file, so that a reader never sees half of it.
 fn write(path: &Path, now: Timestamp) -> anyhow::Result<()> {
     let new = path.with_extension("new");
     fs::write(&new, format!("{}\n{now}\n", std::process::id()))?;
     fs::rename(&new, path).with_context(|| format!("writing {}", path.display()))
 }
 
-/// What the last sign of life says.
+/// What the last heartbeat says.
 #[derive(Debug, PartialEq, Eq)]
 enum Health {
     Alive { process: String, seconds: i64 },
@@ -86,15 +86,15 @@ fn read(text: &str, now: Timestamp) -> Health {
 /// `azera health`: succeeds if `azera run` works in the data folder and answers.
 pub fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let data = config.data_dir()?;
-    let health = fs::read_to_string(sign(&data)).map_or(Health::Unknown, |text| read(&text, SystemClock.now()));
+    let health = fs::read_to_string(heartbeat(&data)).map_or(Health::Unknown, |text| read(&text, SystemClock.now()));
     Ok(match health {
         Health::Alive { process, seconds } => {
-            println!("Azera runs (process {process}). Its last sign of life is {seconds} s old.");
+            println!("Azera runs (process {process}). Its last heartbeat is {seconds} s old.");
             ExitCode::SUCCESS
         }
         Health::Silent { process, seconds } => {
             eprintln!(
-                "azera: process {process} wrote its last sign of life {seconds} s ago. It hangs, or it was killed. Restart it."
+                "azera: process {process} wrote its last heartbeat {seconds} s ago. It hangs, or it was killed. Restart it."
             );
             ExitCode::FAILURE
         }
@@ -110,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_written_sign_is_read_and_grows_old() {
+    fn a_written_heartbeat_is_read_and_grows_old() {
         let folder = tempfile::tempdir().unwrap();
-        let path = sign(folder.path());
+        let path = heartbeat(folder.path());
         let at: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
         write(&path, at).unwrap();
         let text = fs::read_to_string(&path).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_sign_says_nothing() {
+    fn half_a_heartbeat_says_nothing() {
         for text in ["", "12", "12\nyesterday"] {
             assert_eq!(read(text, Timestamp::UNIX_EPOCH), Health::Unknown, "{text:?}");
         }

@@ -90,7 +90,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
         }
     }
     stop.cancel();
-    beating.await.context("the sign of life")?;
+    beating.await.context("the heartbeat")?;
     app.engine.stop().await;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -30,6 +30,9 @@ pub enum Error {
     /// An adapter named a platform that is not attached.
     #[error("no platform of that name is attached")]
     NoPlatform,
+    /// A declared command has no arm in `Commands::run_command`, which is a defect.
+    #[error("the command /{0} is declared and has no code")]
+    NotDispatched(&'static str),
     /// The person cannot read the chat.
     #[error("that person cannot write in that chat")]
     NotAllowed,
@@ -53,7 +56,12 @@ impl Error {
             Self::Platform(error) => error.is_transient(),
             Self::Interrupted | Self::QueueFull => true,
             Self::Panicked { tries } => *tries < MAX_PANICS,
-            Self::Prompt(_) | Self::NoAnswer | Self::NoPersona(_) | Self::NoPlatform | Self::NotAllowed => false,
+            Self::Prompt(_)
+            | Self::NoAnswer
+            | Self::NoPersona(_)
+            | Self::NoPlatform
+            | Self::NotDispatched(_)
+            | Self::NotAllowed => false,
         }
     }
 }

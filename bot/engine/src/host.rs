@@ -38,7 +38,7 @@ impl From<Error> for HostError {
             | Error::NoAnswer
             | Error::NoPersona(_)) => Self::Refused(error.into()),
             error @ Error::Memory(_) => Self::Storage(error.into()),
-            error @ (Error::Model(_) | Error::NoPlatform) => Self::Internal(error.into()),
+            error @ (Error::Model(_) | Error::NoPlatform | Error::NotDispatched(_)) => Self::Internal(error.into()),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Recall: embeds the question, then searches the memory.
+//! Recall: embeds the question, then searches the memory. `crate::turn::recall` chooses from the result what a prompt
+//! shows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,10 +26,11 @@ pub(crate) struct RecallService {
 #[derive(Debug)]
 pub(crate) struct Recall {
     pub(crate) hits: Vec<Hit>,
+    /// The search indexes that could not be searched.
     pub(crate) missing: Vec<&'static str>,
     /// The question's vector; `None` if it could not be embedded.
     pub(crate) vector: Option<Vec<f32>>,
-    /// Whether that is the vector of the text as it stands.
+    /// True if the vector embeds the unchanged text.
     pub(crate) plain: bool,
     pub(crate) took_ms: f64,
 }

@@ -1,6 +1,6 @@
 //! The rule for reading: a memory is shown only where everyone who can read the reply can also, at that moment, read
 //! the place that the memory comes from. A [`ReadScope`] applies this rule to one persona, place and moment. It is made
-//! only from the platform's answer, and every read of memory takes one.
+//! only from the platform's answer, and every read that shows content takes one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -86,9 +86,9 @@ impl ReadScope {
         may(scope, at) && source_scopes.iter().all(|source_scope| may(&source_scope.scope, source_scope.from))
     }
 
-    /// Returns this scope with every horizon moved later by `reach`, or `None` if there is no horizon. A memory within
-    /// the result lies more than `reach` after the horizon, so that the turns up to `reach` before it may be shown too.
-    pub(crate) fn behind_horizons(&self, reach: Duration) -> Option<Self> {
+    /// Moves every horizon `reach` later. Turns up to `reach` before an allowed memory are then also allowed. Returns
+    /// `None` if there is no horizon.
+    pub(crate) fn after_horizons(&self, reach: Duration) -> Option<Self> {
         if self.grants.iter().all(|grant| grant.since.is_none()) {
             return None;
         }
@@ -246,9 +246,9 @@ mod tests {
         let mut here = place(PlaceKind::Private { realm: None, all_in_realm: false, realm_since: None });
         let read_scope =
             |place: &Place| ReadScope::in_place(PersonaId::new("azera").unwrap(), place, &ReadableScopes::default());
-        assert_eq!(read_scope(&here).behind_horizons(Duration::from_secs(50)), None);
+        assert_eq!(read_scope(&here).after_horizons(Duration::from_secs(50)), None);
         here.since = Some(at(100));
-        let beyond = read_scope(&here).behind_horizons(Duration::from_secs(50)).unwrap();
+        let beyond = read_scope(&here).after_horizons(Duration::from_secs(50)).unwrap();
         let since: Vec<_> = beyond.grants().iter().map(|grant| grant.since).collect();
         assert_eq!(since, [Some(at(150)), None]);
     }

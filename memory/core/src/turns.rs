@@ -53,7 +53,7 @@ pub struct NewReply {
     pub text: Text,
     /// The time of the reply.
     pub at: Timestamp,
-    /// Time of the oldest message of its own place in the prompt.
+    /// Time of the oldest prompt message from the reply's own place.
     pub from: Timestamp,
     /// The other scopes of the prompt's contents.
     pub source_scopes: Vec<SourceScope>,
@@ -151,7 +151,7 @@ impl Messages<'_> {
 }
 
 impl Turns<'_> {
-    /// Returns the message if its turn is open.
+    /// Returns the message if its turn is open; `None` if the turn has ended, or nobody knows the message.
     pub fn open(self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         let open = self.0.store.get(Table::Inbox, &keys::message(id))?.is_some();
         Ok(self.0.messages().raw_message(id)?.filter(|message| open && message.author.person().is_some()))
@@ -336,8 +336,8 @@ impl Turns<'_> {
         self.edit_with_parts(id, text, Vec::new(), at)
     }
 
-    /// Stores a person's edit and returns the new row; `None` if the message is unknown or forgotten. The kept bytes of
-    /// the parts before are let go of; those of `parts` are kept anew.
+    /// Stores a person's edit and returns the new row; `None` if the message is unknown or forgotten. Releases the files
+    /// of the old parts. Keeps those of `parts`.
     pub fn edit_with_parts(
         self,
         id: &MessageId,

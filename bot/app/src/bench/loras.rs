@@ -30,7 +30,7 @@ const SECOND_TURN_TOKENS: usize = 48;
 
 /// Loads the model once more, without the rest of the product, and measures everything on it.
 pub async fn loras(config: &Config, installed: &InstalledModel, chats: usize) -> anyhow::Result<Value> {
-    let folder = tempfile::tempdir().context("making a folder for adapters")?;
+    let folder = tempfile::tempdir().context("making a folder for LoRAs")?;
     let mut loras = Vec::new();
     for run in 0..=RUNS as u64 + 1 {
         // These LoRAs change nothing, at the same cost. So all replies are the same.

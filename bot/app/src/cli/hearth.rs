@@ -36,13 +36,13 @@ pub enum HearthCommand {
 
 /// Parses a number above 0 and at most 1.
 fn parse_share(text: &str) -> Result<f32, String> {
-    let share = text.parse().map_err(|_| "it is no number".to_owned())?;
-    if 0.0 < share && share <= 1.0 { Ok(share) } else { Err("it is more than 0 and at most 1".to_owned()) }
+    let share = text.parse().map_err(|_| "not a number".to_owned())?;
+    if 0.0 < share && share <= 1.0 { Ok(share) } else { Err("must be greater than 0 and at most 1".to_owned()) }
 }
 
 fn parse_power(text: &str) -> Result<f32, String> {
-    let power = text.parse().map_err(|_| "it is no number".to_owned())?;
-    if (0.0..=1.0).contains(&power) { Ok(power) } else { Err("it lies between 0 and 1".to_owned()) }
+    let power = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1.0).contains(&power) { Ok(power) } else { Err("must be between 0 and 1".to_owned()) }
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ const MAX_LIVELINESS: f32 = 1.5;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  azera say Good morning, Ann.\n  azera say --out news.wav < news.txt\n  azera say --pace 1.2 --out - 'Fast talk' | aplay\n  azera say --list-voices\n\nThe default voice needs 60 MB: azera models pull piper-en-us-joe"
+    after_help = "Examples:\n  azera say Good morning, Ann.\n  azera say --out news.wav < news.txt\n  azera say --pace 1.2 --out - 'Fast talk' | aplay\n  azera say --list-voices\n\nThe default voice is a 56 MB download: azera models pull piper-en-us-joe"
 )]
 pub struct SayOptions {
     /// What to say; without it, or for `-`, the standard input

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Shown after the options.
-const EXAMPLES: &str = "Examples:\n  azera transcribe note.mp3\n  azera transcribe --model whisper-tiny.en *.wav\n  azera transcribe --language de --json interview.flac\n\nThe text goes to the output, the time it took to the error output. The first call fetches the model (139 MB). Nothing leaves this machine.";
+const EXAMPLES: &str = "Examples:\n  azera transcribe note.mp3\n  azera transcribe --model whisper-tiny.en *.wav\n  azera transcribe --language de --json interview.flac\n\nThe text goes to stdout, the time it took to stderr. The first call fetches the model (128 MB). Nothing leaves this machine.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -16,7 +16,7 @@ pub struct TranscribeOptions {
     /// Speech model, as `azera models list` names it; default: the one in use
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Spoken language, such as `en` or `de`; default: told by the sound
+    /// Spoken language, such as `en` or `de`; default: detected
     #[arg(long, value_name = "CODE")]
     pub language: Option<String>,
     /// Print a line of JSON for each file, with the times of parts and words and with confidence

@@ -156,7 +156,8 @@ impl Commands {
             "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
             "model" => self.model_command(&at, arguments).await,
-            _ => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
+            "quit" => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
+            name => Err(Error::NotDispatched(name)),
         }
     }
 

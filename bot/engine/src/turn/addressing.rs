@@ -1,4 +1,4 @@
-//! Deciding whether to answer. Pure.
+//! Decides whether to answer. This module does no I/O.
 
 use azera_adapter::SkipReason;
 use azera_memory::Answering;
@@ -16,7 +16,7 @@ pub struct Addressing {
     pub mentions_bot: bool,
     /// It mentions other people.
     pub mentions_others: bool,
-    /// It replies to the bot (`true`), to somebody else (`false`), or to nobody.
+    /// It replies to the bot (`true`), to somebody else (`false`), or to nobody (`None`).
     pub replies_to_bot: Option<bool>,
     /// It calls the persona by a name it answers to.
     pub called: bool,

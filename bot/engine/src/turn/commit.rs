@@ -21,7 +21,7 @@ pub(super) struct Committed {
 }
 
 impl Turns {
-    /// Feels the reply's mood, puts help below it, and writes everything that follows from the reply at once.
+    /// Detects the mood of the reply, appends help lines, and stores everything in one transaction.
     pub(super) async fn commit(
         &self,
         request: &mut TurnRequest,

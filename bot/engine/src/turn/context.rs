@@ -22,7 +22,7 @@ pub(crate) struct TurnRequest {
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) message: MessageRow,
     pub(crate) inbox: InboxRow,
-    /// The present reply is made anew.
+    /// True to regenerate the current reply.
     pub(crate) again: bool,
     /// A reply that had to be withdrawn has changed the persona's feelings already.
     pub(crate) feelings_changed: bool,
@@ -33,7 +33,7 @@ impl TurnRequest {
         Self { platform, message, inbox, again, feelings_changed: false }
     }
 
-    /// The person the reply speaks to: not the admin who has it made anew.
+    /// Returns the person whom the reply addresses. This is not the admin who has it regenerated.
     pub(crate) fn addressee(&self) -> &PersonId {
         self.message.author.person().unwrap_or(&self.inbox.person)
     }
@@ -44,7 +44,7 @@ impl TurnRequest {
     }
 }
 
-/// What a turn knows of its surroundings, by the platform's word at its beginning.
+/// The context of a turn, as the platform reported it when the turn began.
 pub(crate) struct TurnContext {
     pub(crate) place: Place,
     pub(crate) scope: Scope,
@@ -67,7 +67,7 @@ pub(crate) struct TurnContext {
 }
 
 impl Turns {
-    /// Loads the context of a turn; `None` if a reply is to be made anew and none is there.
+    /// Loads the context of a turn. Returns `None` if there is no reply to regenerate.
     ///
     /// # Errors
     /// [`Error::NotAllowed`] if the person or the persona may not read the place, or the message, any more.
@@ -78,7 +78,7 @@ impl Turns {
         let LoadedPersona { persona, lorebook, owner } =
             self.services.persona(place.shared_realm(), &message.persona).await?;
         let read_scope = self.access.read_scope(platform, &place, &message.persona).await?;
-        // Somebody who cannot read the question may read the reply by now.
+        // A new reader may not be allowed to see the question, so do not answer it.
         if !request.again && !read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at) {
             return Err(Error::NotAllowed);
         }
@@ -111,7 +111,7 @@ impl Turns {
         }))
     }
 
-    /// The chat, the messages before this one, and the reply that is made anew; `None` if there is none to make anew.
+    /// Loads the chat, the messages before this one, and the reply to regenerate. Returns `None` if there is no such reply.
     async fn load_conversation(
         &self,
         request: &TurnRequest,
@@ -126,12 +126,12 @@ impl Turns {
                     let Some(present) = memory.messages().present_answer(&read_scope, &message.id)? else {
                         return Ok(None);
                     };
-                    // A message is answered anew as it stood: by what came before it.
+                    // A regenerated reply rests on what came before its message.
                     let recent = memory.messages().history_to(&read_scope, message.parent.as_ref(), limit)?;
                     return Ok(Some((chat, recent, Some(present))));
                 }
                 let mut recent = memory.messages().history(&read_scope, &message.chat, limit)?;
-                // What came after it belongs to later turns, but for replies given meanwhile.
+                // Later messages belong to later turns. Keep replies that arrived meanwhile.
                 recent.retain(|row| row.seq < message.seq || row.answers.is_some());
                 Ok(Some((chat, recent, None)))
             })

@@ -11,7 +11,7 @@ use super::context::{TurnContext, TurnRequest};
 use crate::error::Error;
 use crate::turn::Turns;
 
-/// Messages back to which somebody counts as taking part in the conversation.
+/// Authors of this many latest messages count as participants.
 const PARTICIPANT_MESSAGES: usize = 20;
 
 impl Turns {
@@ -48,8 +48,8 @@ impl Turns {
         Ok(target.map(|target| matches!(target.author, Author::Persona { .. })))
     }
 
-    /// Ends the turn of a message that is not answered. Returns true if the message is remembered: people may choose that only what
-    /// they say to the bot is.
+    /// Ends the turn of a message that is not answered. Returns true if the message is remembered. A person can choose
+    /// that Azera remembers only messages addressed to it.
     pub(super) async fn end_unanswered(&self, request: &TurnRequest) -> Result<bool, Error> {
         let (id, person) = (request.message.id.clone(), request.inbox.person.clone());
         if self.services.blocking(move |memory| memory.consent().retention(&person)).await?

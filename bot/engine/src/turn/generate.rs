@@ -1,4 +1,5 @@
-//! Stage *generate*: the words of the reply, by the model or, where no model may speak, as a fixed text.
+//! Stage *generate*: decides whether the model writes the reply or a fixed text takes its place. `generation` calls the
+//! model.
 
 use azera_adapter::{Making, Platform, StreamEvent};
 use azera_affect::names_a_measure;
@@ -35,7 +36,7 @@ fn stream_target<'a>(reply: &'a MessageId, request: &'a TurnRequest, context: &'
     StreamTarget { platform, making }
 }
 
-/// The reply as a question of permission: who may read what it is built on.
+/// Returns the data for the permission check of the reply.
 pub(super) fn deliverable<'a>(request: &'a TurnRequest, composition: &'a Composition) -> DeliverableReply<'a> {
     let message = &request.message;
     DeliverableReply {
@@ -103,7 +104,7 @@ impl Turns {
             max_tokens: composition.history.budget.reply_tokens,
             thinking: config.thinking,
             persona: &context.persona.name,
-            // What was learned from talk has no say to somebody in danger.
+            // Do not use learned LoRAs for a person in danger.
             loras: if in_danger { Vec::new() } else { self.learning.loras_for(&context.read_scope) },
             stop: context.form.stop,
             held: in_danger,

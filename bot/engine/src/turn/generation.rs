@@ -1,4 +1,5 @@
-//! Stage *generate*: the model's reply, streamed as it is made and cleaned of what is not part of it.
+//! Calls the model for the stage *generate*: streams its reply and removes what is not part of it. `generate` decides
+//! before that whether the model may answer.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -91,7 +92,7 @@ impl StreamTarget<'_> {
     }
 }
 
-/// Makes a reply. `may_show` is asked once, right before the first of it is shown; if it may not be, there is none.
+/// Generates a reply. `may_show` is awaited once, before the first event. If false, returns `None`.
 pub(crate) async fn generate(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
@@ -164,8 +165,7 @@ pub(crate) async fn generate(
     Err(Error::NoAnswer)
 }
 
-/// Asks the model, and waits while it has too much to do: the turn has its place in the chat's queue already. Without what it
-/// learned, if that is damaged: an answer is better than none. Gives what the reply is made with, too.
+/// Calls the model and retries while it is busy. Drops damaged LoRAs. Returns the reply and the LoRAs used.
 async fn ask(model: &Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<(Reply, Vec<Lora>), Error> {
     let [mut wait, longest] = BUSY_WAITS;
     for _ in 0..BUSY_ATTEMPTS {

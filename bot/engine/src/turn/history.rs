@@ -74,7 +74,7 @@ impl Turns {
         let (carried, carried_lines) = Default::default();
         let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0 };
         history.cut = history.measure(context)?;
-        // What is carried takes room of its own, and leaves out what the conversation shows.
+        // Carried memories use part of the budget. Skip those that the history already shows.
         let carried = self.carried(&context.read_scope, &request.message.chat).await?;
         history.carried = carried.beyond(history.shown(context));
         if !history.carried.is_empty() {

@@ -19,7 +19,7 @@ use crate::turn::Turns;
 
 /// A message that is being taken in.
 pub(crate) struct Receiving {
-    /// Whether it was new; nothing if it could not be recorded.
+    /// Resolves to true for a new message. The sender is dropped if recording fails.
     recorded: oneshot::Receiver<bool>,
     turn: JoinHandle<Result<Outcome, Error>>,
 }
@@ -37,7 +37,7 @@ impl Receiving {
     }
 }
 
-/// A turn that is waiting or under way, until this is dropped, which a panic does too.
+/// Marks a turn as in progress. Dropping it removes the mark, also on panic.
 struct UnderWay<'a> {
     turns: &'a Turns,
     message: MessageId,
@@ -149,7 +149,8 @@ impl Turns {
         answered
     }
 
-    /// Takes in a message. What is told first is whether it was new, once it is in the record; then what became of it.
+    /// Takes in a message. The result has two parts: `recorded` resolves when the message is stored, `outcome` when its
+    /// turn ends.
     pub(crate) async fn receive(
         self: &Arc<Self>,
         platform: &PlatformId,
@@ -267,7 +268,7 @@ impl Turns {
         });
     }
 
-    /// Makes the answer to a message anew, in the place of the one that stands; silent if there is none.
+    /// Regenerates the reply to a message. Skips if there is none.
     pub(crate) async fn answer_again(
         self: &Arc<Self>,
         adapter: Arc<dyn Platform>,

@@ -12,7 +12,7 @@
 //! | generate | `generate.rs`, `generation.rs` | streams the reply |
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
-//! | remember | `remember.rs` | notes use and what may be learned from |
+//! | remember | `remember.rs` | notes which memories the reply used, keeps the exchange for learning; writes no memory |
 
 mod addressing;
 mod commit;
@@ -95,7 +95,7 @@ pub(crate) struct TurnProgress {
     delivering: tokio::sync::Mutex<()>,
 }
 
-/// How often a reply is made before a chat is given up in which people come and go faster than that.
+/// Attempts per turn. Membership changes can invalidate each attempt; after the last, the turn fails.
 const ATTEMPTS: usize = 3;
 
 impl Turns {
@@ -144,7 +144,7 @@ impl Turns {
         Ok(true)
     }
 
-    /// The stages of a reply. `None` if it may not be shown any more: it is broken off before its first word, or withdrawn.
+    /// Runs the stages of a reply. Returns `None` if readers changed and the reply was cancelled or withdrawn.
     async fn answer(
         &self,
         request: &mut TurnRequest,

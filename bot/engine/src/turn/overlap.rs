@@ -7,7 +7,7 @@ use azera_memory::words::{carries_meaning, has_number, query_words};
 /// Shortest word that carries meaning by itself; shorter ones count only with a digit in them.
 const MIN_LETTERS: usize = 4;
 
-/// Share of a reply's words that may come from recalled lines before it counts as those lines over again.
+/// Share of a reply's words found in recalled lines at which it counts as a recitation.
 const RECITED: f32 = 0.5;
 
 /// Words of a text that carry meaning, folded. In scripts without spaces, they are pairs of characters.

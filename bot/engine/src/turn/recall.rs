@@ -1,4 +1,5 @@
-//! Stage *recall*: memories for the prompt, without what it shows anyway and without weak ones.
+//! Stage *recall*: chooses the memories of a prompt, without those that it shows anyway and without weak ones.
+//! `crate::recall` does the search, which commands use, too.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Stage *remember*: what a delivered reply leaves behind besides its memories: which memories were of use, and an exchange to learn
-//! from. Nothing here can fail the turn.
+//! Stage *remember*: notes which memories the reply used, and keeps the exchange so that its surprise can be measured. It
+//! writes no memory (`memory/core/src/turns.rs` does, in the stage *commit*), and nothing here can fail the turn.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use azera_types::{MAX_ID_BYTES, MessageId};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// Bytes of a digest that stand for what does not fit: too many to be hit twice by chance or by trying.
+/// Bytes of the digest that replaces a long id; long enough to prevent collisions.
 const DIGEST_BYTES: usize = 16;
 
 /// Replies have ids that follow from the message they answer, so that a turn taken up again after a crash makes the

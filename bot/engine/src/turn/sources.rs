@@ -7,7 +7,7 @@ use azera_types::{MemoryId, MessageId, Scope, Timestamp};
 
 use super::overlap::quotes;
 
-/// Where what stands in the prompt of a reply comes from.
+/// The scopes of the prompt's contents.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReplySources {
     /// When the oldest of what came from the reply's own place was said.
@@ -16,8 +16,7 @@ pub(crate) struct ReplySources {
     pub(crate) source_scopes: Vec<SourceScope>,
 }
 
-/// The origins of a reply made `now` to `question`, in whose prompt stand `history`, `hits` and the file of a persona of
-/// `realm`, if it is a realm's. What those were built on in turn counts as theirs.
+/// Returns the scopes that a reply is built on. `realm` is set if a realm owns the persona. Sources of sources count.
 pub(crate) fn origins(
     question: &MessageRow,
     hits: &[&Hit],
@@ -41,8 +40,8 @@ pub(crate) fn origins(
     ReplySources { from, source_scopes }
 }
 
-/// The messages a reply was built on: the one it answers, those behind the memories in its prompt, and those of the
-/// conversation that it quotes.
+/// Returns the messages that a reply is built on: the one it answers, the sources of the memories in its prompt, and the
+/// messages of the conversation that it quotes.
 pub(crate) fn messages(reply: &str, question: &MessageRow, hits: &[&Hit], history: &[MessageRow]) -> Vec<MessageId> {
     let remembered = hits.iter().flat_map(|hit| hit.memory.sources.iter());
     let quoted = history.iter().filter(|row| quotes(reply, &row.text)).map(|row| &row.id);
@@ -52,13 +51,13 @@ pub(crate) fn messages(reply: &str, question: &MessageRow, hits: &[&Hit], histor
     messages
 }
 
-/// Memories in a reply's prompt that can be forgotten without any message: they have none behind them, or were written.
+/// Returns the memories that are forgotten on their own: written ones, and those without a source message.
 pub(crate) fn facts(hits: &[&Hit]) -> Vec<MemoryId> {
     let apart = hits.iter().map(|hit| &hit.memory).filter(|row| row.sources.is_empty() || row.kind.is_written());
     apart.map(|memory| memory.id).collect()
 }
 
-/// What a reply rests on of what stood in its prompt: all that was recalled for it, and what it quotes of what was carried.
+/// Returns the memories that a reply rests on: all recalled ones, and the carried ones that it quotes.
 pub(crate) fn rests_on<'a>(reply: &str, recalled: &[&'a Hit], carried: &[&'a Hit]) -> Vec<&'a Hit> {
     let quoted = carried.iter().filter(|hit| quotes(reply, &hit.memory.text));
     recalled.iter().chain(quoted).copied().collect()

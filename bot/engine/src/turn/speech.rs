@@ -1,4 +1,4 @@
-//! Splits a message into words and the marks between them, as far as calls by name need it. Pure.
+//! Splits a message into words and the marks between them, as far as calls by name need it. This module does no I/O.
 
 use azera_personas::plain_name;
 

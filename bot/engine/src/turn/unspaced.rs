@@ -1,4 +1,4 @@
-//! Calls by names in scripts without spaces between words, such as 澪 and 小雪. Pure.
+//! Calls by names in scripts without spaces between words, such as 澪 and 小雪. This module does no I/O.
 
 use super::speech::Speech;
 use super::vocative::is_unspaced;

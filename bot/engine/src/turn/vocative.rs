@@ -1,4 +1,4 @@
-//! Finds where a message calls somebody by name, word by word. Pure.
+//! Finds where a message calls somebody by name, word by word. This module does no I/O.
 //!
 //! A name at the beginning of a message calls, also after a greeting, and so does a name at its end behind a comma. A
 //! name in the middle talks about somebody, unless it begins a sentence and a comma follows. A name that is also a
@@ -8,10 +8,10 @@ use azera_personas::SpokenName;
 
 use super::speech::Speech;
 
-/// Words before a name when people call somebody.
-/// Words of greetings that are read before a name.
+/// Maximum number of greeting words that are read before a name.
 const MAX_GREETING_WORDS: usize = 8;
 
+/// Words before a name when people call somebody.
 const GREETINGS: [&str; 56] = [
     "hey",
     "hi",

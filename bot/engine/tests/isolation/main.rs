@@ -14,6 +14,7 @@ mod addressee;
 mod again;
 mod audiences;
 mod danger;
+mod dispatch;
 mod drive;
 mod fake_trainer;
 mod files;

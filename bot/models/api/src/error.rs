@@ -29,7 +29,7 @@ pub enum Error {
     Load(String),
     /// A LoRA of the request cannot be used: its file is missing or damaged, has another hash, or was made for another
     /// model.
-    #[error("the adapter {} cannot be used: {reason}", path.display())]
+    #[error("the LoRA {} cannot be used: {reason}", path.display())]
     Lora {
         /// The path of its file.
         path: PathBuf,

@@ -40,7 +40,7 @@ impl fmt::Debug for LoraId {
 
 /// The error for a text that is not a SHA-256 in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an adapter is named by 64 hexadecimal digits")]
+#[error("a LoRA is named by 64 hexadecimal digits")]
 pub struct BadLoraId;
 
 impl FromStr for LoraId {

@@ -106,10 +106,10 @@ impl<'m> Kv<'m> {
         self.context.synchronize();
         if let Some(wanted) = wanted {
             let mut lora = wanted.lora.lock().unwrap_or_else(PoisonError::into_inner);
-            self.context.lora_adapter_set(&mut lora, wanted.scale).map_err(|error| engine("set adapters", &error))?;
+            self.context.lora_adapter_set(&mut lora, wanted.scale).map_err(|error| engine("set LoRAs", &error))?;
         } else if let Some(present) = &self.lora {
             let mut lora = present.lora.lock().unwrap_or_else(PoisonError::into_inner);
-            self.context.lora_adapter_remove(&mut lora).map_err(|error| engine("take adapters away", &error))?;
+            self.context.lora_adapter_remove(&mut lora).map_err(|error| engine("remove LoRAs", &error))?;
         }
         self.lora = wanted.cloned();
         Ok(())

@@ -56,7 +56,7 @@ impl BundledLora {
         }
         match self.bytes() {
             Some(_) => Ok(()),
-            None => Err(format!("no adapter {} ships with this program", self.file)),
+            None => Err(format!("no LoRA {} ships with this program", self.file)),
         }
     }
 
@@ -114,7 +114,7 @@ mod tests {
             let problem = BundledLora { file: file.into(), sha256: sha256.into() }.validate().unwrap_err();
             assert!(problem.contains(said), "{problem}");
         };
-        check("nobody.gguf", &"0".repeat(64), "no adapter nobody.gguf");
+        check("nobody.gguf", &"0".repeat(64), "no LoRA nobody.gguf");
         check("nobody.gguf", "0", "64 lower-case");
     }
 }

@@ -32,7 +32,7 @@ pub enum Error {
     #[error("the recipe cannot be followed: {0}")]
     Recipe(String),
     /// LoRAs cannot be added or compressed.
-    #[error("the adapters cannot be put together: {0}")]
+    #[error("the LoRAs cannot be merged: {0}")]
     Loras(String),
     /// The model cannot be trained on the examples.
     #[error("the examples cannot be learned: {0}")]

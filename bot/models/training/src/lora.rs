@@ -214,7 +214,7 @@ impl Lora {
         let wrong = |what: &str| Error::Saved { path: path.to_owned(), what: what.to_owned() };
         let text = |key: &str| saved.layout.texts.get(key).map(String::as_str);
         if text("general.type") != Some("adapter") || text("adapter.type") != Some("lora") {
-            return Err(wrong("it is no LoRA adapter"));
+            return Err(wrong("it is no LoRA"));
         }
         if text("general.architecture") != Some(base.shape().architecture.as_str()) {
             return Err(wrong("it is made for another architecture"));

@@ -321,7 +321,7 @@ fn an_invalid_file_is_rejected_with_a_reason() {
     says(resumed(&changed, &examples), "checksum");
     says(resumed(b"PK", &examples), "usable GGUF");
     says(resumed(&std::fs::read(&model).unwrap(), &examples), "no checkpoint");
-    says(Lora::read(&model, &base), "no LoRA adapter");
+    says(Lora::read(&model, &base), "it is no LoRA");
     tiny::write(&path, "bert");
     says(BaseModel::open(&path), "\"bert\"");
     let model = std::fs::read(&model).unwrap();

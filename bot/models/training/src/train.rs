@@ -113,7 +113,7 @@ impl<'a> Training<'a> {
         threads: usize,
     ) -> Result<Self> {
         if lora.rank != recipe.rank {
-            return Err(Error::Recipe(format!("the adapter to go on from has rank {}", lora.rank)));
+            return Err(Error::Recipe(format!("the LoRA to go on from has rank {}", lora.rank)));
         }
         let began_with = lora.identity();
         let lora = lora.at_alpha(recipe.alpha);
@@ -157,8 +157,8 @@ impl<'a> Training<'a> {
         }
         if beside != frozen::identify(frozen) {
             return Err(other(match beside.is_empty() {
-                true => "it was not learned beside adapters",
-                false => "it was learned beside other adapters, or the same in another order",
+                true => "it was not learned beside LoRAs",
+                false => "it was learned beside other LoRAs, or the same in another order",
             }));
         }
         let threads = pool(threads)?;

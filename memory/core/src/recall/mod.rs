@@ -187,7 +187,7 @@ impl Recall<'_> {
         let limit = query.limits.candidates;
         // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
         // the horizon on.
-        let beyond = read_scope.behind_horizons(WINDOW_REACH);
+        let beyond = read_scope.after_horizons(WINDOW_REACH);
         read(Reading { read_scope, windows: beyond.as_ref().unwrap_or(read_scope), until, limit })
     }
 

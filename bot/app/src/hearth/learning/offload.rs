@@ -255,7 +255,7 @@ pub async fn train_job(config: &Config, options: &Train) -> anyhow::Result<ExitC
         base_fingerprint.with_context(|| format!("{name} is not here: `azera models pull {name}` fetches it"))?;
     if base_fingerprint != sent.base_fingerprint {
         bail!(
-            "the {name} here is not the one that the course is for, or serves with other adapters there: both machines need the same \
+            "the {name} here is not the one that the course is for, or serves with other LoRAs there: both machines need the same \
              Azera, the same model and the same models.adapter"
         );
     }
@@ -403,7 +403,7 @@ fn check_base(made: &ResultHeader, sent: &JobHeader) -> io::Result<()> {
     if made.base_fingerprint == sent.base_fingerprint {
         return Ok(());
     }
-    Err(invalid("it was made for another model, or another adapter of it".into()))
+    Err(invalid("it was made for another model, or with another LoRA".into()))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub async fn train(model: PathBuf, device: ComputeDevice, options: Train) -> any
 }
 
 fn learn(model: &Path, device: &ComputeDevice, options: &Train, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
-    let out = options.out.as_ref().context("--out FILE says where the adapter is to be written")?;
+    let out = options.out.as_ref().context("--out FILE says where to write the LoRA")?;
     let checkpoint = out.with_extension(CHECKPOINT);
     anyhow::ensure!(*out != checkpoint, "{} would be its own checkpoint: give it another ending", out.display());
     let reader = LlamaVocabulary::open(model)?;

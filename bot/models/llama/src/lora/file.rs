@@ -82,7 +82,7 @@ impl LoraFile {
         let layout = Layout::read(file.as_slice()).map_err(|error| error.to_string())?;
         let text = |key: &str| layout.texts.get(key).map_or("", String::as_str);
         if (text(GENERAL_TYPE), text(LORA_TYPE)) != ("adapter", "lora") {
-            return Err("it is no LoRA adapter".into());
+            return Err("it is no LoRA".into());
         }
         if text(ARCHITECTURE) != base.architecture {
             return Err(format!(

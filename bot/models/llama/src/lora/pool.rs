@@ -68,7 +68,7 @@ impl LoraPool {
             return Ok(self.own_set.clone());
         }
         let Some(reader) = &self.reader else {
-            return Err(Error::Invalid("this model was loaded without room for adapters".into()));
+            return Err(Error::Invalid("this model was loaded without room for LoRAs".into()));
         };
         let loras: Vec<Lora> = self.own.iter().cloned().chain(loras).collect();
         let key = LoraSetKey::of(&loras);
@@ -173,8 +173,8 @@ async fn load_apart(reader: Arc<Reader>, loras: Vec<Lora>) -> Result<Arc<LoadedL
     std::thread::Builder::new()
         .name("llama-adapter".into())
         .spawn(load)
-        .map_err(|error| Error::Engine(format!("no thread to load adapters: {error}")))?;
-    loaded.await.map_err(|_| Error::Engine("the thread that loads adapters ended".into()))?.map(Arc::new)
+        .map_err(|error| Error::Engine(format!("no thread to load LoRAs: {error}")))?;
+    loaded.await.map_err(|_| Error::Engine("the thread that loads LoRAs ended".into()))?.map(Arc::new)
 }
 
 /// Checks that a LoRA's file is the named one, and fits a model's file.
@@ -190,10 +190,10 @@ pub fn check_lora(model: &Path, lora: &Lora) -> Result<(), Error> {
 /// Returns the LoRAs whose scale is not 0.
 fn active(loras: &[Lora]) -> Result<Vec<Lora>, Error> {
     if loras.len() > MAX_LORAS {
-        return Err(Error::Invalid(format!("there are more than {MAX_LORAS} adapters")));
+        return Err(Error::Invalid(format!("there are more than {MAX_LORAS} LoRAs")));
     }
     if loras.iter().any(|lora| !lora.scale.is_finite()) {
-        return Err(Error::Invalid("the scale of an adapter is no number".into()));
+        return Err(Error::Invalid("the scale of a LoRA is not a number".into()));
     }
     Ok(loras.iter().filter(|lora| lora.scale != 0.0).cloned().collect())
 }

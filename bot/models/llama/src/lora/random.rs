@@ -25,7 +25,7 @@ impl RandomLora {
     /// # Errors
     /// [`Error::Load`] if the model's file cannot be read or `out` cannot be written.
     pub fn write(&self, model: &Path, out: &mut impl Write) -> Result<(), Error> {
-        let failed = |error: io::Error| Error::Load(format!("the adapter could not be written: {error}"));
+        let failed = |error: io::Error| Error::Load(format!("the LoRA could not be written: {error}"));
         self.file(&BaseShape::read(model)?).write(out).map_err(failed)
     }
 

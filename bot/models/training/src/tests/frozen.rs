@@ -119,16 +119,16 @@ fn a_checkpoint_needs_the_same_frozen_loras() {
         |others: &[Lora]| Training::resume(&base, others, &examples, &path, 1).map(|training| training.step());
     saved(Training::new(&base, &others, &examples, recipe(), 1).unwrap());
     assert_eq!(resumed(&others).unwrap(), 1);
-    says(resumed(&others[..2]), "beside other adapters");
-    says(resumed(&[]), "beside other adapters");
-    says(Training::resume(&base, &[], &examples, &path, 1), "beside other adapters");
+    says(resumed(&others[..2]), "beside other LoRAs");
+    says(resumed(&[]), "beside other LoRAs");
+    says(Training::resume(&base, &[], &examples, &path, 1), "beside other LoRAs");
     let turned: Vec<Lora> = others.iter().rev().skip(1).chain(&others[..1]).cloned().collect();
     says(resumed(&turned), "in another order");
     let mut touched = others.clone();
     touched[1].pairs[3].b.values[7] += 1e-6;
-    says(resumed(&touched), "beside other adapters");
+    says(resumed(&touched), "beside other LoRAs");
     saved(Training::new(&base, &[], &examples, recipe(), 1).unwrap());
-    says(resumed(&others), "not learned beside adapters");
+    says(resumed(&others), "not learned beside LoRAs");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn earlier_training_lasts_longer_in_a_frozen_lora() {
     let grown = |losses: &[f64], after: usize| losses[after] - losses[0];
     for after in [1, 4, 9] {
         let (beside, onward) = (grown(&beside, after), grown(&onward, after));
-        assert!(beside < onward * 0.7, "after {after} more it grew by {beside} beside, and by {onward} in one adapter");
+        assert!(beside < onward * 0.7, "after {after} more it grew by {beside} beside, and by {onward} in one LoRA");
     }
     assert!(beside[9] + 0.5 < loss(None), "nothing is left of it: {beside:?}");
     // A limit on the rank removes little of the joined LoRA.

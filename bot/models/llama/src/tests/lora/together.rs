@@ -101,7 +101,7 @@ async fn changing_a_lora_does_not_affect_running_replies() {
     }
     for (chat, reply) in next.into_iter().enumerate() {
         let (text, usage) = reply.collect().await.unwrap();
-        assert_eq!(usage.cached_tokens, 0, "a turn was continued under other adapters");
+        assert_eq!(usage.cached_tokens, 0, "a turn was continued under other LoRAs");
         check(&engine, chat, &text, 2, &loras).await;
     }
 }
