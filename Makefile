@@ -33,10 +33,10 @@ help: ## List the commands.
 run: ## Install missing tools, build what a chat needs, fetch models that suit the machine, and chat with Azera.
 	$(task) run
 
-install: ## Build every part, Discord and Matrix included, and install it as PREFIX/bin/azera (~/.local).
+install: ## Make the full build, Discord and Matrix included, and install it as PREFIX/bin/azera (~/.local).
 	$(task) install
 
-test: ## Install missing tools, build every part, and run all tests.
+test: ## Install missing tools, make the full build, and run all tests.
 	$(task) test
 
 soak: ## Run the long tests: KILLS=200 kills under load, a hundred Matrix rooms, DISCORD_SECONDS=120 in a hundred channels.

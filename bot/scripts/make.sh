@@ -14,7 +14,7 @@ readonly models=(smollm2-135m minilm-l6-v2)
 # The models that the tests need, with those of speech.
 readonly test_models=("${models[@]}" whisper-tiny.en piper-en-us-joe silero-vad)
 readonly azera="$CARGO_TARGET_DIR/release/azera"
-# Exists once the binary has every part (the features of bot/app/Cargo.toml).
+# Exists once the full build was made (the feature `full` of bot/app/Cargo.toml).
 readonly has_all_parts="$CARGO_TARGET_DIR/release/has-all-parts"
 
 say() { printf '==> %s\n' "$*" >&2; }
@@ -128,8 +128,8 @@ setup() {
     crates
 }
 
-# Builds what a chat in the terminal needs, so that the first one starts soon. If every part was built before, builds every
-# part again.
+# Makes the quick build, so that the first chat in the terminal starts soon. If the full build was made before, makes
+# that again.
 build() {
     if [[ -e $has_all_parts ]]; then
         build_all
@@ -255,7 +255,7 @@ build_tests() {
     matrix_js
     discord_js
     say "building the tests in $CARGO_TARGET_DIR"
-    # This also builds the binary, with every part.
+    # This also makes the full build of the binary.
     # shellcheck disable=SC2046
     cargo test --release --workspace --locked $(test_options) --no-run
     touch "$has_all_parts"
