@@ -66,6 +66,7 @@ pub const EDGES: &[Edge] = &[
             "azera-adapter",
             "azera-fake-sim",
             "azera-personas",
+            "azera-voice-api",
         ],
     },
     Edge {
@@ -74,7 +75,12 @@ pub const EDGES: &[Edge] = &[
     },
     Edge { package: "azera-voice-api", uses: &["azera-types"] },
     Edge { package: "azera-voice-spoken", uses: &[] },
-    Edge { package: "azera-voice-recordings", uses: &["azera-voice-api"] },
+    Edge { package: "azera-voice-opus", uses: &["azera-voice-api"] },
+    Edge { package: "azera-voice-recordings", uses: &["azera-voice-api", "azera-voice-opus"] },
+    Edge {
+        package: "azera-voice-speech",
+        uses: &["azera-types", "azera-voice-api", "azera-voice-opus", "azera-voice-recordings", "azera-voice-spoken"],
+    },
     // Only its tests read recordings.
     Edge {
         package: "azera-voice-whisper",
@@ -99,6 +105,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("matrix-sdk", &["adapters/matrix"]),
     ("matrix-sdk-base", &["adapters/matrix"]),
     ("misaki-rs", &["voice/engines"]),
+    ("opus2", &["voice/discord", "voice/opus"]),
     ("poise", &["adapters/discord"]),
     ("qdrant-client", &["memory/qdrant"]),
     ("redis", &["memory/redis"]),
