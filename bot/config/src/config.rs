@@ -19,6 +19,7 @@ use crate::sections::{
     WorkingServer,
 };
 use crate::surroundings::Surroundings;
+use crate::voice::Voice;
 
 /// The largest configuration file, in bytes. The complete example has a sixth of it.
 pub const MAX_FILE_BYTES: u64 = 128 * 1024;
@@ -62,6 +63,8 @@ pub struct Config {
     /// differently there. Only people who opted in (`/hearth opt-in`) are learned from. What a persona learns in a place
     /// is used only there.
     pub hearth: Hearth,
+    /// Voice messages: heard where they are for a persona, and answered by voice.
+    pub voice: Voice,
     /// Rooms on a Matrix homeserver. `azera run` serves them.
     pub matrix: Matrix,
     /// The bot on Discord. bot/docs/discord.md says how to get one.

@@ -26,6 +26,7 @@ mod sections;
 mod surroundings;
 mod tuning;
 mod value;
+mod voice;
 
 pub use config::{Config, MAX_FILE_BYTES};
 pub use discord::Discord;
@@ -41,3 +42,4 @@ pub use sections::{
 };
 pub use surroundings::is_in_environment;
 pub use tuning::{Tunable, Tuning};
+pub use voice::{Voice, VoiceReplies};

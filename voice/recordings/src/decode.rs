@@ -120,6 +120,6 @@ fn mix(interleaved: &[f32], channels: usize) -> Vec<f32> {
     interleaved.chunks_exact(channels).map(mean).collect()
 }
 
-pub fn damaged(error: SymphoniaError) -> ReadError {
+fn damaged(error: SymphoniaError) -> ReadError {
     ReadError::Damaged(error.to_string())
 }

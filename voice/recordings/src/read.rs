@@ -14,7 +14,7 @@ use symphonia::core::meta::MetadataOptions;
 use symphonia::core::probe::Hint;
 use thiserror::Error;
 
-use crate::decode::{damaged, decode};
+use crate::decode::decode;
 
 /// The largest file, in bytes.
 pub const MAX_BYTES: u64 = 4 << 30;
@@ -119,7 +119,6 @@ fn not_sound(error: SymphoniaError) -> ReadError {
         _ => ReadError::NotSound,
     }
 }
-
 
 #[cfg(test)]
 mod tests {
