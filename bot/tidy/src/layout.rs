@@ -19,7 +19,8 @@ pub const EDGES: &[Edge] = &[
     // Only its tests use the trainer: they check that both compute the same.
     Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
-    Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker"] },
+    Edge { package: "azera-server-messages", uses: &[] },
+    Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker", "azera-server-messages"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
     Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model-api"] },
     // It uses the configuration only for the numbers of the `[mind]` section, and personas only in tests.
@@ -87,6 +88,17 @@ pub const EDGES: &[Edge] = &[
         uses: &["azera-types", "azera-voice-api", "azera-model-gguf", "azera-voice-recordings"],
     },
     Edge { package: "azera-voice-engines", uses: &["azera-voice-api"] },
+    Edge {
+        package: "azera-voice-servers",
+        uses: &[
+            "azera-types",
+            "azera-voice-api",
+            "azera-voice-recordings",
+            "azera-voice-whisper",
+            "azera-breaker",
+            "azera-server-messages",
+        ],
+    },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
@@ -137,7 +149,7 @@ pub const CORE: &[&str] = &[
 
 /// The crates that use no file and no socket, so that tests can simply call them.
 pub const PURE: &[&str] =
-    &["bot/types", "bot/breaker", "adapters/charts", "bot/prompt", "bot/affect", "personas", "voice/spoken"];
+    &["bot/types", "bot/breaker", "bot/server-messages", "adapters/charts", "bot/prompt", "bot/affect", "personas", "voice/spoken"];
 
 /// The most lines that a source file may have. Longer files are too much to hold in mind.
 pub const MAX_FILE_LINES: usize = 500;
