@@ -2,7 +2,7 @@
 
 use std::io;
 
-use azera_voice_api::{RECOGNITION_RATE, SampleRate};
+use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
 use azera_voice_opus::{NOTE_RATE, PacketDecoder};
 use symphonia::core::audio::SampleBuffer;
 use symphonia::core::codecs::{CODEC_TYPE_OPUS, Decoder, DecoderOptions};
@@ -71,8 +71,14 @@ impl TrackDecoder {
     }
 }
 
-/// Decodes all packets of a track, and resamples on the way.
-pub fn decode(format: &mut dyn FormatReader, track: &Track, most_seconds: usize) -> Result<Vec<f32>, ReadError> {
+/// Decodes all packets of a track, and resamples to this rate on the way. Without one, the first packet's counts.
+pub fn decode(
+    format: &mut dyn FormatReader,
+    track: &Track,
+    rate: Option<SampleRate>,
+    most_seconds: usize,
+) -> Result<Audio, ReadError> {
+    let mut target = rate;
     let mut decoder = TrackDecoder::new(track)?;
     let mut out = Vec::new();
     let mut resampler: Option<Resampler> = None;
@@ -96,9 +102,10 @@ pub fn decode(format: &mut dyn FormatReader, track: &Track, most_seconds: usize)
             Err(PacketError::Final(error)) => return Err(error),
         };
         broken = 0;
-        let resampler = resampler.get_or_insert_with(|| Resampler::new(rate, RECOGNITION_RATE));
+        let target = *target.get_or_insert(rate);
+        let resampler = resampler.get_or_insert_with(|| Resampler::new(rate, target));
         resampler.push(&mono, &mut out);
-        if out.len() > most_seconds * RECOGNITION_RATE.0 as usize {
+        if out.len() > most_seconds * target.0 as usize {
             return Err(ReadError::TooLong(most_seconds));
         }
     }
@@ -107,7 +114,7 @@ pub fn decode(format: &mut dyn FormatReader, track: &Track, most_seconds: usize)
     } else if broken > 0 {
         return Err(ReadError::Damaged("none of its packets can be decoded".into()));
     }
-    Ok(out)
+    Ok(Audio { rate: target.unwrap_or(RECOGNITION_RATE), samples: out })
 }
 
 /// Returns the mean of all channels. Numbers that are none count as silence.

@@ -5,7 +5,7 @@ use std::io::{self, Cursor};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use azera_voice_api::{Audio, RECOGNITION_RATE};
+use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
 use symphonia::core::codecs::CODEC_TYPE_NULL;
 use symphonia::core::errors::Error as SymphoniaError;
 use symphonia::core::formats::FormatOptions;
@@ -68,7 +68,7 @@ pub fn read(path: &Path) -> Result<Audio, ReadError> {
     if let Some(extension) = path.extension().and_then(|extension| extension.to_str()) {
         hint.with_extension(extension);
     }
-    sound_of(Box::new(file), &hint, MAX_SECONDS)
+    sound_of(Box::new(file), &hint, Some(RECOGNITION_RATE), MAX_SECONDS)
 }
 
 /// Reads a file in memory, of this media type, like [`read`]. It may last at most `most_seconds`.
@@ -81,17 +81,38 @@ pub fn read_bytes(bytes: Vec<u8>, mime: &str, most_seconds: usize) -> Result<Aud
     }
     let mut hint = Hint::new();
     hint.mime_type(mime);
-    sound_of(Box::new(Cursor::new(bytes)), &hint, most_seconds.min(MAX_SECONDS))
+    sound_of(Box::new(Cursor::new(bytes)), &hint, Some(RECOGNITION_RATE), most_seconds.min(MAX_SECONDS))
 }
 
-/// Decodes the sound of a source.
-fn sound_of(source: Box<dyn MediaSource>, hint: &Hint, most_seconds: usize) -> Result<Audio, ReadError> {
+/// Reads a file in memory like [`read_bytes`], at the rate that it has.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_as_recorded(bytes: Vec<u8>, most_seconds: usize) -> Result<Audio, ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
+    sound_of(Box::new(Cursor::new(bytes)), &Hint::new(), None, most_seconds.min(MAX_SECONDS))
+}
+
+/// Decodes the sound of a source, at this rate or at its own.
+fn sound_of(
+    source: Box<dyn MediaSource>,
+    hint: &Hint,
+    rate: Option<SampleRate>,
+    most_seconds: usize,
+) -> Result<Audio, ReadError> {
     // The decoders panic on some damaged files, such as a WAV file with a rate of 0.
-    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| probe_and_decode(source, hint, most_seconds)));
+    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| probe_and_decode(source, hint, rate, most_seconds)));
     decoded.unwrap_or_else(|_| Err(ReadError::Damaged("the decoder gave up".to_owned())))
 }
 
-fn probe_and_decode(source: Box<dyn MediaSource>, hint: &Hint, most_seconds: usize) -> Result<Audio, ReadError> {
+fn probe_and_decode(
+    source: Box<dyn MediaSource>,
+    hint: &Hint,
+    rate: Option<SampleRate>,
+    most_seconds: usize,
+) -> Result<Audio, ReadError> {
     let stream = MediaSourceStream::new(source, MediaSourceStreamOptions::default());
     let probe = symphonia::default::get_probe();
     let probed = probe.format(hint, stream, &FormatOptions::default(), &MetadataOptions::default());
@@ -100,8 +121,8 @@ fn probe_and_decode(source: Box<dyn MediaSource>, hint: &Hint, most_seconds: usi
     let is_sound = |codec| codec != CODEC_TYPE_NULL;
     let track = format.tracks().iter().find(|track| is_sound(track.codec_params.codec)).ok_or(ReadError::NoSound)?;
     let track = track.clone();
-    let samples = decode(format.as_mut(), &track, most_seconds)?;
-    if samples.is_empty() { Err(ReadError::NoSound) } else { Ok(Audio { rate: RECOGNITION_RATE, samples }) }
+    let audio = decode(format.as_mut(), &track, rate, most_seconds)?;
+    if audio.samples.is_empty() { Err(ReadError::NoSound) } else { Ok(audio) }
 }
 
 fn in_words(seconds: usize) -> String {
@@ -172,6 +193,14 @@ mod tests {
         check("a.wav", &wav(0, 1, &[0; 100]), "");
         assert!(matches!(read(&std::env::temp_dir()), Err(ReadError::NotAFile | ReadError::Io(_))));
         assert!(matches!(read(Path::new("/nowhere/a.wav")), Err(ReadError::Io(_))));
+    }
+
+    #[test]
+    fn sound_is_read_at_its_own_rate() {
+        let audio = read_as_recorded(wav(22_050, 1, &[1_000; 1_000]), 10).unwrap();
+        assert_eq!((audio.rate, audio.samples.len()), (SampleRate(22_050), 1_000));
+        assert_eq!(read_as_recorded(ogg(), 10).unwrap().rate, SampleRate(48_000));
+        assert!(matches!(read_as_recorded(wav(22_050, 1, &[0; 30_000]), 1), Err(ReadError::TooLong(1))));
     }
 
     /// Returns an Ogg file with half a second of a tone in Opus.

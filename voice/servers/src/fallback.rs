@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_recordings::Resampler;
 
 /// Uses `first`, and `second` whenever `first` fails. The log says once when that begins, and once when it ends;
 /// [`WithFallback::status`] says it as long as it lasts.
@@ -93,7 +94,29 @@ impl WithFallback<dyn TextToSpeech> {
         let voices = self.second.voices();
         let same = voices.iter().find(|voice| voice.id == style.voice);
         let voice = same.or_else(|| voices.first()).map_or(&style.voice, |voice| &voice.id);
-        self.second.speak(sentence, &Style { voice: voice.clone(), ..style.clone() }, take)
+        let style_instead = Style { voice: voice.clone(), ..style.clone() };
+        // The caller expects the rate of the voice that it asked for.
+        let promised = self.voices.iter().find(|voice| voice.id == style.voice).map(|voice| voice.rate);
+        let Some(promised) = promised else { return self.second.speak(sentence, &style_instead, take) };
+        let mut resampler = None;
+        let mut wish = ControlFlow::Continue(());
+        self.second.speak(sentence, &style_instead, &mut |audio| {
+            let mut samples = Vec::new();
+            resampler.get_or_insert_with(|| Resampler::new(audio.rate, promised)).push(&audio.samples, &mut samples);
+            if !samples.is_empty() {
+                wish = take(Audio { rate: promised, samples });
+            }
+            wish
+        })?;
+        let mut samples = Vec::new();
+        if let Some(resampler) = resampler {
+            resampler.finish(&mut samples);
+        }
+        if wish.is_continue() && !samples.is_empty() {
+            // It is the end in any case.
+            let _wish = take(Audio { rate: promised, samples });
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use azera_server_messages::SentTexts;
 use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, Transcript};
+use azera_voice_recordings::wav_file;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 use tokio::runtime::Handle;
@@ -15,7 +16,6 @@ use crate::config::ServerConfig;
 use crate::error::{Failure, ServerError};
 use crate::server::{MAX_ANSWER_BYTES, Server};
 use crate::transcript::{Answer, NoTranscript};
-use crate::wav;
 
 /// The longest utterance, in seconds. As a WAV file it has 19 MB; OpenAI takes 25 MB.
 pub const MAX_UTTERANCE_SECONDS: f32 = 600.0;
@@ -75,7 +75,9 @@ impl ServerRecognizer {
         if config.api == RecognitionApi::OpenAi && model.trim().is_empty() {
             return Err(server.wrong("model", "must name a model of the server"));
         }
-        let is_code = |code: &str| code == "auto" || ((2..=3).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_lowercase()));
+        let is_code = |code: &str| {
+            code == "auto" || ((2..=3).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_lowercase()))
+        };
         if let Some(language) = &config.language
             && !is_code(language)
         {
@@ -198,7 +200,7 @@ impl SpeechToText for ServerRecognizer {
         if utterance.samples.is_empty() {
             return Ok(Transcript { text: "".into(), words: Vec::new(), confidence: 0.0, no_speech: 1.0 });
         }
-        let mut answer = pin!(self.recognise(wav::encode(&utterance.samples, utterance.rate)));
+        let mut answer = pin!(self.recognise(wav_file(utterance)));
         let answer = loop {
             if !is_wanted() {
                 return Err(Error::Cancelled);
@@ -209,7 +211,9 @@ impl SpeechToText for ServerRecognizer {
             }
         };
         let transcript = answer.transcript(length).map_err(|missing| match missing {
-            NoTranscript::Error(body) => self.server.error(Failure::Refused { status: 200, message: self.server.message(&body) }),
+            NoTranscript::Error(body) => {
+                self.server.error(Failure::Refused { status: 200, message: self.server.message(&body) })
+            }
             NoTranscript::NoText => self.server.protocol("a transcript without a text"),
         });
         Ok(transcript?)

@@ -167,7 +167,12 @@ impl Server {
     }
 
     /// Reads a whole answer.
-    pub(crate) async fn read(&self, mut answer: Response, limit: usize, wait: Duration) -> Result<Vec<u8>, ServerError> {
+    pub(crate) async fn read(
+        &self,
+        mut answer: Response,
+        limit: usize,
+        wait: Duration,
+    ) -> Result<Vec<u8>, ServerError> {
         let mut body = Vec::new();
         let whole = timeout(wait, async {
             while let Some(chunk) = answer.chunk().await.map_err(|error| self.network(error))? {

@@ -20,7 +20,11 @@ pub(crate) struct SoundStream {
 
 enum Form {
     /// The first bytes tell whether it is a WAV file; otherwise it is 16-bit samples at this rate, if one is given.
-    Unknown { first: Vec<u8>, pcm_rate: Option<SampleRate>, kind: String },
+    Unknown {
+        first: Vec<u8>,
+        pcm_rate: Option<SampleRate>,
+        kind: String,
+    },
     Wav(WavStream),
     Pcm(Frames),
 }
@@ -35,7 +39,8 @@ impl SoundStream {
         }
         let named = whole.split(';').find_map(|part| part.trim().strip_prefix("rate=")?.parse().ok());
         let is_pcm = ["audio/pcm", "audio/l16", "application/octet-stream", ""].contains(&kind.as_str());
-        let pcm_rate = is_pcm.then(|| named.filter(|rate| (4_000..=192_000).contains(rate)).map_or(pcm_rate, SampleRate));
+        let pcm_rate =
+            is_pcm.then(|| named.filter(|rate| (4_000..=192_000).contains(rate)).map_or(pcm_rate, SampleRate));
         Ok(Self { form: Form::Unknown { first: Vec::new(), pcm_rate, kind }, resampler: None, samples: 0 })
     }
 
@@ -108,6 +113,9 @@ impl SoundStream {
 
 #[cfg(test)]
 mod tests {
+    use azera_voice_api::Audio;
+    use azera_voice_recordings::wav_file;
+
     use super::*;
 
     fn read(kind: &str, body: &[u8]) -> Result<usize, String> {
@@ -125,7 +133,7 @@ mod tests {
 
     #[test]
     fn sounds_of_any_rate_come_at_the_rate_of_the_voices() {
-        let wav = |rate: u32| crate::wav::encode(&vec![0.1; rate as usize], SampleRate(rate));
+        let wav = |rate: u32| wav_file(&Audio { rate: SampleRate(rate), samples: vec![0.1; rate as usize] });
         for rate in [8_000, 22_050, 24_000, 48_000] {
             assert_eq!(read("audio/wav", &wav(rate)), Ok(24_000), "{rate}");
         }
@@ -137,10 +145,16 @@ mod tests {
 
     #[test]
     fn what_is_no_sound_is_an_error() {
-        assert_eq!(read("audio/mpeg", b"ID3 music").unwrap_err(), "it sent an unexpected answer: audio/mpeg, which is neither WAV nor PCM");
-        assert_eq!(read("text/html; charset=utf-8", b"").unwrap_err(), "it sent an unexpected answer: text/html instead of a sound");
+        assert_eq!(
+            read("audio/mpeg", b"ID3 music").unwrap_err(),
+            "it sent an unexpected answer: audio/mpeg, which is neither WAV nor PCM"
+        );
+        assert_eq!(
+            read("text/html; charset=utf-8", b"").unwrap_err(),
+            "it sent an unexpected answer: text/html instead of a sound"
+        );
         assert_eq!(read("audio/wav", b"").unwrap_err(), "it sent an unexpected answer: no sound");
-        let mut cut = crate::wav::encode(&[0.1; 24_000], SERVER_VOICE_RATE);
+        let mut cut = wav_file(&Audio { rate: SERVER_VOICE_RATE, samples: vec![0.1; 24_000] });
         cut.truncate(1_000);
         assert_eq!(read("audio/wav", &cut).unwrap_err(), "it broke off: the end of the sound is missing");
         let endless = vec![0; 2 * 24_000 * (MAX_SOUND_SECONDS + 1)];

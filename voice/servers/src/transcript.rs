@@ -64,7 +64,7 @@ impl Answer {
         if segments.is_empty() {
             let words = self.words.unwrap_or_default();
             let segment =
-                Segment { text, start: 0.0, end: f64::MAX, avg_logprob: None, no_speech_prob: None, words: None };
+                Segment { text, start: f64::MIN, end: f64::MAX, avg_logprob: None, no_speech_prob: None, words: None };
             return Ok(joined(vec![segment], &words, length));
         }
         Ok(joined(segments, &self.words.unwrap_or_default(), length))
@@ -79,7 +79,11 @@ fn joined(segments: Vec<Segment>, words: &[Word], length: Duration) -> Transcrip
         spoken.iter().flat_map(|segment| whole_words(segment.words.as_deref().unwrap_or_default(), length)).collect()
     } else {
         let is_spoken = |word: &&Word| spoken.iter().any(|segment| (segment.start..=segment.end).contains(&word.start));
-        words.iter().filter(is_spoken).filter_map(|word| spoken_word(&word.word, word.start, word.end, length)).collect()
+        words
+            .iter()
+            .filter(is_spoken)
+            .filter_map(|word| spoken_word(&word.word, word.start, word.end, length))
+            .collect()
     };
     // An answer without numbers is trusted; nothing is no transcript to trust.
     let unknown = if spoken.is_empty() { 0.0 } else { 1.0 };
@@ -117,7 +121,8 @@ impl Segment {
 /// Returns the weighted mean of the values that are there.
 fn mean(values: impl Iterator<Item = (Option<f32>, f32)>) -> Option<f32> {
     let known = values.filter_map(|(value, weight)| Some((value.filter(|value| value.is_finite())?, weight)));
-    let (sum, weights) = known.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value * weight, weights + weight));
+    let (sum, weights) =
+        known.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value * weight, weights + weight));
     (weights > 0.0).then(|| sum / weights)
 }
 
@@ -202,9 +207,7 @@ mod tests {
 
     #[test]
     fn made_up_segments_and_names_of_sounds_are_left_out() {
-        let segment = |text: &str, start: f64, log: f32, no_speech: f32| {
-            json!({"text": text, "start": start, "end": start + 1.0, "avg_logprob": log, "no_speech_prob": no_speech})
-        };
+        let segment = |text: &str, start: f64, log: f32, no_speech: f32| json!({"text": text, "start": start, "end": start + 1.0, "avg_logprob": log, "no_speech_prob": no_speech});
         let read = read(json!({
             "text": "ignored", "words": [{"word": "Hello", "start": 0.1, "end": 0.2}, {"word": "Thank", "start": 1.5, "end": 1.7}],
             "segments": [segment(" Hello there.", 0.0, -0.2, 0.1), segment(" Thank you.", 1.2, -0.2, 0.5),

@@ -166,7 +166,12 @@ impl ServerVoices {
         Ok(self.told.get_or_init(|| Told { voices, listed, xtts }))
     }
 
-    async fn request(&self, told: &Told, sentence: &str, style: &Style) -> Result<(Response, SoundStream), ServerError> {
+    async fn request(
+        &self,
+        told: &Told,
+        sentence: &str,
+        style: &Style,
+    ) -> Result<(Response, SoundStream), ServerError> {
         let response = match (&self.config.api, &told.xtts) {
             (SpeechApi::OpenAi { model, format }, _) => {
                 openai::speak(&self.server, model, *format, sentence, style).await?

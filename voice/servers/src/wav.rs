@@ -1,4 +1,4 @@
-//! WAV: writes whole files of 16-bit samples, and reads files of any usual coding piece by piece.
+//! Reads WAV files of any usual coding piece by piece.
 
 use azera_voice_api::SampleRate;
 
@@ -10,22 +10,6 @@ const PLACEHOLDER_BYTES: u32 = 0x7000_0000;
 const RATES: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 /// The most channels.
 const MAX_CHANNELS: u16 = 8;
-
-/// Returns a file with these samples in one channel. Samples beyond full scale are clipped.
-pub(crate) fn encode(samples: &[f32], rate: SampleRate) -> Vec<u8> {
-    let bytes = u32::try_from(samples.len() * 2).unwrap_or(u32::MAX);
-    let mut file = Vec::with_capacity(44 + samples.len() * 2);
-    file.extend(b"RIFF");
-    file.extend(bytes.saturating_add(36).to_le_bytes());
-    file.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0");
-    file.extend(rate.0.to_le_bytes());
-    file.extend((rate.0 * 2).to_le_bytes());
-    file.extend(b"\x02\0\x10\0data");
-    file.extend(bytes.to_le_bytes());
-    let coded = |sample: &f32| ((sample.clamp(-1.0, 1.0) * f32::from(i16::MAX)).round() as i16).to_le_bytes();
-    file.extend(samples.iter().flat_map(coded));
-    file
-}
 
 /// How a sample is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,9 +188,16 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use std::io::Cursor;
 
+    use azera_voice_api::Audio;
+    use azera_voice_recordings::wav_file;
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Returns a file of four samples.
+    fn file(rate: u32) -> Vec<u8> {
+        wav_file(&Audio { rate: SampleRate(rate), samples: vec![0.5; 4] })
+    }
 
     fn read(pieces: &[&[u8]]) -> Result<(Vec<f32>, Option<SampleRate>, bool), String> {
         let (mut wav, mut out) = (WavStream::default(), Vec::new());
@@ -218,8 +209,7 @@ mod tests {
 
     /// Returns a file with the samples 0.5 and -0.25 in each channel, written by another library.
     fn written(channels: u16, bits: u16, format: hound::SampleFormat) -> Vec<u8> {
-        let spec =
-            hound::WavSpec { channels, sample_rate: 22_050, bits_per_sample: bits, sample_format: format };
+        let spec = hound::WavSpec { channels, sample_rate: 22_050, bits_per_sample: bits, sample_format: format };
         let mut file = Cursor::new(Vec::new());
         let mut writer = hound::WavWriter::new(&mut file, spec).unwrap();
         for sample in [0.5_f32, -0.25] {
@@ -247,17 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn another_library_reads_what_was_written() {
-        let file = encode(&[0.0, 1.0, -7.0], SampleRate(16_000));
-        let mut reader = hound::WavReader::new(Cursor::new(&file)).unwrap();
-        assert_eq!((reader.spec().channels, reader.spec().sample_rate), (1, 16_000));
-        assert_eq!(reader.samples::<i16>().map(Result::unwrap).collect::<Vec<_>>(), [0, 32_767, -32_767]);
-    }
-
-    #[test]
     fn a_file_begun_before_its_end_was_known_goes_on_to_the_end() {
         for length in [0_u32, u32::MAX, 0x7fff_ff00] {
-            let mut file = encode(&[0.5; 4], SampleRate(24_000));
+            let mut file = file(24_000);
             file[40..44].copy_from_slice(&length.to_le_bytes());
             assert_eq!(read(&[&file]).unwrap().0.len(), 4);
             assert!(read(&[&file]).unwrap().2);
@@ -266,8 +248,11 @@ mod tests {
 
     #[test]
     fn a_cut_file_is_not_complete_and_what_follows_the_samples_is_left_out() {
-        let mut file = encode(&[0.5; 4], SampleRate(24_000));
-        assert_eq!(read(&[&file[..49]]).unwrap(), (read(&[&file]).unwrap().0[..2].to_vec(), Some(SampleRate(24_000)), false));
+        let mut file = file(24_000);
+        assert_eq!(
+            read(&[&file[..49]]).unwrap(),
+            (read(&[&file]).unwrap().0[..2].to_vec(), Some(SampleRate(24_000)), false)
+        );
         assert!(!read(&[&file[..20]]).unwrap().2);
         file.extend(b"LIST\x04\0\0\0abcd");
         assert_eq!(read(&[&file]).unwrap().0.len(), 4);
@@ -275,18 +260,21 @@ mod tests {
 
     #[test]
     fn other_files_say_what_they_are() {
-        let mut file = encode(&[0.5; 4], SampleRate(2_000));
+        let mut file = file(2_000);
         assert_eq!(read(&[&file]).unwrap_err(), "a WAV file with 2000 samples a second");
         file[20] = 7;
         assert_eq!(read(&[&file]).unwrap_err(), "a WAV file of coding 7 with 16 bits");
         assert_eq!(read(&[b"ID3 and a lot of music"]).unwrap_err(), "a sound that is no WAV file");
-        assert_eq!(read(&[b"RIFF____WAVEdata\0\0\0\0"]).unwrap_err(), "a WAV file that does not say how its samples are written");
+        assert_eq!(
+            read(&[b"RIFF____WAVEdata\0\0\0\0"]).unwrap_err(),
+            "a WAV file that does not say how its samples are written"
+        );
     }
 
     proptest! {
         #[test]
         fn cutting_and_changing_a_file_never_panics(cuts in prop::collection::vec(0_usize..60, 0..5), at in 0_usize..52, byte: u8) {
-            let mut file = encode(&[0.5; 4], SampleRate(24_000));
+            let mut file = file(24_000);
             let whole = read(&[&file]).unwrap();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(file.len())).collect();
             cuts.extend([0, file.len()]);

@@ -56,7 +56,9 @@ impl Found {
     /// Returns the names of the server's own voices.
     pub(crate) fn voices(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Streaming(latents) => latents.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect(),
+            Kind::Streaming(latents) => {
+                latents.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+            }
             Kind::Api { voices, .. } => voices.clone(),
         }
     }

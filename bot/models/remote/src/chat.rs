@@ -3,11 +3,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use azera_server_messages::SentTexts;
 use azera_model_api::{
     ChatModel, ChatRequest, Error as ModelError, Event, FinishReason, Grammar, ModelInfo, Opening, Priority, Reply,
     ReplyText, SessionKey, Usage,
 };
+use azera_server_messages::SentTexts;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc};
 use tokio::time::{Instant, timeout};
 

@@ -214,7 +214,13 @@ impl Server {
     }
 
     /// Converts an error status to an error.
-    pub(crate) fn refusal(&self, status: StatusCode, says: ServerMessage, retry_after: Option<Duration>, path: &str) -> Error {
+    pub(crate) fn refusal(
+        &self,
+        status: StatusCode,
+        says: ServerMessage,
+        retry_after: Option<Duration>,
+        path: &str,
+    ) -> Error {
         let (server, code) = (self.name(), status.as_u16());
         match code {
             413 => Error::TooLong { server, message: says.message },

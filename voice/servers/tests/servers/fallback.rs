@@ -5,14 +5,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_api::{Audio, Error, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 use azera_voice_servers::{
-    LazyRecognizer, LazyVoices, RecognitionApi, RecognizerConfig, SERVER_VOICE_RATE, ServerRecognizer, ServerVoices,
-    SoundFormat, SpeechApi, VoicesConfig, WithFallback,
+    LazyRecognizer, LazyVoices, RecognitionApi, RecognizerConfig, ServerRecognizer, ServerVoices, SoundFormat,
+    SpeechApi, VoicesConfig, WithFallback,
 };
 
-use crate::fakes::{Fake, State, Trouble, openai};
+use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
 use crate::{SECRET, config, error_text, patient, spoken, utterance};
+
+/// The rate of the local engine, which is another than that of servers.
+const LOCAL_RATE: SampleRate = SampleRate(22_050);
 
 /// An engine in the process that says which voice it was asked for.
 struct Local {
@@ -33,7 +36,7 @@ impl TextToSpeech for Local {
     ) -> Result<(), Error> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         assert!(self.voices.iter().any(|voice| voice.id == style.voice), "{}", style.voice);
-        let _goes_on = take(Audio { rate: SERVER_VOICE_RATE, samples: vec![0.5; 7] });
+        let _wish = take(Audio { rate: LOCAL_RATE, samples: vec![0.5; LOCAL_RATE.0 as usize] });
         Ok(())
     }
 }
@@ -49,8 +52,11 @@ impl SpeechToText for Local {
     }
 }
 
+/// The samples of the whole sentence from the server.
+const WHOLE: usize = SECRET.len() * SAMPLES_PER_CHAR;
+
 fn local_voice() -> Voice {
-    Voice { id: "joe".into(), language: "en-US".into(), rate: SERVER_VOICE_RATE, engine: "local".into() }
+    Voice { id: "joe".into(), language: "en-US".into(), rate: LOCAL_RATE, engine: "local".into() }
 }
 
 fn server_voices(fake: &Fake) -> Arc<ServerVoices> {
@@ -80,15 +86,18 @@ fn the_local_engine_speaks_while_the_server_does_not() {
     let fake = Fake::start(State::default(), openai::routes);
     let (speech, asked, starts) = speech(&fake);
     let style = Style::of("af_heart");
-    assert!(spoken(&speech, SECRET, &style).unwrap().0 > 7);
+    assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, WHOLE);
     assert_eq!((speech.status(), starts.load(Ordering::SeqCst)), (None, 0), "it is not even opened");
     fake.fail([Trouble::Status(500), Trouble::Hang, Trouble::Nothing]);
     for _ in 0..3 {
-        assert_eq!(spoken(&speech, SECRET, &style).unwrap(), (7, 1));
+        assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, 24_000, "a second at the rate of the voice");
         let status = error_text::<()>(Err(speech.status().unwrap()));
-        assert!(status.starts_with("the engine on this machine answers: the OpenAI-compatible speech server"), "{status}");
+        assert!(
+            status.starts_with("the engine on this machine answers: the OpenAI-compatible speech server"),
+            "{status}"
+        );
     }
-    assert!(spoken(&speech, SECRET, &style).unwrap().0 > 7, "the server is back");
+    assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, WHOLE, "the server is back");
     assert_eq!((speech.status(), asked.load(Ordering::SeqCst), starts.load(Ordering::SeqCst)), (None, 3, 1));
 }
 
@@ -108,7 +117,13 @@ fn a_voice_of_the_local_engine_is_spoken_by_it() {
     let (speech, asked, _) = speech(&fake);
     let ids: Vec<&str> = speech.voices().iter().map(|voice| voice.id.as_str()).collect();
     assert_eq!(ids, ["af_heart", "joe"]);
-    assert_eq!(spoken(&speech, SECRET, &Style::of("joe")).unwrap(), (7, 1));
+    let mut rates = Vec::new();
+    let take = &mut |audio: Audio| {
+        rates.push((audio.rate, audio.samples.len()));
+        ControlFlow::Continue(())
+    };
+    speech.speak(SECRET, &Style::of("joe"), take).unwrap();
+    assert_eq!(rates, [(LOCAL_RATE, 22_050)]);
     assert_eq!((asked.load(Ordering::SeqCst), fake.requests("/v1/audio/speech"), speech.status()), (1, 0, None));
 }
 
@@ -148,5 +163,8 @@ fn if_both_fail_both_reasons_are_told() {
     let speech = WithFallback::voices(server_voices(&fake), Arc::new(LazyVoices::new(vec![local_voice()], missing)));
     fake.fail([Trouble::Status(500)]);
     let text = error_text(spoken(&speech, SECRET, &Style::of("af_heart")));
-    assert!(text.contains("status 500") && text.contains("Piper failed: the voice joe is not on this machine"), "{text}");
+    assert!(
+        text.contains("status 500") && text.contains("Piper failed: the voice joe is not on this machine"),
+        "{text}"
+    );
 }

@@ -12,7 +12,8 @@ fn voices(fake: &Fake, server: ServerConfig, language: &str) -> ServerVoices {
     let sample = VoiceSample { wav: wav(&[0.1; 240], 24_000).into() };
     let samples = BTreeMap::from([("ann".to_owned(), sample)]);
     let language = language.to_owned();
-    ServerVoices::new(VoicesConfig { api: SpeechApi::Xtts, server, voice: None, language, samples }, fake.handle()).unwrap()
+    ServerVoices::new(VoicesConfig { api: SpeechApi::Xtts, server, voice: None, language, samples }, fake.handle())
+        .unwrap()
 }
 
 fn ids(voices: &ServerVoices) -> Vec<&str> {

@@ -19,26 +19,33 @@ pub fn routes(state: Arc<State>) -> Router {
     Router::new()
         .route("/v1/audio/transcriptions", post(move |headers, form| transcribe(hearing.clone(), headers, form)))
         .route("/v1/audio/speech", post(move |headers, body| speak(speaking.clone(), headers, body)))
-        .route("/v1/audio/voices", get(move |headers: HeaderMap| {
-            let has_no_list = listing.has_no_list;
-            async move {
-                let voices: Vec<Value> = VOICES.iter().map(|id| json!({"id": id, "name": id})).collect();
-                match has_key(&headers) {
-                    false => no_key(),
-                    true if has_no_list => refusal(404, "Invalid URL (GET /v1/audio/voices)", None),
-                    true => json_body(&json!({"voices": voices})).into_response(),
+        .route(
+            "/v1/audio/voices",
+            get(move |headers: HeaderMap| {
+                let has_no_list = listing.has_no_list;
+                async move {
+                    let voices: Vec<Value> = VOICES.iter().map(|id| json!({"id": id, "name": id})).collect();
+                    match has_key(&headers) {
+                        false => no_key(),
+                        true if has_no_list => refusal(404, "Invalid URL (GET /v1/audio/voices)", None),
+                        true => json_body(&json!({"voices": voices})).into_response(),
+                    }
                 }
-            }
-        }))
-        .route("/v1/models", get(|headers: HeaderMap| async move {
-            let models = json!({"object": "list", "data": [{"id": "whisper-1", "object": "model"}]});
-            if has_key(&headers) { json_body(&models).into_response() } else { no_key() }
-        }))
+            }),
+        )
+        .route(
+            "/v1/models",
+            get(|headers: HeaderMap| async move {
+                let models = json!({"object": "list", "data": [{"id": "whisper-1", "object": "model"}]});
+                if has_key(&headers) { json_body(&models).into_response() } else { no_key() }
+            }),
+        )
         .layer(DefaultBodyLimit::max(64 << 20))
 }
 
 fn refusal(status: u16, message: &str, parameter: Option<&str>) -> Response {
-    let error = json!({"error": {"message": message, "type": "invalid_request_error", "param": parameter, "code": null}});
+    let error =
+        json!({"error": {"message": message, "type": "invalid_request_error", "param": parameter, "code": null}});
     (StatusCode::from_u16(status).unwrap(), json_body(&error)).into_response()
 }
 
@@ -55,7 +62,9 @@ async fn transcribe(state: Arc<State>, headers: HeaderMap, form: Multipart) -> R
     if let Some(answer) = state.trouble("").await {
         return answer;
     }
-    let Some((_, name, bytes)) = fields.file("file") else { return refusal(400, "you must provide a file", Some("file")) };
+    let Some((_, name, bytes)) = fields.file("file") else {
+        return refusal(400, "you must provide a file", Some("file"));
+    };
     if fields.text("model").is_none_or(|model| model != "whisper-1") {
         return refusal(404, "The model does not exist", Some("model"));
     }
@@ -99,7 +108,8 @@ async fn speak(state: Arc<State>, headers: HeaderMap, body: Bytes) -> Response {
     let is_json = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == b"application/json");
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let unprocessable = |field: &str| {
-        let detail = json!({"detail": [{"type": "missing", "loc": ["body", field], "msg": "Field required", "input": body}]});
+        let detail =
+            json!({"detail": [{"type": "missing", "loc": ["body", field], "msg": "Field required", "input": body}]});
         (StatusCode::UNPROCESSABLE_ENTITY, json_body(&detail)).into_response()
     };
     state.note(body.clone());
@@ -108,7 +118,8 @@ async fn speak(state: Arc<State>, headers: HeaderMap, body: Bytes) -> Response {
         return answer;
     }
     let invalid = |message: String| {
-        let detail = json!({"detail": {"error": "validation_error", "message": message, "type": "invalid_request_error"}});
+        let detail =
+            json!({"detail": {"error": "validation_error", "message": message, "type": "invalid_request_error"}});
         (StatusCode::BAD_REQUEST, json_body(&detail)).into_response()
     };
     if body["model"] != "kokoro" {

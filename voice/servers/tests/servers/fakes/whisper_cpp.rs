@@ -32,19 +32,19 @@ async fn infer(state: Arc<State>, form: Multipart) -> Response {
         return json_body(&json!({"error": "failed to read audio data"})).into_response();
     };
     if !["en", "de", "auto"].contains(&fields.text("language").unwrap_or("en")) {
-        return (StatusCode::INTERNAL_SERVER_ERROR, json_body(&json!({"error": "failed to process audio"}))).into_response();
+        return (StatusCode::INTERNAL_SERVER_ERROR, json_body(&json!({"error": "failed to process audio"})))
+            .into_response();
     }
     let text = format!(" I heard {seconds:.1} seconds.\n");
     match fields.text("response_format").unwrap_or("json") {
         "verbose_json" => {
-            let token = |word: &str, start: f64| {
-                json!({"word": word, "start": start, "end": start + 0.2, "t_dtw": -1, "probability": 0.75})
-            };
+            let token = |word: &str, start: f64| json!({"word": word, "start": start, "end": start + 0.2, "t_dtw": -1, "probability": 0.75});
             let segment = json!({"id": 0, "text": text.trim_end(), "start": 0.0, "end": seconds, "tokens": [40, 2982],
                 "words": [token(" I", 0.0), token(" hear", 0.2), token("d", 0.4)], "temperature": 0.0,
                 "avg_logprob": -0.3, "no_speech_prob": 0.0625});
             json_body(&json!({"task": "transcribe", "language": "english", "duration": seconds, "text": text,
-                              "segments": [segment]})).into_response()
+                              "segments": [segment]}))
+            .into_response()
         }
         "json" => json_body(&json!({"text": text})).into_response(),
         _ => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response(),

@@ -16,9 +16,11 @@ pub const SPEAKERS: [&str; 2] = ["calm_female", "male"];
 
 pub fn routes(state: Arc<State>) -> Router {
     let (streaming, whole) = (state.clone(), state);
-    let languages = || async { json_body(&json!({"languages": {"English": "en", "German": "de", "Chinese": "zh-cn"}})) };
+    let languages =
+        || async { json_body(&json!({"languages": {"English": "en", "German": "de", "Chinese": "zh-cn"}})) };
     let speakers = || async {
-        let speaker = |name: &&str| json!({"name": name, "voice_id": name, "preview_url": format!("http://x/sample/{name}.wav")});
+        let speaker =
+            |name: &&str| json!({"name": name, "voice_id": name, "preview_url": format!("http://x/sample/{name}.wav")});
         json_body(&json!(SPEAKERS.iter().map(speaker).collect::<Vec<_>>()))
     };
     Router::new()
@@ -68,7 +70,9 @@ async fn speak(state: Arc<State>, headers: HeaderMap, body: Bytes) -> Response {
     let is_json = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == b"application/json");
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     state.note(body.clone());
-    if let Some(field) = ["text", "speaker_wav", "language"].into_iter().find(|field| !is_json || !body[*field].is_string()) {
+    if let Some(field) =
+        ["text", "speaker_wav", "language"].into_iter().find(|field| !is_json || !body[*field].is_string())
+    {
         return missing(field);
     }
     let text = body["text"].as_str().unwrap();
