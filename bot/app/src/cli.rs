@@ -6,6 +6,7 @@ mod hearth;
 mod measure;
 mod say;
 mod transcribe;
+mod voice;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ pub use measure::{
 };
 pub use say::SayOptions;
 pub use transcribe::TranscribeOptions;
+pub use voice::{SamplesCommand, VoiceCommand};
 
 /// The widest lines of `--help`.
 const HELP_COLUMNS: usize = 80;
@@ -69,6 +71,13 @@ pub enum Command {
     Replay(ReplayOptions),
     /// Speak text into a WAV file
     Say(SayOptions),
+    /// Manage recordings of voices for an XTTS server
+    Voice {
+        #[command(subcommand)]
+        command: VoiceCommand,
+        #[command(flatten)]
+        data: DataOption,
+    },
     /// Manage models: list, recommend, pull, import, use, remove, verify
     Models {
         #[command(subcommand)]
@@ -147,6 +156,7 @@ impl Command {
             Self::Restore(options) => options.data.data.as_deref(),
             Self::Persona { data, .. }
             | Self::Memory { data, .. }
+            | Self::Voice { data, .. }
             | Self::Backup { data, .. }
             | Self::Doctor(data)
             | Self::Health(data) => data.data.as_deref(),

@@ -9,7 +9,7 @@ use azera_model_registry::{Kind, Models, State};
 use azera_model_remote::{About, ServerConfig};
 
 use crate::persona_folder::{ids_in, unused_files};
-use crate::{bootstrap, chosen, discord, hearth, loras, matrix, room, servers, stores};
+use crate::{bootstrap, chosen, discord, hearth, loras, matrix, room, servers, speech_servers, stores};
 
 /// Free disk space below which the check warns.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -32,6 +32,8 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("memory (RAM)", ram()),
         ("chat model", chat(config).await),
         ("embedding model", embedding(config).await),
+        ("recognition server", speech_servers::check_recognition(config).await),
+        ("speech server", speech_servers::check_speech(config).await),
         ("python with pip", pip()),
         ("record and indexes", record(config).await),
         ("personas", personas(config).await),

@@ -43,10 +43,12 @@ mod room;
 mod run;
 mod say;
 mod servers;
+mod speech_servers;
 mod stores;
 mod tour;
 mod transcribe;
 mod trust;
+mod voice_samples;
 mod waiting;
 
 use std::io::IsTerminal;
@@ -56,7 +58,7 @@ use anyhow::Context;
 use azera_config::{Config, LogFormat};
 use clap::Parser;
 
-use cli::{Cli, Command, DiscordCommand, EvalCommand};
+use cli::{Cli, Command, DiscordCommand, EvalCommand, VoiceCommand};
 
 fn main() -> ExitCode {
     waiting::restart_with_short_spins();
@@ -90,6 +92,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Say(options) => say::run(&config, options).await,
             Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
             Command::Transcribe(options) => transcribe::run(&config, options).await,
+            Command::Voice { command: VoiceCommand::Samples { command }, .. } => voice_samples::run(&config, command),
             Command::Replay(options) => replay::run(&config, options).await,
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,

@@ -7,17 +7,18 @@ use std::io::{Cursor, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, ModelStatus, Models, State};
-use azera_voice_api::{SampleRate, Style, TextToSpeech as _};
+use azera_voice_api::{SampleRate, Style, TextToSpeech, Voice};
 use azera_voice_engines::PiperVoice;
 
-use crate::bootstrap;
 use crate::chosen::hint;
 use crate::cli::SayOptions;
+use crate::{bootstrap, speech_servers};
 use wav::WavWriter;
 
 /// The name of a file that stands for the standard streams.
@@ -34,9 +35,8 @@ pub async fn run(config: &Config, options: SayOptions) -> anyhow::Result<ExitCod
         bail!("a WAV file is nothing for a terminal; name a file with `--out`, or pipe the output into a player");
     }
     let sentences = text::sentences(&text::given(&options.text)?);
-    let installed = voice(config, &models, options.voice.as_deref()).await?;
-    let threads = config.models.threads;
-    let spoken = tokio::task::spawn_blocking(move || speak(&installed, &sentences, &options, threads)).await??;
+    let source = source(config, &models, options.voice.as_deref()).await?;
+    let spoken = tokio::task::spawn_blocking(move || speak(source, &sentences, &options)).await??;
     let out = if to_stdout { "the standard output".to_owned() } else { spoken.out };
     eprintln!(
         "{out}: {:.1} s of speech by {}, made in {:.2} s (real-time factor {:.2}); the voice was loaded in {:.2} s",
@@ -58,33 +58,28 @@ struct Spoken {
     load: Duration,
 }
 
-fn speak(
-    installed: &InstalledModel,
-    sentences: &[String],
-    options: &SayOptions,
-    threads: u32,
-) -> anyhow::Result<Spoken> {
+fn speak(source: Source, sentences: &[String], options: &SayOptions) -> anyhow::Result<Spoken> {
     let begin = Instant::now();
-    let name = &installed.entry.name;
-    let engine = PiperVoice::open(&installed.path, name, threads_or_all(threads))?;
-    let rate = engine.voices().first().map_or(SampleRate(0), |voice| voice.rate);
+    let Source { name, open } = source;
+    let engine = open()?;
+    let (name, rate) = voice_of(engine.voices(), name)?;
     let load = begin.elapsed();
     let style = Style { pace: options.pace, liveliness: options.liveliness, ..Style::of(name.as_str()) };
     let begin = Instant::now();
     let sound = if options.out.as_os_str() == STANDARD {
         let mut whole = Cursor::new(Vec::new());
-        let sound = write(&engine, sentences, &style, WavWriter::new(&mut whole, rate)?)?;
+        let sound = write(&*engine, sentences, &style, WavWriter::new(&mut whole, rate)?)?;
         std::io::stdout().lock().write_all(whole.get_ref()).context("writing to the standard output")?;
         sound
     } else {
-        to_file(&options.out, |file| write(&engine, sentences, &style, WavWriter::new(file, rate)?))?
+        to_file(&options.out, |file| write(&*engine, sentences, &style, WavWriter::new(file, rate)?))?
     };
-    Ok(Spoken { voice: name.clone(), out: options.out.display().to_string(), sound, work: begin.elapsed(), load })
+    Ok(Spoken { voice: name, out: options.out.display().to_string(), sound, work: begin.elapsed(), load })
 }
 
 /// Speaks all sentences into a WAV file and returns its duration.
 fn write<W: std::io::Write + std::io::Seek>(
-    engine: &PiperVoice,
+    engine: &dyn TextToSpeech,
     sentences: &[String],
     style: &Style,
     mut wav: WavWriter<W>,
@@ -140,21 +135,51 @@ fn threads_or_all(threads: u32) -> usize {
     }
 }
 
-/// Returns the installed voice of this name, or the one in use. At a terminal, fetches it if it is missing.
-async fn voice(config: &Config, models: &Models, wanted: Option<&str>) -> anyhow::Result<InstalledModel> {
+/// An engine that speaks, not opened yet.
+struct Source {
+    /// The voice to speak with; without one, the first of the engine.
+    name: Option<String>,
+    open: Box<dyn FnOnce() -> anyhow::Result<Arc<dyn TextToSpeech>> + Send>,
+}
+
+/// Returns the name and the rate of a voice of an engine: the named one, or else the first.
+fn voice_of(voices: &[Voice], name: Option<String>) -> anyhow::Result<(String, SampleRate)> {
+    let is_it = |voice: &&Voice| name.as_ref().is_none_or(|name| voice.id == *name);
+    if let Some(voice) = voices.iter().find(is_it) {
+        return Ok((voice.id.clone(), voice.rate));
+    }
+    let (name, known) = (name.unwrap_or_default(), voices.iter().map(|voice| voice.id.clone()).collect::<Vec<_>>());
+    bail!("there is no voice {name:?}; {}", hint(&name, &known))
+}
+
+/// Returns the configured server with the voice in use behind it, or an installed voice. A voice on this machine that is
+/// named counts more than the server.
+async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyhow::Result<Source> {
+    let threads = threads_or_all(config.models.threads);
+    let known: Vec<String> = voices(models)?.into_iter().map(|listed| listed.entry.name).collect();
+    let is_here = wanted.is_some_and(|wanted| known.iter().any(|known| known == wanted));
+    if !is_here && let Some(server) = speech_servers::voices(config)? {
+        let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
+        let name = wanted.map(str::to_owned).or_else(|| config.speech_server.voice.clone());
+        return Ok(Source { name, open: Box::new(move || Ok(engine)) });
+    }
+    if let Some(wanted) = wanted.filter(|_| !is_here) {
+        bail!("there is no voice {wanted:?}; {}; `azera say --list-voices` shows them", hint(wanted, &known));
+    }
     let name = match wanted {
+        Some(wanted) => wanted.to_owned(),
         None => bootstrap::chosen(config, models, Kind::Voice)?,
-        Some(wanted) => {
-            let known: Vec<String> = voices(models)?.into_iter().map(|listed| listed.entry.name).collect();
-            if !known.iter().any(|known| known == wanted) {
-                bail!("there is no voice {wanted:?}; {}; `azera say --list-voices` shows them", hint(wanted, &known));
-            }
-            wanted.to_owned()
-        }
     };
-    match models.find(&name)? {
+    let installed = installed(models, &name).await?;
+    let open = move || Ok(Arc::new(PiperVoice::open(&installed.path, &installed.entry.name, threads)?) as Arc<_>);
+    Ok(Source { name: Some(name), open: Box::new(open) })
+}
+
+/// Returns the installed voice of this name. At a terminal, fetches it if it is missing.
+async fn installed(models: &Models, name: &str) -> anyhow::Result<InstalledModel> {
+    match models.find(name)? {
         Some(installed) => Ok(installed),
-        None if std::io::stderr().is_terminal() => bootstrap::installed(models, &name).await,
+        None if std::io::stderr().is_terminal() => bootstrap::installed(models, name).await,
         None => bail!("the voice {name} is not on this machine; fetch it with `azera models pull {name}`"),
     }
 }

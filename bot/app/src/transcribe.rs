@@ -3,18 +3,20 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, Models};
-use azera_voice_api::{Audio, SpeechToText, SpokenWord, Transcript};
+use azera_voice_api::{Audio, Error, SpeechToText, SpokenWord, Transcript};
 use azera_voice_recordings::{read, split};
 use azera_voice_whisper::{Options, Whisper};
 use serde_json::{Value, json};
 
 use crate::bootstrap::{chosen, installed, models};
 use crate::cli::TranscribeOptions;
+use crate::speech_servers;
 
 /// The longest part of a recording that is recognised at once, in seconds. One second of silence still fits into the
 /// model's window after it.
@@ -23,15 +25,12 @@ const PART_SECONDS: f32 = 29.0;
 const MAX_THREADS: usize = 8;
 
 pub async fn run(config: &Config, options: TranscribeOptions) -> anyhow::Result<ExitCode> {
-    let models = models(config)?;
-    let installed = model(config, &models, options.model.as_deref()).await?;
-    let threads = if config.models.threads == 0 { default_threads() } else { config.models.threads as usize };
-    let loading = Options { threads, language: options.language.clone() };
+    let engine = engine(config, &options).await?;
     tokio::task::spawn_blocking(move || {
-        let whisper = Whisper::load(&installed.path, &installed.entry.name, &loading)?;
+        let engine = engine()?;
         let mut code = ExitCode::SUCCESS;
         for file in &options.files {
-            if let Err(error) = transcribe(&whisper, file, &options) {
+            if let Err(error) = transcribe(&*engine, file, &options) {
                 eprintln!("azera: {}: {error:#}", file.display());
                 code = ExitCode::FAILURE;
             }
@@ -39,6 +38,38 @@ pub async fn run(config: &Config, options: TranscribeOptions) -> anyhow::Result<
         Ok(code)
     })
     .await?
+}
+
+/// Opens a recogniser, on a thread for blocking work.
+type Open = Box<dyn Fn() -> Result<Arc<dyn SpeechToText>, Error> + Send + Sync>;
+
+/// Returns how to open the configured server with the model on this machine behind it, or the model alone. A model that
+/// is named counts more than the server.
+async fn engine(config: &Config, options: &TranscribeOptions) -> anyhow::Result<Open> {
+    let models = models(config)?;
+    let threads = if config.models.threads == 0 { default_threads() } else { config.models.threads as usize };
+    let loading = Options { threads, language: options.language.clone() };
+    let server = match &options.model {
+        None => speech_servers::recognizer(config, options.language.as_deref())?,
+        Some(_) => None,
+    };
+    let Some(server) = server else {
+        let installed = model(config, &models, options.model.as_deref()).await?;
+        return Ok(Box::new(move || load(&installed, &loading)));
+    };
+    // The model on this machine is only fetched by a command of its own, because the server may do without.
+    let name = chosen(config, &models, Kind::Speech)?;
+    let found = models.find(&name)?;
+    let here = move || match &found {
+        Some(installed) => load(installed, &loading),
+        None => Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() }),
+    };
+    let engine = speech_servers::recognizer_with_fallback(server, Box::new(here));
+    Ok(Box::new(move || Ok(engine.clone())))
+}
+
+fn load(installed: &InstalledModel, loading: &Options) -> Result<Arc<dyn SpeechToText>, Error> {
+    Ok(Arc::new(Whisper::load(&installed.path, &installed.entry.name, loading)?))
 }
 
 /// Returns the recogniser, and fetches it first if it is missing.
@@ -61,7 +92,7 @@ fn default_threads() -> usize {
 }
 
 /// Recognises one file. Plain text is printed part by part.
-fn transcribe(whisper: &Whisper, file: &Path, options: &TranscribeOptions) -> anyhow::Result<()> {
+fn transcribe(engine: &dyn SpeechToText, file: &Path, options: &TranscribeOptions) -> anyhow::Result<()> {
     let started = Instant::now();
     let audio = read(file)?;
     let seconds = audio.duration().as_secs_f32();
@@ -73,7 +104,7 @@ fn transcribe(whisper: &Whisper, file: &Path, options: &TranscribeOptions) -> an
     for range in split(&audio, PART_SECONDS) {
         let start = audio.rate.duration(range.start);
         let part = Audio { rate: audio.rate, samples: audio.samples.get(range).unwrap_or(&[]).to_vec() };
-        let transcript = whisper.transcribe(&part, &|| true)?;
+        let transcript = engine.transcribe(&part, &|| true)?;
         if transcript.text.is_empty() {
             continue;
         }
@@ -86,7 +117,7 @@ fn transcribe(whisper: &Whisper, file: &Path, options: &TranscribeOptions) -> an
     let has_speech = !parts.is_empty();
     if options.json {
         let file = file.display().to_string();
-        writeln!(out, "{}", json!({"file": file, "model": whisper.name(), "seconds": seconds, "parts": parts}))?;
+        writeln!(out, "{}", json!({"file": file, "model": engine.name(), "seconds": seconds, "parts": parts}))?;
     }
     let taken = started.elapsed().as_secs_f32();
     let factor = taken / seconds.max(f32::MIN_POSITIVE);

@@ -18,7 +18,9 @@ use crate::sections::{
     Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
     WorkingServer,
 };
+use crate::speech::{RecognitionServer, SpeechServer};
 use crate::surroundings::Surroundings;
+use crate::voice::Voice;
 
 /// The largest configuration file, in bytes. The complete example has a sixth of it.
 pub const MAX_FILE_BYTES: u64 = 128 * 1024;
@@ -62,6 +64,14 @@ pub struct Config {
     /// differently there. Only people who opted in (`/hearth opt-in`) are learned from. What a persona learns in a place
     /// is used only there.
     pub hearth: Hearth,
+    /// Voice messages: heard where they are for a persona, and answered by voice.
+    pub voice: Voice,
+    /// A server that recognises speech instead of the model on this machine. Azera sends it what people say. While it
+    /// does not answer, the model on this machine takes its place.
+    pub recognition_server: RecognitionServer,
+    /// A server that speaks instead of the voice on this machine. Azera sends it its replies, sentence by sentence.
+    /// While it does not answer, the voice on this machine takes its place.
+    pub speech_server: SpeechServer,
     /// Rooms on a Matrix homeserver. `azera run` serves them.
     pub matrix: Matrix,
     /// The bot on Discord. bot/docs/discord.md says how to get one.
@@ -206,6 +216,12 @@ impl Config {
             if local.is_some() {
                 let message = format!("`models.{rival}` and `{section}.api` both choose the model; leave one out");
                 report([("models", rival), (section, "api")], message);
+            }
+        }
+        let (hearing, speaking) = (&self.recognition_server, &self.speech_server);
+        for (section, missing) in [("recognition_server", hearing.missing()), ("speech_server", speaking.missing())] {
+            for (key, message) in missing {
+                report([(section, "api"), (section, key)], message);
             }
         }
         problems

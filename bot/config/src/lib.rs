@@ -23,9 +23,11 @@ mod mind;
 mod read;
 mod secret;
 mod sections;
+mod speech;
 mod surroundings;
 mod tuning;
 mod value;
+mod voice;
 
 pub use config::{Config, MAX_FILE_BYTES};
 pub use discord::Discord;
@@ -39,5 +41,7 @@ pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,
     ServerApi,
 };
+pub use speech::{RecognitionApi, RecognitionServer, SpeechApi, SpeechFormat, SpeechServer};
 pub use surroundings::is_in_environment;
 pub use tuning::{Tunable, Tuning};
+pub use voice::{Voice, VoiceReplies};

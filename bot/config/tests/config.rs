@@ -107,7 +107,7 @@ fn a_key_outside_a_section_is_told_its_section() {
     assert_snapshot!(error_text("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
-    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, gardener, hearth, matrix, discord, backup, log
+    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, gardener, hearth, voice, recognition_server, speech_server, matrix, discord, backup, log
     ");
 }
 
@@ -177,6 +177,19 @@ fn a_model_server_needs_an_address_and_a_model() {
     let config = load("[embedding_server]\napi = \"llama-cpp\"\nmodel = \"x\"\n", &env).unwrap();
     assert_eq!((config.chat_server.api, config.embedding_server.api), (ServerApi::Ollama, ServerApi::LlamaCpp));
     assert!(config.chat_server.url.is_none() && !format!("{config:?}").contains("hush"));
+}
+
+#[test]
+fn a_speech_server_needs_an_address_and_a_model() {
+    assert_snapshot!(error_text("[speech_server]\napi = \"openai\"\n[recognition_server]\napi = \"openai\"\n", &[]), @r"
+    azera.toml:2: `speech_server.model` must name a model of the server
+    azera.toml:2: `speech_server.url` must be set: such a server can be anywhere
+    azera.toml:4: `recognition_server.model` must name a model of the server
+    azera.toml:4: `recognition_server.url` must be set: such a server can be anywhere
+    ");
+    let env = [("AZERA__SPEECH_SERVER__KEY", "sk-hush")];
+    let config = load("[speech_server]\napi = \"xtts\"\n[recognition_server]\napi = \"whisper-cpp\"\n", &env).unwrap();
+    assert!(config.speech_server.key.is_some() && !format!("{config:?}").contains("hush"));
 }
 
 #[test]

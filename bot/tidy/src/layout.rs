@@ -19,7 +19,8 @@ pub const EDGES: &[Edge] = &[
     // Only its tests use the trainer: they check that both compute the same.
     Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
-    Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker"] },
+    Edge { package: "azera-server-messages", uses: &[] },
+    Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker", "azera-server-messages"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
     Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model-api"] },
     // It uses the configuration only for the numbers of the `[mind]` section, and personas only in tests.
@@ -66,6 +67,7 @@ pub const EDGES: &[Edge] = &[
             "azera-adapter",
             "azera-fake-sim",
             "azera-personas",
+            "azera-voice-api",
         ],
     },
     Edge {
@@ -74,13 +76,31 @@ pub const EDGES: &[Edge] = &[
     },
     Edge { package: "azera-voice-api", uses: &["azera-types"] },
     Edge { package: "azera-voice-spoken", uses: &[] },
-    Edge { package: "azera-voice-recordings", uses: &["azera-voice-api"] },
+    Edge { package: "azera-voice-opus", uses: &["azera-voice-api"] },
+    Edge { package: "azera-voice-recordings", uses: &["azera-voice-api", "azera-voice-opus"] },
+    Edge {
+        package: "azera-voice-speech",
+        uses: &["azera-types", "azera-voice-api", "azera-voice-opus", "azera-voice-recordings", "azera-voice-spoken"],
+    },
     // Only its tests read recordings.
     Edge {
         package: "azera-voice-whisper",
         uses: &["azera-types", "azera-voice-api", "azera-model-gguf", "azera-voice-recordings"],
     },
     Edge { package: "azera-voice-engines", uses: &["azera-voice-api"] },
+    // Only its tests write Opus.
+    Edge { package: "azera-voice-samples", uses: &["azera-voice-api", "azera-voice-recordings", "azera-voice-opus"] },
+    Edge {
+        package: "azera-voice-servers",
+        uses: &[
+            "azera-types",
+            "azera-voice-api",
+            "azera-voice-recordings",
+            "azera-voice-whisper",
+            "azera-breaker",
+            "azera-server-messages",
+        ],
+    },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },
     Edge { package: "azera", uses: &["*"] },
@@ -94,11 +114,13 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("candle-core", &["bot/models/training"]),
     ("clap", &["bot/app"]),
     ("crossterm", &["adapters/console"]),
+    ("ebur128", &["voice/samples"]),
     ("llama-cpp-2", &["bot/models/llama"]),
     ("llama-cpp-sys-2", &["bot/models/llama"]),
     ("matrix-sdk", &["adapters/matrix"]),
     ("matrix-sdk-base", &["adapters/matrix"]),
     ("misaki-rs", &["voice/engines"]),
+    ("opus2", &["voice/discord", "voice/opus"]),
     ("poise", &["adapters/discord"]),
     ("qdrant-client", &["memory/qdrant"]),
     ("redis", &["memory/redis"]),
@@ -129,8 +151,16 @@ pub const CORE: &[&str] = &[
 ];
 
 /// The crates that use no file and no socket, so that tests can simply call them.
-pub const PURE: &[&str] =
-    &["bot/types", "bot/breaker", "adapters/charts", "bot/prompt", "bot/affect", "personas", "voice/spoken"];
+pub const PURE: &[&str] = &[
+    "bot/types",
+    "bot/breaker",
+    "bot/server-messages",
+    "adapters/charts",
+    "bot/prompt",
+    "bot/affect",
+    "personas",
+    "voice/spoken",
+];
 
 /// The most lines that a source file may have. Longer files are too much to hold in mind.
 pub const MAX_FILE_LINES: usize = 500;

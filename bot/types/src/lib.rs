@@ -13,6 +13,7 @@ mod message;
 mod part;
 mod place;
 mod scope;
+mod voice_note;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dimension::Dimension;
@@ -20,6 +21,9 @@ pub use id::{ChatId, IdError, MAX_ID_BYTES, MemoryId, MessageId, PersonId, Perso
 pub use jiff::tz::TimeZone;
 pub use jiff::{Span, Timestamp};
 pub use message::{Author, Inbound, MAX_NAME_CHARS, MAX_TEXT_BYTES, Text, composed};
-pub use part::{BlobId, FetchError, Fetching, InboundPart, MAX_PART_NAME_CHARS, MAX_PARTS, Part, PartKind, PartSource};
+pub use part::{
+    BlobId, FetchError, Fetching, InboundPart, MAX_PART_NAME_CHARS, MAX_PARTS, Part, PartKind, PartSource, Recording,
+};
 pub use place::{Place, PlaceKind, ReadableScopes};
 pub use scope::{Scope, ScopeError};
+pub use voice_note::VoiceNote;

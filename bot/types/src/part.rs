@@ -92,6 +92,19 @@ pub enum PartKind {
     File,
 }
 
+/// What is known about a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recording {
+    /// Somebody spoke it into their client, in the place of a text.
+    pub is_voice_message: bool,
+    /// Its length in milliseconds, as the platform says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Its words stand in the text of its message, or it has none.
+    pub is_heard: bool,
+}
+
 /// What a message carries besides its text: a picture, a recording or a file. `Debug` shows neither name nor
 /// description.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +123,9 @@ pub struct Part {
     /// A description in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alt: Option<Text>,
+    /// What is known about a recording; `None` for other parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Recording>,
 }
 
 impl Part {
@@ -122,7 +138,19 @@ impl Part {
             Some("audio") => PartKind::Audio,
             _ => PartKind::File,
         };
-        Self { kind, mime, bytes, blob: None, name: plain_name(name), alt: None }
+        let recording = (kind == PartKind::Audio).then(Recording::default);
+        Self { kind, mime, bytes, blob: None, name: plain_name(name), alt: None, recording }
+    }
+
+    /// Marks a part as a voice message of this length in milliseconds.
+    pub fn spoken(self, duration_ms: Option<u64>) -> Self {
+        let recording = Recording { is_voice_message: true, duration_ms, is_heard: false };
+        Self { kind: PartKind::Audio, recording: Some(recording), ..self }
+    }
+
+    /// Returns true if it is a voice message.
+    pub fn is_voice_message(&self) -> bool {
+        self.recording.is_some_and(|recording| recording.is_voice_message)
     }
 
     /// Adds a description, unless it is empty.

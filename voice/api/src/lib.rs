@@ -1,10 +1,12 @@
 //! Contracts of speech. An engine implements [`SpeechToText`], [`TextToSpeech`] or [`VoiceActivity`]; callers know no
 //! engine by name. This crate does no signal processing and reads no files.
 //!
-//! Calls block for as long as they compute. Run them on a thread for blocking work.
+//! Calls of engines block for as long as they compute. Run them on a thread for blocking work. [`Listener`] and
+//! [`Speaker`] stand above the engines: they take whole voice messages and texts, and do not block.
 
 mod audio;
 mod error;
+mod messages;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use azera_types::Text;
 
 pub use audio::{Audio, RECOGNITION_RATE, SampleRate};
 pub use error::Error;
+pub use messages::{HearError, Heard, Listener, Manner, SpeakError, Speaker};
 
 /// Samples of one frame of [`VoiceActivity`]: 32 ms at [`RECOGNITION_RATE`].
 pub const FRAME_SAMPLES: usize = 512;

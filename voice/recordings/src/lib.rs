@@ -1,12 +1,16 @@
-//! Reads sound files for recognition: WAV, FLAC, Ogg Vorbis and MP3.
+//! Reads sound files for recognition: WAV, FLAC, MP3, Ogg with Opus or Vorbis, and the sound of WebM and MP4 files.
 //!
-//! [`read`] decodes a file, mixes its channels and resamples the sound to 16 kHz. [`split`] cuts long sound at quiet
-//! places. This crate recognises nothing.
+//! [`read`] decodes a file, mixes its channels and resamples the sound to 16 kHz; [`read_bytes`] does so with a file in
+//! memory, and [`read_as_recorded`] keeps the rate. [`wav_file`] writes a file. [`split`] cuts long sound at quiet places. This crate recognises nothing.
 
+mod decode;
 mod read;
 mod resample;
 mod split;
+mod wav;
 
-pub use read::{MAX_BYTES, MAX_RATE, MAX_SECONDS, ReadError, read};
+pub use decode::MAX_RATE;
+pub use read::{MAX_BYTES, MAX_SECONDS, ReadError, read, read_as_recorded, read_bytes};
 pub use resample::Resampler;
 pub use split::split;
+pub use wav::wav_file;

@@ -1,30 +1,25 @@
-//! Decodes a sound file to mono sound at 16 kHz.
+//! Opens a sound file and returns mono sound at 16 kHz.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Cursor};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
-use symphonia::core::audio::SampleBuffer;
-use symphonia::core::codecs::{CODEC_TYPE_NULL, CODEC_TYPE_OPUS, Decoder, DecoderOptions};
+use symphonia::core::codecs::CODEC_TYPE_NULL;
 use symphonia::core::errors::Error as SymphoniaError;
-use symphonia::core::formats::{FormatOptions, FormatReader};
-use symphonia::core::io::{MediaSourceStream, MediaSourceStreamOptions};
+use symphonia::core::formats::FormatOptions;
+use symphonia::core::io::{MediaSource, MediaSourceStream, MediaSourceStreamOptions};
 use symphonia::core::meta::MetadataOptions;
 use symphonia::core::probe::Hint;
 use thiserror::Error;
 
-use crate::resample::Resampler;
+use crate::decode::decode;
 
 /// The largest file, in bytes.
 pub const MAX_BYTES: u64 = 4 << 30;
 /// The longest sound, in seconds. In memory, it takes 460 MB.
 pub const MAX_SECONDS: usize = 2 * 60 * 60;
-/// The highest sample rate, in samples a second.
-pub const MAX_RATE: u32 = 384_000;
-/// The most packets in a row that may be broken before the whole file counts as broken.
-const MAX_BROKEN_PACKETS: usize = 100;
 
 /// Why a file could not be read.
 #[derive(Debug, Error)]
@@ -42,14 +37,11 @@ pub enum ReadError {
     #[error("it has {} MB; at most {} MB are read", .0 >> 20, MAX_BYTES >> 20)]
     TooLarge(u64),
     /// The sound lasts too long.
-    #[error("it lasts longer than {} hours; cut it into parts", MAX_SECONDS / 3600)]
-    TooLong,
+    #[error("it lasts longer than {}; cut it into parts", in_words(*.0))]
+    TooLong(usize),
     /// The content is not of a known form.
-    #[error("it is not sound in a form that Azera reads: WAV, FLAC, Ogg Vorbis or MP3")]
+    #[error("it is not sound in a form that Azera reads: WAV, FLAC, MP3, Ogg, WebM or M4A")]
     NotSound,
-    /// The file holds Opus, which no decoder here reads.
-    #[error("it holds Opus sound, which is not read yet; convert it, for example with `ffmpeg -i IN.ogg OUT.wav`")]
-    Opus,
     /// The file is of a known form and cannot be decoded.
     #[error("it is damaged, or of an unusual kind: {0}")]
     Damaged(String),
@@ -76,81 +68,68 @@ pub fn read(path: &Path) -> Result<Audio, ReadError> {
     if let Some(extension) = path.extension().and_then(|extension| extension.to_str()) {
         hint.with_extension(extension);
     }
-    // The decoder panics on some damaged files, such as a WAV file with a rate of 0.
-    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| sound_of(file, &hint)));
+    sound_of(Box::new(file), &hint, Some(RECOGNITION_RATE), MAX_SECONDS)
+}
+
+/// Reads a file in memory, of this media type, like [`read`]. It may last at most `most_seconds`.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_bytes(bytes: Vec<u8>, mime: &str, most_seconds: usize) -> Result<Audio, ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
+    let mut hint = Hint::new();
+    hint.mime_type(mime);
+    sound_of(Box::new(Cursor::new(bytes)), &hint, Some(RECOGNITION_RATE), most_seconds.min(MAX_SECONDS))
+}
+
+/// Reads a file in memory like [`read_bytes`], at the rate that it has.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_as_recorded(bytes: Vec<u8>, most_seconds: usize) -> Result<Audio, ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
+    sound_of(Box::new(Cursor::new(bytes)), &Hint::new(), None, most_seconds.min(MAX_SECONDS))
+}
+
+/// Decodes the sound of a source, at this rate or at its own.
+fn sound_of(
+    source: Box<dyn MediaSource>,
+    hint: &Hint,
+    rate: Option<SampleRate>,
+    most_seconds: usize,
+) -> Result<Audio, ReadError> {
+    // The decoders panic on some damaged files, such as a WAV file with a rate of 0.
+    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| probe_and_decode(source, hint, rate, most_seconds)));
     decoded.unwrap_or_else(|_| Err(ReadError::Damaged("the decoder gave up".to_owned())))
 }
 
-/// Decodes the sound of an open file.
-fn sound_of(file: File, hint: &Hint) -> Result<Audio, ReadError> {
-    let stream = MediaSourceStream::new(Box::new(file), MediaSourceStreamOptions::default());
+fn probe_and_decode(
+    source: Box<dyn MediaSource>,
+    hint: &Hint,
+    rate: Option<SampleRate>,
+    most_seconds: usize,
+) -> Result<Audio, ReadError> {
+    let stream = MediaSourceStream::new(source, MediaSourceStreamOptions::default());
     let probe = symphonia::default::get_probe();
     let probed = probe.format(hint, stream, &FormatOptions::default(), &MetadataOptions::default());
     let mut format = probed.map_err(not_sound)?.format;
-    let track = format.default_track().filter(|track| track.codec_params.codec != CODEC_TYPE_NULL);
-    let track = track.ok_or(ReadError::NoSound)?;
-    if track.codec_params.codec == CODEC_TYPE_OPUS {
-        return Err(ReadError::Opus);
-    }
-    let id = track.id;
-    let decoder = symphonia::default::get_codecs().make(&track.codec_params, &DecoderOptions::default());
-    let mut decoder = decoder.map_err(damaged)?;
-    let samples = decode(format.as_mut(), decoder.as_mut(), id)?;
-    if samples.is_empty() { Err(ReadError::NoSound) } else { Ok(Audio { rate: RECOGNITION_RATE, samples }) }
+    // A film has tracks without sound, too.
+    let is_sound = |codec| codec != CODEC_TYPE_NULL;
+    let track = format.tracks().iter().find(|track| is_sound(track.codec_params.codec)).ok_or(ReadError::NoSound)?;
+    let track = track.clone();
+    let audio = decode(format.as_mut(), &track, rate, most_seconds)?;
+    if audio.samples.is_empty() { Err(ReadError::NoSound) } else { Ok(audio) }
 }
 
-/// Decodes all packets of a track, and resamples on the way.
-fn decode(format: &mut dyn FormatReader, decoder: &mut dyn Decoder, track: u32) -> Result<Vec<f32>, ReadError> {
-    let mut out = Vec::new();
-    let mut resampler: Option<Resampler> = None;
-    let mut broken = 0;
-    loop {
-        let packet = match format.next_packet() {
-            Ok(packet) if packet.track_id() == track => packet,
-            Ok(_) => continue,
-            Err(SymphoniaError::IoError(error)) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-            // A cut file ends in the middle of something. What came before it is sound.
-            Err(_) if !out.is_empty() => break,
-            Err(error) => return Err(damaged(error)),
-        };
-        let decoded = match decoder.decode(&packet) {
-            Ok(decoded) => decoded,
-            Err(SymphoniaError::DecodeError(_) | SymphoniaError::IoError(_)) if broken < MAX_BROKEN_PACKETS => {
-                broken += 1;
-                continue;
-            }
-            Err(error) => return Err(damaged(error)),
-        };
-        broken = 0;
-        let spec = *decoded.spec();
-        if spec.rate == 0 || spec.rate > MAX_RATE {
-            return Err(ReadError::Damaged(format!("it has {} samples a second", spec.rate)));
-        }
-        let mut buffer = SampleBuffer::<f32>::new(decoded.capacity() as u64, spec);
-        buffer.copy_interleaved_ref(decoded);
-        let mono = mix(buffer.samples(), spec.channels.count());
-        let resampler = resampler.get_or_insert_with(|| Resampler::new(SampleRate(spec.rate), RECOGNITION_RATE));
-        resampler.push(&mono, &mut out);
-        if out.len() > MAX_SECONDS * RECOGNITION_RATE.0 as usize {
-            return Err(ReadError::TooLong);
-        }
+fn in_words(seconds: usize) -> String {
+    match seconds {
+        seconds if seconds.is_multiple_of(3_600) => format!("{} hours", seconds / 3_600),
+        seconds => format!("{seconds} seconds"),
     }
-    if let Some(resampler) = resampler {
-        resampler.finish(&mut out);
-    } else if broken > 0 {
-        return Err(ReadError::Damaged("none of its packets can be decoded".into()));
-    }
-    Ok(out)
-}
-
-/// Returns the mean of all channels. Numbers that are none count as silence.
-fn mix(interleaved: &[f32], channels: usize) -> Vec<f32> {
-    let channels = channels.max(1);
-    let mean = |frame: &[f32]| {
-        let mean = frame.iter().sum::<f32>() / channels as f32;
-        if mean.is_finite() { mean.clamp(-1.0, 1.0) } else { 0.0 }
-    };
-    interleaved.chunks_exact(channels).map(mean).collect()
 }
 
 fn not_sound(error: SymphoniaError) -> ReadError {
@@ -160,10 +139,6 @@ fn not_sound(error: SymphoniaError) -> ReadError {
         SymphoniaError::DecodeError(why) => ReadError::Damaged(why.to_owned()),
         _ => ReadError::NotSound,
     }
-}
-
-fn damaged(error: SymphoniaError) -> ReadError {
-    ReadError::Damaged(error.to_string())
 }
 
 #[cfg(test)]
@@ -216,11 +191,39 @@ mod tests {
         check("a.txt", &b"Dear Ann, the boats are back. ".repeat(1_000), "not sound");
         check("a.wav", &wav(16_000, 1, &[]), "no sound");
         check("a.wav", &wav(0, 1, &[0; 100]), "");
-        let opus =
-            b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01\x80\xbb\0\0\0\0\0";
-        check("a.ogg", opus, "");
         assert!(matches!(read(&std::env::temp_dir()), Err(ReadError::NotAFile | ReadError::Io(_))));
         assert!(matches!(read(Path::new("/nowhere/a.wav")), Err(ReadError::Io(_))));
+    }
+
+    #[test]
+    fn sound_is_read_at_its_own_rate() {
+        let audio = read_as_recorded(wav(22_050, 1, &[1_000; 1_000]), 10).unwrap();
+        assert_eq!((audio.rate, audio.samples.len()), (SampleRate(22_050), 1_000));
+        assert_eq!(read_as_recorded(ogg(), 10).unwrap().rate, SampleRate(48_000));
+        assert!(matches!(read_as_recorded(wav(22_050, 1, &[0; 30_000]), 1), Err(ReadError::TooLong(1))));
+    }
+
+    /// Returns an Ogg file with half a second of a tone in Opus.
+    fn ogg() -> Vec<u8> {
+        let tone: Vec<f32> = (0..24_000).map(|n| (n as f32 * 0.0576).sin() * 0.5).collect();
+        let mut file = Vec::new();
+        let mut writer = azera_voice_opus::NoteWriter::new(&mut file).unwrap();
+        writer.push(&tone).unwrap();
+        writer.finish().unwrap();
+        file
+    }
+
+    #[test]
+    fn opus_is_read_from_a_file_and_from_memory() {
+        let audio = read_bytes("a.ogg", &ogg()).unwrap();
+        // The last frame is not cut, so up to 20 ms of silence follow.
+        assert!((8_000..=8_320).contains(&audio.samples.len()), "{}", audio.samples.len());
+        let middle = &audio.samples[1_600..6_400];
+        let level = (middle.iter().map(|sample| sample * sample).sum::<f32>() / middle.len() as f32).sqrt();
+        assert!((level / (0.5 / 2.0_f32.sqrt()) - 1.0).abs() < 0.05, "{level}");
+        assert_eq!(super::read_bytes(ogg(), "audio/ogg", 10).unwrap(), audio);
+        assert!(matches!(super::read_bytes(ogg(), "audio/ogg", 0), Err(ReadError::TooLong(0))));
+        assert!(super::read_bytes(Vec::new(), "audio/ogg", 10).is_err());
     }
 
     proptest! {
@@ -235,6 +238,23 @@ mod tests {
             }
             if let Ok(audio) = read_bytes("a.wav", &file) {
                 prop_assert!(audio.samples.iter().all(|sample| sample.is_finite()));
+            }
+        }
+
+        #[test]
+        fn a_cut_or_changed_opus_file_never_panics(
+            cut in 1_usize..4_000,
+            changes in prop::collection::vec((0_usize..4_000, any::<u8>()), 0..6),
+        ) {
+            let mut file = ogg();
+            file.truncate(cut);
+            for (at, byte) in changes {
+                if let Some(changed) = file.get_mut(at) {
+                    *changed = byte;
+                }
+            }
+            if let Ok(audio) = super::read_bytes(file, "audio/ogg", 2) {
+                prop_assert!(audio.samples.len() <= 2 * 16_000 && audio.samples.iter().all(|sample| sample.is_finite()));
             }
         }
     }

@@ -18,4 +18,5 @@ mod verdict;
 mod weights;
 mod whisper;
 
+pub use verdict::{Evidence, is_speech};
 pub use whisper::{MAX_SECONDS, Options, Whisper};

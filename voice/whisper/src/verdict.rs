@@ -49,7 +49,7 @@ const PHRASES: &[&str] = &[
 ];
 
 /// What speaks for and against a transcript.
-pub(crate) struct Evidence {
+pub struct Evidence {
     /// Mean probability of the tokens.
     pub(crate) confidence: f32,
     /// Mean natural logarithm of the tokens' probabilities.
@@ -60,6 +60,12 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// Weighs a transcript by what another engine reports: the mean natural logarithm of its tokens' probabilities, and
+    /// the probability of no speech.
+    pub fn reported(text: &str, mean_log: f32, no_speech: f32) -> Self {
+        Self { confidence: mean_log.exp().min(1.0), mean_log, no_speech, compression_ratio: compression_ratio(text) }
+    }
+
     /// Weighs a transcript.
     pub(crate) fn of(text: &str, decoded: &Decoded) -> Self {
         let count = decoded.probabilities.len().max(1) as f32;
@@ -74,7 +80,7 @@ impl Evidence {
 }
 
 /// Returns true if a transcript tells what somebody said.
-pub(crate) fn is_speech(text: &str, evidence: &Evidence) -> bool {
+pub fn is_speech(text: &str, evidence: &Evidence) -> bool {
     let plain: String =
         text.chars().filter(|c| c.is_alphanumeric() || *c == ' ').flat_map(char::to_lowercase).collect();
     let plain = plain.trim();

@@ -19,7 +19,7 @@ pub struct SayOptions {
     /// WAV file to write; `-` writes to the standard output
     #[arg(long, value_name = "FILE", default_value = "say.wav")]
     pub out: PathBuf,
-    /// Voice; default: the one chosen with `azera models use`
+    /// Voice on this machine or of the configured server; default: the server's, or the one in use
     #[arg(long, value_name = "NAME")]
     pub voice: Option<String>,
     /// Pace, from 0.5 to 2; 1 is the voice's own

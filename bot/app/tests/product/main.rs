@@ -22,6 +22,7 @@ mod odd_servers;
 mod safety;
 mod say;
 mod servers;
+mod speech_servers;
 mod stores;
 mod terminal;
 mod times;

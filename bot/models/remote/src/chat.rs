@@ -7,6 +7,7 @@ use azera_model_api::{
     ChatModel, ChatRequest, Error as ModelError, Event, FinishReason, Grammar, ModelInfo, Opening, Priority, Reply,
     ReplyText, SessionKey, Usage,
 };
+use azera_server_messages::SentTexts;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc};
 use tokio::time::{Instant, timeout};
 
@@ -14,7 +15,6 @@ use crate::about::About;
 use crate::config::{Api, CHAT_QUEUE, RemoteChatConfig};
 use crate::error::Error;
 use crate::events::ReplyEvents;
-use crate::says::Sent;
 use crate::server::Server;
 use crate::stream::Stream;
 use crate::tokens::Tokens;
@@ -242,7 +242,7 @@ impl Inner {
         let wait = server.patience.first;
         let first = timeout(wait, async {
             let response = server.send(server.post(path, &body), wait).await?;
-            let mut stream = Stream::new(server.clone(), response, Sent::of(&body))?;
+            let mut stream = Stream::new(server.clone(), response, SentTexts::of(&body))?;
             let piece = stream.next().await?;
             Ok((stream, piece))
         });

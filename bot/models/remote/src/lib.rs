@@ -23,7 +23,6 @@ mod halves;
 mod lines;
 mod ollama;
 mod openai;
-mod says;
 mod server;
 mod sse;
 mod stream;

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use azera_breaker::Breaker;
+use azera_server_messages::{SentTexts, ServerMessage};
 use backon::{ExponentialBuilder, Retryable};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, redirect};
@@ -10,7 +11,6 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::{Api, RetryPolicy, ServerConfig};
 use crate::error::Error;
-use crate::says::{Says, Sent};
 
 /// The largest response that is not streamed, in bytes. A batch of the longest vectors in use takes a sixth of it.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -143,8 +143,8 @@ impl Server {
         let path = response.url().path().to_owned();
         // Read as much of the reason as possible; without it, the status says enough.
         let body = self.read(response, MAX_ERROR_BYTES, self.patience.about).await.unwrap_or_default();
-        let sent = sent.map(|sent| Sent::read(&sent)).unwrap_or_default();
-        Err(self.refusal(status, Says::read(&body, self.key(), &sent), retry_after, &path))
+        let sent = sent.map(|sent| SentTexts::read(&sent)).unwrap_or_default();
+        Err(self.refusal(status, ServerMessage::read(&body, self.key(), &sent), retry_after, &path))
     }
 
     /// Sends a request and reads the whole response.
@@ -214,7 +214,13 @@ impl Server {
     }
 
     /// Converts an error status to an error.
-    pub(crate) fn refusal(&self, status: StatusCode, says: Says, retry_after: Option<Duration>, path: &str) -> Error {
+    pub(crate) fn refusal(
+        &self,
+        status: StatusCode,
+        says: ServerMessage,
+        retry_after: Option<Duration>,
+        path: &str,
+    ) -> Error {
         let (server, code) = (self.name(), status.as_u16());
         match code {
             413 => Error::TooLong { server, message: says.message },
@@ -246,8 +252,8 @@ impl Server {
     }
 
     /// Converts an error in the middle of a stream that answers `sent`.
-    pub(crate) fn error_in(&self, value: &Value, sent: &Sent) -> Error {
-        let says = Says::of(value, self.key(), sent);
+    pub(crate) fn error_in(&self, value: &Value, sent: &SentTexts) -> Error {
+        let says = ServerMessage::of(value, self.key(), sent);
         let status = value["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         match status.and_then(|code| StatusCode::from_u16(code).ok()).filter(|status| status.as_u16() >= 400) {
             Some(status) => self.refusal(status, says, None, "its stream"),

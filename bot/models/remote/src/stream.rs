@@ -1,12 +1,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use azera_server_messages::SentTexts;
 use reqwest::Response;
 
 use crate::config::Api;
 use crate::error::Error;
 use crate::lines::{LineError, Lines, MAX_LINE_BYTES, MAX_STREAM_BYTES};
-use crate::says::Sent;
 use crate::server::{Server, content_type};
 use crate::wire::{Piece, Wire, WireError};
 use crate::{ollama, openai};
@@ -25,7 +25,7 @@ const KINDS: [&str; 6] = [
 pub(crate) struct Stream {
     server: Arc<Server>,
     response: Response,
-    sent: Sent,
+    sent: SentTexts,
     lines: Lines,
     wire: Wire,
     ready: VecDeque<Piece>,
@@ -35,7 +35,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Reads a response to `sent` as a stream.
-    pub(crate) fn new(server: Arc<Server>, response: Response, sent: Sent) -> Result<Self, Error> {
+    pub(crate) fn new(server: Arc<Server>, response: Response, sent: SentTexts) -> Result<Self, Error> {
         let wire = match server.api {
             Api::Ollama => Wire::Ollama(ollama::Parser::default()),
             Api::OpenAi | Api::LlamaCpp => {

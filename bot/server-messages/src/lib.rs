@@ -1,4 +1,7 @@
-//! The error messages of servers.
+//! The error messages of HTTP servers, for people.
+//!
+//! A message may repeat what was sent, which is what people said, or the key. [`ServerMessage`] leaves both out: a text
+//! by its letters, so that quoting and escaping do not hide it, and the key wherever it occurs. This crate is pure.
 
 use serde_json::Value;
 
@@ -13,11 +16,11 @@ const REPEATS: &str = "its message is left out, as it repeats what was sent";
 
 /// The texts of a request: what people said. No log and no other chat may show them.
 #[derive(Default)]
-pub(crate) struct Sent(Vec<Vec<char>>);
+pub struct SentTexts(Vec<Vec<char>>);
 
-impl Sent {
+impl SentTexts {
     /// Returns the texts in a request body.
-    pub(crate) fn of(body: &Value) -> Self {
+    pub fn of(body: &Value) -> Self {
         let mut texts = Vec::new();
         for name in ["messages", "input"] {
             collect(&body[name], &mut texts);
@@ -25,8 +28,15 @@ impl Sent {
         Self(texts)
     }
 
+    /// Returns one text as the whole request.
+    pub fn of_text(text: &str) -> Self {
+        let mut texts = Vec::new();
+        collect(&Value::String(text.to_owned()), &mut texts);
+        Self(texts)
+    }
+
     /// Returns the texts in a serialized request body, or none if it is not JSON.
-    pub(crate) fn read(body: &[u8]) -> Self {
+    pub fn read(body: &[u8]) -> Self {
         serde_json::from_slice(body).map(|body| Self::of(&body)).unwrap_or_default()
     }
 
@@ -87,21 +97,21 @@ const MAX_MESSAGE_CHARS: usize = 300;
 
 /// A server's own error, from one of the common formats.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub(crate) struct Says {
+pub struct ServerMessage {
     /// The message for people: one line, cut to a length, without text from the request.
-    pub(crate) message: String,
+    pub message: String,
     /// The whole message in lower case. It is searched and never shown.
     lower: String,
     /// The error code for programs, such as `model_not_found`.
-    pub(crate) code: Option<String>,
+    pub code: Option<String>,
     /// The field of the request that the error is about.
-    pub(crate) parameter: Option<String>,
+    pub parameter: Option<String>,
 }
 
-impl Says {
+impl ServerMessage {
     /// Reads the body of an error. `key` is redacted wherever it occurs. A message that repeats the request is left
     /// out.
-    pub(crate) fn read(body: &[u8], key: Option<&str>, sent: &Sent) -> Self {
+    pub fn read(body: &[u8], key: Option<&str>, sent: &SentTexts) -> Self {
         let text = String::from_utf8_lossy(body);
         match serde_json::from_str(&text) {
             Ok(value) => Self::of(&value, key, sent),
@@ -111,9 +121,13 @@ impl Says {
     }
 
     /// Reads an error from a JSON value: `{"error": {"message", "code", "type", "param"}}` as from OpenAI,
-    /// `{"error": "..."}` as from Ollama, `{"message"}` and `{"detail"}` as from others.
-    pub(crate) fn of(value: &Value, key: Option<&str>, sent: &Sent) -> Self {
-        let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+    /// `{"error": "..."}` as from Ollama, `{"message"}` and `{"detail"}` as from others, whose detail may be such an
+    /// object again.
+    pub fn of(value: &Value, key: Option<&str>, sent: &SentTexts) -> Self {
+        let value = value.get("detail").filter(|detail| detail.is_object()).unwrap_or(value);
+        // Beside a message, `error` is a code.
+        let error = value.get("error").filter(|error| !error.is_null() && value.get("message").is_none());
+        let error = error.unwrap_or(value);
         let text = |name: &str| error[name].as_str().map(str::to_owned);
         // Frameworks list the faults. Beside each they may repeat the request, which is left out.
         let listed = || error["detail"].as_array().and_then(|list| list.first()?["msg"].as_str().map(str::to_owned));
@@ -126,7 +140,7 @@ impl Says {
         }
     }
 
-    fn new(message: &str, key: Option<&str>, sent: &Sent) -> Self {
+    fn new(message: &str, key: Option<&str>, sent: &SentTexts) -> Self {
         let lower = message.to_lowercase();
         // Only the beginning matters, because the rest is cut off and not shown.
         let beginning: String = message.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -136,14 +150,14 @@ impl Says {
     }
 
     /// Returns true if the error is about a missing model.
-    pub(crate) fn is_no_model(&self) -> bool {
+    pub fn is_no_model(&self) -> bool {
         let lower = &self.lower;
         self.code.as_deref() == Some("model_not_found")
             || (lower.contains("model") && ["not found", "does not exist", "no such"].iter().any(|w| lower.contains(w)))
     }
 
     /// Returns true if the error is about a text that is too long for the model. Servers have no common code for it.
-    pub(crate) fn is_too_long(&self) -> bool {
+    pub fn is_too_long(&self) -> bool {
         const CODES: [&str; 3] = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
         const WORDS: [&str; 6] =
             ["context length", "context size", "context window", "maximum context", "too large", "too long"];
@@ -152,7 +166,7 @@ impl Says {
     }
 
     /// Returns the field of the request that the server does not support.
-    pub(crate) fn unknown_parameter(&self) -> Option<&str> {
+    pub fn unknown_parameter(&self) -> Option<&str> {
         const CODES: [&str; 3] = ["unsupported_parameter", "unsupported_value", "unknown_parameter"];
         self.code.as_deref().filter(|code| CODES.contains(code))?;
         // `stream_options.include_usage` is a part of `stream_options`.
@@ -183,12 +197,13 @@ mod tests {
     fn error_messages_of_many_forms_are_read() {
         #[track_caller]
         fn check(body: &str, message: &str, code: Option<&str>) {
-            let says = Says::read(body.as_bytes(), Some("sk-hush"), &Sent::default());
+            let says = ServerMessage::read(body.as_bytes(), Some("sk-hush"), &SentTexts::default());
             assert_eq!((says.message.as_str(), says.code.as_deref()), (message, code), "{body}");
         }
         check(r#"{"error":{"message":"bad\nkey sk-hush","code":"invalid"}}"#, "bad key [key]", Some("invalid"));
         check(r#"{"error":"model \"x\" not found"}"#, "model \"x\" not found", None);
         check(r#"{"object":"error","message":"nope","type":"BadRequest"}"#, "nope", Some("BadRequest"));
+        check(r#"{"detail":{"error":"x","message":"bad voice","type":"invalid"}}"#, "bad voice", Some("invalid"));
         check(r#"{"detail":"Not Found"}"#, "Not Found", None);
         check(r#"{"detail":[{"msg":"field required","input":{"messages":"secret"}}]}"#, "field required", None);
         check("<html>\n502  Bad Gateway</html>", "<html> 502 Bad Gateway</html>", None);
@@ -203,10 +218,10 @@ mod tests {
             {"role": "user", "content": "hi"},
             {"role": "user", "content": "My door code\nis \"4711\""},
         ]});
-        let sent = Sent::read(body.to_string().as_bytes());
+        let sent = SentTexts::read(body.to_string().as_bytes());
         #[track_caller]
-        fn check(sent: &Sent, message: &str, shown: bool) {
-            let says = Says::read(json!({"error": message}).to_string().as_bytes(), None, sent);
+        fn check(sent: &SentTexts, message: &str, shown: bool) {
+            let says = ServerMessage::read(json!({"error": message}).to_string().as_bytes(), None, sent);
             assert_eq!(says.message == message, shown, "{message}: {}", says.message);
             assert!(shown || says.message == REPEATS);
         }
@@ -215,17 +230,17 @@ mod tests {
         check(&sent, "in: ...door code is 4711", false);
         check(&sent, "who has a very long...", false);
         check(&sent, "the description is too long", true);
-        check(&Sent::of(&json!({"input": ["h\u{e9}h\u{e9}, ja"]})), r"got 'h\u00e9h\u00e9, ja'", false);
-        let sent = Sent::of(&json!({"input": ["Ann's PIN"]}));
+        check(&SentTexts::of(&json!({"input": ["h\u{e9}h\u{e9}, ja"]})), r"got 'h\u00e9h\u00e9, ja'", false);
+        let sent = SentTexts::of(&json!({"input": ["Ann's PIN"]}));
         check(&sent, "not embedded: ANN\u{2019}S PIN", false);
         // The cause is known anyway.
-        let says = Says::of(&json!({"error": "too long: Ann's PIN"}), None, &sent);
+        let says = ServerMessage::of(&json!({"error": "too long: Ann's PIN"}), None, &sent);
         assert!(says.is_too_long() && says.message == REPEATS);
     }
 
     #[test]
     fn the_cause_of_an_error_is_recognized() {
-        let says = |body: &str| Says::read(body.as_bytes(), None, &Sent::default());
+        let says = |body: &str| ServerMessage::read(body.as_bytes(), None, &SentTexts::default());
         assert!(says(r#"{"error":"model 'x' not found"}"#).is_no_model());
         assert!(says(r#"{"error":{"message":"?","code":"model_not_found"}}"#).is_no_model());
         assert!(!says(r#"{"error":"page not found"}"#).is_no_model());

@@ -1,0 +1,193 @@
+//! Speech servers named in the configuration, each with the engine on this machine behind it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_config::{Config, RecognitionApi, Secret, SpeechApi, SpeechFormat};
+use azera_model_registry::{Kind, Models};
+use azera_voice_api::{Error, SampleRate, SpeechToText, TextToSpeech, Voice};
+use azera_voice_engines::PiperVoice;
+use azera_voice_samples::SampleFolder;
+use azera_voice_servers::{
+    ApiKey, Failure, LazyRecognizer, LazyVoices, RecognizerConfig, ServerConfig, ServerError, ServerRecognizer,
+    ServerVoices, SoundFormat, Timeouts, VoiceSample, VoicesConfig, WithFallback,
+};
+use tokio::runtime::Handle;
+
+use crate::bootstrap;
+use crate::doctor::Found;
+
+/// The folder of voice samples in the data folder.
+const SAMPLES: &str = "voice_samples";
+
+/// The rate of Piper's voices of medium and high quality. What a voice hands over says its own rate.
+const INSTALLED_VOICE_RATE: SampleRate = SampleRate(22_050);
+
+/// Opens an engine on this machine.
+type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
+
+/// Returns the folder of the voice samples.
+pub fn samples(config: &Config) -> anyhow::Result<SampleFolder> {
+    Ok(SampleFolder::new(config.data_dir()?.join(SAMPLES)))
+}
+
+/// Returns the server that recognises speech, if one is configured. `language` overrides the configured one. Requests
+/// run on the current runtime.
+pub fn recognizer(config: &Config, language: Option<&str>) -> anyhow::Result<Option<ServerRecognizer>> {
+    let settings = &config.recognition_server;
+    let (api, default_url) = match settings.api {
+        RecognitionApi::None => return Ok(None),
+        RecognitionApi::OpenAi => (azera_voice_servers::RecognitionApi::OpenAi, ""),
+        RecognitionApi::WhisperCpp => (azera_voice_servers::RecognitionApi::WhisperCpp, "http://127.0.0.1:8080"),
+    };
+    let recognizer = RecognizerConfig {
+        api,
+        server: server("recognition_server", &settings.url, default_url, &settings.key, settings.timeout_s),
+        model: settings.model.clone(),
+        language: language.map(str::to_owned).or_else(|| settings.language.clone()),
+    };
+    Ok(Some(ServerRecognizer::new(recognizer, Handle::current())?))
+}
+
+/// Returns the server that speaks, if one is configured. Requests run on the current runtime.
+pub fn voices(config: &Config) -> anyhow::Result<Option<ServerVoices>> {
+    let settings = &config.speech_server;
+    let (api, default_url) = match settings.api {
+        SpeechApi::None => return Ok(None),
+        SpeechApi::OpenAi => {
+            let format = match settings.format {
+                SpeechFormat::Wav => SoundFormat::Wav,
+                SpeechFormat::Pcm => SoundFormat::Pcm,
+            };
+            let model = settings.model.clone().unwrap_or_default();
+            (azera_voice_servers::SpeechApi::OpenAi { model, format }, "")
+        }
+        SpeechApi::Xtts => (azera_voice_servers::SpeechApi::Xtts, "http://127.0.0.1:8020"),
+    };
+    let mut clones = BTreeMap::new();
+    if settings.api == SpeechApi::Xtts {
+        let folder = samples(config)?;
+        for sample in folder.list()? {
+            let wav = folder.wav(&sample.name)?.into();
+            clones.insert(sample.name, VoiceSample { wav });
+        }
+    }
+    let voices = VoicesConfig {
+        api,
+        server: server("speech_server", &settings.url, default_url, &settings.key, settings.timeout_s),
+        voice: settings.voice.clone(),
+        language: settings.language.clone(),
+        samples: clones,
+    };
+    Ok(Some(ServerVoices::new(voices, Handle::current())?))
+}
+
+fn server(
+    section: &str,
+    url: &Option<String>,
+    default_url: &str,
+    key: &Option<Secret>,
+    timeout_s: u64,
+) -> ServerConfig {
+    ServerConfig {
+        url: url.clone().unwrap_or_else(|| default_url.to_owned()),
+        key: key.as_ref().map(|key| ApiKey::new(key.expose())),
+        section: section.to_owned(),
+        timeouts: Timeouts { first: Duration::from_secs(timeout_s), ..Timeouts::default() },
+    }
+}
+
+/// Puts the recogniser on this machine behind the server. It is opened when it is first needed.
+pub fn recognizer_with_fallback(server: ServerRecognizer, open: Open<dyn SpeechToText>) -> Arc<dyn SpeechToText> {
+    let here = LazyRecognizer::new("the speech model on this machine", open);
+    Arc::new(WithFallback::recognizer(Arc::new(server), Arc::new(here)))
+}
+
+/// Puts the voice in use on this machine behind the server, as far as it is there.
+pub async fn voices_with_installed(
+    config: &Config,
+    models: &Models,
+    server: ServerVoices,
+    threads: usize,
+) -> anyhow::Result<Arc<dyn TextToSpeech>> {
+    let name = bootstrap::chosen(config, models, Kind::Voice)?;
+    let found = models.find(&name)?;
+    let voice =
+        Voice { id: name.clone(), language: "en-US".into(), rate: INSTALLED_VOICE_RATE, engine: "Piper".into() };
+    let open = move || match &found {
+        Some(installed) => {
+            let voice = PiperVoice::open(&installed.path, &installed.entry.name, threads)?;
+            Ok(Arc::new(voice) as Arc<dyn TextToSpeech>)
+        }
+        None => Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() }),
+    };
+    Ok(voices_with_fallback(server, voice, Box::new(open)).await)
+}
+
+/// Puts the voice on this machine behind the server. It is opened when it is first needed. The server is asked for its
+/// voices first, so that they can be listed.
+pub async fn voices_with_fallback(
+    server: ServerVoices,
+    voice: Voice,
+    open: Open<dyn TextToSpeech>,
+) -> Arc<dyn TextToSpeech> {
+    match server.check().await {
+        Ok(notes) => notes.iter().for_each(|note| tracing::info!("{}: {note}", server.name())),
+        Err(error) => tracing::warn!(%error, "the speech server cannot say which voices it has"),
+    }
+    Arc::new(WithFallback::voices(Arc::new(server), Arc::new(LazyVoices::new(vec![voice], open))))
+}
+
+/// Checks the server that recognises speech.
+pub async fn check_recognition(config: &Config) -> Found {
+    match recognizer(config, None) {
+        Err(error) => wrong(&error, "recognition_server"),
+        Ok(None) => Found::Good("no server".into()),
+        Ok(Some(server)) => found(config, Kind::Speech, server.name(), "recognition_server", server.check().await),
+    }
+}
+
+/// Checks the server that speaks.
+pub async fn check_speech(config: &Config) -> Found {
+    match voices(config) {
+        Err(error) => wrong(&error, "speech_server"),
+        Ok(None) => Found::Good("no server".into()),
+        Ok(Some(server)) => {
+            let checked = server.check().await;
+            let name = format!("{} with {} voices", server.name(), server.voices().len());
+            found(config, Kind::Voice, &name, "speech_server", checked)
+        }
+    }
+}
+
+fn found(config: &Config, kind: Kind, name: &str, section: &str, checked: Result<Vec<String>, ServerError>) -> Found {
+    match checked {
+        Ok(notes) if notes.is_empty() => Found::Good(name.to_owned()),
+        Ok(notes) => Found::Note(format!("{name}; {}", notes.join("; "))),
+        Err(error @ ServerError { failure: Failure::Config(_) | Failure::Key { .. }, .. }) => {
+            Found::Bad(error.to_string(), mend(section))
+        }
+        Err(error) if is_installed(config, kind) => {
+            Found::Note(format!("{error}; until it answers, the {kind} model on this machine takes its place"))
+        }
+        Err(error) => Found::Note(format!("{error}; there is no {kind} model on this machine to take its place")),
+    }
+}
+
+fn wrong(error: &anyhow::Error, section: &str) -> Found {
+    Found::Bad(format!("{error:#}"), mend(section))
+}
+
+fn mend(section: &str) -> String {
+    format!("see [{section}] in the configuration; with api = \"none\" there the model on this machine takes its place")
+}
+
+fn is_installed(config: &Config, kind: Kind) -> bool {
+    let find = || {
+        let models = bootstrap::models(config)?;
+        let name = bootstrap::chosen(config, &models, kind)?;
+        anyhow::Ok(models.find(&name)?.is_some())
+    };
+    find().unwrap_or(false)
+}

@@ -1,0 +1,43 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+// The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
+
+/// Voice messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Voice {
+    /// Hear voice messages, and answer them by voice. This needs a speech model and a voice on this machine, as
+    /// `azera models pull whisper-base` and `azera models pull piper-en-us-joe` fetch them. Without them, people get
+    /// and send text only.
+    pub enabled: bool,
+    /// The model that recognises speech; by default the one in use, which `azera models list` shows.
+    #[schemars(length(min = 1, max = 100), example = "whisper-base")]
+    pub speech_model: Option<String>,
+    /// The voice that speaks; by default the one in use, which `azera models list` shows. Personas may name another.
+    #[schemars(length(min = 1, max = 100), example = "piper-en-us-joe")]
+    pub voice: Option<String>,
+    /// When replies are also spoken, where a place has no setting of its own (`/voice replies`).
+    pub replies: VoiceReplies,
+    /// The longest voice message that is heard or spoken, in seconds.
+    #[schemars(range(min = 5, max = 3600))]
+    pub max_seconds: u32,
+}
+
+/// When replies are also spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VoiceReplies {
+    /// to a voice message; the text stands beside the sound
+    Auto,
+    /// every reply
+    Always,
+    /// no reply
+    Never,
+}
+
+impl Default for Voice {
+    fn default() -> Self {
+        Self { enabled: true, speech_model: None, voice: None, replies: VoiceReplies::Auto, max_seconds: 300 }
+    }
+}

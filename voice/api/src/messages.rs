@@ -1,0 +1,86 @@
+//! Speech as messages: a whole recording is heard, and a whole text is spoken.
+
+use async_trait::async_trait;
+use azera_types::{Text, VoiceNote};
+use thiserror::Error;
+
+/// Hears recordings.
+#[async_trait]
+pub trait Listener: Send + Sync {
+    /// Returns the size of the largest recording that it takes, in bytes.
+    fn max_bytes(&self) -> u64;
+
+    /// Recognises what is said in a sound file of this media type. Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// [`HearError`] says what to tell the person who sent it.
+    async fn hear(&self, file: Vec<u8>, mime: &str) -> Result<Heard, HearError>;
+}
+
+/// What a [`Listener`] heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// The words; empty if nobody speaks.
+    pub text: Text,
+}
+
+/// Why a recording could not be heard. No text of an error contains what was said.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HearError {
+    /// It lasts longer than is heard.
+    #[error("it lasts longer than {} s", .most_seconds)]
+    TooLong {
+        /// The most seconds.
+        most_seconds: u32,
+    },
+    /// It cannot be read as sound.
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
+    /// Too many recordings wait already.
+    #[error("too many recordings wait")]
+    Busy,
+    /// The engine cannot be loaded, or failed.
+    #[error("speech cannot be recognised: {0}")]
+    Unavailable(String),
+}
+
+/// Speaks texts.
+#[async_trait]
+pub trait Speaker: Send + Sync {
+    /// Speaks a text as somebody wrote it, with markup, numbers and links. Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// [`SpeakError`] says why there is no sound. The text alone can be sent then.
+    async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError>;
+}
+
+/// How a persona speaks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Manner {
+    /// Id of its voice. Without one, or where nobody has it, the speaker's usual voice speaks.
+    pub voice: Option<String>,
+    /// Pace as a factor of the voice's own.
+    pub pace: Option<f32>,
+    /// Liveliness as a factor of the voice's own.
+    pub liveliness: Option<f32>,
+}
+
+/// Why a text was not spoken. No text of an error contains what should have been said.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SpeakError {
+    /// Nothing of the text is read aloud.
+    #[error("nothing of it is read aloud")]
+    Silent,
+    /// The speech would last longer than a voice message may.
+    #[error("it would last longer than {} s", .most_seconds)]
+    TooLong {
+        /// The most seconds.
+        most_seconds: u32,
+    },
+    /// Too many texts wait already.
+    #[error("too many texts wait")]
+    Busy,
+    /// The engine cannot be loaded, or failed.
+    #[error("the voice cannot speak: {0}")]
+    Unavailable(String),
+}

@@ -1,0 +1,271 @@
+//! Synthesis of speech on servers.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+
+use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
+use reqwest::Response;
+use tokio::runtime::Handle;
+
+use crate::config::ServerConfig;
+use crate::error::ServerError;
+use crate::openai::{self, SoundFormat};
+use crate::server::{Server, content_type};
+use crate::sound::SoundStream;
+use crate::xtts;
+
+/// The rate of all sound from servers. OpenAI, Kokoro and XTTS speak at this rate; other sounds are resampled.
+pub const SERVER_VOICE_RATE: SampleRate = SampleRate(24_000);
+/// The most voices of a server that are kept.
+const MAX_VOICES: usize = 1_000;
+
+/// The interface of a server that speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpeechApi {
+    /// OpenAI's `/v1/audio/speech`.
+    OpenAi {
+        /// The model's name on the server.
+        model: String,
+        /// The form of the sound that is asked for.
+        format: SoundFormat,
+    },
+    /// An XTTS server: Coqui's streaming server, or xtts-api-server. Azera finds out which.
+    Xtts,
+}
+
+/// A recording of a voice, which an XTTS server can clone.
+#[derive(Clone)]
+pub struct VoiceSample {
+    /// A WAV file, mono, at 24 kHz.
+    pub wav: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for VoiceSample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "VoiceSample[{} bytes]", self.wav.len())
+    }
+}
+
+/// The voices of a server.
+#[derive(Debug, Clone)]
+pub struct VoicesConfig {
+    /// The interface.
+    pub api: SpeechApi,
+    /// The server.
+    pub server: ServerConfig,
+    /// The voice to use unless somebody chose another; it need not be in the server's list. When unset, the first of
+    /// the list.
+    pub voice: Option<String>,
+    /// The language to speak, such as `en`.
+    pub language: String,
+    /// Samples by the names of their voices.
+    pub samples: BTreeMap<String, VoiceSample>,
+}
+
+/// Speaks with the voices of a server. Calls block; see the crate's documentation.
+///
+/// Servers take no liveliness, and those with XTTS no pace: such a wish is left out.
+pub struct ServerVoices {
+    server: Server,
+    handle: Handle,
+    config: VoicesConfig,
+    /// The configured voice, until the server has told its own.
+    configured: Vec<Voice>,
+    told: OnceLock<Told>,
+}
+
+/// What the server told about itself.
+struct Told {
+    voices: Vec<Voice>,
+    /// Ids that the server listed itself; `None` if it has no list.
+    listed: Option<Vec<String>>,
+    xtts: Option<xtts::Found>,
+}
+
+impl ServerVoices {
+    /// Checks the configuration. Connects to nothing yet; requests run on `handle`. [`ServerVoices::check`] or the
+    /// first sentence asks for the voices.
+    ///
+    /// # Errors
+    /// [`crate::Failure::Config`] for a wrong address, key, model or voice.
+    pub fn new(config: VoicesConfig, handle: Handle) -> Result<Self, ServerError> {
+        let (title, default_path) = match config.api {
+            SpeechApi::OpenAi { .. } => ("the OpenAI-compatible speech server", "/v1"),
+            SpeechApi::Xtts => ("the XTTS server", ""),
+        };
+        let server = Server::new(config.server.clone(), title, default_path)?;
+        if let SpeechApi::OpenAi { model, .. } = &config.api
+            && model.trim().is_empty()
+        {
+            return Err(server.wrong("model", "must name a model of the server"));
+        }
+        let configured = config.voice.iter().map(|id| voice(&server, &config, id)).collect();
+        Ok(Self { configured, told: OnceLock::new(), server, handle, config })
+    }
+
+    /// Asks whether the server works, which fills the list of voices. Returns what is worth knowing, such as a voice
+    /// that the server does not list.
+    ///
+    /// # Errors
+    /// [`ServerError`] if it cannot be reached, rejects the key, has no voice or does not speak the language.
+    pub async fn check(&self) -> Result<Vec<String>, ServerError> {
+        let told = self.told().await?;
+        let mut notes = Vec::new();
+        if let (Some(voice), Some(listed)) = (&self.config.voice, &told.listed)
+            && !listed.contains(voice)
+            && !self.config.samples.contains_key(voice)
+        {
+            let names: Vec<&str> = listed.iter().map(String::as_str).take(20).collect();
+            notes.push(format!("it does not list the voice {voice}; it lists: {}", names.join(", ")));
+        }
+        if let Some(xtts) = &told.xtts {
+            let language = &self.config.language;
+            if xtts.language(language).is_none() {
+                let codes = xtts.languages().join(", ");
+                return Err(self.server.wrong("language", &format!("is none that it speaks; it speaks {codes}")));
+            }
+            if !xtts.takes_samples() && !self.config.samples.is_empty() {
+                notes.push("it takes no samples of voices; put them into its own folder of speakers".to_owned());
+            }
+        }
+        if self.server.is_readable() {
+            notes.push("what is said goes there unencrypted: use https where others share the network".to_owned());
+        }
+        Ok(notes)
+    }
+
+    /// Returns the server's kind and address.
+    pub fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    /// Returns what the server told about itself, and asks it first if that is unknown.
+    async fn told(&self) -> Result<&Told, ServerError> {
+        if let Some(told) = self.told.get() {
+            return Ok(told);
+        }
+        let (listed, xtts) = match &self.config.api {
+            SpeechApi::OpenAi { .. } => (openai::voices(&self.server).await?, None),
+            SpeechApi::Xtts => {
+                let found = xtts::find(&self.server).await?;
+                (Some(found.voices()), Some(found))
+            }
+        };
+        let mut ids: Vec<String> = self.config.voice.iter().cloned().collect();
+        if xtts.as_ref().is_some_and(xtts::Found::takes_samples) {
+            ids.extend(self.config.samples.keys().cloned());
+        }
+        ids.extend(listed.iter().flatten().take(MAX_VOICES).cloned());
+        let mut known = std::collections::BTreeSet::new();
+        ids.retain(|id| known.insert(id.clone()));
+        if ids.is_empty() {
+            return Err(self.server.wrong("voice", "must name a voice: the server lists none"));
+        }
+        let voices = ids.iter().map(|id| voice(&self.server, &self.config, id)).collect();
+        Ok(self.told.get_or_init(|| Told { voices, listed, xtts }))
+    }
+
+    async fn request(
+        &self,
+        told: &Told,
+        sentence: &str,
+        style: &Style,
+    ) -> Result<(Response, SoundStream), ServerError> {
+        let response = match (&self.config.api, &told.xtts) {
+            (SpeechApi::OpenAi { model, format }, _) => {
+                openai::speak(&self.server, model, *format, sentence, style).await?
+            }
+            (SpeechApi::Xtts, Some(found)) => {
+                let (voice, sample) = (&style.voice, self.config.samples.get(&style.voice));
+                xtts::speak(&self.server, found, sentence, voice, &self.config.language, sample).await?
+            }
+            (SpeechApi::Xtts, None) => return Err(self.server.protocol("nothing about itself")),
+        };
+        let sound = SoundStream::new(content_type(&response), SERVER_VOICE_RATE);
+        Ok((response, sound.map_err(|failure| self.server.error(failure))?))
+    }
+
+    /// Reads an answer up to its next samples; empty at its end.
+    async fn samples(&self, response: &mut Response, sound: &mut SoundStream) -> Result<Vec<f32>, ServerError> {
+        while let Some(bytes) = self.server.piece(response, self.server.timeouts.idle).await? {
+            let samples = sound.push(&bytes).map_err(|failure| self.server.error(failure))?;
+            if !samples.is_empty() {
+                return Ok(samples);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Sends a sentence and waits for its first samples, so that the breaker counts a sound that never begins.
+    async fn begin(
+        &self,
+        told: &Told,
+        sentence: &str,
+        style: &Style,
+    ) -> Result<(Vec<f32>, Response, SoundStream), ServerError> {
+        let permit = self.server.admit()?;
+        let result = async {
+            let (mut response, mut sound) = self.request(told, sentence, style).await?;
+            let first = self.samples(&mut response, &mut sound).await?;
+            Ok((first, response, sound))
+        };
+        let result = result.await;
+        self.server.report(permit, &result);
+        result
+    }
+}
+
+fn voice(server: &Server, config: &VoicesConfig, id: &str) -> Voice {
+    Voice {
+        id: id.to_owned(),
+        language: config.language.clone(),
+        rate: SERVER_VOICE_RATE,
+        engine: server.name().to_owned(),
+    }
+}
+
+impl TextToSpeech for ServerVoices {
+    fn voices(&self) -> &[Voice] {
+        self.told.get().map_or(&self.configured, |told| &told.voices)
+    }
+
+    fn speak(
+        &self,
+        sentence: &str,
+        style: &Style,
+        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let told = self.handle.block_on(self.told())?;
+        if !told.voices.iter().any(|voice| voice.id == style.voice) {
+            let known = told.voices.iter().map(|voice| voice.id.clone()).collect();
+            return Err(Error::UnknownVoice { voice: style.voice.clone(), known });
+        }
+        if !sentence.contains(char::is_alphanumeric) {
+            return Ok(());
+        }
+        let (mut samples, mut response, mut sound) = self.handle.block_on(self.begin(told, sentence, style))?;
+        // `take` runs outside of the runtime, so it may block.
+        while !samples.is_empty() {
+            if take(Audio { rate: SERVER_VOICE_RATE, samples }).is_break() {
+                return Ok(());
+            }
+            samples = self.handle.block_on(self.samples(&mut response, &mut sound))?;
+        }
+        let last = sound.finish().map_err(|failure| self.server.error(failure))?;
+        if !last.is_empty() && take(Audio { rate: SERVER_VOICE_RATE, samples: last }).is_break() {
+            return Ok(());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_sample() {
+        assert_eq!(format!("{:?}", VoiceSample { wav: vec![7; 9].into() }), "VoiceSample[9 bytes]");
+    }
+}

@@ -1,0 +1,170 @@
+//! The engine behind a server that does not answer.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use azera_voice_api::{Audio, Error, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_servers::{
+    LazyRecognizer, LazyVoices, RecognitionApi, RecognizerConfig, ServerRecognizer, ServerVoices, SoundFormat,
+    SpeechApi, VoicesConfig, WithFallback,
+};
+
+use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
+use crate::{SECRET, config, error_text, patient, spoken, utterance};
+
+/// The rate of the local engine, which is another than that of servers.
+const LOCAL_RATE: SampleRate = SampleRate(22_050);
+
+/// An engine in the process that says which voice it was asked for.
+struct Local {
+    voices: Vec<Voice>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl TextToSpeech for Local {
+    fn voices(&self) -> &[Voice] {
+        &self.voices
+    }
+
+    fn speak(
+        &self,
+        _sentence: &str,
+        style: &Style,
+        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        assert!(self.voices.iter().any(|voice| voice.id == style.voice), "{}", style.voice);
+        let _wish = take(Audio { rate: LOCAL_RATE, samples: vec![0.5; LOCAL_RATE.0 as usize] });
+        Ok(())
+    }
+}
+
+impl SpeechToText for Local {
+    fn name(&self) -> &str {
+        "local"
+    }
+
+    fn transcribe(&self, _utterance: &Audio, _is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(Transcript { text: "heard here".into(), words: Vec::new(), confidence: 0.5, no_speech: 0.0 })
+    }
+}
+
+/// The samples of the whole sentence from the server.
+const WHOLE: usize = SECRET.len() * SAMPLES_PER_CHAR;
+
+fn local_voice() -> Voice {
+    Voice { id: "joe".into(), language: "en-US".into(), rate: LOCAL_RATE, engine: "local".into() }
+}
+
+fn server_voices(fake: &Fake) -> Arc<ServerVoices> {
+    let config = VoicesConfig {
+        api: SpeechApi::OpenAi { model: "kokoro".into(), format: SoundFormat::Wav },
+        server: patient(&fake.url),
+        voice: Some("af_heart".into()),
+        language: "en".into(),
+        samples: BTreeMap::new(),
+    };
+    Arc::new(ServerVoices::new(config, fake.handle()).unwrap())
+}
+
+/// Returns voices on a fake server with a local engine behind them, which counts its sentences and its starts.
+fn speech(fake: &Fake) -> (WithFallback<dyn TextToSpeech>, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let (asked, starts) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, started) = (asked.clone(), starts.clone());
+    let local = LazyVoices::new(vec![local_voice()], move || {
+        started.fetch_add(1, Ordering::SeqCst);
+        Ok(Arc::new(Local { voices: vec![local_voice()], asked: counted.clone() }))
+    });
+    (WithFallback::voices(server_voices(fake), Arc::new(local)), asked, starts)
+}
+
+#[test]
+fn the_local_engine_speaks_while_the_server_does_not() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let (speech, asked, starts) = speech(&fake);
+    let style = Style::of("af_heart");
+    assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, WHOLE);
+    assert_eq!((speech.status(), starts.load(Ordering::SeqCst)), (None, 0), "it is not even opened");
+    fake.fail([Trouble::Status(500), Trouble::Hang, Trouble::Nothing]);
+    for _ in 0..3 {
+        assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, 24_000, "a second at the rate of the voice");
+        let status = error_text::<()>(Err(speech.status().unwrap()));
+        assert!(
+            status.starts_with("the engine on this machine answers: the OpenAI-compatible speech server"),
+            "{status}"
+        );
+    }
+    assert_eq!(spoken(&speech, SECRET, &style).unwrap().0, WHOLE, "the server is back");
+    assert_eq!((speech.status(), asked.load(Ordering::SeqCst), starts.load(Ordering::SeqCst)), (None, 3, 1));
+}
+
+#[test]
+fn a_sentence_that_broke_off_is_not_said_twice() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let (speech, asked, _) = speech(&fake);
+    fake.fail([Trouble::HalfBody]);
+    let text = error_text(spoken(&speech, SECRET, &Style::of("af_heart")));
+    assert!(text.contains("it broke off") && asked.load(Ordering::SeqCst) == 0, "{text}");
+    assert!(speech.status().is_some());
+}
+
+#[test]
+fn a_voice_of_the_local_engine_is_spoken_by_it() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let (speech, asked, _) = speech(&fake);
+    let ids: Vec<&str> = speech.voices().iter().map(|voice| voice.id.as_str()).collect();
+    assert_eq!(ids, ["af_heart", "joe"]);
+    let mut rates = Vec::new();
+    let take = &mut |audio: Audio| {
+        rates.push((audio.rate, audio.samples.len()));
+        ControlFlow::Continue(())
+    };
+    speech.speak(SECRET, &Style::of("joe"), take).unwrap();
+    assert_eq!(rates, [(LOCAL_RATE, 22_050)]);
+    assert_eq!((asked.load(Ordering::SeqCst), fake.requests("/v1/audio/speech"), speech.status()), (1, 0, None));
+}
+
+#[test]
+fn the_local_engine_hears_while_the_server_does_not() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let server = RecognizerConfig {
+        api: RecognitionApi::OpenAi,
+        server: config(&fake.url),
+        model: Some("whisper-1".into()),
+        language: None,
+    };
+    let server = Arc::new(ServerRecognizer::new(server, fake.handle()).unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let local = LazyRecognizer::new("local", move || {
+        Ok(Arc::new(Local { voices: Vec::new(), asked: counted.clone() }) as Arc<dyn SpeechToText>)
+    });
+    let both = WithFallback::recognizer(server, Arc::new(local));
+    fake.fail([Trouble::Status(500)]);
+    assert_eq!(&*both.transcribe(&utterance(1), &|| true).unwrap().text, "heard here");
+    assert!(both.status().is_some_and(|status| status.contains("status 500")) && both.name() == "local");
+    assert_eq!(&*both.transcribe(&utterance(1), &|| true).unwrap().text, "I heard 1.0 seconds.");
+    assert_eq!((both.status(), asked.load(Ordering::SeqCst)), (None, 1));
+    assert!(matches!(both.transcribe(&utterance(1), &|| false), Err(Error::Cancelled)));
+    assert!(matches!(both.transcribe(&utterance(601), &|| true), Err(Error::TooLong { .. })));
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "a mistake of the caller is no failure of the server");
+}
+
+#[test]
+fn if_both_fail_both_reasons_are_told() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let missing = || {
+        let why = "the voice joe is not on this machine".to_owned();
+        Err(Error::Engine { engine: "Piper".to_owned(), why })
+    };
+    let speech = WithFallback::voices(server_voices(&fake), Arc::new(LazyVoices::new(vec![local_voice()], missing)));
+    fake.fail([Trouble::Status(500)]);
+    let text = error_text(spoken(&speech, SECRET, &Style::of("af_heart")));
+    assert!(
+        text.contains("status 500") && text.contains("Piper failed: the voice joe is not on this machine"),
+        "{text}"
+    );
+}

@@ -1,0 +1,65 @@
+//! Tests of the clients against servers that refuse what the real ones refuse, and that fail on demand.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod fakes;
+mod fallback;
+mod recognition;
+mod speech;
+mod xtts;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use azera_breaker::Limits;
+use azera_voice_api::{Audio, Error, RECOGNITION_RATE, Style, TextToSpeech};
+use azera_voice_servers::{ApiKey, SERVER_VOICE_RATE, ServerConfig, Timeouts};
+
+/// The key that the fakes want.
+const KEY: &str = "sk-hush-4711";
+/// What is said in these tests, and what no error and no log may show.
+const SECRET: &str = "The door code is nine four seven one.";
+
+/// Returns the configuration of a fake. Answers that never come are waited for only shortly.
+fn config(url: &str) -> ServerConfig {
+    let short = Duration::from_millis(300);
+    ServerConfig {
+        url: url.to_owned(),
+        key: Some(ApiKey::new(KEY)),
+        section: "speech_server".to_owned(),
+        timeouts: Timeouts { first: short, idle: short, about: Duration::from_secs(10), ..Timeouts::default() },
+    }
+}
+
+/// As [`config`], for tests that do not care about the breaker.
+fn patient(url: &str) -> ServerConfig {
+    let mut config = config(url);
+    config.timeouts.breaker = Limits { failures: 1_000, ..Limits::default() };
+    config
+}
+
+/// Returns a second of sound for each of these numbers.
+fn utterance(seconds: usize) -> Audio {
+    Audio { rate: RECOGNITION_RATE, samples: vec![0.1; seconds * RECOGNITION_RATE.0 as usize] }
+}
+
+/// Speaks a sentence and returns the number of samples and of pieces.
+fn spoken(engine: &dyn TextToSpeech, sentence: &str, style: &Style) -> Result<(usize, usize), Error> {
+    let (mut samples, mut pieces) = (0, 0);
+    engine.speak(sentence, style, &mut |audio| {
+        assert_eq!(audio.rate, SERVER_VOICE_RATE);
+        assert!(!audio.samples.is_empty() && audio.samples.iter().all(|sample| sample.abs() <= 1.0));
+        samples += audio.samples.len();
+        pieces += 1;
+        ControlFlow::Continue(())
+    })?;
+    Ok((samples, pieces))
+}
+
+/// Returns the text of an error, which shows neither the key nor what was said.
+#[track_caller]
+fn error_text<T>(result: Result<T, impl std::fmt::Display>) -> String {
+    let text = result.err().expect("this fails").to_string();
+    assert!(!text.contains(KEY) && !text.contains("door code") && !text.contains("door+code"), "{text}");
+    text
+}

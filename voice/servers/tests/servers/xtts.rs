@@ -1,0 +1,106 @@
+//! Speaking on both kinds of XTTS server.
+
+use std::collections::BTreeMap;
+
+use azera_voice_api::{Style, TextToSpeech};
+use azera_voice_servers::{ServerConfig, ServerVoices, SpeechApi, VoiceSample, VoicesConfig};
+
+use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, wav, xtts_api, xtts_streaming};
+use crate::{SECRET, config, error_text, patient, spoken};
+
+fn voices(fake: &Fake, server: ServerConfig, language: &str) -> ServerVoices {
+    let sample = VoiceSample { wav: wav(&[0.1; 240], 24_000).into() };
+    let samples = BTreeMap::from([("ann".to_owned(), sample)]);
+    let language = language.to_owned();
+    ServerVoices::new(VoicesConfig { api: SpeechApi::Xtts, server, voice: None, language, samples }, fake.handle())
+        .unwrap()
+}
+
+fn ids(voices: &ServerVoices) -> Vec<&str> {
+    voices.voices().iter().map(|voice| voice.id.as_str()).collect()
+}
+
+#[test]
+fn a_streaming_server_speaks_with_studio_voices_and_with_samples() {
+    let fake = Fake::start(State::default(), xtts_streaming::routes);
+    let voices = voices(&fake, config(&fake.url), "zh");
+    assert!(fake.run(voices.check()).unwrap().is_empty());
+    assert_eq!(ids(&voices), ["ann", "Ana Florence", "Craig Gutsy"]);
+    for (voice, seed) in [("Ana Florence", 0.5), ("ann", 0.125), ("ann", 0.125)] {
+        let (samples, pieces) = spoken(&voices, SECRET, &Style::of(voice)).unwrap();
+        assert_eq!(samples, SECRET.len() * SAMPLES_PER_CHAR);
+        assert!(pieces >= 2, "{pieces}");
+        let asked = fake.bodies().pop().unwrap();
+        assert_eq!((&asked["language"], &asked["seed"]), (&"zh-cn".into(), &seed.into()), "{voice}");
+    }
+    assert_eq!(fake.requests("/clone_speaker"), 1, "a sample is sent once");
+}
+
+#[test]
+fn xtts_api_server_speaks_with_its_own_samples() {
+    let fake = Fake::start(State::default(), xtts_api::routes);
+    let voices = voices(&fake, config(&fake.url), "en-GB");
+    let notes = fake.run(voices.check()).unwrap();
+    assert_eq!(notes, ["it takes no samples of voices; put them into its own folder of speakers"]);
+    assert_eq!(ids(&voices), ["calm_female", "male"]);
+    let (samples, pieces) = spoken(&voices, SECRET, &Style::of("male")).unwrap();
+    assert_eq!(samples, SECRET.len() * SAMPLES_PER_CHAR);
+    assert!(pieces >= 2, "{pieces}");
+    assert_eq!((fake.requests("/tts_stream"), fake.requests("/tts_to_audio/")), (1, 0));
+    let long = "Wood. ".repeat(400);
+    assert_eq!(spoken(&voices, &long, &Style::of("male")).unwrap().0, long.len() * SAMPLES_PER_CHAR);
+    assert_eq!(fake.requests("/tts_to_audio/"), 1, "a long sentence is no part of an address");
+}
+
+#[test]
+fn a_server_that_does_not_stream_is_asked_for_the_whole() {
+    let fake = Fake::start(State { does_not_stream: true, ..State::default() }, xtts_api::routes);
+    let voices = voices(&fake, config(&fake.url), "en");
+    for _ in 0..2 {
+        assert_eq!(spoken(&voices, SECRET, &Style::of("male")).unwrap().0, SECRET.len() * SAMPLES_PER_CHAR);
+    }
+    assert_eq!((fake.requests("/tts_stream"), fake.requests("/tts_to_audio/")), (1, 2));
+}
+
+#[test]
+fn a_language_that_the_server_does_not_speak_is_told() {
+    for routes in [xtts_streaming::routes, xtts_api::routes] {
+        let fake = Fake::start(State::default(), routes);
+        let voices = voices(&fake, config(&fake.url), "eo");
+        let text = error_text(fake.run(voices.check()));
+        assert!(text.contains("speech_server.language is none that it speaks; it speaks"), "{text}");
+        let voice = ids(&voices).pop().unwrap().to_owned();
+        assert!(error_text(spoken(&voices, SECRET, &Style::of(voice))).contains("de"));
+    }
+}
+
+#[test]
+fn every_trouble_is_an_error_that_says_what_happened() {
+    for routes in [xtts_streaming::routes, xtts_api::routes] {
+        let fake = Fake::start(State::default(), routes);
+        let voices = voices(&fake, patient(&fake.url), "en");
+        fake.run(voices.check()).unwrap();
+        let voice = ids(&voices).pop().unwrap().to_owned();
+        for (trouble, said) in [
+            (Trouble::Hang, "it said nothing for 300 ms"),
+            (Trouble::HalfBody, "it broke off"),
+            (Trouble::Status(500), "its message is left out, as it repeats what was sent"),
+            (Trouble::Status(429), "it cannot answer now (status 429"),
+            (Trouble::NotJson, "text/html instead of a sound"),
+            (Trouble::Nothing, "no sound"),
+            (Trouble::Redirect, "it points to http://elsewhere.example/v1; if"),
+        ] {
+            fake.fail([trouble.clone()]);
+            let text = error_text(spoken(&voices, SECRET, &Style::of(voice.as_str())));
+            assert!(text.contains(said), "{trouble:?}: {text}");
+            assert!(spoken(&voices, SECRET, &Style::of(voice.as_str())).is_ok(), "after {trouble:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_of_another_kind_is_told() {
+    let fake = Fake::start(State::default(), crate::fakes::openai::routes);
+    let text = error_text(fake.run(voices(&fake, config(&fake.url), "en").check()));
+    assert!(text.contains("there is nothing at /speakers; check speech_server.api and speech_server.url"), "{text}");
+}

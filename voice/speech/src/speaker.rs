@@ -1,0 +1,245 @@
+//! Speaks texts as voice notes.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use azera_types::VoiceNote;
+use azera_voice_api::{Audio, Error, Manner, SampleRate, SpeakError, Speaker, Style, TextToSpeech};
+use azera_voice_opus::{NOTE_RATE, NoteWriter, OpusError, Waveform};
+use azera_voice_recordings::Resampler;
+use azera_voice_spoken::{Options, Reader};
+
+use crate::lazy::{Lazy, Open};
+use crate::slot::{NotDone, Slot};
+
+/// Silence before the first word, in thousandths of a second. Players lose the begin of a sound.
+const LEAD_MS: u32 = 150;
+
+/// Speaks texts with any engine that speaks sentences.
+pub struct NoteSpeaker {
+    engine: Arc<Lazy<dyn TextToSpeech>>,
+    most_seconds: u32,
+    slot: Slot,
+}
+
+impl NoteSpeaker {
+    /// Makes voice notes of at most this many seconds. `open` is called before the first one.
+    pub fn new(open: Open<dyn TextToSpeech>, most_seconds: u32) -> Self {
+        Self { engine: Arc::new(Lazy::new(open)), most_seconds, slot: Slot::new() }
+    }
+}
+
+#[async_trait]
+impl Speaker for NoteSpeaker {
+    async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError> {
+        let sentences = sentences(text);
+        if sentences.is_empty() {
+            return Err(SpeakError::Silent);
+        }
+        let (engine, manner, most_seconds) = (Arc::clone(&self.engine), manner.clone(), self.most_seconds);
+        let spoken = self.slot.run(move |is_wanted| {
+            let engine = engine.get().map_err(unavailable)?;
+            note(engine.as_ref(), &sentences, &manner, most_seconds, is_wanted)
+        });
+        match spoken.await {
+            Ok(spoken) => spoken,
+            Err(NotDone::Busy) => Err(SpeakError::Busy),
+            Err(NotDone::Failed) => Err(SpeakError::Unavailable("the voice stopped".to_owned())),
+        }
+    }
+}
+
+/// Returns the sentences of a text as they are said.
+fn sentences(text: &str) -> Vec<String> {
+    let mut reader = Reader::new(Options::default());
+    let mut sentences = reader.push(text);
+    sentences.extend(reader.finish());
+    sentences.into_iter().map(|sentence| sentence.spoken).filter(|spoken| !spoken.trim().is_empty()).collect()
+}
+
+fn note(
+    engine: &dyn TextToSpeech,
+    sentences: &[String],
+    manner: &Manner,
+    most_seconds: u32,
+    is_wanted: &(dyn Fn() -> bool + Sync),
+) -> Result<VoiceNote, SpeakError> {
+    let style = style(engine, manner)?;
+    let mut file = Vec::new();
+    let mut recorder = Recorder::new(&mut file, most_seconds)?;
+    for sentence in sentences {
+        let mut failed = None;
+        let spoken = engine.speak(sentence, &style, &mut |audio| match recorder.push(&audio) {
+            Ok(()) if is_wanted() => ControlFlow::Continue(()),
+            Ok(()) => {
+                failed = Some(unavailable(Error::Cancelled));
+                ControlFlow::Break(())
+            }
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        spoken.map_err(unavailable)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+    }
+    let (duration, waveform) = recorder.finish()?;
+    Ok(VoiceNote { bytes: file, duration, waveform })
+}
+
+/// Returns the style of a manner: its own voice if the engine has it, or else the engine's first one.
+fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<Style, SpeakError> {
+    let voices = engine.voices();
+    let wanted = manner.voice.as_ref().and_then(|wanted| voices.iter().find(|voice| voice.id == *wanted));
+    let voice = wanted.or_else(|| voices.first());
+    let voice = voice.ok_or_else(|| SpeakError::Unavailable("the engine has no voice".to_owned()))?;
+    let usual = Style::of(voice.id.as_str());
+    Ok(Style {
+        pace: manner.pace.unwrap_or(usual.pace),
+        liveliness: manner.liveliness.unwrap_or(usual.liveliness),
+        ..usual
+    })
+}
+
+/// Puts pieces of sound into a voice note.
+struct Recorder<'a> {
+    writer: NoteWriter<&'a mut Vec<u8>>,
+    waveform: Waveform,
+    /// Brings the sound to the rate of the note. All pieces have the same rate.
+    resampler: Option<(SampleRate, Resampler)>,
+    samples: usize,
+    most_seconds: u32,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(file: &'a mut Vec<u8>, most_seconds: u32) -> Result<Self, SpeakError> {
+        let writer = NoteWriter::new(file).map_err(encoding)?;
+        let mut recorder =
+            Self { writer, waveform: Waveform::new(NOTE_RATE), resampler: None, samples: 0, most_seconds };
+        recorder.write(&vec![0.0; (NOTE_RATE.0 * LEAD_MS / 1_000) as usize])?;
+        Ok(recorder)
+    }
+
+    fn push(&mut self, audio: &Audio) -> Result<(), SpeakError> {
+        let (rate, resampler) =
+            self.resampler.get_or_insert_with(|| (audio.rate, Resampler::new(audio.rate, NOTE_RATE)));
+        if *rate != audio.rate {
+            return Err(SpeakError::Unavailable("the voice changed its rate".to_owned()));
+        }
+        let mut sound = Vec::new();
+        resampler.push(&audio.samples, &mut sound);
+        self.write(&sound)
+    }
+
+    fn write(&mut self, sound: &[f32]) -> Result<(), SpeakError> {
+        self.samples += sound.len();
+        if self.samples > self.most_seconds as usize * NOTE_RATE.0 as usize {
+            return Err(SpeakError::TooLong { most_seconds: self.most_seconds });
+        }
+        self.waveform.push(sound);
+        self.writer.push(sound).map_err(encoding)
+    }
+
+    /// Completes the note; returns its duration and waveform.
+    fn finish(mut self) -> Result<(std::time::Duration, Vec<u8>), SpeakError> {
+        let Some((_, resampler)) = self.resampler.take() else { return Err(SpeakError::Silent) };
+        let mut rest = Vec::new();
+        resampler.finish(&mut rest);
+        self.write(&rest)?;
+        let duration = self.writer.finish().map_err(encoding)?;
+        Ok((duration, self.waveform.bars(VoiceNote::MAX_BARS)))
+    }
+}
+
+fn unavailable(error: Error) -> SpeakError {
+    SpeakError::Unavailable(error.to_string())
+}
+
+fn encoding(error: OpusError) -> SpeakError {
+    SpeakError::Unavailable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use azera_voice_api::Voice;
+    use azera_voice_recordings::read_bytes;
+
+    use super::*;
+
+    /// Says each sentence as a tone of half a second.
+    struct Whistle {
+        voices: Vec<Voice>,
+        said: Mutex<Vec<(String, Style)>>,
+    }
+
+    impl Whistle {
+        fn new() -> Arc<Self> {
+            let voice = |id: &str| Voice {
+                id: id.to_owned(),
+                language: "en".to_owned(),
+                rate: SampleRate(22_050),
+                engine: "whistle".to_owned(),
+            };
+            Arc::new(Self { voices: vec![voice("low"), voice("high")], said: Mutex::default() })
+        }
+
+        fn speaker(self: &Arc<Self>, most_seconds: u32) -> NoteSpeaker {
+            let engine = Arc::clone(self);
+            NoteSpeaker::new(Box::new(move || Ok(Arc::clone(&engine) as Arc<_>)), most_seconds)
+        }
+    }
+
+    impl TextToSpeech for Whistle {
+        fn voices(&self) -> &[Voice] {
+            &self.voices
+        }
+
+        fn speak(
+            &self,
+            sentence: &str,
+            style: &Style,
+            take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+        ) -> Result<(), Error> {
+            self.said.lock().unwrap().push((sentence.to_owned(), style.clone()));
+            let samples = (0..11_025).map(|n| (n as f32 * 0.12).sin() * 0.5).collect();
+            let _end = take(Audio { rate: SampleRate(22_050), samples });
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_text_becomes_a_note_with_duration_and_waveform() {
+        let whistle = Whistle::new();
+        let manner = Manner { voice: Some("high".to_owned()), pace: Some(1.2), liveliness: None };
+        let note = whistle.speaker(10).speak("It is **14:05**. Go!", &manner).await.unwrap();
+        let said = whistle.said.lock().unwrap().clone();
+        let style = Style { pace: 1.2, ..Style::of("high") };
+        assert_eq!(said, [("It is fourteen oh five.".to_owned(), style.clone()), ("Go!".to_owned(), style)]);
+        assert!((note.duration.as_millis() as i64 - 1_150).abs() <= 1, "{:?}", note.duration);
+        assert_eq!((note.waveform.len(), note.waveform.first()), (23, Some(&0)));
+        assert!(note.waveform.iter().skip(4).all(|bar| *bar > 200));
+        let heard = read_bytes(note.bytes, VoiceNote::MIME, 10).unwrap();
+        assert!(heard.duration().abs_diff(note.duration).as_millis() <= 20, "{:?}", heard.duration());
+    }
+
+    #[tokio::test]
+    async fn a_voice_that_nobody_has_is_replaced_by_the_usual_one() {
+        let whistle = Whistle::new();
+        let manner = Manner { voice: Some("none".to_owned()), ..Manner::default() };
+        whistle.speaker(10).speak("Hello", &manner).await.unwrap();
+        assert_eq!(whistle.said.lock().unwrap()[0].1, Style::of("low"));
+    }
+
+    #[tokio::test]
+    async fn nothing_to_say_and_too_much_to_say_are_errors() {
+        let speaker = Whistle::new().speaker(1);
+        let speak = async |text: &'static str| speaker.speak(text, &Manner::default()).await.unwrap_err();
+        assert_eq!(speak("* * *").await, SpeakError::Silent);
+        assert_eq!(speak("One. Two. Three.").await, SpeakError::TooLong { most_seconds: 1 });
+    }
+}
