@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serenity::all::{
     Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
     Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction,
-    Reaction, Ready, ResumedEvent, UnavailableGuild,
+    Reaction, Ready, ResumedEvent, UnavailableGuild, VoiceServerUpdateEvent, VoiceState,
 };
 use serenity::gateway::{ChunkGuildFilter, GatewayError, ShardManager};
 use tokio::sync::{mpsc, oneshot};
@@ -61,6 +61,10 @@ pub(crate) enum Event {
     Filled(Box<ModalInteraction>),
     /// Somebody reacted to a message.
     Reacted(Box<Reaction>),
+    /// Somebody joined, left or changed voice channels.
+    Voice(Box<VoiceState>),
+    /// The voice server of a guild changed.
+    VoiceServer(Box<VoiceServerUpdateEvent>),
 }
 
 /// The connection to the gateway; dropping it ends it.
@@ -148,6 +152,14 @@ impl EventHandler for Handler {
 
     async fn reaction_add(&self, _: Context, reaction: Reaction) {
         self.pass(Event::Reacted(Box::new(reaction)));
+    }
+
+    async fn voice_state_update(&self, _: Context, _: Option<VoiceState>, state: VoiceState) {
+        self.pass(Event::Voice(Box::new(state)));
+    }
+
+    async fn voice_server_update(&self, _: Context, server: VoiceServerUpdateEvent) {
+        self.pass(Event::VoiceServer(Box::new(server)));
     }
 
     async fn interaction_create(&self, _: Context, interaction: Interaction) {

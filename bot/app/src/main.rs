@@ -47,6 +47,8 @@ mod stores;
 mod tour;
 mod transcribe;
 mod trust;
+#[cfg(feature = "voice")]
+mod voice;
 mod waiting;
 
 use std::io::IsTerminal;

@@ -1,10 +1,10 @@
-//! What people allow: how much is remembered of them, and whether their words are trained on.
+//! What people allow: how much is remembered of them, whether their words are trained on, and where they may be heard.
 
-use azera_types::PersonId;
+use azera_types::{ChatId, PersonId};
 
 use crate::domains::Consent;
-use crate::settings::{learning_key, retention_key};
-use crate::{Batch, Durability, Error, RetentionPreference, Table, TrainingConsent};
+use crate::settings::{learning_key, retention_key, voice_key};
+use crate::{Batch, Durability, Error, RetentionPreference, Table, TrainingConsent, VoiceConsent};
 
 impl Consent<'_> {
     /// Returns how much of their messages a person wants to be remembered. It stays when the person is forgotten.
@@ -32,5 +32,16 @@ impl Consent<'_> {
         let mut batch = Batch::new();
         batch.remove(Table::Settings, key);
         self.0.store.commit(batch, Durability::Flushed)
+    }
+
+    /// Returns whether a person may be heard in a voice channel; `None` if they were never asked there.
+    pub fn voice(self, chat: &ChatId, person: &PersonId) -> Result<Option<VoiceConsent>, Error> {
+        self.0.read_setting(&voice_key(chat, person))
+    }
+
+    /// Stores whether a person may be heard in a voice channel.
+    pub fn set_voice(self, chat: &ChatId, person: &PersonId, consent: VoiceConsent) -> Result<(), Error> {
+        let _writing = self.0.writing(chat)?;
+        self.0.set(voice_key(chat, person), &consent)
     }
 }

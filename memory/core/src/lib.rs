@@ -105,7 +105,7 @@ pub use rows::{
 pub use salience::{Salience, Superseded};
 pub use settings::{
     ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
-    TrainingConsent,
+    TrainingConsent, VoiceConsent,
 };
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};

@@ -19,6 +19,7 @@ const LOOKED_BACK: usize = 64;
 const CHECK_INS: &str = "waking";
 const RETENTION: &str = "keeping";
 const LEARNING: &str = "learning";
+const VOICE: &str = "voice";
 
 /// How much Azera remembers of a person's messages, in all places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +62,18 @@ impl From<StoredTrainingConsent> for TrainingConsent {
             StoredTrainingConsent::Whole { since, offload } => Self { since, offload },
         }
     }
+}
+
+/// Whether a person may be heard in a voice channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoiceConsent {
+    /// They were asked and did not answer.
+    Asked,
+    /// They may be heard.
+    Given,
+    /// They may not be heard.
+    Refused,
 }
 
 /// Where the dreams and journal entries of a place are posted.
@@ -133,12 +146,16 @@ pub struct ActiveChat {
     pub last_at: Timestamp,
 }
 
-/// Revokes everyone's training consent, because a restored record does not know who revoked it since.
-pub(crate) fn revoke_all_training_consent(store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
-    codec::walk(store, Table::Settings, &keys::prefix(&[LEARNING]), |key, _| {
-        batch.remove(Table::Settings, key);
-        Ok(true)
-    })
+/// Revokes everyone's consent to training and to being heard, because a restored record does not know who revoked it
+/// since.
+pub(crate) fn revoke_all_consent(store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
+    for kind in [LEARNING, VOICE] {
+        codec::walk(store, Table::Settings, &keys::prefix(&[kind]), |key, _| {
+            batch.remove(Table::Settings, key);
+            Ok(true)
+        })?;
+    }
+    Ok(())
 }
 
 impl PlaceSettings<'_> {
@@ -403,6 +420,10 @@ pub(crate) fn learning_key(person: &PersonId) -> Vec<u8> {
     keys::prefix(&[LEARNING, person.as_str()])
 }
 
+pub(crate) fn voice_key(chat: &ChatId, person: &PersonId) -> Vec<u8> {
+    keys::prefix(&[VOICE, chat.as_str(), person.as_str()])
+}
+
 fn training_log_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {
     keys::prefix(&["lessons", platform.as_str(), &home.to_string(), persona.as_str()])
 }
@@ -451,6 +472,14 @@ pub(crate) fn is_of(key: &[u8], gone: &ForgottenScope<'_>) -> bool {
     }
     if what == LEARNING.as_bytes() {
         return matches!(gone, ForgottenScope::Person(gone) if parts.next() == Some(gone.as_str().as_bytes()));
+    }
+    if what == VOICE.as_bytes() {
+        let (chat, person) = (parts.next(), parts.next());
+        return match gone {
+            ForgottenScope::Chat(gone) => chat == Some(gone.as_str().as_bytes()),
+            ForgottenScope::Person(gone) => person == Some(gone.as_str().as_bytes()),
+            ForgottenScope::Realm(_) => false,
+        };
     }
     let of_a_chat = what == b"diary" || what == b"sifted";
     match gone {

@@ -374,6 +374,29 @@ impl Turns<'_> {
         Ok(Some(message))
     }
 
+    /// Replaces the text of a persona's reply with the part of it that people heard. Returns false if the reply is
+    /// unknown. Writings about the reply and facts from it are removed, because they may quote the rest.
+    pub fn cut_reply(self, id: &MessageId, heard: Text) -> Result<bool, Error> {
+        let Some(chat) = self.0.messages().raw_message(id)?.map(|message| message.chat) else { return Ok(false) };
+        let _writing = self.0.writing(&chat)?;
+        let found = self.0.messages().raw_message(id)?;
+        let Some(mut reply) = found.filter(|message| matches!(message.author, Author::Persona { .. })) else {
+            return Ok(false);
+        };
+        let mut batch = Batch::new();
+        reply.text = heard;
+        codec::put(&mut batch, Table::Messages, keys::message(id), &reply)?;
+        let was_remembered = self.memories_of(id)?.iter().any(|memory| memory.kind.is_said());
+        self.unremember(&mut batch, id)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
+        if was_remembered {
+            let mut batch = Batch::new();
+            self.remember(&mut batch, &reply, Kind::Reply)?;
+            self.0.store.commit(batch, Durability::Flushed)?;
+        }
+        Ok(true)
+    }
+
     /// Adds the memory of a message to the batch, unless it has one or the text is empty.
     pub(crate) fn remember(self, batch: &mut Batch, message: &MessageRow, kind: Kind) -> Result<(), Error> {
         // Writings about the message and its chunks do not count as its memory.
