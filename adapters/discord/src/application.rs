@@ -52,7 +52,8 @@ pub(crate) fn intents(application: &Application) -> GatewayIntents {
         | GatewayIntents::GUILD_MESSAGES
         | GatewayIntents::DIRECT_MESSAGES
         | GatewayIntents::GUILD_MESSAGE_REACTIONS
-        | GatewayIntents::DIRECT_MESSAGE_REACTIONS;
+        | GatewayIntents::DIRECT_MESSAGE_REACTIONS
+        | GatewayIntents::GUILD_VOICE_STATES;
     if application.message_content {
         intents |= GatewayIntents::MESSAGE_CONTENT;
     } else {

@@ -24,6 +24,7 @@ use crate::replies::{Replies, nobody};
 use crate::search::PAGE;
 use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
+use crate::voice::VoiceCalls;
 use crate::{Settings, id};
 
 /// Most queued events of one channel. Later ones are read from the history.
@@ -74,6 +75,7 @@ pub(crate) struct ChannelContext {
     pub(crate) sync_cursor: Arc<SyncCursor>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
+    pub(crate) voice: Arc<VoiceCalls>,
 }
 
 /// The channels with open queues.

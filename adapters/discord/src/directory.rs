@@ -112,6 +112,14 @@ impl Directory {
         Ok(Some(guild.user_permissions_in(&at.channel, &member)))
     }
 
+    /// Returns true if a person sees a channel of a guild now. If that cannot be told, they do not.
+    #[cfg(feature = "voice")]
+    pub(crate) async fn can_see(&self, channel: ChannelId, user: UserId) -> bool {
+        let Some(at) = self.locate(channel) else { return false };
+        let granted = self.permissions(&at, user).await;
+        granted.is_ok_and(|granted| granted.is_some_and(|granted| granted.contains(Permissions::VIEW_CHANNEL)))
+    }
+
     /// Returns the current member.
     pub(crate) async fn member(&self, guild: GuildId, user: UserId) -> Result<Option<Member>, PlatformError> {
         if self.members_known || user == self.me {

@@ -10,12 +10,12 @@ use azera_adapter::{
 };
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
-    ActivityData, ApplicationId, ChannelId, ChannelType, CommandType, Guild, GuildChannel, GuildId, Http, UserId,
+    ActivityData, ApplicationId, ChannelId, ChannelType, CommandType, Guild, GuildChannel, Http, UserId,
 };
 use serenity::gateway::ShardManager;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, timeout_at};
+use tokio::time::MissedTickBehavior;
 
 use crate::application::{fetch, intents};
 use crate::autocomplete;
@@ -26,6 +26,7 @@ use crate::dm_channels::DmChannels;
 use crate::error::{Error, in_words};
 use crate::gateway::{Event, Gateway};
 use crate::greeting;
+use crate::id;
 use crate::id::{PLATFORM, Target};
 use crate::menus;
 use crate::presence::Presence;
@@ -35,10 +36,8 @@ use crate::settings::Settings;
 use crate::stream::Streams;
 use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
+use crate::voice::{VoiceCalls, VoiceEvent};
 use crate::webhooks::{Speaker, Webhooks};
-
-/// Time limit for Discord to describe the bot's servers at a start.
-const DESCRIBED: Duration = Duration::from_secs(20);
 
 /// Wait before the second attempt to connect at a start; it doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -69,6 +68,9 @@ pub struct Discord {
     avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
     /// Used to end [`Discord::listen`].
     shards: Mutex<Option<Arc<ShardManager>>>,
+    voice: Arc<VoiceCalls>,
+    #[cfg(feature = "voice")]
+    channels: crate::voice::Channels,
 }
 
 /// The state of a connected bot.
@@ -113,8 +115,13 @@ impl Discord {
     ) -> Result<Self, Error> {
         settings.http()?;
         let sync_cursor = Arc::new(SyncCursor::open(folder)?);
+        let id = PlatformId::new(PLATFORM)?;
+        let voice = Arc::new(VoiceCalls::new(id.clone(), folder, clock.clone()));
         Ok(Self {
-            id: PlatformId::new(PLATFORM)?,
+            id,
+            #[cfg(feature = "voice")]
+            channels: crate::voice::Channels(voice.clone()),
+            voice,
             settings,
             clock,
             commands,
@@ -131,6 +138,13 @@ impl Discord {
     /// Sets the source of persona pictures; only the first call counts.
     pub fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
         self.avatars.get_or_init(|| avatars);
+    }
+
+    /// Sets what recognises and makes speech, and who records consent; only the first call counts. Without it the bot
+    /// joins no voice channel.
+    #[cfg(feature = "voice")]
+    pub fn set_speech(&self, speech: Arc<dyn crate::Speech>, host: Arc<dyn azera_adapter::VoiceHost>) {
+        self.voice.set_speech(speech, host);
     }
 
     pub(crate) async fn begin_now(&self) -> Result<(), Error> {
@@ -151,7 +165,7 @@ impl Discord {
         let http = Arc::new(self.settings.http()?);
         let application = fetch(&http).await?;
         let mut gateway = Gateway::open(self.settings.http()?, intents(&application)).await?;
-        let early = match described(&mut gateway).await {
+        let early = match gateway.described().await {
             Ok(early) => early,
             Err(error) => {
                 gateway.shards().shutdown_all().await;
@@ -174,6 +188,7 @@ impl Discord {
         let shown = Arc::new(Replies::new(http.clone(), me, id, webhooks));
         let typing = Arc::new(Typing::default());
         let streams = Streams::new(shown.clone(), typing.clone());
+        self.voice.connected(http.clone(), directory.clone(), gateway.shards());
         *self.shards.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway.shards());
         *self.connection.lock().await = Some(Connection { gateway, early });
         self.connected.get_or_init(|| Connected {
@@ -206,11 +221,13 @@ impl Discord {
             sync_cursor: self.sync_cursor.clone(),
             clock: self.clock.clone(),
             settings: self.settings.clone(),
+            voice: self.voice.clone(),
         }));
         tokio::spawn(declare_commands(connected.http.clone(), self.commands, self.actions));
         // The tasks end with this function.
         let mut background = JoinSet::new();
         background.spawn(self.farewell(&registry).go_on());
+        background.spawn(self.voice.clone().work(registry.context.host.clone()));
         for event in early {
             self.take(&registry, event);
         }
@@ -280,6 +297,8 @@ impl Discord {
             Event::Reacted(reaction) => {
                 tokio::spawn(reactions::given(registry.clone(), *reaction));
             }
+            Event::Voice(state) => self.voice.take(VoiceEvent::State(state)),
+            Event::VoiceServer(server) => self.voice.take(VoiceEvent::Server(server)),
             Event::Deleted(channel, messages) => registry.dispatch(channel, ChannelEvent::Deleted(messages)),
         }
     }
@@ -358,41 +377,6 @@ fn is_talked_in(kind: ChannelType) -> bool {
     !matches!(kind, ChannelType::Category | ChannelType::Forum | ChannelType::Directory)
 }
 
-/// Waits until the first session is described; returns the events until then.
-async fn described(gateway: &mut Gateway) -> Result<Vec<Event>, Error> {
-    let until = tokio::time::Instant::now() + DESCRIBED;
-    let mut early = Vec::new();
-    let mut open: Option<Vec<GuildId>> = None;
-    while open.as_ref().is_none_or(|open| !open.is_empty()) {
-        let event = tokio::select! {
-            event = timeout_at(until, gateway.events.recv()) => event,
-            why = &mut gateway.ended => {
-                return Err(why.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned())));
-            }
-        };
-        let event = match event {
-            Ok(Some(event)) => event,
-            Ok(None) => return Err(Error::Refused("its thread ended".to_owned())),
-            Err(_) if open.is_some() => {
-                tracing::warn!("some servers have an outage; continuing with the others");
-                break;
-            }
-            Err(_) => return Err(Error::Unreachable("no session was opened".to_owned())),
-        };
-        match &event {
-            Event::Ready(session) => open = Some(session.servers.clone()),
-            Event::Guild(guild) => {
-                if let Some(open) = &mut open {
-                    open.retain(|id| *id != guild.id);
-                }
-            }
-            _ => {}
-        }
-        early.push(event);
-    }
-    Ok(early)
-}
-
 #[async_trait]
 impl Platform for Discord {
     fn id(&self) -> &PlatformId {
@@ -400,15 +384,25 @@ impl Platform for Discord {
     }
 
     async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
-        self.connected()?.directory.place(chat, asker).await
+        let directory = &self.connected()?.directory;
+        if id::voice_channel_of(chat).is_some() {
+            return Ok(self.voice.place(chat, Some(asker)));
+        }
+        directory.place(chat, asker).await
     }
 
     async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
-        self.connected()?.directory.place_for_all(chat).await
+        let directory = &self.connected()?.directory;
+        if id::voice_channel_of(chat).is_some() {
+            return Ok(self.voice.place(chat, None));
+        }
+        directory.place_for_all(chat).await
     }
 
     async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
-        self.connected()?.directory.readable_scopes(person).await
+        let mut scopes = self.connected()?.directory.readable_scopes(person).await?;
+        self.voice.readable(person, &mut scopes).await;
+        Ok(scopes)
     }
 
     async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
@@ -417,6 +411,10 @@ impl Platform for Discord {
 
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
         let connected = self.connected()?;
+        if id::voice_channel_of(&outbound.chat).is_some() {
+            self.voice.deliver(outbound);
+            return Ok(());
+        }
         connected.streams.finish(&outbound.id).await;
         let target = connected.show(outbound, None).await?;
         self.show_mood(connected, target.channel, outbound).await;
@@ -433,6 +431,10 @@ impl Platform for Discord {
 
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
         let connected = self.connected()?;
+        if id::voice_channel_of(chat).is_some() {
+            // What was said cannot be taken back.
+            return Ok(());
+        }
         connected.streams.finish(reply).await;
         let target = target(chat, reply, Some(at))?;
         if self.sync_cursor.is_left(target.channel) {
@@ -445,12 +447,19 @@ impl Platform for Discord {
     fn streaming(&self) -> Option<&dyn Streaming> {
         Some(self)
     }
+
+    #[cfg(feature = "voice")]
+    fn voice(&self) -> Option<&dyn azera_adapter::VoiceChannels> {
+        Some(&self.channels)
+    }
 }
 
 #[async_trait]
 impl Streaming for Discord {
     async fn event(&self, making: Making<'_>, event: &StreamEvent) {
-        if let Ok(connected) = self.connected() {
+        if id::voice_channel_of(making.chat).is_some() {
+            self.voice.event(making, event);
+        } else if let Ok(connected) = self.connected() {
             connected.streams.event(making, event);
         }
     }

@@ -6,16 +6,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serenity::all::{
     Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
     Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction,
-    Reaction, Ready, ResumedEvent, UnavailableGuild,
+    Reaction, Ready, ResumedEvent, UnavailableGuild, VoiceServerUpdateEvent, VoiceState,
 };
 use serenity::gateway::{ChunkGuildFilter, GatewayError, ShardManager};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
 
 use crate::error::{Error, Failure, failure, in_words};
+
+/// Time limit for Discord to describe the bot's servers at a start.
+const DESCRIBED: Duration = Duration::from_secs(20);
 
 /// Most queued events. Later ones are read from the history of the channels.
 const MAX_EVENTS: usize = 10_000;
@@ -61,6 +66,10 @@ pub(crate) enum Event {
     Filled(Box<ModalInteraction>),
     /// Somebody reacted to a message.
     Reacted(Box<Reaction>),
+    /// Somebody joined, left or changed voice channels.
+    Voice(Box<VoiceState>),
+    /// The voice server of a guild changed.
+    VoiceServer(Box<VoiceServerUpdateEvent>),
 }
 
 /// The connection to the gateway; dropping it ends it.
@@ -150,6 +159,14 @@ impl EventHandler for Handler {
         self.pass(Event::Reacted(Box::new(reaction)));
     }
 
+    async fn voice_state_update(&self, _: Context, _: Option<VoiceState>, state: VoiceState) {
+        self.pass(Event::Voice(Box::new(state)));
+    }
+
+    async fn voice_server_update(&self, _: Context, server: VoiceServerUpdateEvent) {
+        self.pass(Event::VoiceServer(Box::new(server)));
+    }
+
     async fn interaction_create(&self, _: Context, interaction: Interaction) {
         match interaction {
             Interaction::Command(command) => self.pass(Event::Command(Box::new(command))),
@@ -195,6 +212,41 @@ impl Gateway {
             Ok((cache, shards)) => Ok(Self { cache, shards, events: waiting, missed, ended, runtime: Some(runtime) }),
             Err(_) => Err(ended.await.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned()))),
         }
+    }
+
+    /// Waits until the first session is described; returns the events until then.
+    pub(crate) async fn described(&mut self) -> Result<Vec<Event>, Error> {
+        let until = tokio::time::Instant::now() + DESCRIBED;
+        let mut early = Vec::new();
+        let mut open: Option<Vec<GuildId>> = None;
+        while open.as_ref().is_none_or(|open| !open.is_empty()) {
+            let event = tokio::select! {
+                event = timeout_at(until, self.events.recv()) => event,
+                why = &mut self.ended => {
+                    return Err(why.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned())));
+                }
+            };
+            let event = match event {
+                Ok(Some(event)) => event,
+                Ok(None) => return Err(Error::Refused("its thread ended".to_owned())),
+                Err(_) if open.is_some() => {
+                    tracing::warn!("some servers have an outage; continuing with the others");
+                    break;
+                }
+                Err(_) => return Err(Error::Unreachable("no session was opened".to_owned())),
+            };
+            match &event {
+                Event::Ready(session) => open = Some(session.servers.clone()),
+                Event::Guild(guild) => {
+                    if let Some(open) = &mut open {
+                        open.retain(|id| *id != guild.id);
+                    }
+                }
+                _ => {}
+            }
+            early.push(event);
+        }
+        Ok(early)
     }
 
     /// Returns the handle that ends the connection.

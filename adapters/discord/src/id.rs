@@ -36,6 +36,26 @@ pub(crate) fn message(message: discord::MessageId) -> Result<MessageId, IdError>
     MessageId::new(format!("{PLATFORM}:{message}"))
 }
 
+/// First part of the id of what is said in a voice channel, apart from what is written there.
+const VOICE: &str = "voice";
+
+/// Returns the chat of what is said in a voice channel.
+pub(crate) fn voice_chat(channel: discord::ChannelId) -> Result<ChatId, IdError> {
+    ChatId::new(format!("{PLATFORM}:{VOICE}:{channel}"))
+}
+
+/// Returns the voice channel of a chat; `None` if it is another chat.
+pub(crate) fn voice_channel_of(chat: &ChatId) -> Option<discord::ChannelId> {
+    let number = chat.as_str().strip_prefix(PLATFORM)?.strip_prefix(':')?.strip_prefix(VOICE)?.strip_prefix(':')?;
+    number.parse().ok().filter(|number| *number != 0).map(discord::ChannelId::new)
+}
+
+/// Returns the id of an utterance in a channel, by its time and its number in the call.
+#[cfg(feature = "voice")]
+pub(crate) fn utterance(channel: discord::ChannelId, at: Timestamp, number: u64) -> Result<MessageId, IdError> {
+    MessageId::new(format!("{PLATFORM}:{VOICE}:{channel}:{}-{number}", at.as_millisecond()))
+}
+
 /// Returns the channel of a chat; `None` for a chat of another platform.
 pub(crate) fn channel_of(chat: &ChatId) -> Option<discord::ChannelId> {
     snowflake(chat.as_str()).map(discord::ChannelId::new)
@@ -162,6 +182,23 @@ mod tests {
         }
         check(Spot::Answers(discord::MessageId::new(42)), 3, "42", "discord:42~r3");
         check(Spot::Post(7), 0, "post7", "post~7");
+    }
+
+    #[test]
+    fn what_is_said_is_another_chat_than_what_is_written() {
+        let channel = discord::ChannelId::new(7);
+        let spoken = voice_chat(channel).unwrap();
+        assert_eq!((voice_channel_of(&spoken), channel_of(&spoken)), (Some(channel), None));
+        assert_eq!(voice_channel_of(&chat(channel).unwrap()), None);
+    }
+
+    #[cfg(feature = "voice")]
+    #[test]
+    fn no_message_shows_a_reply_to_an_utterance() {
+        let channel = discord::ChannelId::new(7);
+        let said = utterance(channel, Timestamp::from_millisecond(12).unwrap(), 3).unwrap();
+        assert_eq!(said.as_str(), "discord:voice:7:12-3");
+        assert_eq!(ReplyKey::of(&MessageId::new(format!("{said}~r0")).unwrap()), None);
     }
 
     #[test]

@@ -38,6 +38,11 @@ mod split;
 mod stream;
 mod sync_cursor;
 mod typing;
+#[cfg(feature = "voice")]
+mod voice;
+#[cfg(not(feature = "voice"))]
+#[path = "voice_left_out.rs"]
+mod voice;
 mod webhooks;
 
 pub use application::Application;
@@ -46,3 +51,5 @@ pub use discord::Discord;
 pub use error::Error;
 pub use id::PLATFORM;
 pub use settings::{Limits, Settings, invite};
+#[cfg(feature = "voice")]
+pub use voice::{Engines, Speech};

@@ -80,7 +80,10 @@ impl LeaveCleanup {
         for server in self.sync_cursor.left_before(self.before()) {
             // This server may have readmitted the bot meanwhile.
             let Some(channels) = self.sync_cursor.to_be_forgotten(server, self.before()) else { continue };
-            let chats = channels.into_iter().map(id::chat).collect::<Result<Vec<_>, _>>();
+            self.registry.context.voice.forget(&channels);
+            // What was said in a voice channel is a chat of its own.
+            let chats = channels.into_iter().flat_map(|channel| [id::chat(channel), id::voice_chat(channel)]);
+            let chats = chats.collect::<Result<Vec<_>, _>>();
             let (Ok(realm), Ok(chats)) = (id::realm(server), chats) else { continue };
             match self.registry.context.host.left(&self.registry.context.platform, &realm, chats).await {
                 Ok(()) => {

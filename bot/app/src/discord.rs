@@ -43,30 +43,43 @@ pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connectio
     let Some(settings) = settings(config)? else { return Ok(None) };
     let (data, clock) = (config.data_dir()?, Arc::new(SystemClock));
     let discord = Discord::new(settings, &data, clock, COMMANDS, MESSAGE_ACTIONS).context("Discord")?;
-    Ok(Some(Arc::new(OnDiscord(Arc::new(discord)))))
+    Ok(Some(Arc::new(OnDiscord {
+        discord: Arc::new(discord),
+        #[cfg(feature = "voice")]
+        config: config.clone(),
+    })))
 }
 
-struct OnDiscord(Arc<Discord>);
+struct OnDiscord {
+    discord: Arc<Discord>,
+    #[cfg(feature = "voice")]
+    config: Config,
+}
 
 #[async_trait]
 impl Connection for OnDiscord {
     fn platform(&self) -> Arc<dyn Platform> {
-        self.0.clone()
+        self.discord.clone()
     }
 
     fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
-        self.0.set_avatars(avatars);
+        self.discord.set_avatars(avatars);
+    }
+
+    #[cfg(feature = "voice")]
+    fn set_voice_host(&self, host: Arc<dyn azera_adapter::VoiceHost>) {
+        self.discord.set_speech(Arc::new(crate::voice::RegistrySpeech::new(self.config.clone())), host);
     }
 
     async fn begin(&self) -> anyhow::Result<()> {
-        Ok(self.0.begin().await?)
+        Ok(self.discord.begin().await?)
     }
 
     async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()> {
         tokio::select! {
-            ended = self.0.listen(host) => Ok(ended?),
+            ended = self.discord.listen(host) => Ok(ended?),
             () = stop.cancelled() => {
-                self.0.leave().await;
+                self.discord.leave().await;
                 Ok(())
             }
         }

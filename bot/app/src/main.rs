@@ -48,6 +48,8 @@ mod stores;
 mod tour;
 mod transcribe;
 mod trust;
+#[cfg(feature = "voice")]
+mod voice;
 mod voice_samples;
 mod waiting;
 

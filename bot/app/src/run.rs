@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use azera_adapter::{Avatars, Host, Platform};
+use azera_adapter::{Avatars, Host, Platform, VoiceHost};
 use azera_config::Config;
 use azera_types::{PersonaId, SystemClock};
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,6 +28,9 @@ pub trait Connection: Send + Sync {
 
     /// Sets the source of the personas' names and pictures. Called before [`Connection::begin`].
     fn set_avatars(&self, _avatars: Arc<dyn Avatars>) {}
+
+    /// Sets who records consent in voice channels. Called before [`Connection::begin`].
+    fn set_voice_host(&self, _host: Arc<dyn VoiceHost>) {}
 
     /// Loads what the platform needs before the engine delivers anything there. Waits for an unreachable server.
     async fn begin(&self) -> anyhow::Result<()>;
@@ -61,6 +64,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {
         connection.set_avatars(avatars.clone());
+        connection.set_voice_host(Arc::new(app.engine.clone()));
         app.engine.attach(connection.platform());
         tokio::select! {
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,

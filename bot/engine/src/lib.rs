@@ -43,6 +43,7 @@ mod stage_timer;
 mod surprise;
 mod turn;
 mod vectors;
+mod voice;
 mod zones;
 
 pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};

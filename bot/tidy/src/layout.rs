@@ -48,10 +48,20 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-fake-sim", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-charts", uses: &["azera-adapter"] },
     Edge { package: "azera-fake-discord", uses: &["azera-types"] },
-    // Only its tests use the fake.
+    // Only its tests use the fake and the engines of speech.
     Edge {
         package: "azera-adapter-discord",
-        uses: &["azera-types", "azera-adapter", "azera-charts", "azera-fake-discord"],
+        uses: &[
+            "azera-types",
+            "azera-adapter",
+            "azera-charts",
+            "azera-fake-discord",
+            "azera-voice-discord",
+            "azera-voice-room",
+            "azera-voice-api",
+            "azera-voice-engines",
+            "azera-voice-whisper",
+        ],
     },
     Edge {
         package: "azera-engine",
@@ -100,6 +110,11 @@ pub const EDGES: &[Edge] = &[
             "azera-breaker",
             "azera-server-messages",
         ],
+    },
+    Edge { package: "azera-voice-room", uses: &["azera-types", "azera-voice-api"] },
+    Edge {
+        package: "azera-voice-discord",
+        uses: &["azera-types", "azera-voice-api", "azera-voice-room", "azera-voice-spoken"],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },
@@ -159,6 +174,7 @@ pub const PURE: &[&str] = &[
     "bot/prompt",
     "bot/affect",
     "personas",
+    "voice/room",
     "voice/spoken",
 ];
 

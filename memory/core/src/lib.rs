@@ -23,6 +23,7 @@ mod check;
 mod chunks;
 mod codec;
 mod consent;
+mod cut;
 mod domains;
 mod embeddings;
 mod error;
@@ -69,6 +70,7 @@ pub use audit::Audit;
 pub use blobs::{BlobStore, RamBlobs, blob_id, damaged_blob};
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
+pub use consent::VoiceConsent;
 pub use domains::{
     Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox, Personas,
     PlaceSettings, Progress, Recall, Training, Turns, Writings,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::owned_blobs;
 use crate::forget_log::PendingBackupForgets;
-use crate::settings::revoke_all_training_consent;
+use crate::settings::revoke_all_consent;
 use azera_types::{BlobId, Clock, SystemClock};
 
 use crate::{Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, migrate};
@@ -171,11 +171,11 @@ impl<'a> Record<'a> {
         self.store.commit(batch, Durability::Flushed)
     }
 
-    /// Revokes everyone's training consent. Call it before this record replaces another one that people have used
+    /// Revokes everyone's consent to training and to being heard. Call it before this record replaces another one that people have used
     /// since.
     pub fn revoke_training_consent(&self) -> Result<(), Error> {
         let mut batch = Batch::new();
-        revoke_all_training_consent(self.store, &mut batch)?;
+        revoke_all_consent(self.store, &mut batch)?;
         self.store.commit(batch, Durability::Flushed)
     }
 
@@ -213,7 +213,7 @@ impl Memory {
         })?;
         // People who were sent a check-in after the backup get no second one before they answer.
         self.places().restart_check_ins(&mut batch, SystemClock.now())?;
-        revoke_all_training_consent(self.store.as_ref(), &mut batch)?;
+        revoke_all_consent(self.store.as_ref(), &mut batch)?;
         batch.remove(Table::Meta, RESTORED);
         self.store.commit(batch, Durability::Flushed)
     }

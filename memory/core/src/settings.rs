@@ -19,6 +19,7 @@ const LOOKED_BACK: usize = 64;
 const CHECK_INS: &str = "waking";
 const RETENTION: &str = "keeping";
 const LEARNING: &str = "learning";
+pub(crate) const VOICE: &str = "voice";
 
 /// How much Azera remembers of a person's messages, in all places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,12 +134,16 @@ pub struct ActiveChat {
     pub last_at: Timestamp,
 }
 
-/// Revokes everyone's training consent, because a restored record does not know who revoked it since.
-pub(crate) fn revoke_all_training_consent(store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
-    codec::walk(store, Table::Settings, &keys::prefix(&[LEARNING]), |key, _| {
-        batch.remove(Table::Settings, key);
-        Ok(true)
-    })
+/// Revokes everyone's consent to training and to being heard, because a restored record does not know who revoked it
+/// since.
+pub(crate) fn revoke_all_consent(store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
+    for kind in [LEARNING, VOICE] {
+        codec::walk(store, Table::Settings, &keys::prefix(&[kind]), |key, _| {
+            batch.remove(Table::Settings, key);
+            Ok(true)
+        })?;
+    }
+    Ok(())
 }
 
 impl PlaceSettings<'_> {
@@ -451,6 +456,14 @@ pub(crate) fn is_of(key: &[u8], gone: &ForgottenScope<'_>) -> bool {
     }
     if what == LEARNING.as_bytes() {
         return matches!(gone, ForgottenScope::Person(gone) if parts.next() == Some(gone.as_str().as_bytes()));
+    }
+    if what == VOICE.as_bytes() {
+        let (chat, person) = (parts.next(), parts.next());
+        return match gone {
+            ForgottenScope::Chat(gone) => chat == Some(gone.as_str().as_bytes()),
+            ForgottenScope::Person(gone) => person == Some(gone.as_str().as_bytes()),
+            ForgottenScope::Realm(_) => false,
+        };
     }
     let of_a_chat = what == b"diary" || what == b"sifted";
     match gone {

@@ -357,21 +357,27 @@ impl Turns<'_> {
         message.text = text;
         message.edited_at = Some(at);
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
-        for memory in self.memories_of(id)? {
+        self.reword_memories(&mut batch, &message)?;
+        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
+        Ok(Some(message))
+    }
+
+    /// Gives the memory of a message its new text. Writings about it and chunks of its files are removed.
+    pub(crate) fn reword_memories(self, batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
+        for memory in self.memories_of(&message.id)? {
             if memory.kind.is_written() || memory.kind == Kind::Fact {
                 // A writing may quote the old text, and chunks are sent again after an edit. So both are removed.
-                self.remove_memory(&mut batch, &memory)?;
-            } else if memory.sources == [id.clone()] {
+                self.remove_memory(batch, &memory)?;
+            } else if memory.sources == [message.id.clone()] {
                 if let Some(key) = mark_key(&memory) {
                     batch.remove(Table::Marks, key);
                 }
                 let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
-                codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
-                self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
+                codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
+                self.0.indexing().queue_with_neighbours(batch, &memory)?;
             }
         }
-        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
-        Ok(Some(message))
+        Ok(())
     }
 
     /// Adds the memory of a message to the batch, unless it has one or the text is empty.

@@ -15,6 +15,7 @@ use crate::permissions::Bits;
 use crate::world::{APPLICATION, BOT, World};
 
 const GUILD_MEMBERS: u64 = 1 << 1;
+const GUILD_VOICE_STATES: u64 = 1 << 7;
 const GUILD_MESSAGES: u64 = 1 << 9;
 const GUILD_REACTIONS: u64 = 1 << 10;
 const DIRECT_MESSAGES: u64 = 1 << 12;
@@ -108,6 +109,7 @@ impl World {
             Some(1) => drop(line.send(payload(11, &Value::Null))),
             Some(2) => self.identify(data, line),
             Some(3) => self.presence = Some(data.clone()),
+            Some(4) => self.move_bot(data),
             Some(6) => self.resume(data, line),
             Some(8) => self.chunk(data),
             _ => drop(line.send(Out::Close(4001))),
@@ -215,6 +217,7 @@ impl World {
             let dm = data["guild_id"].is_null();
             let wanted = match kind {
                 "GUILD_MEMBER_ADD" | "GUILD_MEMBER_UPDATE" | "GUILD_MEMBER_REMOVE" => GUILD_MEMBERS,
+                "VOICE_STATE_UPDATE" => GUILD_VOICE_STATES,
                 "MESSAGE_REACTION_ADD" if dm => DIRECT_REACTIONS,
                 "MESSAGE_REACTION_ADD" => GUILD_REACTIONS,
                 kind if kind.starts_with("MESSAGE_") && dm => DIRECT_MESSAGES,

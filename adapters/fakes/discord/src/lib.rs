@@ -16,6 +16,7 @@ mod interactions;
 mod permissions;
 mod rest;
 mod server;
+mod voice;
 mod webhooks;
 mod world;
 
@@ -27,6 +28,7 @@ use std::time::{Duration, Instant};
 pub use faults::{Fault, Scope};
 pub use interactions::{Answer, Answered, Interaction, Invoked};
 pub use permissions::{Bits, Overwrite};
+pub use voice::{Mode, Network, Voice, VoicePacket};
 pub use world::{APPLICATION, BOT, Channel, Guild, Kind, Member, RecordedRequest, World};
 
 /// Limit for waiting before a test fails.
@@ -42,6 +44,8 @@ pub struct FakeDiscord {
     /// The bot's token.
     pub token: String,
     runtime: Option<tokio::runtime::Runtime>,
+    /// Carries the sound of people to the bot.
+    udp: Arc<tokio::net::UdpSocket>,
 }
 
 impl Drop for FakeDiscord {
@@ -89,7 +93,17 @@ impl FakeDiscord {
             world.token.clone()
         });
         let (api, root_certificate) = runtime.block_on(server::listen(shared.clone(), check));
-        Self { shared, api, root_certificate, token, runtime: Some(runtime) }
+        let udp = runtime.block_on(voice::listen(shared.clone()));
+        shared.change(|world| world.voice.endpoint = api.to_string());
+        Self { shared, api, root_certificate, token, runtime: Some(runtime), udp }
+    }
+
+    /// Lets a person say Opus packets of 20 ms in real time. [`Voice::talking`] counts who still talks.
+    pub fn talk(&self, user: u64, packets: Vec<Vec<u8>>, network: Network) {
+        self.shared.change(|world| world.voice.talking += 1);
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(voice::talk(self.shared.clone(), self.udp.clone(), user, packets, network));
+        }
     }
 
     /// Reads or changes the world.

@@ -22,14 +22,25 @@ impl Bits {
     pub const ATTACH: Self = Self(1 << 15);
     /// Read the history.
     pub const HISTORY: Self = Self(1 << 16);
+    /// Join voice channels.
+    pub const CONNECT: Self = Self(1 << 20);
+    /// Speak in voice channels.
+    pub const SPEAK: Self = Self(1 << 21);
     /// Manage webhooks.
     pub const WEBHOOKS: Self = Self(1 << 29);
     /// Write in threads.
     pub const SEND_IN_THREADS: Self = Self(1 << 38);
 
     /// Permissions of everyone in a new server, as far as this fake knows them.
-    pub const EVERYBODY: Self =
-        Self(Self::VIEW.0 | Self::SEND.0 | Self::HISTORY.0 | Self::SEND_IN_THREADS.0 | Self::ATTACH.0);
+    pub const EVERYBODY: Self = Self(
+        Self::VIEW.0
+            | Self::SEND.0
+            | Self::HISTORY.0
+            | Self::SEND_IN_THREADS.0
+            | Self::ATTACH.0
+            | Self::CONNECT.0
+            | Self::SPEAK.0,
+    );
 
     /// Returns the union of both.
     pub const fn and(self, other: Self) -> Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -21,6 +22,7 @@ use crate::Shared;
 use crate::check::Description;
 use crate::faults::{Scope, What};
 use crate::rest::{self, Call, File, Reply};
+use crate::voice::welcome;
 use crate::world::RecordedRequest;
 
 /// Largest request in bytes.
@@ -79,7 +81,13 @@ pub(crate) async fn listen(shared: Arc<Shared>, check: Option<Description>) -> (
     let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = tcp.local_addr().expect("an address");
     let check = Arc::new(check);
-    let app = Router::new().fallback(move |request: Request| {
+    let voice = shared.clone();
+    // The voice gateway, with its version in the query.
+    let upgrade = move |uri: Uri, upgrade: WebSocketUpgrade| {
+        let version = pairs(&uri).iter().find(|(name, _)| name == "v").and_then(|(_, version)| version.parse().ok());
+        std::future::ready(welcome(voice.clone(), version.unwrap_or(1), upgrade))
+    };
+    let app = Router::new().route("/", axum::routing::get(upgrade)).fallback(move |request: Request| {
         let (shared, check) = (shared.clone(), check.clone());
         async move { answer(&shared, check.as_ref().as_ref(), request).await }
     });

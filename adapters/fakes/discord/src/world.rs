@@ -10,6 +10,7 @@ use crate::faults::{Fault, What};
 use crate::gateway::Session;
 use crate::interactions::Interaction;
 use crate::permissions::{Bits, Overwrite, granted};
+use crate::voice::{Mode, Voice};
 
 /// The bot's user id.
 pub const BOT: u64 = 900;
@@ -49,6 +50,8 @@ pub enum Kind {
     PrivateThread,
     /// A DM of one person with the bot.
     Dm,
+    /// A voice channel of a server, with a text chat.
+    Voice,
 }
 
 /// A member of a server.
@@ -160,6 +163,10 @@ pub struct World {
     pub presence: Option<Value>,
     /// Pictures of webhooks by name, as received.
     pub pictures: BTreeMap<String, String>,
+    /// The voice server.
+    pub voice: Voice,
+    /// Numbers of the next packets of people who talk.
+    pub(crate) voice_counts: HashMap<u64, u32>,
 }
 
 impl World {
@@ -193,6 +200,8 @@ impl World {
             attached: HashMap::new(),
             presence: None,
             pictures: BTreeMap::new(),
+            voice: Voice::offering(vec![Mode::Aes256Gcm, Mode::XChaCha20Poly1305]),
+            voice_counts: HashMap::new(),
         }
     }
 
@@ -385,6 +394,7 @@ impl World {
         let last = channel.last.map(|id| id.to_string());
         let kind = match channel.kind {
             Kind::Text => 0,
+            Kind::Voice => 2,
             Kind::Dm => 1,
             Kind::Thread => 11,
             Kind::PrivateThread => 12,
@@ -437,7 +447,7 @@ impl World {
             "emojis": [], "features": [], "mfa_level": 0, "application_id": null, "system_channel_id": guild.system.to_string(),
             "system_channel_flags": 0, "rules_channel_id": null, "joined_at": "2024-01-01T00:00:00.000000+00:00"});
         let more = json!({
-            "large": false, "unavailable": false, "member_count": members.len(), "voice_states": [], "members": members,
+            "large": false, "unavailable": false, "member_count": members.len(), "voice_states": self.voice_states(id), "members": members,
             "channels": list(channels), "threads": list(seen), "presences": [], "max_members": 500_000,
             "vanity_url_code": null, "description": null, "banner": null, "premium_tier": 0,
             "premium_subscription_count": 0, "preferred_locale": "en-US", "public_updates_channel_id": null,

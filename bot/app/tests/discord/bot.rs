@@ -29,7 +29,7 @@ pub struct Bot {
 
 /// Returns the folder of the default models, which `make test` sets.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
-fn models() -> PathBuf {
+pub fn models() -> PathBuf {
     let dir = std::env::var_os("AZERA_TEST_MODELS");
     dir.map(PathBuf::from).expect("AZERA_TEST_MODELS names the folder of the default models; run `make test`")
 }
@@ -84,6 +84,8 @@ impl Bot {
         command.env("AZERA_DATA", home.join("data")).env("AZERA_LOG", "info,azera_adapter_discord=debug");
         command.env("AZERA__DISCORD__TOKEN", &self.token).env("AZERA__DISCORD__API_ADDRESS", &self.api);
         command.env("AZERA__DISCORD__API_ROOT_CERTIFICATE", home.join("root.pem"));
+        // The voice gateway is reached with the certificates of the machine.
+        command.env("SSL_CERT_FILE", home.join("root.pem"));
         if let Some(url) = &self.model {
             command.env("AZERA__CHAT_SERVER__API", "openai").env("AZERA__CHAT_SERVER__URL", url);
             command.env("AZERA__CHAT_SERVER__MODEL", "tester");

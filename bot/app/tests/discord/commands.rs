@@ -119,6 +119,14 @@ const FORMS: &[Form] = &[
     ("model", "use", &[("name", "no-such-model")], Operators),
     ("model", "pull", &[("name", "no-such-model")], Operators),
     ("model", "remove", &[("name", "no-such-model")], Operators),
+    // Nobody is in a voice channel, and everyone is told so.
+    ("voice", "settings", &[], Members),
+    ("voice", "join", &[], Members),
+    ("voice", "leave", &[], Members),
+    ("voice", "say", &[("text", "something")], Members),
+    ("voice", "stop", &[], Members),
+    ("voice", "consent", &[("choice", "yes")], Members),
+    ("voice", "transcript", &[], Members),
     // Whether these are allowed depends on the person's own messages. Other tests check that.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),

@@ -363,6 +363,30 @@ pub const COMMANDS: &[Command] = &[
             of_model("remove", "remove the file of a model"),
         ],
     ),
+    command(
+        "voice",
+        "talk with me in a voice channel",
+        Access::Member,
+        &[
+            form("settings", "settings", "show what I hear in your voice channel", &[]),
+            form("join", "join", "let me join the voice channel that you are in", &[]),
+            form("leave", "leave", "let me leave your voice channel", &[]),
+            form(
+                "say",
+                "say",
+                "let me say something in your voice channel",
+                &[needed("text", "what I say", OptionKind::Text)],
+            ),
+            form("stop", "stop", "let me be quiet", &[]),
+            form(
+                "consent",
+                "consent",
+                "choose whether I may hear you there",
+                &[optional("choice", "`yes` or `no`", OptionKind::Word)],
+            ),
+            form("transcript", "transcript", "show what was said, as far as you heard it", &[]),
+        ],
+    ),
     in_terminal("quit", "leave the terminal", Access::Member, ALONE),
 ];
 

@@ -24,6 +24,7 @@ mod persona;
 mod privacy;
 mod settings;
 mod upload;
+mod voice;
 mod why;
 mod writings;
 
@@ -156,6 +157,7 @@ impl Commands {
             "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
             "model" => self.model_command(&at, arguments).await,
+            "voice" => self.voice_command(&at, arguments).await,
             "quit" => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
             name => Err(Error::NotDispatched(name)),
         }

@@ -29,7 +29,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 68] = [
+const SHOWING: [&str; 76] = [
     "/me",
     "/why",
     "/memory stats",
@@ -98,6 +98,14 @@ const SHOWING: [&str; 68] = [
     "/tune",
     "/tune energy_tired",
     "/tune soup 3",
+    "/voice",
+    "/voice settings",
+    "/voice join",
+    "/voice leave",
+    "/voice say something",
+    "/voice stop",
+    "/voice consent yes",
+    "/voice transcript",
 ];
 
 /// All kinds of background writings.

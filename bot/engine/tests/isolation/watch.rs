@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
     Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, SearchRequest, StreamEvent, Streaming,
+    VoiceChannels,
 };
 use azera_fake_sim::SimPlatform;
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Text, Timestamp};
@@ -244,6 +245,11 @@ impl Platform for WatchedPlatform {
     fn streaming(&self) -> Option<&dyn Streaming> {
         self.watch.went("Platform::streaming");
         Some(self)
+    }
+
+    fn voice(&self) -> Option<&dyn VoiceChannels> {
+        self.watch.went("Platform::voice");
+        self.sim.voice()
     }
 }
 

@@ -1,0 +1,83 @@
+//! Voice channels: what the engine asks of a platform that has some, and what the platform asks of the engine.
+
+use async_trait::async_trait;
+use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text};
+use thiserror::Error;
+
+use crate::HostError;
+
+/// Why something cannot be done in a voice channel. The texts are for the person who asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum VoiceError {
+    /// The person is in no voice channel that the bot can see.
+    #[error("You are in no voice channel that I can see. Join one first.")]
+    NotInChannel,
+    /// The bot is in no voice channel with the person.
+    #[error("I am not in a voice channel with you. `/voice join` brings me there.")]
+    NotThere,
+    /// The bot talks with others in another channel of the same place.
+    #[error("I am talking in another voice channel. `/voice leave` there frees me.")]
+    Elsewhere,
+    /// The bot lacks a permission.
+    #[error("I may not do that: I need the permissions View Channel, Connect and Speak in that channel.")]
+    NoPermission,
+    /// Speech does not work on this machine; the text says why and what to do.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// The state of a voice channel with the bot in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VoiceStatus {
+    /// People in the channel, without bots.
+    pub people: usize,
+    /// Packets of people who consented.
+    pub packets_heard: u64,
+    /// Packets that were dropped before decoding, because the person did not consent.
+    pub packets_dropped: u64,
+    /// Packets that were decoded.
+    pub packets_decoded: u64,
+}
+
+/// The voice channels of a platform. `chat` is where the person asks, and `person` who asks.
+#[async_trait]
+pub trait VoiceChannels: Send + Sync {
+    /// Returns the chat of the voice channel that the person is in, or else of the voice channel where they ask. What is
+    /// said in a voice channel is a chat of its own, apart from what is written there.
+    async fn chat_of(&self, chat: &ChatId, person: &PersonId) -> Option<ChatId>;
+
+    /// Joins the voice channel that the person is in; returns its name.
+    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError>;
+
+    /// Leaves the voice channel that the person is in.
+    async fn leave(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError>;
+
+    /// Says a text in the voice channel that the person is in.
+    async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError>;
+
+    /// Stops speaking in the voice channel that the person is in.
+    async fn stop(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError>;
+
+    /// Tells that a person decided whether they may be heard in the voice channel `voice_chat`.
+    async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool);
+
+    /// Returns the state of the voice channel that the person is in.
+    async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError>;
+}
+
+/// What a platform with voice channels asks of the engine, besides [`crate::Host`].
+#[async_trait]
+pub trait VoiceHost: Send + Sync {
+    /// Returns the names by which people call the persona of a voice channel.
+    async fn call_names(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Vec<String>, HostError>;
+
+    /// Returns whether a person may be heard in a voice channel; `None` if they were never asked there. A person who
+    /// was asked and did not answer may not be heard.
+    async fn may_be_heard(&self, voice_chat: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError>;
+
+    /// Records that a person was asked, so that they are not asked again.
+    async fn was_asked(&self, voice_chat: &ChatId, person: &PersonId) -> Result<(), HostError>;
+
+    /// Records how much of a reply was heard. The rest of it is gone from the history.
+    async fn heard(&self, reply: &MessageId, heard: Text) -> Result<(), HostError>;
+}

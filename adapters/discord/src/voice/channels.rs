@@ -1,0 +1,108 @@
+//! What commands ask for.
+
+use async_trait::async_trait;
+use azera_adapter::{VoiceChannels, VoiceError, VoiceStatus};
+use azera_types::{ChatId, PersonId};
+use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
+
+use super::VoiceCalls;
+use crate::id;
+use azera_voice_discord::Call;
+
+/// Permissions that the bot needs in a voice channel.
+const NEEDED: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::CONNECT).union(Permissions::SPEAK);
+
+/// The way to the calls for commands.
+pub(crate) struct Channels(pub(crate) std::sync::Arc<VoiceCalls>);
+
+impl Channels {
+    /// Returns the guild of a chat, or `None` in a direct message.
+    fn guild_of(&self, chat: &ChatId) -> Option<GuildId> {
+        let channel = id::channel_of(chat).or_else(|| id::voice_channel_of(chat))?;
+        Some(self.0.line.get()?.directory.locate(channel)?.guild)
+    }
+
+    /// Returns the voice channel that a person is in: in the guild where they ask, or, from a direct message, in any.
+    fn whereabouts(&self, chat: &ChatId, user: UserId) -> Option<(GuildId, ChannelId)> {
+        let cache = &self.0.line.get()?.directory.cache;
+        let guilds = self.guild_of(chat).map_or_else(|| cache.guilds(), |guild| vec![guild]);
+        guilds.into_iter().find_map(|id| {
+            let guild = cache.guild(id)?;
+            Some((id, guild.voice_states.get(&user)?.channel_id?))
+        })
+    }
+
+    /// Returns the call that a person takes part in.
+    fn call_with(&self, chat: &ChatId, person: &PersonId) -> Result<(GuildId, ChannelId, Call), VoiceError> {
+        let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
+        let (guild, channel) = self.whereabouts(chat, user).ok_or(VoiceError::NotInChannel)?;
+        let call = self.0.call_in(channel).ok_or(VoiceError::NotThere)?;
+        Ok((guild, channel, call))
+    }
+}
+
+#[async_trait]
+impl VoiceChannels for Channels {
+    async fn chat_of(&self, chat: &ChatId, person: &PersonId) -> Option<ChatId> {
+        let there = id::user_of(person).and_then(|user| self.whereabouts(chat, user)).map(|(_, channel)| channel);
+        let here = || {
+            let channel = id::channel_of(chat)?;
+            let found = self.0.line.get()?.directory.channel(channel)?;
+            matches!(found.kind, ChannelType::Voice | ChannelType::Stage).then_some(channel)
+        };
+        id::voice_chat(there.or_else(here)?).ok()
+    }
+
+    async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError> {
+        let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
+        let (guild, channel) = self.whereabouts(chat, user).ok_or(VoiceError::NotInChannel)?;
+        let directory = &self.0.line()?.directory;
+        if !directory.own_permissions(channel).contains(NEEDED) {
+            return Err(VoiceError::NoPermission);
+        }
+        let name = directory.channel(channel).map_or_else(|| "your voice channel".to_owned(), |found| found.name);
+        let present = self.0.calls().get(&guild).map(|ongoing| ongoing.channel);
+        match present {
+            Some(there) if there == channel => return Ok(name),
+            Some(there) if !self.0.people(guild, there).is_empty() => return Err(VoiceError::Elsewhere),
+            _ => {}
+        }
+        self.0.open(guild, channel).await?;
+        if let Err(error) = self.0.ask_to_move(guild, Some(channel)).await {
+            self.0.end(guild);
+            return Err(error);
+        }
+        Ok(name)
+    }
+
+    async fn leave(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError> {
+        let (guild, ..) = self.call_with(chat, person)?;
+        self.0.end(guild);
+        self.0.ask_to_move(guild, None).await
+    }
+
+    async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
+        self.call_with(chat, person).map(|(.., call)| call.say(text))
+    }
+
+    async fn stop(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError> {
+        self.call_with(chat, person).map(|(.., call)| call.stop())
+    }
+
+    async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool) {
+        if let Some(call) = id::voice_channel_of(voice_chat).and_then(|channel| self.0.call_in(channel)) {
+            call.decided(person.clone(), may_be_heard);
+        }
+    }
+
+    async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError> {
+        let (guild, channel, call) = self.call_with(chat, person)?;
+        let counts = call.counts().await.ok_or(VoiceError::NotThere)?;
+        Ok(VoiceStatus {
+            people: self.0.people(guild, channel).len(),
+            packets_heard: counts.admitted,
+            packets_dropped: counts.refused,
+            packets_decoded: counts.decoded,
+        })
+    }
+}

@@ -1,0 +1,393 @@
+//! Voice channels: joins and leaves them, and connects calls to the engine.
+//!
+//! What is said in a voice channel is a chat of its own, apart from the messages in the channel's text chat. Its readers
+//! are the people in the room. Everybody there may be shown what was said since the last of them came: see
+//! [`attendance`].
+//!
+//! `channels` implements what commands ask for, `reports` handles what happens in a room, and this file follows the
+//! gateway.
+
+mod attendance;
+mod channels;
+mod reports;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+use azera_adapter::{Host, Making, Outbound, StreamEvent, VoiceError, VoiceHost};
+use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, Text};
+use azera_voice_discord::{Call, Server, join};
+use azera_voice_room::Settings;
+use serde_json::json;
+use serenity::all::{ChannelId, GuildId, Http, UserId, VoiceServerUpdateEvent, VoiceState};
+use serenity::gateway::ShardManager;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Message as Frame;
+
+pub use azera_voice_discord::Engines;
+
+use crate::directory::Directory;
+use crate::id;
+use attendance::Attendance;
+
+pub(crate) use channels::Channels;
+
+/// Questions of which the adapter knows who asked.
+const MAX_ASKED: usize = 64;
+
+/// Loads the engines of speech.
+#[async_trait]
+pub trait Speech: Send + Sync {
+    /// Returns the engines. The error says for people why there are none, and what to do.
+    async fn engines(&self) -> Result<Engines, String>;
+}
+
+/// The parts that are known once the bot is connected.
+struct Line {
+    http: Arc<Http>,
+    directory: Arc<Directory>,
+    shards: Arc<ShardManager>,
+}
+
+/// A voice channel with the bot in it.
+struct Ongoing {
+    channel: ChannelId,
+    call: Call,
+    /// Id of the voice session, and the server with its secret, once Discord named them.
+    session: Option<String>,
+    server: Option<(String, String)>,
+    /// True while the bot leaves and comes again to renew the connection.
+    is_rejoining: bool,
+    rejoined: u32,
+}
+
+/// What the gateway told.
+pub(crate) enum VoiceEvent {
+    State(Box<VoiceState>),
+    Server(Box<VoiceServerUpdateEvent>),
+}
+
+/// The calls of the bot, at most one in each server.
+pub(crate) struct VoiceCalls {
+    platform: PlatformId,
+    clock: Arc<dyn Clock>,
+    attendance: Attendance,
+    speech: OnceLock<(Arc<dyn Speech>, Arc<dyn VoiceHost>)>,
+    line: OnceLock<Line>,
+    host: OnceLock<Arc<dyn Host>>,
+    calls: Mutex<HashMap<GuildId, Ongoing>>,
+    /// Who asked what, for replies that cannot be said.
+    asked: Mutex<VecDeque<(MessageId, UserId)>>,
+    events: mpsc::UnboundedSender<VoiceEvent>,
+    waiting: Mutex<Option<mpsc::UnboundedReceiver<VoiceEvent>>>,
+}
+
+impl VoiceCalls {
+    pub(crate) fn new(platform: PlatformId, folder: &Path, clock: Arc<dyn Clock>) -> Self {
+        let (events, waiting) = mpsc::unbounded_channel();
+        Self {
+            platform,
+            clock,
+            attendance: Attendance::open(folder),
+            speech: OnceLock::new(),
+            line: OnceLock::new(),
+            host: OnceLock::new(),
+            calls: Mutex::default(),
+            asked: Mutex::default(),
+            events,
+            waiting: Mutex::new(Some(waiting)),
+        }
+    }
+
+    /// Sets what speaks and who records; only the first call counts.
+    pub(crate) fn set_speech(&self, speech: Arc<dyn Speech>, host: Arc<dyn VoiceHost>) {
+        self.speech.get_or_init(|| (speech, host));
+    }
+
+    pub(crate) fn connected(&self, http: Arc<Http>, directory: Arc<Directory>, shards: Arc<ShardManager>) {
+        self.line.get_or_init(|| Line { http, directory, shards });
+    }
+
+    /// Takes in an event. [`VoiceCalls::work`] handles it.
+    pub(crate) fn take(&self, event: VoiceEvent) {
+        // The receiver lives as long as the bot listens.
+        self.events.send(event).ok();
+    }
+
+    /// Handles events in order.
+    pub(crate) async fn work(self: Arc<Self>, host: Arc<dyn Host>) {
+        self.host.get_or_init(|| host);
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut waiting) = waiting else { return };
+        while let Some(event) = waiting.recv().await {
+            match event {
+                VoiceEvent::Server(server) => self.server(*server),
+                VoiceEvent::State(state) => self.state(*state).await,
+            }
+        }
+    }
+
+    fn line(&self) -> Result<&Line, VoiceError> {
+        self.line.get().ok_or_else(|| VoiceError::Unavailable("I am not connected to Discord yet.".to_owned()))
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<GuildId, Ongoing>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the call in a voice channel.
+    fn call_in(&self, channel: ChannelId) -> Option<Call> {
+        self.calls().values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.call.clone())
+    }
+
+    /// Returns the people in a voice channel now, without bots.
+    fn people(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<UserId> {
+        let Some(line) = self.line.get() else { return BTreeSet::new() };
+        let Some(guild) = line.directory.cache.guild(guild) else { return BTreeSet::new() };
+        let is_bot = |user: &UserId| guild.members.get(user).is_some_and(|member| member.user.bot);
+        let there = guild.voice_states.values().filter(|state| state.channel_id == Some(channel));
+        there.map(|state| state.user_id).filter(|user| *user != line.directory.me && !is_bot(user)).collect()
+    }
+
+    /// Asks Discord to move the bot into a channel, or out of the one it is in.
+    async fn ask_to_move(&self, guild: GuildId, channel: Option<ChannelId>) -> Result<(), VoiceError> {
+        let line = self.line()?;
+        let request =
+            json!({"op": 4, "d": {"guild_id": guild, "channel_id": channel, "self_mute": false, "self_deaf": false}});
+        let runners = line.shards.runners.lock().await;
+        let count = u32::try_from(runners.len()).unwrap_or(1).max(1);
+        let shard = serenity::utils::shard_id(guild, count);
+        let Some((_, runner)) = runners.iter().find(|(id, _)| id.0 == shard) else {
+            return Err(VoiceError::Unavailable("My connection to Discord is down. Try again in a minute.".to_owned()));
+        };
+        runner.runner_tx.websocket_message(Frame::Text(request.to_string()));
+        Ok(())
+    }
+
+    /// Opens a call for a channel, before Discord names its server.
+    async fn open(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> Result<(), VoiceError> {
+        let unavailable = |why: String| VoiceError::Unavailable(why);
+        let (speech, host) =
+            self.speech.get().ok_or_else(|| unavailable("Speech is off in this process.".to_owned()))?;
+        let engines = speech.engines().await.map_err(unavailable)?;
+        let chat = id::voice_chat(channel).map_err(|error| unavailable(error.to_string()))?;
+        let names = host.call_names(&self.platform, &chat).await.map_err(|error| unavailable(error.in_words()))?;
+        let settings = Settings { names, ..Settings::default() };
+        let (call, reports) = join(engines, settings, person_of).map_err(|error| unavailable(error.to_string()))?;
+        let ongoing =
+            Ongoing { channel, call: call.clone(), session: None, server: None, is_rejoining: false, rejoined: 0 };
+        if let Some(before) = self.calls().insert(guild, ongoing) {
+            before.call.close();
+        }
+        tokio::spawn(self.clone().follow(guild, channel, reports));
+        for user in self.people(guild, channel) {
+            self.joined(guild, channel, user).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the call in a server.
+    fn end(&self, guild: GuildId) {
+        if let Some(ongoing) = self.calls().remove(&guild) {
+            ongoing.call.close();
+        }
+    }
+
+    /// Tells a call that a person is in its channel.
+    async fn joined(&self, guild: GuildId, channel: ChannelId, user: UserId) {
+        let Some(call) = self.call_in(channel) else { return };
+        let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
+        self.attendance.came(channel, user, self.clock.now());
+        let Some((_, host)) = self.speech.get() else { return };
+        let decision = host.may_be_heard(&chat, &person).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
+            Some(false)
+        });
+        call.joined(person, self.name(guild, user), decision);
+    }
+
+    fn name(&self, guild: GuildId, user: UserId) -> String {
+        let guild = self.line.get().and_then(|line| line.directory.cache.guild(guild));
+        let name = guild.and_then(|guild| Some(guild.members.get(&user)?.display_name().to_owned()));
+        name.unwrap_or_else(|| "somebody".to_owned())
+    }
+
+    /// Handles that somebody joined, left or changed channels.
+    async fn state(self: &Arc<Self>, state: VoiceState) {
+        let (Some(guild), Ok(line)) = (state.guild_id, self.line()) else { return };
+        if state.user_id == line.directory.me {
+            return self.own_state(guild, state).await;
+        }
+        let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
+        let people = self.people(guild, channel);
+        let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
+        if state.channel_id == Some(channel) && !is_bot {
+            self.joined(guild, channel, state.user_id).await;
+        } else if let (Some(call), Ok(person)) = (self.call_in(channel), id::person(state.user_id)) {
+            // Talk goes on without them.
+            if !people.is_empty()
+                && let Err(error) = self.attendance.said_before(channel, &people)
+            {
+                tracing::error!(%error, "cannot write who left a voice channel; ending the call");
+                return self.end(guild);
+            }
+            call.left(person);
+        }
+    }
+
+    /// Handles that the bot itself was moved, or has arrived or left.
+    async fn own_state(self: &Arc<Self>, guild: GuildId, state: VoiceState) {
+        let known = self.calls().get(&guild).map(|ongoing| (ongoing.channel, ongoing.is_rejoining));
+        match (state.channel_id, known) {
+            (None, Some((_, true))) | (None, None) => {}
+            (None, Some(_)) => self.end(guild),
+            (Some(channel), Some((before, _))) if channel == before => {
+                self.update(guild, |ongoing| {
+                    ongoing.session = Some(state.session_id);
+                    ongoing.is_rejoining = false;
+                });
+            }
+            // Somebody moved the bot: the people there are others.
+            (Some(channel), Some(_)) => match self.open(guild, channel).await {
+                Ok(()) => self.update(guild, |ongoing| ongoing.session = Some(state.session_id)),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot follow to another voice channel");
+                    self.end(guild);
+                }
+            },
+            // A call of an earlier process.
+            (Some(_), None) => {
+                if let Err(error) = self.ask_to_move(guild, None).await {
+                    tracing::debug!(%error, "cannot leave a voice channel");
+                }
+            }
+        }
+    }
+
+    fn server(&self, server: VoiceServerUpdateEvent) {
+        // Without an endpoint, another event follows.
+        if let (Some(guild), Some(endpoint)) = (server.guild_id, server.endpoint) {
+            self.update(guild, |ongoing| ongoing.server = Some((endpoint, server.token)));
+        }
+    }
+
+    /// Changes a call, and connects it once everything is known.
+    fn update(&self, guild: GuildId, change: impl FnOnce(&mut Ongoing)) {
+        let mut calls = self.calls();
+        let (Some(ongoing), Ok(line)) = (calls.get_mut(&guild), self.line()) else { return };
+        change(ongoing);
+        let (Some(session), Some((endpoint, token))) = (&ongoing.session, &ongoing.server) else { return };
+        ongoing.call.connect(Server {
+            guild: guild.get(),
+            channel: ongoing.channel.get(),
+            user: line.directory.me.get(),
+            endpoint: endpoint.clone(),
+            session: session.clone(),
+            token: token.clone(),
+        });
+        ongoing.server = None;
+    }
+
+    /// Returns what the room of a voice channel is: a place that only the people in it read. `None` unless the bot is
+    /// there, and the person, too.
+    pub(crate) fn place(&self, chat: &ChatId, asker: Option<&PersonId>) -> Option<Place> {
+        let channel = id::voice_channel_of(chat)?;
+        let guild = *self.calls().iter().find(|(_, ongoing)| ongoing.channel == channel)?.0;
+        let people = self.people(guild, channel);
+        if let Some(asker) = asker
+            && !people.contains(&id::user_of(asker)?)
+        {
+            return None;
+        }
+        let since = self.attendance.since(channel, &people, self.clock.now());
+        let realm = id::realm(guild).ok()?;
+        let kind = PlaceKind::Private { realm: Some(realm), all_in_realm: true, realm_since: None };
+        Some(Place { chat: chat.clone(), kind, since: Some(since) })
+    }
+
+    /// Adds what a person heard in voice channels that they can still see.
+    pub(crate) async fn readable(&self, person: &PersonId, scopes: &mut ReadableScopes) {
+        let (Some(user), Ok(line)) = (id::user_of(person), self.line()) else { return };
+        for (channel, since) in self.attendance.of(user) {
+            let can_see = line.directory.can_see(channel, user).await;
+            if let (true, Ok(chat)) = (can_see, id::voice_chat(channel)) {
+                scopes.private_chats.push((chat, Some(since)));
+            }
+        }
+    }
+
+    /// Forgets who was in these channels.
+    pub(crate) fn forget(&self, channels: &[ChannelId]) {
+        self.attendance.forget(channels);
+    }
+
+    /// Says a reply while it is generated.
+    pub(crate) fn event(&self, making: Making<'_>, event: &StreamEvent) {
+        let Some(call) = id::voice_channel_of(making.chat).and_then(|channel| self.call_in(channel)) else { return };
+        match event {
+            StreamEvent::Content { text } => call.piece(making.reply, text),
+            StreamEvent::Retracted => call.retracted(making.reply),
+            StreamEvent::Error { .. } => {
+                call.retracted(making.reply);
+                call.whole(making.reply, "");
+            }
+            StreamEvent::ThinkingStart
+            | StreamEvent::Thinking { .. }
+            | StreamEvent::ThinkingEnd
+            | StreamEvent::Done { .. } => {}
+        }
+    }
+
+    /// Says the rest of a reply. Nobody hears a reply to a call that is over.
+    pub(crate) fn deliver(self: &Arc<Self>, outbound: &Outbound) {
+        let call = id::voice_channel_of(&outbound.chat).and_then(|channel| self.call_in(channel));
+        let Some(call) = call else {
+            let (calls, reply) = (self.clone(), outbound.id.clone());
+            // The engine delivers in the middle of a turn, and takes this in after it.
+            tokio::spawn(async move { calls.heard(&reply, "").await });
+            return;
+        };
+        call.whole(&outbound.id, &outbound.text);
+        if let Some(code) = code_of(&outbound.text) {
+            tokio::spawn(self.clone().send_code(outbound.reply_to.clone(), code));
+        }
+    }
+
+    async fn heard(&self, reply: &MessageId, heard: &str) {
+        let Some((_, host)) = self.speech.get() else { return };
+        if let Err(error) = host.heard(reply, Text::new(heard)).await {
+            tracing::error!(%reply, %error, "cannot record how much of a reply was heard");
+        }
+    }
+}
+
+/// Returns the person of a user id.
+fn person_of(user: u64) -> Option<PersonId> {
+    if user == 0 { None } else { id::person(UserId::new(user)).ok() }
+}
+
+/// Returns the code blocks of a text.
+fn code_of(text: &str) -> Option<String> {
+    /// What begins and ends a code block.
+    const FENCE: &str = "```";
+    let blocks = text.split(FENCE).skip(1).step_by(2).filter(|block| !block.trim().is_empty());
+    let code: Vec<String> = blocks.map(|block| format!("{FENCE}{}\n{FENCE}", block.trim_end())).collect();
+    (!code.is_empty()).then(|| code.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_found_in_a_reply() {
+        assert_eq!(code_of("Hello there."), None);
+        assert_eq!(
+            code_of("Run:\n```sh\nls\n```\nor\n```\nls -l\n```").as_deref(),
+            Some("```sh\nls\n```\n```\nls -l\n```")
+        );
+        assert_eq!(code_of("An open one:\n```sh\nls").as_deref(), Some("```sh\nls\n```"));
+    }
+}

@@ -1,0 +1,180 @@
+//! What happens in a room.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_adapter::{Choice, Outcome};
+use azera_types::{Inbound, MessageId, PersonId};
+use azera_voice_discord::Report;
+use azera_voice_room::Said;
+use futures::FutureExt;
+use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
+use tokio::sync::mpsc;
+
+use super::{MAX_ASKED, VoiceCalls};
+use crate::commands::choices;
+use crate::error::in_words;
+use crate::id;
+use crate::replies::nobody;
+use crate::split::split;
+
+/// How often a broken connection is renewed before the bot leaves.
+const MAX_REJOINED: u32 = 3;
+
+/// What people are asked before they are heard.
+const QUESTION: &str = "may I hear you in this voice channel? I recognise what you say, answer it aloud, and remember the \
+                        words for those who were in the room. I keep no sound, and you can change your mind at any time: \
+                        `/voice consent`.";
+
+impl VoiceCalls {
+    /// Handles the reports of a call until it is over.
+    pub(super) async fn follow(
+        self: Arc<Self>,
+        guild: GuildId,
+        channel: ChannelId,
+        mut reports: mpsc::UnboundedReceiver<Report>,
+    ) {
+        let mut number = 0;
+        while let Some(report) = reports.recv().await {
+            match report {
+                Report::Said(said, ago) => {
+                    number += 1;
+                    self.said(guild, channel, said, ago, number);
+                }
+                Report::Cut { reply, heard } => self.heard(&reply, &heard).await,
+                Report::Ask(person) => self.ask(channel, &person).await,
+                Report::Alone => {
+                    tracing::info!(%channel, "nobody else is in the voice channel");
+                    self.leave(guild).await;
+                }
+                Report::Deaf => self.rejoin(guild, channel, "nothing that people say can be decrypted").await,
+                Report::Lost(why) => self.rejoin(guild, channel, &why).await,
+            }
+        }
+    }
+
+    /// Submits an utterance. Only the people in the room now may read it.
+    fn said(self: &Arc<Self>, guild: GuildId, channel: ChannelId, said: Said, ago: Duration, number: u64) {
+        let people = self.people(guild, channel);
+        if let Err(error) = self.attendance.said_before(channel, &people) {
+            tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
+            return;
+        }
+        let now = self.clock.now();
+        let at = now.checked_sub(ago).unwrap_or(now);
+        let (Ok(id), Ok(chat), Some(user)) =
+            (id::utterance(channel, now, number), id::voice_chat(channel), id::user_of(&said.person))
+        else {
+            return;
+        };
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            asked.push_back((id.clone(), user));
+            let excess = asked.len().saturating_sub(MAX_ASKED);
+            asked.drain(..excess);
+        }
+        let inbound = Inbound {
+            id,
+            chat,
+            person: said.person,
+            name: said.name,
+            text: said.text,
+            at,
+            parts: Vec::new(),
+            mentions_bot: said.is_for_bot,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        let calls = self.clone();
+        let mut pending = Box::pin(async move {
+            let Some(host) = calls.host.get() else { return };
+            match host.message(&calls.platform, inbound).await {
+                Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
+                Ok(Outcome::Replied(_)) => {}
+                Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
+            }
+        });
+        // It takes its place in the chat's queue at once, so that utterances stay in order.
+        if pending.as_mut().now_or_never().is_none() {
+            tokio::spawn(pending);
+        }
+    }
+
+    /// Asks a person in the channel's text chat whether they may be heard.
+    async fn ask(&self, channel: ChannelId, person: &PersonId) {
+        let (Ok(line), Some((_, host))) = (self.line(), self.speech.get()) else { return };
+        let (Some(user), Ok(chat)) = (id::user_of(person), id::voice_chat(channel)) else { return };
+        let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
+        let buttons = choices(&[choice("Hear me", "/voice consent yes"), choice("No", "/voice consent no")]);
+        let question = CreateMessage::new()
+            .content(format!("<@{user}>, {QUESTION}"))
+            .components(buttons)
+            .allowed_mentions(CreateAllowedMentions::new().users([user]));
+        match line.http.send_message(channel, Vec::new(), &question).await {
+            Ok(_) => {
+                if let Err(error) = host.was_asked(&chat, person).await {
+                    tracing::warn!(%error, "cannot record that a person was asked");
+                }
+            }
+            Err(error) => tracing::warn!(error = in_words(&error), "cannot ask a person whether they may be heard"),
+        }
+    }
+
+    async fn leave(&self, guild: GuildId) {
+        self.end(guild);
+        if let Err(error) = self.ask_to_move(guild, None).await {
+            tracing::debug!(%error, "cannot leave a voice channel");
+        }
+    }
+
+    /// Renews a broken connection: leaves the channel and comes again.
+    async fn rejoin(&self, guild: GuildId, channel: ChannelId, why: &str) {
+        let rejoined = {
+            let mut calls = self.calls();
+            let Some(ongoing) = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel) else { return };
+            ongoing.rejoined += 1;
+            (ongoing.session, ongoing.server, ongoing.is_rejoining) = (None, None, true);
+            ongoing.rejoined
+        };
+        tracing::warn!(%channel, why, rejoined, "the connection to a voice channel is broken");
+        if rejoined == 1 {
+            self.tell(channel, "I cannot hear you just now, so I connect anew.").await;
+        }
+        if rejoined > MAX_REJOINED {
+            self.tell(channel, "I cannot connect to this voice channel. `/voice join` tries again.").await;
+            return self.leave(guild).await;
+        }
+        for channel in [None, Some(channel)] {
+            if let Err(error) = self.ask_to_move(guild, channel).await {
+                tracing::warn!(%error, "cannot join a voice channel again");
+                return self.end(guild);
+            }
+        }
+    }
+
+    /// Writes a notice into the channel's text chat.
+    async fn tell(&self, channel: ChannelId, notice: &str) {
+        let Ok(line) = self.line() else { return };
+        let message = CreateMessage::new().content(notice).allowed_mentions(nobody());
+        if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {
+            tracing::debug!(error = in_words(&error), "cannot write a notice");
+        }
+    }
+
+    /// Sends the code of a reply to the person who asked. Others who read the channel's text chat were not in the room.
+    pub(super) async fn send_code(self: Arc<Self>, question: Option<MessageId>, code: String) {
+        let user = {
+            let asked = self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            asked.iter().find(|(id, _)| Some(id) == question.as_ref()).map(|(_, user)| *user)
+        };
+        let (Ok(line), Some(user)) = (self.line(), user) else { return };
+        let Some(channel) = line.directory.direct_with(user).await else { return };
+        for part in split(&code) {
+            let message = CreateMessage::new().content(part).allowed_mentions(nobody());
+            if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {
+                tracing::warn!(error = in_words(&error), "cannot send the code of a reply");
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Replaces `voice` in a build without the feature `voice`: the bot joins no voice channel.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use azera_adapter::{Host, Making, Outbound, StreamEvent};
+use azera_types::{ChatId, Clock, PersonId, Place, PlatformId, ReadableScopes};
+use serenity::all::{ChannelId, Http, VoiceServerUpdateEvent, VoiceState};
+use serenity::gateway::ShardManager;
+
+use crate::directory::Directory;
+
+pub(crate) enum VoiceEvent {
+    State(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceState>),
+    Server(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceServerUpdateEvent>),
+}
+
+/// No calls.
+pub(crate) struct VoiceCalls;
+
+impl VoiceCalls {
+    pub(crate) fn new(_: PlatformId, _: &Path, _: Arc<dyn Clock>) -> Self {
+        Self
+    }
+
+    pub(crate) fn connected(&self, _: Arc<Http>, _: Arc<Directory>, _: Arc<ShardManager>) {}
+
+    pub(crate) fn take(&self, _: VoiceEvent) {}
+
+    pub(crate) async fn work(self: Arc<Self>, _: Arc<dyn Host>) {}
+
+    pub(crate) fn place(&self, _: &ChatId, _: Option<&PersonId>) -> Option<Place> {
+        None
+    }
+
+    pub(crate) async fn readable(&self, _: &PersonId, _: &mut ReadableScopes) {}
+
+    pub(crate) fn forget(&self, _: &[ChannelId]) {}
+
+    pub(crate) fn event(&self, _: Making<'_>, _: &StreamEvent) {}
+
+    pub(crate) fn deliver(self: &Arc<Self>, _: &Outbound) {}
+}

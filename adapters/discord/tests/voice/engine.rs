@@ -1,0 +1,185 @@
+//! A minimal engine: it keeps what people said, and answers with fixed words.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use async_trait::async_trait;
+use azera_adapter::{
+    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError, Making,
+    Outbound, Outcome, Platform, SearchRequest, SkipReason, State, StreamEvent, VoiceHost,
+};
+use azera_adapter_discord::{Discord, Engines, Speech};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, RealmId, Text, Timestamp};
+use azera_voice_api::{Style, VoiceActivity};
+use azera_voice_engines::SileroVad;
+
+use crate::people::{Ears, VOICE, Voice, model};
+
+/// What it keeps.
+#[derive(Default)]
+pub struct Kept {
+    /// What people said, and the place in which they said it.
+    pub said: Vec<(Inbound, Place)>,
+    /// Whether people may be heard; `None` if they were asked.
+    pub consent: HashMap<PersonId, Option<bool>>,
+    /// What was heard of replies that were cut.
+    pub cut: Vec<String>,
+}
+
+pub struct Engine {
+    kept: Mutex<Kept>,
+    /// Pieces of the answer.
+    answer: &'static [&'static str],
+    discord: OnceLock<Arc<Discord>>,
+}
+
+impl Engine {
+    pub fn new(answer: &'static [&'static str]) -> Self {
+        Self { kept: Mutex::default(), answer, discord: OnceLock::new() }
+    }
+
+    pub fn attach(&self, discord: Arc<Discord>) {
+        assert!(self.discord.set(discord).is_ok(), "it is attached once");
+    }
+
+    pub fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("no test panics while it holds this")
+    }
+
+    fn discord(&self) -> &Discord {
+        self.discord.get().expect("it is attached")
+    }
+}
+
+#[async_trait]
+impl VoiceHost for Engine {
+    async fn call_names(&self, _: &PlatformId, _: &ChatId) -> Result<Vec<String>, HostError> {
+        Ok(vec!["Azera".to_owned()])
+    }
+
+    async fn may_be_heard(&self, _: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
+        Ok(self.kept().consent.get(person).map(|decision| *decision == Some(true)))
+    }
+
+    async fn was_asked(&self, _: &ChatId, person: &PersonId) -> Result<(), HostError> {
+        self.kept().consent.entry(person.clone()).or_default();
+        Ok(())
+    }
+
+    async fn heard(&self, _: &MessageId, heard: Text) -> Result<(), HostError> {
+        self.kept().cut.push(heard.as_str().to_owned());
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Host for Engine {
+    async fn open_chat(&self, _: &PlatformId, _: ChatInfo) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        let discord = self.discord();
+        let place = discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Internal(e.into()))?;
+        let place = place.ok_or(HostError::NotAllowed)?;
+        self.kept().said.push((inbound.clone(), place));
+        if !inbound.mentions_bot {
+            return Ok(Outcome::Skipped(SkipReason::NotAddressed));
+        }
+        let reply = MessageId::new(format!("{}~r0", inbound.id)).expect("an id");
+        let persona = PersonaId::new("azera").expect("an id");
+        let making = Making { chat: &inbound.chat, reply: &reply, persona: &persona, persona_name: "Azera" };
+        let streaming = discord.streaming().expect("Discord streams");
+        for piece in self.answer {
+            streaming.event(making, &StreamEvent::Content { text: (*piece).to_owned() }).await;
+        }
+        let outbound = Outbound {
+            id: reply.clone(),
+            chat: inbound.chat.clone(),
+            persona: persona.clone(),
+            persona_name: "Azera".to_owned(),
+            text: Text::new(self.answer.concat()),
+            reply_to: Some(inbound.id.clone()),
+            state: State::default(),
+        };
+        discord.deliver(&outbound).await.map_err(|error| HostError::Internal(error.into()))?;
+        Ok(Outcome::Skipped(SkipReason::Empty))
+    }
+
+    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
+        self.message(platform, inbound).await.map(|_| true)
+    }
+
+    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
+        Ok(None)
+    }
+
+    async fn deleted(&self, _: &PlatformId, _: &MessageId) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn attached(
+        &self,
+        _: &PlatformId,
+        _: &MessageId,
+        _: Option<Timestamp>,
+        _: Vec<Text>,
+    ) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    /// Takes the line of a button below the question about consent.
+    async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        let decision = line.text.as_str() == "/voice consent yes";
+        self.kept().consent.insert(line.person.clone(), Some(decision));
+        let voice = self.discord().voice().expect("Discord has voice channels");
+        let chat = voice.chat_of(&line.chat, &line.person).await.expect("a voice channel");
+        voice.decided(&chat, &line.person, decision).await;
+        Ok(CommandAnswer { ok: true, text: line.text.as_str().to_owned(), ..CommandAnswer::default() })
+    }
+
+    async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+/// The engines of speech, in this process.
+pub struct OwnSpeech(pub Engines);
+
+impl OwnSpeech {
+    pub fn of(voice: &Voice, ears: &Ears) -> Self {
+        let activity = Mutex::new(SileroVad::open(&model("silero-vad", "onnx")).expect("a detector"));
+        Self(Engines {
+            recogniser: ears.engine(),
+            speaker: voice.engine(),
+            style: Style { liveliness: 0.0, ..Style::of(VOICE) },
+            activity: Arc::new(move || -> Box<dyn VoiceActivity> {
+                Box::new(activity.lock().expect("nobody panics while they hold this").for_another_stream())
+            }),
+        })
+    }
+}
+
+#[async_trait]
+impl Speech for OwnSpeech {
+    async fn engines(&self) -> Result<Engines, String> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Returns the time from which all in the room heard everything.
+pub fn since(place: &Place) -> Timestamp {
+    place.since.expect("a room has a horizon")
+}

@@ -1,0 +1,195 @@
+//! Voice: who is in which channel, the voice gateway (versions 4 and 8), and sound over UDP with both AEAD modes
+//! (<https://discord.com/developers/docs/topics/voice-connections>). There is no end-to-end encryption (DAVE).
+
+mod network;
+mod rtp;
+mod socket;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+pub use network::Network;
+pub(crate) use network::talk;
+pub use rtp::Mode;
+pub(crate) use rtp::{listen, send};
+pub(crate) use socket::welcome;
+
+use crate::permissions::Bits;
+use crate::world::{BOT, World};
+
+/// A packet that the bot sent.
+#[derive(Debug, Clone)]
+pub struct VoicePacket {
+    /// When it arrived.
+    pub at: Instant,
+    /// Its number.
+    pub sequence: u16,
+    /// Its time in samples at 48 kHz.
+    pub timestamp: u32,
+    /// The Opus data.
+    pub opus: Vec<u8>,
+}
+
+/// The bot's connection to the voice server.
+pub(crate) struct Session {
+    pub(crate) ssrc: u32,
+    /// The address that it sends from, once it is known.
+    pub(crate) address: Option<SocketAddr>,
+    /// The chosen mode and its key.
+    pub(crate) cipher: Option<(Mode, [u8; 32])>,
+    /// Packets sent so far, which make the nonce.
+    pub(crate) sent: u32,
+    pub(crate) line: UnboundedSender<Value>,
+}
+
+/// The voice server, and who is in its channels.
+#[derive(Default)]
+pub struct Voice {
+    /// Host and port of the voice gateway.
+    pub(crate) endpoint: String,
+    /// Address of the UDP socket.
+    pub(crate) udp: Option<SocketAddr>,
+    /// People and the bot by user: guild and channel.
+    pub(crate) there: BTreeMap<u64, (u64, u64)>,
+    /// SSRCs of people who spoke.
+    pub(crate) ssrcs: BTreeMap<u64, u32>,
+    /// The bot's session and secret, as the gateway told them.
+    pub(crate) granted: Option<(String, String)>,
+    pub(crate) session: Option<Session>,
+    next: u32,
+    /// Modes that the server offers.
+    pub modes: Vec<Mode>,
+    /// Packets of the bot.
+    pub heard: Vec<VoicePacket>,
+    /// People who are talking now.
+    pub talking: usize,
+    /// When a person last began to talk, and when they fell silent.
+    pub began: Option<Instant>,
+    /// See `began`.
+    pub fell_silent: Option<Instant>,
+    /// True while the server sends what nobody can decrypt.
+    pub is_garbled: bool,
+    /// Number of times that the bot connected.
+    pub connected: usize,
+}
+
+impl Voice {
+    /// Returns a server with these modes and nobody in it.
+    pub(crate) fn offering(modes: Vec<Mode>) -> Self {
+        Self { modes, ..Self::default() }
+    }
+}
+
+impl World {
+    /// Adds a voice channel to a server.
+    pub fn voice_channel(&mut self, guild: u64, name: &str) -> u64 {
+        let id = self.channel(guild, name, Vec::new());
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.kind = crate::world::Kind::Voice;
+        }
+        let json = self.channel_json(id);
+        self.emit("CHANNEL_UPDATE", json);
+        id
+    }
+
+    /// Lets a person join a voice channel, or change to it.
+    pub fn join_voice(&mut self, channel: u64, user: u64) {
+        let guild = self.channels[&channel].guild.expect("a channel of a server");
+        self.voice.there.insert(user, (guild, channel));
+        self.tell_state(guild, user, Some(channel));
+    }
+
+    /// Lets a person leave their voice channel.
+    pub fn leave_voice(&mut self, user: u64) {
+        if let Some((guild, _)) = self.voice.there.remove(&user) {
+            self.tell_state(guild, user, None);
+            self.tell_by_voice(json!({"op": 13, "d": {"user_id": user.to_string()}}));
+        }
+    }
+
+    /// Returns true if the bot is connected to the voice server of a channel, and ready to hear.
+    pub fn is_voice_ready(&self, channel: u64) -> bool {
+        let is_there = self.voice.there.get(&BOT).is_some_and(|(_, there)| *there == channel);
+        is_there
+            && self.voice.session.as_ref().is_some_and(|session| session.cipher.is_some() && session.address.is_some())
+    }
+
+    /// Returns the voice state of a user.
+    pub(crate) fn voice_state(&self, guild: u64, user: u64, channel: Option<u64>) -> Value {
+        json!({"guild_id": guild.to_string(), "channel_id": channel.map(|id| id.to_string()),
+            "user_id": user.to_string(), "member": self.member_json(guild, user),
+            "session_id": format!("voice-session-{user}"), "deaf": false, "mute": false, "self_deaf": false,
+            "self_mute": false, "self_video": false, "suppress": false, "request_to_speak_timestamp": null})
+    }
+
+    /// Returns the voice states of a server.
+    pub(crate) fn voice_states(&self, guild: u64) -> Vec<Value> {
+        let there = self.voice.there.iter().filter(|(_, (there, _))| *there == guild);
+        there.map(|(user, (guild, channel))| self.voice_state(*guild, *user, Some(*channel))).collect()
+    }
+
+    fn tell_state(&mut self, guild: u64, user: u64, channel: Option<u64>) {
+        let state = self.voice_state(guild, user, channel);
+        self.emit("VOICE_STATE_UPDATE", state);
+    }
+
+    pub(crate) fn tell_by_voice(&self, message: Value) {
+        if let Some(session) = &self.voice.session {
+            session.line.send(message).ok();
+        }
+    }
+
+    /// Handles the bot's request to join, change or leave a voice channel (op 4 of the gateway).
+    pub(crate) fn move_bot(&mut self, data: &Value) {
+        let number = |name: &str| data[name].as_str().and_then(|id| id.parse::<u64>().ok());
+        let Some(guild) = number("guild_id") else { return };
+        let Some(channel) = number("channel_id") else {
+            self.voice.there.remove(&BOT);
+            self.voice.session = None;
+            self.tell_state(guild, BOT, None);
+            return;
+        };
+        if !self.granted(channel, BOT).has(Bits::VIEW.and(Bits::CONNECT)) {
+            return;
+        }
+        self.voice.there.insert(BOT, (guild, channel));
+        let secret = format!("voice-secret-{}", self.id());
+        self.voice.granted = Some((format!("voice-session-{BOT}"), secret.clone()));
+        self.tell_state(guild, BOT, Some(channel));
+        let endpoint = self.voice.endpoint.clone();
+        let server = json!({"guild_id": guild.to_string(), "token": secret, "endpoint": endpoint});
+        self.emit("VOICE_SERVER_UPDATE", server);
+    }
+
+    /// Moves the bot's call to another voice server, as Discord does when a region changes.
+    pub fn change_voice_server(&mut self) {
+        let Some((guild, _)) = self.voice.there.get(&BOT).copied() else { return };
+        let secret = format!("voice-secret-{}", self.id());
+        self.voice.granted = Some((format!("voice-session-{BOT}"), secret.clone()));
+        self.voice.session = None;
+        let endpoint = self.voice.endpoint.clone();
+        self.emit("VOICE_SERVER_UPDATE", json!({"guild_id": guild.to_string(), "token": secret, "endpoint": endpoint}));
+    }
+
+    /// Returns a person's SSRC, and tells the bot that they speak.
+    pub(crate) fn announce(&mut self, user: u64) -> u32 {
+        let ssrc = match self.voice.ssrcs.get(&user) {
+            Some(known) => *known,
+            None => self.new_ssrc(),
+        };
+        self.voice.ssrcs.insert(user, ssrc);
+        self.tell_by_voice(
+            json!({"op": 5, "d": {"user_id": user.to_string(), "ssrc": ssrc, "speaking": 1, "delay": 0}}),
+        );
+        ssrc
+    }
+
+    pub(crate) fn new_ssrc(&mut self) -> u32 {
+        self.voice.next += 1;
+        self.voice.next
+    }
+}

@@ -1,0 +1,125 @@
+//! The voice gateway.
+
+use std::sync::Arc;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::{Mode, Session};
+use crate::Shared;
+use crate::world::{BOT, World};
+
+/// Milliseconds between heartbeats.
+const HEARTBEAT_MS: f64 = 13_750.0;
+
+/// Authentication failed; the session is no longer valid.
+const REFUSED: u16 = 4004;
+const INVALID: u16 = 4006;
+
+pub(crate) fn welcome(shared: Arc<Shared>, version: u8, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(move |socket| talk(shared, version, socket))
+}
+
+async fn talk(shared: Arc<Shared>, version: u8, mut socket: WebSocket) {
+    let hello = json!({"op": 8, "d": {"v": version, "heartbeat_interval": HEARTBEAT_MS}});
+    if socket.send(Message::Text(hello.to_string().into())).await.is_err() {
+        return;
+    }
+    let (line, mut out) = unbounded_channel::<Value>();
+    let mut number = 0_u64;
+    loop {
+        tokio::select! {
+            Some(mut message) = out.recv() => {
+                if let Some(code) = message["close"].as_u64() {
+                    let frame = CloseFrame { code: code as u16, reason: "".into() };
+                    socket.send(Message::Close(Some(frame))).await.ok();
+                    break;
+                }
+                // Version 8 numbers its messages, so that a client can resume.
+                if version >= 8 {
+                    number += 1;
+                    message["seq"] = json!(number);
+                }
+                if socket.send(Message::Text(message.to_string().into())).await.is_err() {
+                    break;
+                }
+            }
+            heard = socket.recv() => match heard {
+                Some(Ok(Message::Text(text))) => {
+                    let Ok(message) = serde_json::from_str::<Value>(&text) else { break };
+                    shared.change(|world| world.voice_heard(&message, version, &line));
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+                Some(Ok(_)) => {}
+            },
+        }
+    }
+    shared.change(|world| {
+        if world.voice.session.as_ref().is_some_and(|session| session.line.same_channel(&line)) {
+            world.voice.session = None;
+        }
+    });
+}
+
+impl World {
+    fn voice_heard(&mut self, message: &Value, version: u8, line: &UnboundedSender<Value>) {
+        let data = &message["d"];
+        let answer = match message["op"].as_u64() {
+            Some(0) => self.voice_identify(data, line),
+            Some(1) => self.select(data),
+            Some(3) if version >= 8 => json!({"op": 6, "d": {"t": data["t"]}}),
+            Some(3) => json!({"op": 6, "d": data}),
+            // The bot says that it speaks.
+            Some(5) => return,
+            Some(7) if self.is_granted(data) => json!({"op": 9, "d": null}),
+            Some(7) => json!({"close": INVALID}),
+            // Its part of the end-to-end encryption, which was not offered.
+            Some(12..) => return,
+            _ => json!({"close": 4001}),
+        };
+        // A client that went away needs no answer.
+        line.send(answer).ok();
+    }
+
+    fn is_granted(&self, data: &Value) -> bool {
+        let granted = self.voice.granted.as_ref();
+        granted.is_some_and(|(session, secret)| data["session_id"] == **session && data["token"] == **secret)
+    }
+
+    fn voice_identify(&mut self, data: &Value, line: &UnboundedSender<Value>) -> Value {
+        if !self.is_granted(data) || data["user_id"] != *BOT.to_string() {
+            return json!({"close": REFUSED});
+        }
+        let (ssrc, udp) = (self.new_ssrc(), self.voice.udp.expect("a socket"));
+        self.voice.connected += 1;
+        self.voice.session = Some(Session { ssrc, address: None, cipher: None, sent: 0, line: line.clone() });
+        let modes: Vec<&str> = self.voice.modes.iter().map(|mode| mode.name()).collect();
+        json!({"op": 2, "d": {"ssrc": ssrc, "ip": udp.ip().to_string(), "port": udp.port(), "modes": modes}})
+    }
+
+    fn select(&mut self, data: &Value) -> Value {
+        let wanted = data["data"]["mode"].as_str().unwrap_or_default();
+        let mode = self.voice.modes.iter().copied().find(|mode| mode.name() == wanted);
+        let (Some(mode), Some(session)) = (mode, &mut self.voice.session) else { return json!({"close": 4016}) };
+        // A key for each session; nobody needs to keep it secret.
+        let mut key = [7; 32];
+        key[..4].copy_from_slice(&session.ssrc.to_be_bytes());
+        session.cipher = Some((mode, key));
+        let users: Vec<String> = self.voice.ssrcs.keys().map(ToString::to_string).collect();
+        session.line.send(json!({"op": 11, "d": {"user_ids": users}})).ok();
+        json!({"op": 4, "d": {"mode": mode.name(), "secret_key": key, "dave_protocol_version": 0,
+            "audio_codec": "opus", "media_session_id": "fake"}})
+    }
+}
+
+impl Mode {
+    /// Returns its name in the voice gateway.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aes256Gcm => "aead_aes256_gcm_rtpsize",
+            Self::XChaCha20Poly1305 => "aead_xchacha20_poly1305_rtpsize",
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Voice channels: the real binary hears and speaks over a fake voice server. People are spoken by the Piper voice, and
+//! what the bot says is recognised by Whisper.
+
+mod people;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use azera_fake_discord::{FakeDiscord, Invoked, Network};
+
+use crate::bot::Bot;
+use crate::commands::{answer_text, give};
+use crate::model::Model;
+use crate::voice::people::{Ears, Voice};
+use crate::{as_described, fake, text};
+
+/// The bot's answer in these tests.
+const ANSWER: &str = "The last ferry leaves at six in the evening.";
+
+/// Silence after which the bot has said everything.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// How long to ask again and again.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Asks until there is an answer.
+#[track_caller]
+fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+    }
+}
+
+/// A model that gives one answer and keeps what it was asked.
+fn model(answer: &'static str) -> (Model, Arc<Mutex<Vec<String>>>) {
+    let prompts = Arc::<Mutex<Vec<String>>>::default();
+    let kept = prompts.clone();
+    let model = Model::start(Arc::new(move |body| {
+        kept.lock().expect("no test panics while it holds this").push(body["messages"].to_string());
+        (answer.to_owned(), String::new())
+    }));
+    (model, prompts)
+}
+
+/// A server with a voice channel, and the bot in it with some people.
+struct Room {
+    fake: FakeDiscord,
+    bot: Bot,
+    people: Vec<u64>,
+    square: u64,
+    channel: u64,
+    prompts: Arc<Mutex<Vec<String>>>,
+    _model: Model,
+}
+
+impl Room {
+    /// Opens a room. The first person asks the bot in.
+    fn open(names: &[&str], answer: &'static str) -> Self {
+        let fake = fake();
+        let (people, square, channel) = fake.world(|world| {
+            let people: Vec<u64> = names.iter().map(|name| world.user(name)).collect();
+            let guild = world.guild(people[0], &people[1..]);
+            (people, world.channel(guild, "square", Vec::new()), world.voice_channel(guild, "parlour"))
+        });
+        let (model, prompts) = model(answer);
+        let mut bot = Bot::new(&fake, Some(&model))
+            .with("AZERA_LOG", "info,azera_adapter_discord=debug,azera_voice_discord=debug");
+        bot.start(&fake);
+        fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+        let room = Self { fake, bot, people, square, channel, prompts, _model: model };
+        for person in 0..names.len() {
+            room.enter(person);
+        }
+        until("the bot to see the person", || room.command(0, "join", &[]).contains("parlour").then_some(()));
+        room.fake.wait("the call", |world| world.is_voice_ready(room.channel).then_some(()));
+        room
+    }
+
+    fn enter(&self, person: usize) {
+        self.fake.world(|world| world.join_voice(self.channel, self.people[person]));
+    }
+
+    fn command(&self, person: usize, form: &str, values: &[(&str, &str)]) -> String {
+        give(&self.fake, self.square, self.people[person], "voice", form, values)
+    }
+
+    /// Waits until the bot asks a person whether it may hear them, and presses a button below the question.
+    #[track_caller]
+    fn press(&self, person: usize, label: &str) -> String {
+        let who = self.people[person];
+        let (message, custom_id) = self.fake.wait("the question", |world| {
+            let questions = world.bots_messages(self.channel);
+            let question = questions.into_iter().find(|message| text(message).contains(&format!("<@{who}>")))?;
+            let buttons = question["components"][0]["components"].as_array()?;
+            let button = buttons.iter().find(|button| button["label"] == *label)?;
+            let id = question["id"].as_str()?.parse::<u64>().ok()?;
+            Some((id, button["custom_id"].as_str()?.to_owned()))
+        });
+        let pressed = self.fake.world(|world| world.invoke(self.channel, who, Invoked::Button { message, custom_id }));
+        answer_text(&self.fake, pressed)
+    }
+
+    /// Lets a person say something, and waits until they said it.
+    fn say(&self, voice: &Voice, person: usize, words: &str, network: Network) {
+        self.fake.talk(self.people[person], voice.say(words), network);
+        self.fake.wait("the person to finish", |world| (world.voice.talking == 0).then_some(()));
+    }
+
+    /// Waits until the bot fell silent after it spoke, and returns what it said since the packet `from`.
+    #[track_caller]
+    fn hear(&self, ears: &Ears, from: usize) -> String {
+        let packets = self.fake.wait("the bot to speak", |world| {
+            let heard = &world.voice.heard[from..];
+            let is_over = heard.len() > 25 && heard.last().is_some_and(|last| last.at.elapsed() > SILENCE);
+            is_over.then(|| heard.iter().map(|packet| packet.opus.clone()).collect::<Vec<_>>())
+        });
+        ears.recognise(&packets)
+    }
+
+    /// Prints how long the answer took that begins with the packet `from`, for `--nocapture`.
+    fn print_latency(&self, from: usize) {
+        let waited = self.fake.world(|world| Some(world.voice.heard.get(from)?.at - world.voice.fell_silent?));
+        println!("end of speech to the first packet of the answer: {waited:?}");
+        let log = self.bot.log();
+        for line in log.lines().filter(|line| line.contains("azera_voice_discord") && line.contains("ms=")) {
+            println!("{line}");
+        }
+    }
+
+    fn spoken(&self) -> usize {
+        self.fake.world(|world| world.voice.heard.len())
+    }
+
+    /// Returns the counts of `/voice settings`: packets of people who agreed, decoded ones, and dropped ones.
+    fn counts(&self, person: usize) -> [u64; 3] {
+        let settings = self.command(person, "settings", &[]);
+        let numbers: Vec<u64> =
+            settings.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
+        [numbers[1], numbers[2], numbers[3]]
+    }
+}
+
+/// Returns the share of expected words that were recognised.
+fn share(expected: &str, found: &str) -> f64 {
+    let words = |text: &str| -> Vec<String> {
+        let plain: String = text.to_lowercase().chars().filter(|c| c.is_alphanumeric() || *c == ' ').collect();
+        plain.split_whitespace().map(str::to_owned).collect()
+    };
+    let (expected, found) = (words(expected), words(found));
+    let recognised = expected.iter().filter(|word| found.contains(word)).count();
+    recognised as f64 / expected.len() as f64
+}
+
+#[test]
+fn a_spoken_question_gets_a_spoken_answer() {
+    let room = Room::open(&["Ann"], ANSWER);
+    let (voice, ears) = (Voice::open(), Ears::open());
+    // Without consent nothing is decoded.
+    room.say(&voice, 0, "Azera, when does the ferry leave?", Network::default());
+    let [heard, decoded, dropped] = room.counts(0);
+    assert_eq!((heard, decoded), (0, 0));
+    assert!(dropped > 50, "{dropped}");
+    assert!(room.press(0, "Hear me").starts_with("Thank you."));
+    room.say(&voice, 0, "When does the last ferry leave today?", Network::default());
+    let said = room.hear(&ears, 0);
+    room.print_latency(0);
+    assert!(share(ANSWER, &said) > 0.7, "{said}");
+    let prompts = room.prompts.lock().expect("no test panics while it holds this").clone();
+    assert!(prompts.iter().any(|prompt| prompt.contains("ferry leave today")), "{prompts:?}");
+    let transcript = room.command(0, "transcript", &[]);
+    assert!(transcript.contains("**Ann:**") && transcript.contains(ANSWER), "{transcript}");
+    // Nothing of it stands in a text chat.
+    let shown = room.fake.world(|world| world.bots_messages(room.channel).len());
+    assert_eq!(shown, 1, "only the question about consent");
+    let [heard, decoded, after] = room.counts(0);
+    assert!(heard > 50 && decoded == heard && after == dropped, "{heard} {decoded} {after}");
+    as_described(&room.fake);
+}
+
+#[test]
+fn nobody_reads_what_was_said_before_they_came() {
+    let room = Room::open(&["Ann", "Bob"], ANSWER);
+    room.fake.world(|world| world.leave_voice(room.people[1]));
+    let (voice, ears) = (Voice::open(), Ears::open());
+    room.press(0, "Hear me");
+    room.say(&voice, 0, "The password of the lighthouse is zeppelin.", Network::default());
+    room.hear(&ears, 0);
+    assert!(room.command(0, "transcript", &[]).contains("lighthouse"));
+    // Somebody who is not in the room is shown nothing.
+    assert!(!room.command(1, "transcript", &[]).contains("lighthouse"));
+    room.enter(1);
+    let shown = until("Bob to be in the room", || {
+        let shown = room.command(1, "transcript", &[]);
+        (!shown.starts_with("I am not") && !shown.starts_with("You are in no")).then_some(shown)
+    });
+    assert!(!shown.contains("lighthouse"), "{shown}");
+    // And nothing of it reaches the model while he listens.
+    let (asked, spoken) = (room.prompts.lock().expect("no test panics while it holds this").len(), room.spoken());
+    room.say(&voice, 0, "Azera, what is the weather like?", Network::default());
+    room.hear(&ears, spoken);
+    let prompts = room.prompts.lock().expect("no test panics while it holds this")[asked..].to_vec();
+    assert!(prompts.iter().any(|prompt| prompt.contains("weather")), "{prompts:?}");
+    assert!(!prompts.iter().any(|prompt| prompt.contains("lighthouse")), "{prompts:?}");
+}
+
+/// A long answer, which can be interrupted.
+const LONG: &str = "First you walk along the harbor to the old lighthouse. Then you take the narrow path up the hill behind \
+                    the church. At the top there is a bench with a view of the whole bay. From there it is only a short way down \
+                    to the beach. There you will find a small cafe.";
+
+#[test]
+fn talk_interrupts_it_and_only_what_was_heard_stays() {
+    let room = Room::open(&["Ann"], LONG);
+    let (voice, ears) = (Voice::open(), Ears::open());
+    room.press(0, "Hear me");
+    room.say(&voice, 0, "How do I get to the beach?", Network::default());
+    // Two seconds of its answer.
+    room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 100).then_some(()));
+    room.say(&voice, 0, "Stop talking.", Network::default());
+    let said = room.hear(&ears, 0);
+    let until_silent = room.fake.world(|world| {
+        let began = world.voice.began?;
+        // Packets of silence have three bytes.
+        let last = world.voice.heard.iter().rev().find(|packet| packet.opus.len() > 3)?;
+        Some(last.at - began)
+    });
+    println!("beginning of speech to silence: {until_silent:?}");
+    assert!(share("First you walk along the harbor", &said) > 0.5, "{said}");
+    assert!(!said.contains("cafe"), "{said}");
+    let transcript = until("the cut", || {
+        let transcript = room.command(0, "transcript", &[]);
+        transcript.contains('\u{2026}').then_some(transcript)
+    });
+    assert!(transcript.contains("First you") && !transcript.contains("cafe"), "{transcript}");
+}

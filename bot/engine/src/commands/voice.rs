@@ -1,0 +1,132 @@
+//! `/voice`: joins and leaves voice channels, and records who may be heard there.
+
+use azera_adapter::{Choice, CommandAnswer, VoiceChannels, VoiceError};
+use azera_memory::VoiceConsent;
+use azera_types::{Author, ChatId};
+
+use super::{CommandContext, done, refused};
+use crate::commands::Commands;
+use crate::error::Error;
+
+/// Utterances that a transcript shows.
+const TRANSCRIPT: usize = 40;
+
+/// What people consent to.
+const NOTICE: &str = "I recognise what you say here, answer it aloud, and remember the words as yours, for those who were \
+                      in the room. I keep no sound. `/voice consent no` ends it.";
+
+impl Commands {
+    pub(super) async fn voice_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let Some(voice) = at.adapter.voice() else {
+            return Ok(refused("There are no voice channels here.".into()));
+        };
+        let (chat, person) = (&at.line.chat, &at.line.person);
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match (verb, rest.trim()) {
+            ("join", "") => Ok(match voice.join(chat, person).await {
+                Ok(channel) => done(format!("I am coming to {channel}. I hear only people who agree to it.")),
+                Err(why) => no(&why),
+            }),
+            ("leave", "") => Ok(answered(voice.leave(chat, person).await, "I left the voice channel.")),
+            ("stop", "") => Ok(answered(voice.stop(chat, person).await, "I am quiet.")),
+            ("say", text) if !text.is_empty() => Ok(answered(voice.say(chat, person, text).await, "I say it.")),
+            ("consent", decision) => self.voice_consent(at, voice, decision).await,
+            ("transcript", "") => self.voice_transcript(at, voice).await,
+            ("" | "settings", "") => self.voice_settings(at, voice).await,
+            _ => Ok(refused(
+                "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice consent yes`, `/voice consent no`, \
+                 `/voice transcript` or `/voice settings`."
+                    .into(),
+            )),
+        }
+    }
+
+    async fn voice_consent(
+        &self,
+        at: &CommandContext<'_>,
+        voice: &dyn VoiceChannels,
+        decision: &str,
+    ) -> Result<CommandAnswer, Error> {
+        let Some(voice_chat) = voice.chat_of(&at.line.chat, &at.line.person).await else {
+            return Ok(no(&VoiceError::NotInChannel));
+        };
+        let consent = match decision {
+            "" => return self.show_consent(at, &voice_chat).await,
+            "yes" => VoiceConsent::Given,
+            "no" => VoiceConsent::Refused,
+            _ => return Ok(refused("`/voice consent yes` or `/voice consent no`.".into())),
+        };
+        let (chat, person) = (voice_chat.clone(), at.line.person.clone());
+        self.services.blocking(move |memory| memory.consent().set_voice(&chat, &person, consent)).await?;
+        let may_be_heard = consent == VoiceConsent::Given;
+        voice.decided(&voice_chat, &at.line.person, may_be_heard).await;
+        Ok(done(if may_be_heard {
+            format!("Thank you. {NOTICE}")
+        } else {
+            "I do not hear you in this voice channel. What you said before stays until you forget it: `/forget`.".into()
+        }))
+    }
+
+    async fn show_consent(&self, at: &CommandContext<'_>, voice_chat: &ChatId) -> Result<CommandAnswer, Error> {
+        let (chat, person) = (voice_chat.clone(), at.line.person.clone());
+        let consent = self.services.blocking(move |memory| memory.consent().voice(&chat, &person)).await?;
+        let text = match consent {
+            Some(VoiceConsent::Given) => format!("I hear you in this voice channel. {NOTICE}"),
+            Some(VoiceConsent::Refused) => "I do not hear you in this voice channel: you refused it.".into(),
+            Some(VoiceConsent::Asked) | None => "I do not hear you in this voice channel until you agree to it.".into(),
+        };
+        let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
+        let choices = vec![choice("Hear me", "/voice consent yes"), choice("Do not hear me", "/voice consent no")];
+        Ok(CommandAnswer { choices, ..done(text) })
+    }
+
+    /// Shows what was said, as far as everybody who is in the room now was there.
+    async fn voice_transcript(
+        &self,
+        at: &CommandContext<'_>,
+        voice: &dyn VoiceChannels,
+    ) -> Result<CommandAnswer, Error> {
+        let Some(voice_chat) = voice.chat_of(&at.line.chat, &at.line.person).await else {
+            return Ok(no(&VoiceError::NotInChannel));
+        };
+        let Some(place) = self.services.place(at.adapter, &voice_chat, &at.line.person).await? else {
+            return Ok(no(&VoiceError::NotThere));
+        };
+        let of = voice_chat.clone();
+        let there = self.services.blocking(move |memory| memory.chats().get(&of)).await?;
+        let persona = there.map_or_else(|| self.services.config.persona.clone(), |chat| chat.persona);
+        let read_scope = self.access.read_scope(at.adapter, &place, &persona).await?;
+        let of = voice_chat;
+        let said =
+            self.services.blocking(move |memory| memory.messages().history(&read_scope, &of, TRANSCRIPT)).await?;
+        if said.is_empty() {
+            return Ok(done("Nothing was said that everybody in the room heard.".into()));
+        }
+        let line = |author: &Author, text: &str| format!("**{}:** {text}", author.name());
+        let lines: Vec<String> = said.iter().map(|row| line(&row.author, &row.text)).collect();
+        Ok(done(lines.join("\n")))
+    }
+
+    async fn voice_settings(&self, at: &CommandContext<'_>, voice: &dyn VoiceChannels) -> Result<CommandAnswer, Error> {
+        let status = match voice.status(&at.line.chat, &at.line.person).await {
+            Ok(status) => status,
+            Err(why) => return Ok(no(&why)),
+        };
+        Ok(done(format!(
+            "- People with me in the voice channel: {}\n- Packets of people who agreed: {}; decoded: {}\n- Packets dropped \
+             unheard, of people who did not agree: {}\n- Your own choice: `/voice consent`\n",
+            status.people, status.packets_heard, status.packets_decoded, status.packets_dropped
+        )))
+    }
+}
+
+fn answered(result: Result<(), VoiceError>, text: &str) -> CommandAnswer {
+    match result {
+        Ok(()) => done(text.into()),
+        Err(why) => no(&why),
+    }
+}
+
+fn no(why: &VoiceError) -> CommandAnswer {
+    refused(why.to_string())
+}

@@ -1,0 +1,64 @@
+//! The [`VoiceHost`] interface: consent to being heard, names to be called by, and how much of a reply was heard.
+
+use async_trait::async_trait;
+use azera_adapter::{HostError, VoiceHost};
+use azera_memory::VoiceConsent;
+use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// What stands for a reply of which nothing was heard, and behind one that was cut.
+const CUT: &str = "\u{2026}";
+
+impl Engine {
+    async fn names_in(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Vec<String>, Error> {
+        let services = &self.0.services;
+        let place = services.platform(platform)?.place_for_all(voice_chat).await?;
+        let chat = {
+            let chat = voice_chat.clone();
+            services.blocking(move |memory| memory.chats().get(&chat)).await?
+        };
+        let persona = chat.map_or_else(|| services.config.persona.clone(), |chat| chat.persona);
+        let realm = place.as_ref().and_then(|place| place.shared_realm());
+        let wake_names = services.config.wake_names.iter().cloned();
+        match services.persona(realm, &persona).await {
+            Ok(loaded) => Ok(loaded.persona.answers_to().map(str::to_owned).chain(wake_names).collect()),
+            Err(Error::NoPersona(_)) => Ok(wake_names.collect()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[async_trait]
+impl VoiceHost for Engine {
+    async fn call_names(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Vec<String>, HostError> {
+        Ok(self.names_in(platform, voice_chat).await?)
+    }
+
+    async fn may_be_heard(&self, voice_chat: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
+        let (chat, person) = (voice_chat.clone(), person.clone());
+        let consent = self.0.services.blocking(move |memory| memory.consent().voice(&chat, &person)).await?;
+        Ok(consent.map(|consent| consent == VoiceConsent::Given))
+    }
+
+    async fn was_asked(&self, voice_chat: &ChatId, person: &PersonId) -> Result<(), HostError> {
+        let (chat, person) = (voice_chat.clone(), person.clone());
+        self.0
+            .services
+            .blocking(move |memory| match memory.consent().voice(&chat, &person)? {
+                Some(_) => Ok(()),
+                None => memory.consent().set_voice(&chat, &person, VoiceConsent::Asked),
+            })
+            .await?;
+        Ok(())
+    }
+
+    async fn heard(&self, reply: &MessageId, heard: Text) -> Result<(), HostError> {
+        let (reply, heard) = (reply.clone(), Text::new(format!("{}{CUT}", heard.trim_end())));
+        if self.0.services.blocking(move |memory| memory.turns().cut_reply(&reply, heard)).await? {
+            self.0.indexer.wake();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! The way in: a call, what it needs, and what it reports.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_types::{MessageId, PersonId};
+use azera_voice_api::{Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
+use azera_voice_room::{Said, Settings};
+use songbird::ConnectionInfo;
+use songbird::id::{ChannelId, GuildId, UserId};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::session;
+
+/// The engines of speech.
+#[derive(Clone)]
+pub struct Engines {
+    /// Recognises speech.
+    pub recogniser: Arc<dyn SpeechToText>,
+    /// Speaks.
+    pub speaker: Arc<dyn TextToSpeech>,
+    /// How it speaks.
+    pub style: Style,
+    /// Returns a detector of speech for a new stream.
+    pub activity: Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>,
+}
+
+/// A voice server, as the gateway names it.
+#[derive(Clone)]
+pub struct Server {
+    /// Ids of the guild, of the channel in it, and of the bot.
+    pub guild: u64,
+    /// See `guild`.
+    pub channel: u64,
+    /// See `guild`.
+    pub user: u64,
+    /// Host and port.
+    pub endpoint: String,
+    /// Id of the voice session.
+    pub session: String,
+    /// Secret of the voice session.
+    pub token: String,
+}
+
+impl Server {
+    /// Returns songbird's form; `None` if an id is 0, which Discord gives to nobody.
+    pub(crate) fn info(self) -> Option<ConnectionInfo> {
+        Some(ConnectionInfo {
+            channel_id: ChannelId(NonZeroU64::new(self.channel)?),
+            endpoint: self.endpoint,
+            guild_id: GuildId(NonZeroU64::new(self.guild)?),
+            session_id: self.session,
+            token: self.token,
+            user_id: UserId(NonZeroU64::new(self.user)?),
+        })
+    }
+}
+
+/// What happens in the room.
+#[derive(Debug)]
+pub enum Report {
+    /// Somebody said something, and began to say it so long ago.
+    Said(Said, Duration),
+    /// A reply was not heard to its end. Only this text of it was.
+    Cut {
+        /// The reply.
+        reply: MessageId,
+        /// The words that were heard; it may be empty.
+        heard: String,
+    },
+    /// Ask a person whether they may be heard.
+    Ask(PersonId),
+    /// Nobody else is in the room.
+    Alone,
+    /// People speak, and no packet can be read: the connection must be made anew.
+    Deaf,
+    /// The connection was lost for good.
+    Lost(String),
+}
+
+/// Packets so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets of people who consented.
+    pub admitted: u64,
+    /// Packets that were dropped before decoding, because the person did not consent.
+    pub refused: u64,
+    /// Packets that were decoded.
+    pub decoded: u64,
+}
+
+/// A request to a call.
+pub(crate) enum Request {
+    Server(Server),
+    Joined { person: PersonId, name: String, decision: Option<bool> },
+    Left(PersonId),
+    Decided(PersonId, bool),
+    Piece(MessageId, String),
+    Retracted(MessageId),
+    Whole(MessageId, String),
+    Say(String),
+    Stop,
+    Counts(oneshot::Sender<Counts>),
+    Close,
+}
+
+/// A call. Clones mean the same one. It ends when the last clone is dropped.
+#[derive(Clone)]
+pub struct Call {
+    pub(crate) requests: mpsc::UnboundedSender<Request>,
+}
+
+impl Call {
+    /// Sends a request. A call that ended takes none, and says so by its last report.
+    fn send(&self, request: Request) {
+        self.requests.send(request).ok();
+    }
+
+    /// Connects to another server: the old one moved the call, or was lost.
+    pub fn connect(&self, server: Server) {
+        self.send(Request::Server(server));
+    }
+
+    /// A person is in the channel, with what they decided about being heard.
+    pub fn joined(&self, person: PersonId, name: String, decision: Option<bool>) {
+        self.send(Request::Joined { person, name, decision });
+    }
+
+    /// A person left the channel.
+    pub fn left(&self, person: PersonId) {
+        self.send(Request::Left(person));
+    }
+
+    /// A person decided about being heard.
+    pub fn decided(&self, person: PersonId, decision: bool) {
+        self.send(Request::Decided(person, decision));
+    }
+
+    /// Says the next piece of a reply, as soon as it completes a sentence.
+    pub fn piece(&self, reply: &MessageId, text: &str) {
+        self.send(Request::Piece(reply.clone(), text.to_owned()));
+    }
+
+    /// The pieces of a reply so far are no part of it.
+    pub fn retracted(&self, reply: &MessageId) {
+        self.send(Request::Retracted(reply.clone()));
+    }
+
+    /// Completes a reply. If no piece of it came before, the whole text is said.
+    pub fn whole(&self, reply: &MessageId, text: &str) {
+        self.send(Request::Whole(reply.clone(), text.to_owned()));
+    }
+
+    /// Says a text that is no reply.
+    pub fn say(&self, text: &str) {
+        self.send(Request::Say(text.to_owned()));
+    }
+
+    /// Stops speaking.
+    pub fn stop(&self) {
+        self.send(Request::Stop);
+    }
+
+    /// Returns the counts of packets; `None` if the call is over.
+    pub async fn counts(&self) -> Option<Counts> {
+        let (answer, counts) = oneshot::channel();
+        self.send(Request::Counts(answer));
+        counts.await.ok()
+    }
+
+    /// Ends the call.
+    pub fn close(&self) {
+        self.send(Request::Close);
+    }
+}
+
+/// Opens a call in an empty room. [`Call::connect`] connects it. Each person is told by [`Call::joined`]; `person_of`
+/// converts Discord's user ids.
+///
+/// # Errors
+/// [`Error::UnknownVoice`] if the speaker does not have the voice of the style.
+pub fn join(
+    engines: Engines,
+    settings: Settings,
+    person_of: fn(u64) -> Option<PersonId>,
+) -> Result<(Call, mpsc::UnboundedReceiver<Report>), Error> {
+    let voices = engines.speaker.voices();
+    if !voices.iter().any(|voice| voice.id == engines.style.voice) {
+        let known = voices.iter().map(|voice| voice.id.clone()).collect();
+        return Err(Error::UnknownVoice { voice: engines.style.voice.clone(), known });
+    }
+    let (requests, taken) = mpsc::unbounded_channel();
+    let (reports, reported) = mpsc::unbounded_channel();
+    tokio::spawn(session::run(engines, settings, person_of, taken, reports));
+    Ok((Call { requests }, reported))
+}

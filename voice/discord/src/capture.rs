@@ -1,0 +1,151 @@
+//! Packets as they arrive, each with the person who speaks at that moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use azera_voice_room::{SealedPacket, StreamId};
+use songbird::events::context_data::RtpData;
+use songbird::{CoreEvent, Driver, Event, EventContext, EventHandler};
+use tokio::sync::mpsc;
+
+use crate::session::Inbox;
+
+/// Most packets that wait to be handled: ten seconds of ten people.
+const MAX_WAITING: usize = 5_000;
+
+/// Bytes of an RTP header.
+const HEADER: usize = 12;
+
+/// A packet and its stream. The user is `None` if Discord did not say who speaks.
+pub(crate) struct Captured {
+    pub(crate) stream: StreamId,
+    pub(crate) user: Option<u64>,
+    pub(crate) packet: SealedPacket,
+    pub(crate) at: Instant,
+}
+
+/// The streams of a connection, by their SSRC.
+#[derive(Default)]
+struct Streams {
+    bound: HashMap<u32, (u64, StreamId)>,
+    last: u64,
+}
+
+impl Streams {
+    /// Binds an SSRC to a user. If another one had it, a new stream begins, and packets from before stay theirs.
+    fn bind(&mut self, ssrc: u32, user: u64) {
+        if self.bound.get(&ssrc).is_none_or(|(before, _)| *before != user) {
+            self.last += 1;
+            self.bound.insert(ssrc, (user, StreamId(self.last)));
+        }
+    }
+
+    fn release(&mut self, user: u64) {
+        self.bound.retain(|_, (bound, _)| *bound != user);
+    }
+}
+
+/// Passes songbird's events on.
+#[derive(Clone)]
+pub(crate) struct Capture {
+    streams: Arc<Mutex<Streams>>,
+    packets: mpsc::Sender<Captured>,
+    inbox: mpsc::UnboundedSender<Inbox>,
+}
+
+impl Capture {
+    pub(crate) fn new(inbox: mpsc::UnboundedSender<Inbox>) -> (Self, mpsc::Receiver<Captured>) {
+        let (packets, captured) = mpsc::channel(MAX_WAITING);
+        (Self { streams: Arc::default(), packets, inbox }, captured)
+    }
+
+    /// Listens to a driver.
+    pub(crate) fn listen(&self, driver: &mut Driver) {
+        let events = [
+            CoreEvent::SpeakingStateUpdate,
+            CoreEvent::RtpPacket,
+            CoreEvent::ClientDisconnect,
+            CoreEvent::DriverConnect,
+            CoreEvent::DriverDisconnect,
+        ];
+        for event in events {
+            driver.add_global_event(Event::Core(event), self.clone());
+        }
+    }
+
+    /// Forgets who speaks in which stream, for a new connection.
+    pub(crate) fn forget(&self) {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).bound.clear();
+    }
+
+    fn packet(&self, data: &RtpData) {
+        let Some((ssrc, packet)) = sealed(data) else { return };
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let bound = streams.bound.get(&ssrc).copied();
+        let (user, stream) = match bound {
+            Some((user, stream)) => (Some(user), stream),
+            None => (None, StreamId(0)),
+        };
+        streams.last = streams.last.max(stream.0);
+        // A full queue loses packets, as a network would.
+        self.packets.try_send(Captured { stream, user, packet, at: Instant::now() }).ok();
+    }
+}
+
+/// Reads number, time and Opus data of a packet. songbird has decrypted it.
+fn sealed(data: &RtpData) -> Option<(u32, SealedPacket)> {
+    let packet = &data.packet;
+    let sequence = u16::from_be_bytes(*packet.get(2..)?.first_chunk()?);
+    let timestamp = u32::from_be_bytes(*packet.get(4..)?.first_chunk()?);
+    let ssrc = u32::from_be_bytes(*packet.get(8..)?.first_chunk()?);
+    let end = packet.len().checked_sub(data.payload_end_pad)?;
+    let payload = packet.get(HEADER + data.payload_offset..end)?;
+    Some((ssrc, SealedPacket::new(sequence, timestamp, payload.to_vec())))
+}
+
+#[async_trait::async_trait]
+impl EventHandler for Capture {
+    async fn act(&self, context: &EventContext<'_>) -> Option<Event> {
+        match context {
+            EventContext::RtpPacket(data) => self.packet(data),
+            EventContext::SpeakingStateUpdate(speaking) => {
+                if let Some(user) = speaking.user_id {
+                    self.streams.lock().unwrap_or_else(PoisonError::into_inner).bind(speaking.ssrc, user.0);
+                    self.inbox.send(Inbox::Speaks).ok();
+                }
+            }
+            EventContext::ClientDisconnect(gone) => {
+                self.streams.lock().unwrap_or_else(PoisonError::into_inner).release(gone.user_id.0);
+            }
+            EventContext::DriverConnect(_) => {
+                self.inbox.send(Inbox::Connected).ok();
+            }
+            EventContext::DriverDisconnect(gone) => {
+                if let Some(why) = gone.reason {
+                    self.inbox.send(Inbox::Disconnected(format!("{why:?}"))).ok();
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_belongs_to_the_person_who_spoke_first_in_it() {
+        let mut streams = Streams::default();
+        streams.bind(7, 100);
+        let first = streams.bound[&7];
+        streams.bind(7, 100);
+        assert_eq!(streams.bound[&7], first);
+        streams.bind(7, 200);
+        assert_ne!(streams.bound[&7].1, first.1, "another person, another stream");
+        streams.release(200);
+        assert!(streams.bound.is_empty());
+    }
+}

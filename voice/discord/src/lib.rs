@@ -1,0 +1,20 @@
+//! Hears and speaks in a voice channel of Discord. songbird carries the packets; [`azera_voice_room`] decides who is
+//! heard and whose turn it is.
+//!
+//! - [`join`] opens a connection and returns a [`Call`], which takes requests, and the [`Report`]s of the room.
+//! - `capture` binds each stream to the person who speaks in it when the packet arrives.
+//! - `ear` decodes a stream and tells speech from other sounds. It decodes nobody who did not consent.
+//! - `mouth` makes sound of the sentences of a reply, and plays it.
+//! - `session` connects them.
+//!
+//! Sound is decoded from the packets, and not by songbird: under end-to-end encryption (DAVE) songbird 0.6.1 decodes
+//! garbage.
+
+mod call;
+mod capture;
+mod ear;
+mod mouth;
+mod player;
+mod session;
+
+pub use call::{Call, Counts, Engines, Report, Server, join};

@@ -1,0 +1,131 @@
+//! Plays pieces of sound one after the other, and knows how much of them was played.
+
+use std::collections::VecDeque;
+use std::io::Cursor;
+use std::time::Duration;
+
+use azera_voice_api::Audio;
+use songbird::input::{Input, RawAdapter};
+use songbird::tracks::{Track, TrackHandle};
+use songbird::{Driver, Event, EventContext, EventHandler, TrackEvent};
+use tokio::sync::mpsc;
+
+use crate::session::Inbox;
+
+/// Plays sound in a call.
+pub(crate) struct Player {
+    queue: VecDeque<Audio>,
+    playing: Option<Playing>,
+    /// How long the pieces lasted that were played to their end.
+    played: Duration,
+    is_paused: bool,
+    number: u64,
+    inbox: mpsc::UnboundedSender<Inbox>,
+}
+
+struct Playing {
+    track: TrackHandle,
+    number: u64,
+    lasts: Duration,
+}
+
+impl Player {
+    pub(crate) fn new(inbox: mpsc::UnboundedSender<Inbox>) -> Self {
+        Self { queue: VecDeque::new(), playing: None, played: Duration::ZERO, is_paused: false, number: 0, inbox }
+    }
+
+    /// Starts the clock of another reply.
+    pub(crate) fn restart_clock(&mut self) {
+        self.played = Duration::ZERO;
+    }
+
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, driver: &mut Driver, audio: Audio) {
+        self.queue.push_back(audio);
+        self.play_next(driver);
+    }
+
+    fn play_next(&mut self, driver: &mut Driver) {
+        if self.playing.is_some() || self.is_paused {
+            return;
+        }
+        let Some(audio) = self.queue.pop_front() else { return };
+        self.number += 1;
+        let lasts = audio.duration();
+        let mut track = Track::new(input(&audio));
+        for event in [TrackEvent::End, TrackEvent::Error] {
+            let over = Over { number: self.number, inbox: self.inbox.clone() };
+            track.events.add_event(songbird::events::EventData::new(Event::Track(event), over), Duration::ZERO);
+        }
+        self.playing = Some(Playing { track: driver.play(track), number: self.number, lasts });
+    }
+
+    /// Records that a piece ended, and plays the next one.
+    pub(crate) fn over(&mut self, driver: &mut Driver, number: u64) {
+        if self.playing.as_ref().is_some_and(|playing| playing.number == number)
+            && let Some(playing) = self.playing.take()
+        {
+            self.played += playing.lasts;
+            self.play_next(driver);
+        }
+    }
+
+    /// Returns true if nothing is left to play.
+    pub(crate) fn is_done(&self) -> bool {
+        self.playing.is_none() && self.queue.is_empty()
+    }
+
+    /// Returns how long the pieces last that wait to be played.
+    pub(crate) fn ahead(&self) -> Duration {
+        self.queue.iter().map(Audio::duration).sum()
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+        if let Some(playing) = &self.playing {
+            // A track that just ended cannot be paused.
+            playing.track.pause().ok();
+        }
+    }
+
+    pub(crate) fn resume(&mut self, driver: &mut Driver) {
+        self.is_paused = false;
+        match &self.playing {
+            Some(playing) => drop(playing.track.play()),
+            None => self.play_next(driver),
+        }
+    }
+
+    /// Stops for good, and returns how much was played since the clock was started.
+    pub(crate) async fn stop(&mut self) -> Duration {
+        self.queue.clear();
+        self.is_paused = false;
+        let mut played = self.played;
+        if let Some(playing) = self.playing.take() {
+            let state = playing.track.get_info().await;
+            playing.track.stop().ok();
+            // A track that is gone was played to its end.
+            played += state.map_or(playing.lasts, |state| state.play_time.min(playing.lasts));
+        }
+        played
+    }
+}
+
+fn input(audio: &Audio) -> Input {
+    let bytes: Vec<u8> = audio.samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    RawAdapter::new(Cursor::new(bytes), audio.rate.0, 1).into()
+}
+
+/// Tells that a track is over.
+struct Over {
+    number: u64,
+    inbox: mpsc::UnboundedSender<Inbox>,
+}
+
+#[async_trait::async_trait]
+impl EventHandler for Over {
+    async fn act(&self, _: &EventContext<'_>) -> Option<Event> {
+        self.inbox.send(Inbox::Over(self.number)).ok();
+        Some(Event::Cancel)
+    }
+}

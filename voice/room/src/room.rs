@@ -1,0 +1,302 @@
+//! The room: who is there, who speaks, and whose turn it is.
+
+mod listening;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use azera_types::{PersonId, Text};
+use azera_voice_api::{Audio, FRAME_SAMPLES, Transcript};
+
+use crate::endpoint::Endpointer;
+use crate::gate::{Gate, SealedPacket, Sound};
+use crate::turns::Conversation;
+
+/// A stream of sound. One person speaks in it, from its first packet to its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+/// A request to recognise speech.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecognitionId(pub u64);
+
+/// How the room listens.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Names by which people call the bot.
+    pub names: Vec<String>,
+    /// Silence after which an utterance is recognised.
+    pub pause: Duration,
+    /// Silence that ends an utterance which seems whole.
+    pub whole_silence: Duration,
+    /// Silence that ends any utterance.
+    pub end_silence: Duration,
+    /// Speech that makes the bot pause.
+    pub barge_in: Duration,
+    /// How long after an exchange the same person is answered without a call.
+    pub attention: Duration,
+    /// How long the bot stays where nobody else is.
+    pub alone: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            pause: Duration::from_millis(250),
+            whole_silence: Duration::from_millis(400),
+            end_silence: Duration::from_millis(900),
+            barge_in: Duration::from_millis(250),
+            attention: Duration::from_secs(15),
+            alone: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Something that happened.
+pub enum Event {
+    /// A person is in the room. A second event for the same person renames them.
+    Joined {
+        /// The person.
+        person: PersonId,
+        /// The displayed name.
+        name: String,
+        /// What they decided about being heard; `None` if they were not asked yet.
+        decision: Option<bool>,
+    },
+    /// A person left.
+    Left(PersonId),
+    /// A person decided about being heard.
+    Decided(PersonId, bool),
+    /// A frame of 32 ms of a person's sound.
+    Frame {
+        /// The stream.
+        stream: StreamId,
+        /// Who speaks in it.
+        person: PersonId,
+        /// The sound at 16 kHz.
+        samples: Box<[f32; FRAME_SAMPLES]>,
+        /// Probability that it is speech.
+        probability: f32,
+    },
+    /// A recognition is done; `None` if it failed.
+    Recognised(RecognitionId, Option<Transcript>),
+    /// The bot begins to say a sentence.
+    Saying(String),
+    /// The bot said everything.
+    Silent,
+    /// Time passed.
+    Tick,
+}
+
+/// Leaves out what people said.
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Joined { .. } => "Joined",
+            Self::Left(_) => "Left",
+            Self::Decided(..) => "Decided",
+            Self::Frame { .. } => "Frame",
+            Self::Recognised(..) => "Recognised",
+            Self::Saying(_) => "Saying",
+            Self::Silent => "Silent",
+            Self::Tick => "Tick",
+        })
+    }
+}
+
+/// A whole utterance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// Who said it.
+    pub person: PersonId,
+    /// The displayed name.
+    pub name: String,
+    /// The words.
+    pub text: Text,
+    /// When the first word began, and when the last one ended.
+    pub began: Duration,
+    /// See `began`.
+    pub ended: Duration,
+    /// True if the bot is to answer.
+    pub is_for_bot: bool,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Action {
+    /// Recognise this sound, and answer with [`Event::Recognised`].
+    Recognise(RecognitionId, Audio),
+    /// The result of a recognition is no longer wanted.
+    Cancel(RecognitionId),
+    /// Somebody said something.
+    Said(Said),
+    /// Pause the bot's speech: somebody talks.
+    Pause,
+    /// Go on: it was not an interruption.
+    Resume,
+    /// Stop for good. The rest of the reply is not said.
+    Stop,
+    /// Ask a person whether they may be heard.
+    Ask(PersonId),
+    /// Leave the channel: nobody else is there.
+    Leave,
+}
+
+/// Whether the bot speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Silent,
+    Speaking,
+    /// It paused because of this stream.
+    Paused(StreamId),
+}
+
+/// A person's stream, and what is known of the utterance in it.
+struct Stream {
+    person: PersonId,
+    endpointer: Endpointer,
+    /// The recognition of the utterance up to its last pause.
+    guess: Option<Guess>,
+}
+
+/// A recognition of an utterance that may go on.
+struct Guess {
+    id: RecognitionId,
+    /// When the last voiced frame before it was heard.
+    up_to: Duration,
+    /// Its result.
+    transcript: Option<Option<Transcript>>,
+}
+
+/// A voice channel with the bot in it.
+pub struct Room {
+    settings: Settings,
+    gate: Gate,
+    present: BTreeMap<PersonId, String>,
+    streams: BTreeMap<StreamId, Stream>,
+    conversation: Conversation,
+    voice: Voice,
+    /// What the bot says now, and said last.
+    saying: String,
+    said_at: Duration,
+    recognitions: u64,
+    /// Since when nobody else is there.
+    alone_since: Option<Duration>,
+}
+
+impl Room {
+    /// Opens a room that nobody else is in.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            gate: Gate::default(),
+            present: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            conversation: Conversation::default(),
+            voice: Voice::Silent,
+            saying: String::new(),
+            said_at: Duration::ZERO,
+            recognitions: 0,
+            alone_since: Some(Duration::ZERO),
+        }
+    }
+
+    /// Opens a packet of a person who is present and consented.
+    pub fn admit(&mut self, person: Option<&PersonId>, packet: SealedPacket) -> Option<Sound> {
+        let present = person.filter(|person| self.present.contains_key(*person));
+        self.gate.admit(present, packet)
+    }
+
+    /// Returns the gate with its counts.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Takes in an event of the time `at`, and returns what is to be done, in order.
+    pub fn on(&mut self, at: Duration, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Joined { person, name, decision } => self.joined(person, name, decision, &mut actions),
+            Event::Left(person) => self.left(&person, at, &mut actions),
+            Event::Decided(person, decision) => {
+                self.gate.decide(person.clone(), Some(decision));
+                if !decision {
+                    self.drop_streams(&person, &mut actions);
+                }
+            }
+            Event::Frame { stream, person, samples, probability } => {
+                self.frame(at, stream, person, &samples, probability, &mut actions);
+            }
+            Event::Recognised(id, transcript) => self.recognised(id, transcript),
+            Event::Saying(sentence) => {
+                if self.voice == Voice::Silent {
+                    self.voice = Voice::Speaking;
+                    self.saying.clear();
+                }
+                self.saying.push(' ');
+                self.saying.push_str(&sentence);
+                self.said_at = at;
+            }
+            Event::Silent => {
+                self.voice = Voice::Silent;
+                self.said_at = at;
+                self.conversation.replied(at);
+            }
+            Event::Tick => {}
+        }
+        self.end_utterances(at, &mut actions);
+        if self.alone_since.is_some_and(|since| at.saturating_sub(since) >= self.settings.alone) {
+            self.alone_since = None;
+            actions.push(Action::Leave);
+        }
+        actions
+    }
+
+    /// Returns when the room must be asked again at the latest, if nothing else happens.
+    pub fn deadline(&self, at: Duration) -> Option<Duration> {
+        /// While somebody speaks.
+        const SOON: Duration = Duration::from_millis(20);
+        let speaking = self.streams.values().any(|stream| stream.endpointer.utterance.is_some());
+        let alone = self.alone_since.map(|since| since + self.settings.alone);
+        if speaking { Some(at + SOON) } else { alone }
+    }
+
+    fn joined(&mut self, person: PersonId, name: String, decision: Option<bool>, actions: &mut Vec<Action>) {
+        self.alone_since = None;
+        self.gate.decide(person.clone(), decision);
+        if self.present.insert(person.clone(), name).is_none() && decision.is_none() {
+            actions.push(Action::Ask(person));
+        }
+    }
+
+    fn left(&mut self, person: &PersonId, at: Duration, actions: &mut Vec<Action>) {
+        self.present.remove(person);
+        self.drop_streams(person, actions);
+        if self.present.is_empty() {
+            self.alone_since.get_or_insert(at);
+        }
+    }
+
+    /// Drops everything that was heard of a person and is no utterance yet.
+    fn drop_streams(&mut self, person: &PersonId, actions: &mut Vec<Action>) {
+        let theirs: Vec<StreamId> =
+            self.streams.iter().filter(|(_, stream)| stream.person == *person).map(|(id, _)| *id).collect();
+        for id in theirs {
+            if let Some(stream) = self.streams.remove(&id) {
+                actions.extend(stream.guess.map(|guess| Action::Cancel(guess.id)));
+            }
+            self.resume(id, actions);
+        }
+    }
+
+    /// Goes on to speak if this stream made the bot pause.
+    fn resume(&mut self, stream: StreamId, actions: &mut Vec<Action>) {
+        if self.voice == Voice::Paused(stream) {
+            self.voice = Voice::Speaking;
+            actions.push(Action::Resume);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! A made-up room with a clock.
+
+use azera_types::Text;
+use proptest::prelude::*;
+
+use super::*;
+
+/// A room whose recogniser knows what each person says.
+struct MadeUp {
+    room: Room,
+    at: Duration,
+    /// What the next recognition of each person gives.
+    words: BTreeMap<PersonId, String>,
+    /// How long recognition takes.
+    takes: Duration,
+    pending: Vec<(Duration, RecognitionId, String)>,
+    said: Vec<Said>,
+    log: Vec<&'static str>,
+    asked: Vec<PersonId>,
+}
+
+const FRAME: Duration = crate::endpoint::FRAME;
+
+fn person(name: &str) -> PersonId {
+    PersonId::new(name).unwrap()
+}
+
+impl MadeUp {
+    fn of(names: &[&str]) -> Self {
+        let settings = Settings { names: vec!["Azera".to_owned()], ..Settings::default() };
+        let mut made_up = Self {
+            room: Room::new(settings),
+            at: Duration::ZERO,
+            words: BTreeMap::new(),
+            takes: Duration::from_millis(100),
+            pending: Vec::new(),
+            said: Vec::new(),
+            log: Vec::new(),
+            asked: Vec::new(),
+        };
+        for name in names {
+            made_up.join(name, Some(true));
+        }
+        made_up
+    }
+
+    fn join(&mut self, name: &str, decision: Option<bool>) {
+        self.event(Event::Joined { person: person(name), name: name.to_owned(), decision });
+    }
+
+    fn event(&mut self, event: Event) {
+        let whose = match &event {
+            Event::Frame { person, .. } => Some(person.clone()),
+            _ => None,
+        };
+        for action in self.room.on(self.at, event) {
+            match action {
+                Action::Recognise(id, audio) => {
+                    assert!(audio.duration() <= Duration::from_secs(30));
+                    // The level of the sound says whose it is.
+                    let level = audio.samples.iter().fold(0.0_f32, |most, sample| most.max(*sample));
+                    let speaker = self.words.keys().nth((level * 100.0).round() as usize - 1).cloned();
+                    let speaker = speaker.or(whose.clone()).expect("somebody spoke");
+                    self.pending.push((self.at + self.takes, id, self.words[&speaker].clone()));
+                }
+                Action::Cancel(id) => self.pending.retain(|(_, other, _)| *other != id),
+                Action::Said(said) => self.said.push(said),
+                Action::Pause => self.log.push("pause"),
+                Action::Resume => self.log.push("resume"),
+                Action::Stop => self.log.push("stop"),
+                Action::Ask(person) => self.asked.push(person),
+                Action::Leave => self.log.push("leave"),
+            }
+        }
+    }
+
+    /// Lets time pass, in which these people speak.
+    fn pass(&mut self, ms: u64, speakers: &[&str]) {
+        let until = self.at + Duration::from_millis(ms);
+        while self.at < until {
+            self.at += FRAME;
+            for name in speakers {
+                let number = self.words.keys().position(|known| *known == person(name)).unwrap();
+                let samples = Box::new([(number + 1) as f32 / 100.0; FRAME_SAMPLES]);
+                self.event(Event::Frame {
+                    stream: StreamId(number as u64),
+                    person: person(name),
+                    samples,
+                    probability: 0.9,
+                });
+            }
+            let due: Vec<_> = self.pending.extract_if(.., |(at, ..)| *at <= self.at).collect();
+            for (_, id, text) in due {
+                let transcript =
+                    Transcript { text: Text::new(text), words: Vec::new(), confidence: 0.9, no_speech: 0.0 };
+                self.event(Event::Recognised(id, Some(transcript)));
+            }
+            self.event(Event::Tick);
+        }
+    }
+
+    fn says(&mut self, name: &str, text: &str, ms: u64) {
+        for other in ["ann", "bob", "cid", "dan"] {
+            self.words.entry(person(other)).or_default();
+        }
+        self.words.insert(person(name), text.to_owned());
+        self.pass(ms, &[name]);
+    }
+
+    fn texts(&self) -> Vec<(&str, &str, bool)> {
+        self.said.iter().map(|said| (said.name.as_str(), said.text.as_str(), said.is_for_bot)).collect()
+    }
+}
+
+#[test]
+fn a_whole_sentence_ends_sooner_than_an_unfinished_one() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "When does the ferry leave?", 1_500);
+    room.pass(400, &[]);
+    assert_eq!(room.texts(), [("ann", "When does the ferry leave?", true)]);
+    room.says("ann", "I thought that", 1_000);
+    room.pass(700, &[]);
+    assert_eq!(room.said.len(), 1, "she may go on");
+    room.pass(300, &[]);
+    assert_eq!(room.said.len(), 2);
+}
+
+#[test]
+fn a_pause_within_a_sentence_does_not_end_it() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "I would like to", 1_000);
+    room.pass(500, &[]);
+    room.says("ann", "I would like to know when it leaves.", 1_000);
+    room.pass(1_000, &[]);
+    assert_eq!(room.texts(), [("ann", "I would like to know when it leaves.", true)]);
+}
+
+#[test]
+fn coughs_and_silence_are_no_utterances() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "You", 100);
+    room.pass(2_000, &[]);
+    // The recogniser found no speech.
+    room.says("ann", "", 600);
+    room.pass(2_000, &[]);
+    assert!(room.said.is_empty());
+}
+
+#[test]
+fn talk_stops_the_bot_and_a_small_sound_does_not() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "", 0);
+    room.event(Event::Saying("The ferry leaves at six in the evening.".to_owned()));
+    room.says("ann", "Mhm.", 350);
+    assert_eq!(room.log, ["pause"]);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+    assert!(room.said.is_empty());
+    let began = room.at;
+    room.says("ann", "No, I mean the morning one.", 1_200);
+    assert_eq!(room.log, ["pause", "resume", "pause"]);
+    room.pass(500, &[]);
+    assert_eq!(room.log, ["pause", "resume", "pause", "stop"]);
+    assert_eq!(room.said.len(), 1);
+    assert!(room.said[0].began > began);
+}
+
+#[test]
+fn speech_shorter_than_the_limit_does_not_pause_the_bot() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "", 0);
+    room.event(Event::Saying("The ferry leaves at six.".to_owned()));
+    room.says("ann", "Oh", 200);
+    room.pass(1_500, &[]);
+    assert!(room.log.is_empty());
+}
+
+#[test]
+fn an_order_to_stop_is_no_message() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "", 0);
+    room.event(Event::Saying("The ferry leaves at six.".to_owned()));
+    room.says("ann", "Azera, stop.", 700);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "stop"]);
+    assert!(room.said.is_empty());
+}
+
+#[test]
+fn its_own_words_from_a_loudspeaker_are_not_heard() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "", 0);
+    room.event(Event::Saying("The ferry leaves at six in the evening.".to_owned()));
+    room.says("ann", "leaves at six in the evening", 1_000);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+    assert!(room.said.is_empty());
+}
+
+#[test]
+fn nobody_is_heard_without_consent_and_everybody_is_asked_once() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.join("bob", None);
+    room.join("cid", Some(false));
+    room.join("bob", None);
+    assert_eq!(room.asked, [person("bob")]);
+    room.says("bob", "Can you hear me?", 1_000);
+    room.says("cid", "And me?", 1_000);
+    room.pass(1_500, &[]);
+    assert!(room.said.is_empty());
+    let packet = || SealedPacket::new(1, 1, vec![0xf8]);
+    assert!(room.room.admit(Some(&person("bob")), packet()).is_none());
+    assert!(room.room.admit(Some(&person("eve")), packet()).is_none(), "she is not in the room");
+    room.event(Event::Decided(person("bob"), true));
+    assert!(room.room.admit(Some(&person("bob")), packet()).is_some());
+    room.says("bob", "Azera, can you hear me?", 1_000);
+    room.pass(1_500, &[]);
+    assert_eq!(room.texts(), [("bob", "Azera, can you hear me?", true)]);
+    assert_eq!((room.room.gate().admitted(), room.room.gate().dropped()), (1, 2));
+}
+
+#[test]
+fn withdrawn_consent_drops_what_was_being_said() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, my password is", 1_000);
+    room.event(Event::Decided(person("ann"), false));
+    room.pass(2_000, &[]);
+    assert!(room.said.is_empty() && room.pending.is_empty());
+}
+
+#[test]
+fn a_stream_is_never_given_to_another_person() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, this is Ann.", 500);
+    let number = room.words.keys().position(|known| *known == person("ann")).unwrap();
+    // Frames of the same stream that claim to be Bob's.
+    for _ in 0..30 {
+        room.at += FRAME;
+        let samples = Box::new([0.5; FRAME_SAMPLES]);
+        room.event(Event::Frame { stream: StreamId(number as u64), person: person("bob"), samples, probability: 0.9 });
+    }
+    room.pass(2_000, &[]);
+    assert_eq!(room.texts(), [("ann", "Azera, this is Ann.", true)]);
+}
+
+#[test]
+fn it_leaves_when_everybody_left() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.pass(120_000, &[]);
+    assert!(room.log.is_empty());
+    room.event(Event::Left(person("ann")));
+    room.pass(59_000, &[]);
+    room.join("ann", Some(true));
+    room.pass(60_000, &[]);
+    room.event(Event::Left(person("ann")));
+    assert!(room.log.is_empty());
+    room.pass(61_000, &[]);
+    assert_eq!(room.log, ["leave"]);
+}
+
+#[test]
+fn an_utterance_without_end_is_cut() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "I go on and on.", 60_000);
+    room.pass(2_000, &[]);
+    assert_eq!(room.said.len(), 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// However people talk at the same time, every utterance is given to the person who said it.
+    #[test]
+    fn overlapping_speakers_keep_their_words(
+        talk in prop::collection::vec((0_usize..4, 200_u64..3_000, 0_u64..2_000, any::<bool>()), 1..25),
+    ) {
+        let names = ["ann", "bob", "cid", "dan"];
+        let mut room = MadeUp::of(&names);
+        for name in names {
+            room.words.insert(person(name), format!("I am {name}."));
+        }
+        for (who, lasts, pause, together) in talk {
+            let other = names[(who + 1) % 4];
+            let speakers = if together { vec![names[who], other] } else { vec![names[who]] };
+            room.pass(lasts, &speakers);
+            room.pass(pause, &[]);
+        }
+        room.pass(3_000, &[]);
+        prop_assert!(!room.said.is_empty());
+        for said in &room.said {
+            prop_assert_eq!(said.text.as_str(), format!("I am {}.", said.person.as_str()));
+            prop_assert!(said.began <= said.ended);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What of a reply was heard, by the clock of its sound.
+
+use std::time::Duration;
+
+/// How long a letter lasts, as long as the sound of its sentence is not whole.
+const LETTER: Duration = Duration::from_millis(65);
+
+/// Letters for which a digit counts, because it is said as a word.
+const DIGIT_LETTERS: u32 = 4;
+
+/// What of a reply was heard.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// The words as written, from the beginning on.
+    pub text: String,
+    /// True if that is all of the reply that was made.
+    pub is_whole: bool,
+}
+
+/// Leaves out what was said.
+impl std::fmt::Debug for Heard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Heard[{} bytes, whole: {}]", self.text.len(), self.is_whole)
+    }
+}
+
+/// A sentence of a reply.
+struct Line {
+    written: String,
+    sound: Duration,
+    is_made: bool,
+}
+
+/// A reply that is spoken: its sentences, and how long each sounds.
+#[derive(Default)]
+pub struct Script {
+    /// Silence before the first word.
+    lead: Duration,
+    lines: Vec<Line>,
+}
+
+impl Script {
+    /// Begins a reply with some silence.
+    pub fn new(lead: Duration) -> Self {
+        Self { lead, lines: Vec::new() }
+    }
+
+    /// Adds a sentence as written. Its sound follows.
+    pub fn add(&mut self, written: impl Into<String>) {
+        if let Some(line) = self.lines.last_mut() {
+            line.is_made = true;
+        }
+        self.lines.push(Line { written: written.into(), sound: Duration::ZERO, is_made: false });
+    }
+
+    /// Adds sound to the last sentence.
+    pub fn sound(&mut self, duration: Duration) {
+        if let Some(line) = self.lines.last_mut() {
+            line.sound += duration;
+        }
+    }
+
+    /// Records that the sound of the last sentence is whole.
+    pub fn is_made(&mut self) {
+        if let Some(line) = self.lines.last_mut() {
+            line.is_made = true;
+        }
+    }
+
+    /// Returns the whole text so far.
+    pub fn text(&self) -> String {
+        self.lines.iter().map(|line| line.written.as_str()).collect()
+    }
+
+    /// Returns what was heard after so much of the sound.
+    pub fn heard(&self, position: Duration) -> Heard {
+        let mut left = position.saturating_sub(self.lead);
+        let mut text = String::new();
+        for line in &self.lines {
+            let lasts = if line.is_made { line.sound } else { line.sound.max(LETTER * letters(&line.written)) };
+            if left < lasts {
+                text.push_str(&words_until(&line.written, left.as_secs_f64() / lasts.as_secs_f64()));
+                return Heard { text: text.trim_end().to_owned(), is_whole: false };
+            }
+            left -= lasts;
+            text.push_str(&line.written);
+        }
+        Heard { text: text.trim_end().to_owned(), is_whole: true }
+    }
+}
+
+/// Returns the words that end before this share of the text's sound.
+fn words_until(text: &str, share: f64) -> String {
+    let most = share * f64::from(letters(text));
+    let mut heard = String::new();
+    let mut so_far = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        so_far += letters(word);
+        if f64::from(so_far) > most {
+            break;
+        }
+        heard.push_str(word);
+    }
+    heard
+}
+
+/// Returns how many letters a text has when it is said.
+fn letters(text: &str) -> u32 {
+    let letter = |c: char| if c.is_ascii_digit() { DIGIT_LETTERS } else { u32::from(c.is_alphanumeric() || c == ' ') };
+    text.chars().map(letter).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_reply_is_cut_at_the_word() {
+        let mut script = Script::new(ms(150));
+        script.add("The ferry leaves. ");
+        script.sound(ms(600));
+        script.sound(ms(400));
+        script.add("It rains at the pier.");
+        script.sound(ms(2_000));
+        script.is_made();
+        let heard = |position| script.heard(ms(position)).text;
+        assert_eq!(heard(0), "");
+        assert_eq!(heard(150 + 250), "The");
+        assert_eq!(heard(150 + 650), "The ferry");
+        assert_eq!(heard(150 + 1_000), "The ferry leaves.");
+        assert_eq!(heard(150 + 2_200), "The ferry leaves. It rains at");
+        assert_eq!(
+            script.heard(ms(3_150)),
+            Heard { text: "The ferry leaves. It rains at the pier.".into(), is_whole: true }
+        );
+    }
+
+    #[test]
+    fn a_sentence_whose_sound_is_not_whole_is_estimated() {
+        let mut script = Script::new(Duration::ZERO);
+        script.add("One two three four.");
+        script.sound(ms(300));
+        assert_eq!(script.heard(ms(300)).text, "One");
+        assert!(!script.heard(ms(300)).is_whole);
+    }
+}

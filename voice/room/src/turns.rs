@@ -1,0 +1,80 @@
+//! Whether an utterance is for the bot.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use azera_types::PersonId;
+
+use crate::words;
+
+/// Who talked with the bot last, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    partner: Option<(PersonId, Duration)>,
+}
+
+impl Conversation {
+    /// Records that the bot talks with somebody.
+    pub(crate) fn with(&mut self, person: &PersonId, at: Duration) {
+        self.partner = Some((person.clone(), at));
+    }
+
+    /// Records that the bot ended its reply.
+    pub(crate) fn replied(&mut self, at: Duration) {
+        if let Some((_, since)) = &mut self.partner {
+            *since = at;
+        }
+    }
+
+    /// Returns true if an utterance is for the bot: its name is called, the person is alone with it, or they were just
+    /// talking with it and call nobody else.
+    pub(crate) fn is_for_bot(
+        &self,
+        person: &PersonId,
+        text: &str,
+        names: &[String],
+        present: &BTreeMap<PersonId, String>,
+        at: Duration,
+        attention: Duration,
+    ) -> bool {
+        if words::calls(text, names) || present.keys().all(|other| other == person) {
+            return true;
+        }
+        let others: Vec<String> =
+            present.iter().filter(|(other, _)| *other != person).map(|(_, name)| name.clone()).collect();
+        let was_talking = self
+            .partner
+            .as_ref()
+            .is_some_and(|(partner, since)| partner == person && at.saturating_sub(*since) <= attention);
+        was_talking && !words::calls(text, &others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_group_it_answers_when_called_or_in_conversation() {
+        let (ann, bob) = (PersonId::new("ann").unwrap(), PersonId::new("bob").unwrap());
+        let names = ["Azera".to_owned()];
+        let both = BTreeMap::from([(ann.clone(), "Ann".to_owned()), (bob.clone(), "Robert".to_owned())]);
+        let alone = BTreeMap::from([(ann.clone(), "Ann".to_owned())]);
+        let mut conversation = Conversation::default();
+        let attention = Duration::from_secs(15);
+        let check = |conversation: &Conversation, person, text, present, second, want| {
+            let at = Duration::from_secs(second);
+            assert_eq!(conversation.is_for_bot(person, text, &names, present, at, attention), want, "{text}");
+        };
+        check(&conversation, &ann, "When does the ferry leave?", &alone, 0, true);
+        check(&conversation, &ann, "When does the ferry leave?", &both, 0, false);
+        check(&conversation, &ann, "Azera, when does the ferry leave?", &both, 0, true);
+        conversation.with(&ann, Duration::from_secs(1));
+        check(&conversation, &ann, "And the next one?", &both, 10, true);
+        check(&conversation, &bob, "And the next one?", &both, 10, false);
+        check(&conversation, &ann, "Robert, are you coming?", &both, 10, false);
+        check(&conversation, &ann, "And the next one?", &both, 17, false);
+        conversation.replied(Duration::from_secs(12));
+        check(&conversation, &ann, "And the next one?", &both, 27, true);
+    }
+}
