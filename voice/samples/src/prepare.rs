@@ -34,6 +34,8 @@ const FLAT_SAMPLES: usize = 3;
 const FLAT_CHANGE: f32 = 4e-5;
 /// From this share of the peak on, a flat place is a cut top.
 const TOP_SHARE: f32 = 0.95;
+/// The least level of a cut top: 20 dB below full scale.
+const LEAST_TOP: f32 = 0.1;
 /// The greatest share of samples in flat tops.
 const MAX_CLIPPED_SHARE: f32 = 0.002;
 
@@ -143,9 +145,13 @@ fn trimmed(audio: &Audio) -> &[f32] {
     audio.samples.get(start..end).unwrap_or_default()
 }
 
-/// Returns the share of samples in flat tops.
+/// Returns the share of samples in flat tops. In a quiet recording the steps of 16 bits make any top flat, so there it is
+/// none.
 fn clipped_share(samples: &[f32]) -> f32 {
     let top = peak(samples) * TOP_SHARE;
+    if top < LEAST_TOP {
+        return 0.0;
+    }
     let same = |a: &f32, b: &f32| a.abs() >= top && b.abs() >= top && (a - b).abs() < FLAT_CHANGE;
     let flat = samples.chunk_by(same).map(<[f32]>::len).filter(|length| *length >= FLAT_SAMPLES);
     flat.sum::<usize>() as f32 / samples.len().max(1) as f32
