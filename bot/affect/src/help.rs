@@ -124,6 +124,11 @@ impl Help {
     }
 }
 
+/// Returns true if a text holds the refusal of something sexual or romantic with a child, in any language.
+pub fn refuses(text: &str) -> bool {
+    TEXTS.iter().any(|texts| text.contains(&texts.refusal))
+}
+
 impl Listener<'_> {
     /// What stands above the help text where no model may answer: that an AI cannot do this alone.
     pub fn plainly(self) -> &'static str {

@@ -117,7 +117,7 @@ pub use classify::Error;
 pub use danger::{Danger, DangerLexicon, Reading, names_a_measure};
 pub use examples::{LabelledSentence, labelled};
 pub use extract::{ConversationMessage, ExtractedMemory, MessagePart};
-pub use help::{Help, Listener, MAX_HELP_CHARS, check_in_opening, helped_countries, helps_in};
+pub use help::{Help, Listener, MAX_HELP_CHARS, check_in_opening, helped_countries, helps_in, refuses};
 pub use mind::{Activity, Effect, Event, Mind, State};
 pub use minds::{MindId, Minds};
 pub use mood::{DetectedMood, Mood, MoodClassifier};

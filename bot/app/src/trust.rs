@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// Increases when the check demands more of a model. Every model then has to pass again.
-const CHECK_VERSION: u32 = 1;
+const CHECK_VERSION: u32 = 2;
 
 /// A passed check, as saved beside the models.
 #[derive(Debug, Serialize, Deserialize)]

@@ -225,7 +225,8 @@ impl MindService {
         let name = message.author.name();
         let lines = lines.iter().map(|line| fill_placeholders(line, name, &persona.name).into_owned()).collect();
         let locale = overrides.locale(self.services.config.locale.as_deref());
-        let to = Listener { locale, language: judgement.found.language };
+        let language = judgement.found.language.or(judgement.earlier.language);
+        let to = Listener { locale, language };
         let (writer, help) = safety(judgement, help, to, message.at, &mut bond);
         Ok(ReplyStyle { lines, plainly: drop_act, help, writer, towards: towards.clone(), bond })
     }
@@ -328,10 +329,13 @@ fn safety(
     at: Timestamp,
     bond: &mut Bond,
 ) -> (Writer, Vec<String>) {
-    let found = judgement.found;
-    if found.sexualises_a_child() || (found.sexual && bond.is_minor()) {
+    let (found, earlier) = (judgement.found, judgement.earlier);
+    let in_crisis = help.contains(&Help::Crisis);
+    let with_minor = bond.is_minor() || earlier.minor;
+    if found.sexualises_a_child() || (found.is_intimate() && with_minor) || (earlier.refused && !in_crisis) {
         // The person may be reporting what was done to them.
-        return (Writer::Nobody(to.refusal()), vec![Help::Danger.text(to)]);
+        let help = if in_crisis { Help::Crisis } else { Help::Danger };
+        return (Writer::Nobody(to.refusal()), vec![help.text(to)]);
     }
     let asks_for_means = found.means && (judgement.amid_danger || help.contains(&Help::Crisis));
     if asks_for_means && !help.contains(&Help::Crisis) {
@@ -342,7 +346,7 @@ fn safety(
     }
     let in_full = bond.help(at);
     let mut texts: Vec<String> = help.iter().map(|help| if in_full { help.text(to) } else { help.short(to) }).collect();
-    if bond.is_minor() && help.contains(&Help::Crisis) {
+    if with_minor {
         texts.push(to.under_age().to_owned());
     }
     let writer = match (asks_for_means, help.contains(&Help::Crisis)) {
@@ -358,12 +362,13 @@ mod tests {
     use azera_affect::{Danger, RealmRules, Rules, Tag};
 
     use super::*;
+    use crate::turn::Earlier;
 
     fn judged(tags: &[Tag], found: Danger, amid_danger: bool) -> (Writer, Vec<String>) {
         let mut bond = Bond::new();
         bond.learn(tags);
         let help = Rules::with(&RealmRules::default()).unwrap().matching(tags, &bond).help;
-        let judgement = Judgement { tags: tags.to_vec(), found, amid_danger };
+        let judgement = Judgement { tags: tags.to_vec(), found, amid_danger, earlier: Earlier::default() };
         safety(&judgement, help, Listener::default(), Timestamp::UNIX_EPOCH, &mut bond)
     }
 
@@ -398,8 +403,13 @@ mod tests {
         let danger = vec![Help::Danger.text(Listener::default())];
         assert_eq!(judged(&[], about, false), (refused.clone(), danger.clone()));
         let with = Danger { sexual: true, ..Danger::default() };
-        assert_eq!(judged(&[Tag::Minor], with, false), (refused, danger));
+        assert_eq!(judged(&[Tag::Minor], with, false), (refused.clone(), danger.clone()));
         assert_eq!(judged(&[], with, false).0, Writer::Model);
+        let flirt = Danger { romance: true, ..Danger::default() };
+        assert_eq!(judged(&[Tag::Minor], flirt, false), (refused.clone(), danger));
+        assert_eq!(judged(&[], flirt, false).0, Writer::Model);
+        let (writer, help) = judged(&[Tag::Minor, Tag::SelfHarm], flirt, false);
+        assert_eq!((writer, help), (refused, vec![Help::Crisis.text(Listener::default())]));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! classifiers never saw. It stands beside them: a message is in danger if either says so.
 //!
 //! The phrases are in `rules/danger*.toml`, which explain how to write them. [`normal`] prepares text and phrases, [`pattern`] turns
-//! a phrase into a regular expression, and [`signs`] finds danger that is told in passing. Begin with [`DangerLexicon::read`].
+//! a phrase into a regular expression, and [`signs`] finds danger that is told in passing. [`concepts`] sees wordings that nobody
+//! wrote a phrase for, by concepts near each other. Begin with [`DangerLexicon::read`].
 
+mod concepts;
 mod normal;
 mod pattern;
 mod reading;
@@ -44,14 +46,23 @@ pub struct Danger {
     pub sexual: bool,
     /// The text speaks of a child.
     pub child: bool,
+    /// The text asks the companion for romance.
+    pub romance: bool,
+    /// The text asks for a romantic or sexual game with a child in it.
+    pub child_romance: bool,
     /// The language of the first phrase found, as an ISO 639-1 code (`tl` for Filipino).
     pub language: Option<&'static str>,
 }
 
 impl Danger {
-    /// Whether the text asks for something sexual with a child in it. No model answers that.
+    /// Whether the text asks for something sexual or romantic with a child in it. No model answers that.
     pub fn sexualises_a_child(&self) -> bool {
-        self.sexual && (self.child || self.minor)
+        self.child_romance || (self.sexual && self.child) || (self.minor && self.is_intimate())
+    }
+
+    /// Whether the text asks for something sexual or romantic. With somebody under 18, no model answers that.
+    pub fn is_intimate(&self) -> bool {
+        self.sexual || self.romance
     }
 }
 
@@ -216,7 +227,7 @@ impl DangerLexicon {
 
 impl Danger {
     fn take(&mut self, here: Self, language: &'static str) {
-        let tells = here.self_harm || here.threat || here.minor || here.means || here.sexual;
+        let tells = here.self_harm || here.threat || here.minor || here.means || here.sexual || here.child_romance;
         if tells && self.language.is_none() {
             self.language = Some(language);
         }
@@ -226,6 +237,8 @@ impl Danger {
         self.means |= here.means;
         self.sexual |= here.sexual;
         self.child |= here.child;
+        self.romance |= here.romance;
+        self.child_romance |= here.child_romance;
     }
 }
 

@@ -1,7 +1,8 @@
 //! One message, prepared once, and what the net tells of it.
 
+use super::concepts::ConceptNet;
 use super::pattern::List;
-use super::text::Normalised;
+use super::text::{Normalised, both_ends};
 use super::{Danger, DangerLexicon, Language};
 
 /// A message that the net has prepared. Preparing takes longer than asking, so ask one reading several questions.
@@ -11,14 +12,20 @@ pub struct Reading {
     text: Normalised,
     /// The message without its harmless idioms; `None` if it holds none.
     rest: Option<Normalised>,
+    /// What the concept net found.
+    pub(super) concepts: Danger,
 }
 
 impl Reading {
     pub(super) fn of(lexicon: &'static DangerLexicon, text: &str) -> Self {
-        let text = Normalised::of(text);
+        let ends = both_ends(text);
+        let without_idioms =
+            |sentence: &str| without_harmless(&lexicon.languages, &Normalised::of(sentence)).map(|rest| rest.spaced);
+        let concepts = ConceptNet::builtin().find(&ends, without_idioms);
+        let text = Normalised::of(&ends);
         // Idioms of every language go first, so that none of them is taken for danger in another.
         let rest = without_harmless(&lexicon.languages, &text);
-        Self { lexicon, text, rest }
+        Self { lexicon, text, rest, concepts }
     }
 
     /// Returns what the net finds, idioms left out.
@@ -27,6 +34,9 @@ impl Reading {
         let mut found = Danger::default();
         for language in &self.lexicon.languages {
             found.take(language.find(text.as_written(language.spacing)), &language.code);
+        }
+        if let Some(language) = self.concepts.language {
+            found.take(self.concepts, language);
         }
         found
     }
@@ -64,7 +74,7 @@ impl Language {
             means,
             sexual: matches(&self.sexual),
             child: matches(&self.child),
-            language: None,
+            ..Danger::default()
         }
     }
 }

@@ -1,11 +1,23 @@
 //! A message as the patterns see it.
 
+use std::borrow::Cow;
+
 use super::normal::normalise;
 use super::pattern::{BARRIER, List, Spacing};
 
 /// Characters of a message that are looked at: its first half and its last half of this. Matching takes time with the length, and
 /// nobody hides a cry for help in the middle of a hundred thousand characters.
 const MAX_CHARS: usize = 16_000;
+
+/// Returns a message, or its first and last part if it is very long.
+pub(super) fn both_ends(text: &str) -> Cow<'_, str> {
+    let chars = text.chars().count();
+    if chars <= MAX_CHARS {
+        return Cow::Borrowed(text);
+    }
+    let half = MAX_CHARS / 2;
+    Cow::Owned(text.chars().take(half).chain(['\n']).chain(text.chars().skip(chars - half)).collect())
+}
 
 /// A message as the patterns see it.
 #[derive(Debug)]
@@ -18,14 +30,7 @@ pub(super) struct Normalised {
 
 impl Normalised {
     pub(super) fn of(text: &str) -> Self {
-        let chars = text.chars().count();
-        let spaced = if chars <= MAX_CHARS {
-            normalise(text)
-        } else {
-            let half = MAX_CHARS / 2;
-            let ends: String = text.chars().take(half).chain([' ']).chain(text.chars().skip(chars - half)).collect();
-            normalise(&ends)
-        };
+        let spaced = normalise(text);
         Self { solid: spaced.replace(' ', ""), spaced }
     }
 

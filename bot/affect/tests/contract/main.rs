@@ -2,6 +2,7 @@
 
 mod bonds;
 mod classifiers;
+mod danger;
 mod life;
 mod many;
 mod rules;

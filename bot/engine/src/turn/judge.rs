@@ -13,6 +13,7 @@ use azera_memory::MessageRow;
 use azera_model_api::Purpose;
 use azera_types::Timestamp;
 
+use super::earlier::{DANGER_LASTS_S, Earlier, age_s};
 use crate::classifiers::LazyClassifiers;
 use crate::error::Error;
 use crate::recall::{Recall, RecallService};
@@ -29,9 +30,6 @@ pub(crate) struct Judge {
 /// How long a turn waits for the classifiers. Learning them takes most of a minute of a core.
 const CLASSIFIERS_WAIT: Duration = Duration::from_secs(120);
 
-/// Seconds for which a conversation is about danger after somebody spoke of it.
-const DANGER_LASTS_S: i64 = 24 * 3_600;
-
 /// Words below which what is left beside an idiom says nothing of its own.
 const LEAST_WORDS: usize = 3;
 
@@ -44,6 +42,8 @@ pub(crate) struct Judgement {
     pub(crate) found: Danger,
     /// Somebody in the conversation spoke of harming themselves lately.
     pub(crate) amid_danger: bool,
+    /// What the same person said before.
+    pub(crate) earlier: Earlier,
 }
 
 impl Judge {
@@ -86,8 +86,10 @@ impl Judge {
             Some(_) => self.vector_or_none(text).await,
             None => Vec::new(),
         };
-        let (tags, found) = self.judge_text(text, &vector).await;
-        Judgement { tags, found, amid_danger: is_amid_danger(recent, message.at) }
+        let (mut tags, found) = self.judge_text(text, &vector).await;
+        let earlier = Earlier::of(message, recent);
+        earlier.add_to(&mut tags);
+        Judgement { tags, found, amid_danger: is_amid_danger(recent, message.at), earlier }
     }
 
     /// Returns the tags of a text by itself, judged as a message would be.
@@ -165,7 +167,7 @@ fn add_found(tags: &mut Vec<Tag>, found: Danger) {
 
 /// Whether somebody spoke of harming themselves in a conversation, not long before `now`.
 fn is_amid_danger(recent: &[MessageRow], now: Timestamp) -> bool {
-    let lately = |row: &&MessageRow| now.as_second().saturating_sub(row.at.as_second()) <= DANGER_LASTS_S;
+    let lately = |row: &&MessageRow| age_s(row, now) <= DANGER_LASTS_S;
     let said = recent.iter().filter(|row| row.author.person().is_some()).filter(lately);
     said.into_iter().any(|row| DangerLexicon::builtin().find(row.text.as_str()).self_harm)
 }

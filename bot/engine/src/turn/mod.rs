@@ -7,7 +7,7 @@
 //! | decide | `decide.rs`, `addressing.rs` (calls: `vocative.rs`, `unspaced.rs`, `speech.rs`) | answers it, or ends the turn |
 //! | history | `history.rs` | measures what of the conversation fits |
 //! | recall | `recall.rs` | finds memories |
-//! | judge | `judge.rs` | recognises danger and tags, before any word is generated |
+//! | judge | `judge.rs`, `earlier.rs` | recognises danger and tags, before any word is generated |
 //! | compose | `compose.rs`, `sources.rs` | writes the prompt |
 //! | generate | `generate.rs`, `generation.rs` | streams the reply |
 //! | commit | `commit.rs` | writes everything in one transaction |
@@ -20,6 +20,7 @@ mod compose;
 mod context;
 mod decide;
 mod deliver;
+mod earlier;
 mod generate;
 mod generation;
 mod history;
@@ -39,6 +40,8 @@ use azera_adapter::{Outcome, SkipReason, Turn};
 
 pub use addressing::{Addressing, calls, decide};
 pub(crate) use context::{TurnContext, TurnRequest};
+#[cfg(test)]
+pub(crate) use earlier::Earlier;
 pub(crate) use generation::{any_seed, derived_seed};
 pub(crate) use history::recalled_memory;
 pub(crate) use judge::{Judge, Judgement};

@@ -13,6 +13,7 @@ pub mod manners;
 pub mod moods;
 pub mod recall;
 pub mod safety;
+mod safety_rules;
 pub mod talk;
 mod talk_language;
 mod talk_rules;
