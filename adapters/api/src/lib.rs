@@ -18,6 +18,7 @@ mod outbound;
 mod platform;
 mod reaction;
 mod typed;
+mod voice;
 
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, Column, Theme};
@@ -34,3 +35,4 @@ pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
 pub use typed::{Typed, suggestion, typed};
+pub use voice::VoiceMessages;

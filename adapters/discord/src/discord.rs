@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{
     Access, Avatars, Command, Host, Making, MessageAction, Outbound, Platform, PlatformError, Post, StreamEvent,
-    Streaming,
+    Streaming, VoiceMessages,
 };
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
@@ -72,10 +72,12 @@ pub struct Discord {
 }
 
 /// The state of a connected bot.
-struct Connected {
-    http: Arc<Http>,
+pub(crate) struct Connected {
+    pub(crate) http: Arc<Http>,
+    /// Downloads the files of messages.
+    pub(crate) files: reqwest::Client,
     directory: Arc<Directory>,
-    shown: Arc<Replies>,
+    pub(crate) shown: Arc<Replies>,
     typing: Arc<Typing>,
     streams: Streams,
     presence: Presence,
@@ -176,8 +178,10 @@ impl Discord {
         let streams = Streams::new(shown.clone(), typing.clone());
         *self.shards.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway.shards());
         *self.connection.lock().await = Some(Connection { gateway, early });
+        let files = self.settings.client()?;
         self.connected.get_or_init(|| Connected {
             http,
+            files,
             directory,
             shown,
             typing,
@@ -188,7 +192,7 @@ impl Discord {
         Ok(())
     }
 
-    fn connected(&self) -> Result<&Connected, PlatformError> {
+    pub(crate) fn connected(&self) -> Result<&Connected, PlatformError> {
         self.connected.get().ok_or_else(|| PlatformError::Transient("Discord is not connected yet".to_owned()))
     }
 
@@ -445,6 +449,10 @@ impl Platform for Discord {
     fn streaming(&self) -> Option<&dyn Streaming> {
         Some(self)
     }
+
+    fn voice(&self) -> Option<&dyn VoiceMessages> {
+        Some(self)
+    }
 }
 
 #[async_trait]
@@ -456,7 +464,7 @@ impl Streaming for Discord {
     }
 }
 
-fn target(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Result<Target, PlatformError> {
+pub(crate) fn target(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Result<Target, PlatformError> {
     Target::of(chat, reply, at)
         .ok_or_else(|| PlatformError::Refused(format!("{reply} in {chat} is no reply on Discord")))
 }

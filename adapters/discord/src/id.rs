@@ -36,6 +36,11 @@ pub(crate) fn message(message: discord::MessageId) -> Result<MessageId, IdError>
     MessageId::new(format!("{PLATFORM}:{message}"))
 }
 
+/// Returns the message of a person; `None` for a message of another platform.
+pub(crate) fn message_of(message: &MessageId) -> Option<discord::MessageId> {
+    snowflake(message.as_str()).map(discord::MessageId::new)
+}
+
 /// Returns the channel of a chat; `None` for a chat of another platform.
 pub(crate) fn channel_of(chat: &ChatId) -> Option<discord::ChannelId> {
     snowflake(chat.as_str()).map(discord::ChannelId::new)

@@ -38,6 +38,7 @@ mod split;
 mod stream;
 mod sync_cursor;
 mod typing;
+mod voice;
 mod webhooks;
 
 pub use application::Application;

@@ -16,6 +16,7 @@ mod places;
 mod privacy;
 mod replies;
 mod servers;
+mod voice;
 
 use azera_fake_discord::{FakeDiscord, World};
 use serde_json::Value;

@@ -352,6 +352,17 @@ pub const COMMANDS: &[Command] = &[
         ],
     ),
     command(
+        "voice",
+        "choose when I also speak my replies",
+        Access::Member,
+        &[form(
+            "replies",
+            "replies",
+            "show or choose when I also speak my replies",
+            &[optional("when", "auto, always or never", OptionKind::Word)],
+        )],
+    ),
+    command(
         "model",
         "show or choose the model that answers",
         Access::Member,

@@ -24,6 +24,7 @@ mod persona;
 mod privacy;
 mod settings;
 mod upload;
+mod voice;
 mod why;
 mod writings;
 
@@ -155,6 +156,7 @@ impl Commands {
             "checkin" => self.checkin_command(&at, arguments).await,
             "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
+            "voice" => self.voice_command(&at, arguments).await,
             "model" => self.model_command(&at, arguments).await,
             _ => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
         }

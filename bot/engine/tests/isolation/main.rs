@@ -34,6 +34,8 @@ mod passages;
 mod reply_style;
 mod surprise;
 mod test_engine;
+mod voice;
+mod voice_fakes;
 mod watch;
 mod world;
 
