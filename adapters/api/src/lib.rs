@@ -18,7 +18,7 @@ mod outbound;
 mod platform;
 mod reaction;
 mod typed;
-mod voice;
+mod voice_messages;
 
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, Column, Theme};
@@ -35,4 +35,4 @@ pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
 pub use typed::{Typed, suggestion, typed};
-pub use voice::VoiceMessages;
+pub use voice_messages::VoiceMessages;

@@ -89,7 +89,7 @@ pub trait Platform: Send + Sync {
     }
 
     /// Returns the platform's interface for voice messages, if it has some.
-    fn voice(&self) -> Option<&dyn VoiceMessages> {
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         None
     }
 }

@@ -450,7 +450,7 @@ impl Platform for Discord {
         Some(self)
     }
 
-    fn voice(&self) -> Option<&dyn VoiceMessages> {
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         Some(self)
     }
 }

@@ -38,7 +38,7 @@ mod split;
 mod stream;
 mod sync_cursor;
 mod typing;
-mod voice;
+mod voice_messages;
 mod webhooks;
 
 pub use application::Application;

@@ -42,7 +42,7 @@ impl Platform for Matrix {
         Some(self)
     }
 
-    fn voice(&self) -> Option<&dyn VoiceMessages> {
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         Some(self)
     }
 }

@@ -43,7 +43,7 @@ mod stage_timer;
 mod surprise;
 mod turn;
 mod vectors;
-mod voice;
+mod speech;
 mod zones;
 
 pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};
@@ -59,4 +59,4 @@ pub use jobs::{Job, JobError};
 pub use model_catalog::{CatalogModel, ModelCatalog};
 pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};
 pub use turn::{Addressing, calls, decide};
-pub use voice::Voice;
+pub use speech::Voice;

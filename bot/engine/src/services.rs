@@ -16,7 +16,7 @@ use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
 use crate::model_catalog::ModelCatalog;
-use crate::voice::Voice;
+use crate::speech::Voice;
 
 /// How often a background request is given up for live chat. After that only the inference engine makes it yield.
 const MAX_YIELDS: usize = 3;

@@ -24,7 +24,7 @@ mod persona;
 mod privacy;
 mod settings;
 mod upload;
-mod voice;
+mod voice_replies;
 mod why;
 mod writings;
 

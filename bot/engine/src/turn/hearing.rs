@@ -102,7 +102,7 @@ impl Turns {
             }
             return Ok(bytes);
         }
-        let Some(platform) = request.platform.voice() else { return Ok(Err(NotHeard::Gone)) };
+        let Some(platform) = request.platform.voice_messages() else { return Ok(Err(NotHeard::Gone)) };
         let parts = platform.parts(&request.message.chat, id).await?;
         let Some(part) = parts.get(index) else { return Ok(Err(NotHeard::Gone)) };
         Ok(self.fetch_bytes(part, listener.max_bytes()).await?.unwrap_or(Err(NotHeard::Gone)))

@@ -54,7 +54,7 @@ impl Turns {
         committed: &Committed,
     ) {
         let Some(speaker) = self.services.voice().speaker else { return };
-        if request.platform.voice().is_none() || !self.is_spoken(request, context, composition) {
+        if request.platform.voice_messages().is_none() || !self.is_spoken(request, context, composition) {
             return;
         }
         let reply = committed.reply.clone();
@@ -115,7 +115,7 @@ impl Turns {
         if !self.still_stands(&spoken).await? || !self.outbox.may_be_shown(platform, &spoken.permission()).await? {
             return Ok(());
         }
-        match platform.voice() {
+        match platform.voice_messages() {
             Some(voice) => Ok(VoiceMessages::speak(voice, &spoken.outbound, &note).await?),
             None => Ok(()),
         }

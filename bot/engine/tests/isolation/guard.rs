@@ -157,7 +157,7 @@ pub fn missed(record: &Record) -> Vec<String> {
     let mut missed = Vec::new();
     let adapter = root().join("adapters/api/src");
     let traits =
-        [("host.rs", "Host"), ("platform.rs", "Platform"), ("platform.rs", "Streaming"), ("voice.rs", "VoiceMessages")];
+        [("host.rs", "Host"), ("platform.rs", "Platform"), ("platform.rs", "Streaming"), ("voice_messages.rs", "VoiceMessages")];
     for (file, name) in traits {
         let methods = trait_methods(&parsed(&adapter.join(file)), name);
         assert!(!methods.is_empty(), "there is no trait {name} in {file}");

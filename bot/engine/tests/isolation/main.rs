@@ -34,7 +34,7 @@ mod passages;
 mod reply_style;
 mod surprise;
 mod test_engine;
-mod voice;
+mod voice_messages;
 mod voice_fakes;
 mod watch;
 mod world;

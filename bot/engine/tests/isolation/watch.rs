@@ -255,8 +255,8 @@ impl Platform for WatchedPlatform {
         Some(self)
     }
 
-    fn voice(&self) -> Option<&dyn VoiceMessages> {
-        self.watch.went("Platform::voice");
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
+        self.watch.went("Platform::voice_messages");
         Some(self)
     }
 }

@@ -1,4 +1,4 @@
-//! `/voice`: when replies are also spoken.
+//! `/voice replies`: when replies are also spoken.
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{ChatChange, VoiceReplies};
@@ -12,12 +12,12 @@ use crate::error::Error;
 const USAGE: &str = "`/voice replies auto`, `/voice replies always` or `/voice replies never`.";
 
 impl Commands {
-    pub(super) async fn voice_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
-        let replies = match arguments.split_whitespace().collect::<Vec<_>>()[..] {
-            [] | ["replies"] => return Ok(done(format!("{}{}", self.spoken_replies(at), self.missing()))),
-            ["replies", "auto"] => VoiceReplies::Auto,
-            ["replies", "always"] => VoiceReplies::Always,
-            ["replies", "never"] => VoiceReplies::Never,
+    pub(super) async fn voice_replies(&self, at: &CommandContext<'_>, choice: &str) -> Result<CommandAnswer, Error> {
+        let replies = match choice {
+            "" => return Ok(done(format!("{}{}", self.spoken_replies(at), self.missing()))),
+            "auto" => VoiceReplies::Auto,
+            "always" => VoiceReplies::Always,
+            "never" => VoiceReplies::Never,
             _ => return Ok(refused(USAGE.into())),
         };
         if !may_configure_place(at) {
