@@ -136,14 +136,15 @@ class Person:
         answer = await self.client.room_send(room, kind, content, ignore_unverified_devices=True)
         return {"event": succeeded(answer).event_id, "at": time.monotonic()}
 
-    async def send_file(self, room, name, data, encrypted=False, caption=None, kind="m.file", media_type="text/markdown"):
-        """Sends a file, given in base64."""
+    async def send_file(self, room, name, data, encrypted=False, caption=None, kind="m.file", media_type="text/markdown", more=None):
+        """Sends a file, given in base64, with more content of its message."""
         data = base64.b64decode(data)
         answer, keys = await self.client.upload(
             io.BytesIO(data), content_type=media_type, filename=name, encrypt=encrypted, filesize=len(data)
         )
         url = succeeded(answer).content_uri
         content = {"msgtype": kind, "body": caption or name, "info": {"mimetype": media_type, "size": len(data)}}
+        content.update(more or {})
         if caption:
             content["filename"] = name
         if encrypted:

@@ -8,7 +8,7 @@ use crate::hygiene::hazards;
 use crate::limits::{
     MAX_AVATAR_CHARS, MAX_BLEND_NAME_CHARS, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, MAX_WAKE_NAME_CHARS, MAX_WAKE_NAMES,
 };
-use crate::persona::{BlendLayer, MemorySettings, PersonaKind, StyleBlend};
+use crate::persona::{BlendLayer, MemorySettings, PersonaKind, StyleBlend, VoiceSettings};
 use crate::problem::Problems;
 use crate::slug::PersonaSlug;
 use crate::yaml::{Key, Node, Value, read};
@@ -20,7 +20,7 @@ pub(crate) struct FrontMatter {
     pub(crate) name: Option<String>,
     pub(crate) kind: PersonaKind,
     pub(crate) model: Option<String>,
-    pub(crate) voice: Option<String>,
+    pub(crate) voice: VoiceSettings,
     pub(crate) avatar: Option<String>,
     pub(crate) wake_names: Vec<String>,
     pub(crate) style_blend: StyleBlend,
@@ -30,6 +30,7 @@ pub(crate) struct FrontMatter {
 }
 
 const KEYS: &str = "id, name, kind, model, voice, avatar, wake_names, style_blend, memory";
+const VOICE_KEYS: &str = "name, pace, liveliness";
 const MEMORY_KEYS: &str = "top_k, prune_keep, emotion_decay_rate, working_notes_every_n_turns";
 
 /// Reads the YAML `text`, whose first line has the number `first`.
@@ -60,7 +61,7 @@ pub(crate) fn read_front_matter(text: &str, first: usize, problems: &mut Problem
             }
             "kind" => settings.kind = field.kind(node).unwrap_or_default(),
             "model" => settings.model = field.reference(node),
-            "voice" => settings.voice = field.reference(node),
+            "voice" => settings.voice = voice(key, node, problems),
             "avatar" => settings.avatar = field.avatar(node),
             "wake_names" => settings.wake_names = field.wake_names(node),
             "style_blend" => (settings.style_blend, settings.sentiment_line) = style_blend(key, node, problems),
@@ -126,6 +127,25 @@ fn blend_layer(layer: &Key, node: &Node, problems: &mut Problems) -> Option<Blen
             None
         }
     }
+}
+
+/// Reads a voice: its name alone, or settings of its own.
+fn voice(key: &Key, node: &Node, problems: &mut Problems) -> VoiceSettings {
+    let mut voice = VoiceSettings::default();
+    if let Value::Scalar { .. } = &node.value {
+        voice.name = Field { key, problems }.reference(node);
+        return voice;
+    }
+    for (key, node) in entries(key, node, problems) {
+        let mut field = Field { key, problems };
+        match key.text.as_str() {
+            "name" => voice.name = field.reference(node),
+            "pace" => voice.pace = field.decimal(node, VoiceSettings::PACE),
+            "liveliness" => voice.liveliness = field.decimal(node, VoiceSettings::LIVELINESS),
+            _ => field.unknown("a voice setting", VOICE_KEYS),
+        }
+    }
+    voice
 }
 
 fn memory(key: &Key, node: &Node, problems: &mut Problems) -> MemorySettings {

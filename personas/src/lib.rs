@@ -15,7 +15,7 @@
 //! name: Night Watch
 //! kind: assistant            # or user, for a role that a person plays
 //! model: smollm2-135m        # optional, as are all below
-//! voice: en-gb
+//! voice: {name: piper-en-us-joe, pace: 1.1, liveliness: 0.8}
 //! avatar: watch.png
 //! wake_names: [Watch, Nightie]
 //! style_blend:
@@ -127,7 +127,7 @@ pub use names::{SpokenName, callable_as, spoken_names};
 pub use parse::{Checked, check, check_bytes, parse};
 pub use persona::{
     BlendLayer, ExampleInteraction, ExampleTurn, Exchange, MemorySettings, Persona, PersonaKind, PrimeDirective,
-    PsychologicalProfile, Section, Speaker, StyleBlend, TaskBehaviour,
+    PsychologicalProfile, Section, Speaker, StyleBlend, TaskBehaviour, VoiceSettings,
 };
 pub use placeholders::fill_placeholders;
 pub use problem::{Problem, Severity};

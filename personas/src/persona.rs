@@ -79,6 +79,24 @@ impl MemorySettings {
     pub const WORKING_NOTES_EVERY_N_TURNS: RangeInclusive<u64> = 0..=1000;
 }
 
+/// How a persona speaks; `None` means the host's configuration, or the voice's own way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VoiceSettings {
+    /// The voice, by its name in the registry or on a server.
+    pub name: Option<String>,
+    /// Pace as a factor of the voice's own.
+    pub pace: Option<f64>,
+    /// Liveliness as a factor of the voice's own.
+    pub liveliness: Option<f64>,
+}
+
+impl VoiceSettings {
+    /// Allowed values of `pace`.
+    pub const PACE: RangeInclusive<f64> = 0.5..=2.0;
+    /// Allowed values of `liveliness`.
+    pub const LIVELINESS: RangeInclusive<f64> = 0.0..=1.5;
+}
+
 /// A titled text: an unknown section, or an unknown part of a known one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
@@ -190,8 +208,8 @@ pub struct Persona {
     pub kind: PersonaKind,
     /// Preferred chat model, by its name in the registry.
     pub model: Option<String>,
-    /// Preferred voice, by the speech engine's name.
-    pub voice: Option<String>,
+    /// How it speaks.
+    pub voice: VoiceSettings,
     /// Its picture: a file name or an `https` address.
     pub avatar: Option<String>,
     /// Names that it answers to in a group, besides its own.
@@ -239,7 +257,7 @@ impl Persona {
             name,
             kind: PersonaKind::default(),
             model: None,
-            voice: None,
+            voice: VoiceSettings::default(),
             avatar: None,
             wake_names: Vec::new(),
             style_blend: StyleBlend::default(),

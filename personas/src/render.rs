@@ -6,7 +6,7 @@ use crate::examples::Cast;
 use crate::hygiene::hazards;
 use crate::lines::{fence_delimiter, settle};
 use crate::parse::{DIRECTIVE_TITLES, Known, PROFILE_TITLES};
-use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, Section};
+use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, Section, VoiceSettings};
 
 /// Words that YAML does not read as text.
 const YAML_WORDS: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
@@ -71,16 +71,39 @@ impl Persona {
         out.0
     }
 
+    /// Writes the voice: its name alone, or with settings of its own.
+    fn write_voice(&self, out: &mut Markdown) {
+        let VoiceSettings { name, pace, liveliness } = &self.voice;
+        let name = name.as_ref().map(|name| scalar(name));
+        if let (Some(name), None, None) = (&name, pace, liveliness) {
+            out.line(&format!("voice: {name}"));
+            return;
+        }
+        let number = |value: &Option<f64>| value.map(|value| value.to_string());
+        let settings = [("name", name), ("pace", number(pace)), ("liveliness", number(liveliness))];
+        if settings.iter().any(|(_, value)| value.is_some()) {
+            out.line("voice:");
+        }
+        for (key, value) in settings {
+            if let Some(value) = value {
+                out.line(&format!("  {key}: {value}"));
+            }
+        }
+    }
+
     fn write_front_matter(&self, out: &mut Markdown) {
         out.line("---");
         out.line(&format!("id: {}", scalar(self.id.as_str())));
         out.line(&format!("name: {}", scalar(&self.name)));
         out.line(&format!("kind: {}", self.kind.as_str()));
-        for (key, value) in [("model", &self.model), ("voice", &self.voice), ("avatar", &self.avatar)] {
+        let setting = |out: &mut Markdown, key: &str, value: &Option<String>| {
             if let Some(value) = value {
                 out.line(&format!("{key}: {}", scalar(value)));
             }
-        }
+        };
+        setting(out, "model", &self.model);
+        self.write_voice(out);
+        setting(out, "avatar", &self.avatar);
         if !self.wake_names.is_empty() {
             let listed = |write: fn(&str) -> String| {
                 let names: Vec<_> = self.wake_names.iter().map(|name| write(name)).collect();

@@ -19,6 +19,7 @@ mod platform;
 mod reaction;
 mod typed;
 mod voice;
+mod voice_messages;
 
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, Column, Theme};
@@ -36,3 +37,4 @@ pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming}
 pub use reaction::command_of;
 pub use typed::{Typed, suggestion, typed};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
+pub use voice_messages::VoiceMessages;

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 use thiserror::Error;
 
-use crate::{Making, Outbound, Post, StreamEvent, VoiceChannels};
+use crate::{Making, Outbound, Post, StreamEvent, VoiceChannels, VoiceMessages};
 
 /// An error of a call to a platform.
 #[derive(Debug, Error)]
@@ -85,6 +85,11 @@ pub trait Platform: Send + Sync {
 
     /// Returns the platform's interface for streaming replies, if it has one.
     fn streaming(&self) -> Option<&dyn Streaming> {
+        None
+    }
+
+    /// Returns the platform's interface for voice messages, if it has some.
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         None
     }
 

@@ -53,11 +53,15 @@ pub(crate) struct Attached {
     pub(crate) parts: Vec<InboundPart>,
 }
 
-/// Reads the files of a message.
+/// Reads the files of a message. A voice message gets no note: its words become the text.
 pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -> Attached {
     let mut attached = Attached::default();
     let (mut read, mut left) = (0, SHOWN_CHARS);
     for attachment in attachments {
+        if attachment.duration_secs.is_some() {
+            attached.parts.push(part(client, attachment, None));
+            continue;
+        }
         let kind = attachment.content_type.as_deref().unwrap_or("unknown kind");
         let described = attachment.description.as_ref().map_or_else(String::new, |it| format!(", shows: {it}"));
         let named = format!("attached: {} ({kind}, {} bytes{described})", attachment.filename, attachment.size);
@@ -89,7 +93,13 @@ pub(crate) async fn read(client: &reqwest::Client, attachments: &[Attachment]) -
     attached
 }
 
-/// Returns a file as part of the message. A text that was read whole is not downloaded again.
+/// Returns the files of a message, without reading any.
+pub(crate) fn parts(client: &reqwest::Client, attachments: &[Attachment]) -> Vec<InboundPart> {
+    attachments.iter().map(|attachment| part(client, attachment, None)).collect()
+}
+
+/// Returns a file as part of the message. A text that was read whole is not downloaded again. Only voice messages have a
+/// duration.
 fn part(
     client: &reqwest::Client,
     attachment: &Attachment,
@@ -99,6 +109,10 @@ fn part(
     let source: Arc<dyn PartSource> = match fetched {
         Some(Ok((text, true))) => Arc::new(text.clone().into_bytes()),
         _ => Arc::new(Download { client: client.clone(), attachment: attachment.clone() }),
+    };
+    let part = match attachment.duration_secs {
+        Some(seconds) => part.spoken(Some((seconds * 1_000.0) as u64)),
+        None => part,
     };
     InboundPart { part: part.described(attachment.description.as_deref()), source }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{
     Access, Avatars, Command, Host, Making, MessageAction, Outbound, Platform, PlatformError, Post, StreamEvent,
-    Streaming,
+    Streaming, VoiceMessages,
 };
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
@@ -74,10 +74,12 @@ pub struct Discord {
 }
 
 /// The state of a connected bot.
-struct Connected {
-    http: Arc<Http>,
+pub(crate) struct Connected {
+    pub(crate) http: Arc<Http>,
+    /// Downloads the files of messages.
+    pub(crate) files: reqwest::Client,
     directory: Arc<Directory>,
-    shown: Arc<Replies>,
+    pub(crate) shown: Arc<Replies>,
     typing: Arc<Typing>,
     streams: Streams,
     presence: Presence,
@@ -191,8 +193,10 @@ impl Discord {
         self.voice.connected(http.clone(), directory.clone(), gateway.shards());
         *self.shards.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway.shards());
         *self.connection.lock().await = Some(Connection { gateway, early });
+        let files = self.settings.client()?;
         self.connected.get_or_init(|| Connected {
             http,
+            files,
             directory,
             shown,
             typing,
@@ -203,7 +207,7 @@ impl Discord {
         Ok(())
     }
 
-    fn connected(&self) -> Result<&Connected, PlatformError> {
+    pub(crate) fn connected(&self) -> Result<&Connected, PlatformError> {
         self.connected.get().ok_or_else(|| PlatformError::Transient("Discord is not connected yet".to_owned()))
     }
 
@@ -448,6 +452,10 @@ impl Platform for Discord {
         Some(self)
     }
 
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
+        Some(self)
+    }
+
     #[cfg(feature = "voice")]
     fn voice(&self) -> Option<&dyn azera_adapter::VoiceChannels> {
         Some(&self.channels)
@@ -465,7 +473,7 @@ impl Streaming for Discord {
     }
 }
 
-fn target(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Result<Target, PlatformError> {
+pub(crate) fn target(chat: &ChatId, reply: &MessageId, at: Option<Timestamp>) -> Result<Target, PlatformError> {
     Target::of(chat, reply, at)
         .ok_or_else(|| PlatformError::Refused(format!("{reply} in {chat} is no reply on Discord")))
 }

@@ -56,6 +56,11 @@ pub(crate) fn utterance(channel: discord::ChannelId, at: Timestamp, number: u64)
     MessageId::new(format!("{PLATFORM}:{VOICE}:{channel}:{}-{number}", at.as_millisecond()))
 }
 
+/// Returns the message of a person; `None` for a message of another platform.
+pub(crate) fn message_of(message: &MessageId) -> Option<discord::MessageId> {
+    snowflake(message.as_str()).map(discord::MessageId::new)
+}
+
 /// Returns the channel of a chat; `None` for a chat of another platform.
 pub(crate) fn channel_of(chat: &ChatId) -> Option<discord::ChannelId> {
     snowflake(chat.as_str()).map(discord::ChannelId::new)

@@ -43,6 +43,7 @@ mod voice;
 #[cfg(not(feature = "voice"))]
 #[path = "voice_left_out.rs"]
 mod voice;
+mod voice_messages;
 mod webhooks;
 
 pub use application::Application;

@@ -150,7 +150,7 @@ impl Replies {
             }
             match self.edit(channel, there, mark, of, content).await {
                 Ok(()) => {
-                    (there.content, there.of) = (content.to_owned(), of);
+                    (there.content, there.of, there.has_sound) = (content.to_owned(), of, false);
                     return Ok(());
                 }
                 // Nobody can change it without its webhook. Its text is right, so it stays.
@@ -164,7 +164,8 @@ impl Replies {
             }
         }
         let (posted, face) = self.post(saying, mark, of, content).await?;
-        let mut made = Part { id: posted.id, content: posted.content, of, face };
+        let has_sound = !posted.attachments.is_empty();
+        let mut made = Part { id: posted.id, content: posted.content, of, face, has_sound };
         if made.content != content {
             // Discord knows the nonce: this is the message of an earlier attempt, with the text of that time.
             self.edit(channel, &made, mark, of, content).await.map_err(|error| refusal(&error))?;
@@ -192,7 +193,7 @@ impl Replies {
     }
 
     /// Returns where a reply is shown, from the cache or the channel.
-    async fn place_of(&self, target: Target) -> Result<CachedReply, PlatformError> {
+    pub(crate) async fn place_of(&self, target: Target) -> Result<CachedReply, PlatformError> {
         let known = self.places().known(target.reply.spot);
         match known {
             Some(answer) => Ok(answer),

@@ -26,6 +26,8 @@ pub(crate) struct Part {
     pub(crate) of: Option<usize>,
     /// The webhook and name that it was posted with; `None` for the bot itself.
     pub(crate) face: Option<WebhookIdentity>,
+    /// Whether it has the sound of the reply.
+    pub(crate) has_sound: bool,
 }
 
 impl CachedReply {
@@ -82,6 +84,14 @@ impl ReplyCache {
         self.answers.remove(&spot);
         if let Spot::Answers(question) = spot {
             self.fresh.remove(&question);
+        }
+    }
+
+    /// Records that a message has the sound of its reply.
+    pub(crate) fn note_sound(&mut self, spot: Spot, message: MessageId) {
+        let parts = self.answers.get_mut(&spot).map(|answer| answer.parts.iter_mut());
+        for part in parts.into_iter().flatten().filter(|part| part.id == message) {
+            part.has_sound = true;
         }
     }
 

@@ -65,7 +65,8 @@ impl Replies {
         // Their buttons are ignored, because they are made again.
         let parts = parts.map(|(_, (_, _, message))| {
             let face = message.webhook_id.map(|hook| WebhookIdentity { hook, name: message.author.name });
-            Part { id: message.id, content: message.content, of: None, face }
+            let has_sound = !message.attachments.is_empty();
+            Part { id: message.id, content: message.content, of: None, face, has_sound }
         });
         Ok(CachedReply { number, parts: parts.collect() })
     }

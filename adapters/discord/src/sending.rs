@@ -6,8 +6,8 @@
 use azera_adapter::PlatformError;
 use data_encoding::HEXLOWER;
 use serenity::all::{
-    ChannelId, CreateActionRow, CreateButton, CreateMessage, EditMessage, EditWebhookMessage, ExecuteWebhook, Message,
-    MessageReference, Nonce,
+    ChannelId, CreateActionRow, CreateButton, CreateMessage, EditAttachments, EditMessage, EditWebhookMessage,
+    ExecuteWebhook, Message, MessageReference, Nonce,
 };
 use sha2::{Digest, Sha256};
 
@@ -69,7 +69,7 @@ impl Replies {
         Ok((posted.map_err(|error| refusal(&error))?, None))
     }
 
-    /// Changes the text of a message.
+    /// Changes the text of a message. The sound of the text before goes.
     pub(crate) async fn edit(
         &self,
         channel: ChannelId,
@@ -80,12 +80,14 @@ impl Replies {
     ) -> serenity::Result<()> {
         let Some(face) = &part.face else {
             let edit = EditMessage::new().content(content).allowed_mentions(nobody()).components(buttons(mark, of));
+            let edit = if part.has_sound { edit.remove_all_attachments() } else { edit };
             return self.http.edit_message(channel, part.id, &edit, Vec::new()).await.map(drop);
         };
         let edit = EditWebhookMessage::new()
             .content(content)
             .allowed_mentions(nobody())
             .components(self.webhook_buttons(channel, mark, of));
+        let edit = if part.has_sound { edit.attachments(EditAttachments::new()) } else { edit };
         self.webhooks.change(channel, face.hook, part.id, edit).await
     }
 

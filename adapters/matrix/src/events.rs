@@ -1,10 +1,11 @@
 //! Parses events of rooms.
 
-use azera_types::{Text, Timestamp};
+use azera_types::{Recording, Text, Timestamp};
 use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::events::room::member::MembershipState;
 use matrix_sdk::ruma::events::room::message::{
-    MessageType, OriginalSyncRoomMessageEvent, Relation, sanitize::remove_plain_reply_fallback,
+    AudioMessageEventContent, MessageType, OriginalSyncRoomMessageEvent, Relation,
+    sanitize::remove_plain_reply_fallback,
 };
 use matrix_sdk::ruma::events::{
     AnySyncMessageLikeEvent, AnySyncStateEvent, AnySyncTimelineEvent, SyncMessageLikeEvent,
@@ -227,6 +228,8 @@ fn words(msgtype: &MessageType) -> Option<(String, Option<String>)> {
         MessageType::Text(text) => (text.body.clone(), html(&text.formatted)),
         MessageType::Emote(emote) => (format!("*{}*", emote.body), html(&emote.formatted)),
         MessageType::Image(_) => (file("image", &attached(msgtype)?), None),
+        // The words of a voice message become its text.
+        MessageType::Audio(it) if it.voice.is_some() => (it.caption().unwrap_or_default().to_owned(), None),
         MessageType::Audio(_) => (file("audio", &attached(msgtype)?), None),
         MessageType::Video(_) => (file("video", &attached(msgtype)?), None),
         MessageType::File(_) => (file("file", &attached(msgtype)?), None),
@@ -254,7 +257,19 @@ fn attached(msgtype: &MessageType) -> Option<Attached> {
     };
     let (bytes, mime) = info.unwrap_or_default();
     let (name, caption, bytes) = (name.to_owned(), caption.map(str::to_owned), bytes.map(u64::from));
-    Some(Attached { source: source.clone(), name, mime, bytes, caption })
+    let recording = match msgtype {
+        MessageType::Audio(it) => Some(recording(it)),
+        _ => None,
+    };
+    Some(Attached { source: source.clone(), name, mime, bytes, caption, recording })
+}
+
+/// Returns what the sender says of a recording.
+fn recording(audio: &AudioMessageEventContent) -> Recording {
+    let duration = audio.audio.as_ref().map(|details| details.duration);
+    let duration = duration.or_else(|| audio.info.as_ref().and_then(|info| info.duration));
+    let duration_ms = duration.and_then(|duration| u64::try_from(duration.as_millis()).ok());
+    Recording { is_voice_message: audio.voice.is_some(), duration_ms, is_heard: false }
 }
 
 /// Returns the accounts in the links of a message.
@@ -327,6 +342,14 @@ mod tests {
         }));
         assert_eq!(&*image.text, "[image: cat.png, 13 kB]\nlook");
         assert_eq!((image.spoken(), &*image.file.as_ref().unwrap().name), ("look", "cat.png"));
+        let voice = plain(json!({
+            "msgtype": "m.audio", "body": "Voice message", "url": "mxc://a/b", "info": { "duration": 2_500 },
+            "org.matrix.msc3245.voice": {},
+        }));
+        let recording = voice.file.as_ref().unwrap().recording.unwrap();
+        assert_eq!((&*voice.text, recording.is_voice_message, recording.duration_ms), ("", true, Some(2_500)));
+        let song = plain(json!({ "msgtype": "m.audio", "body": "song.mp3", "url": "mxc://a/b" }));
+        assert_eq!((&*song.text, song.file.unwrap().recording.unwrap().is_voice_message), ("[audio: song.mp3]", false));
         assert!(message(json!({ "msgtype": "m.notice", "body": "beep" })).is_none());
         assert!(message(json!({ "msgtype": "m.text", "body": "beep", AUTOMATED: true })).is_none());
     }

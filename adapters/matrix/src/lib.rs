@@ -36,6 +36,7 @@ mod sending;
 mod settings;
 mod sync;
 mod sync_state;
+mod voice_messages;
 mod worker;
 
 pub use connection::look;

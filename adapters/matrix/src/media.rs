@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{MAX_GIVEN_BYTES, given};
-use azera_types::{FetchError, Fetching, InboundPart, Part, PartKind, PartSource};
+use azera_types::{FetchError, Fetching, InboundPart, Part, PartKind, PartSource, Recording};
 use matrix_sdk::ruma::events::room::MediaSource;
 use matrix_sdk::ruma::{MxcUri, OwnedMxcUri};
 use matrix_sdk::{Client, Room};
@@ -34,6 +34,8 @@ pub(crate) struct Attached {
     pub(crate) bytes: Option<u64>,
     /// Its caption.
     pub(crate) caption: Option<String>,
+    /// What the sender says of a recording; `None` for other files.
+    pub(crate) recording: Option<Recording>,
 }
 
 impl std::fmt::Debug for Attached {
@@ -63,6 +65,10 @@ impl PartSource for Download {
 pub(crate) fn part(client: &Client, file: &Attached) -> InboundPart {
     // The sender need not say how large it is. The download is limited.
     let part = Part::new(&file.name, file.mime.as_deref(), file.bytes.unwrap_or(0));
+    let part = match file.recording {
+        Some(recording) => Part { kind: PartKind::Audio, recording: Some(recording), ..part },
+        None => part,
+    };
     InboundPart { part, source: Arc::new(Download { client: client.clone(), file: file.clone() }) }
 }
 

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming, VoiceMessages};
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 
 use crate::Matrix;
@@ -39,6 +39,10 @@ impl Platform for Matrix {
     }
 
     fn streaming(&self) -> Option<&dyn Streaming> {
+        Some(self)
+    }
+
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         Some(self)
     }
 }

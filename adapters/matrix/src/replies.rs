@@ -3,6 +3,8 @@
 //! The first reply to a message creates events. Alternative replies to the same message take their place through edits.
 //! So each message has one reply in the room.
 
+mod sound;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -196,6 +198,7 @@ impl Replies {
             }
             redact(&room, event, &edits).await?;
         }
+        self.0.remove_sound_if(&room, &to, |spoken| spoken == reply).await?;
         self.0.sync_state.replace_shown(&to, &shown, &left).await
     }
 
@@ -402,6 +405,7 @@ impl Inner {
             }
             shown.reply = Some(outbound.id.clone());
             self.sync_state.set_shown(&slot.to, &shown).await?;
+            self.remove_sound_if(&room, &slot.to, |spoken| *spoken != outbound.id).await?;
         }
         Ok(())
     }

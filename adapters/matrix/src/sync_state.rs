@@ -42,6 +42,15 @@ impl Shown {
     }
 }
 
+/// The sound of a reply as sent to a room.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sound {
+    /// The reply that it is of.
+    pub(crate) reply: MessageId,
+    /// Its event.
+    pub(crate) event: OwnedEventId,
+}
+
 /// The state in a client's store.
 #[derive(Debug, Clone)]
 pub(crate) struct SyncState(Client);
@@ -112,6 +121,23 @@ impl SyncState {
             self.remove("answers", event.as_str()).await?;
         }
         self.set_shown(to, left).await
+    }
+
+    /// Returns the sound of the reply to a message.
+    pub(crate) async fn sound(&self, to: &MessageId) -> Result<Option<Sound>, Error> {
+        self.get("sound", to.as_str()).await
+    }
+
+    /// Stores the sound of the reply to a message. An answer to its event answers the reply.
+    pub(crate) async fn set_sound(&self, to: &MessageId, sound: &Sound) -> Result<(), Error> {
+        self.put("answers", sound.event.as_str(), to).await?;
+        self.put("sound", to.as_str(), sound).await
+    }
+
+    /// Removes the sound of the reply to a message.
+    pub(crate) async fn forget_sound(&self, to: &MessageId, sound: &Sound) -> Result<(), Error> {
+        self.remove("answers", sound.event.as_str()).await?;
+        self.remove("sound", to.as_str()).await
     }
 
     /// Returns the reply shown in one of the bot's events.

@@ -97,7 +97,9 @@ pub fn chosen(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<St
     let configured = match kind {
         Kind::Chat => &config.models.chat,
         Kind::Embedding => &config.models.embedding,
-        Kind::Speech | Kind::Voice | Kind::Vad => &None,
+        Kind::Speech => &config.voice.speech_model,
+        Kind::Voice => &config.voice.voice,
+        Kind::Vad => &None,
     };
     match configured {
         Some(name) => Ok(name.clone()),

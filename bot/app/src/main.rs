@@ -43,6 +43,7 @@ mod room;
 mod run;
 mod say;
 mod servers;
+mod speech;
 mod speech_servers;
 mod stores;
 mod tour;

@@ -19,6 +19,7 @@ use crate::cli::RunOptions;
 use crate::discord;
 use crate::health;
 use crate::matrix;
+use crate::speech;
 
 /// A platform whose connection this process keeps up.
 #[async_trait]
@@ -60,6 +61,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
         );
     }
     let app = bootstrap::open(config, opening).await?;
+    speech::give_voice(&app.engine, config)?;
     let default_persona = PersonaId::new(&config.chat.persona).context("chat.persona")?;
     let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {

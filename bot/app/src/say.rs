@@ -1,5 +1,6 @@
-//! `azera say`: speaks text into a WAV file.
+//! `azera say`: speaks text into a WAV file or a voice note.
 
+mod note;
 mod text;
 mod wav;
 
@@ -19,6 +20,7 @@ use azera_voice_engines::PiperVoice;
 use crate::chosen::hint;
 use crate::cli::SayOptions;
 use crate::{bootstrap, speech_servers};
+use note::NoteFile;
 use wav::WavWriter;
 
 /// The name of a file that stands for the standard streams.
@@ -72,27 +74,40 @@ fn speak(source: Source, sentences: &[String], options: &SayOptions) -> anyhow::
         std::io::stdout().lock().write_all(whole.get_ref()).context("writing to the standard output")?;
         sound
     } else {
-        to_file(&options.out, |file| write(&*engine, sentences, &style, WavWriter::new(file, rate)?))?
+        let is_note = options.out.extension().is_some_and(|extension| extension == "ogg" || extension == "opus");
+        to_file(&options.out, |file| match is_note {
+            true => write(&*engine, sentences, &style, NoteFile::new(file, rate)?),
+            false => write(&*engine, sentences, &style, WavWriter::new(file, rate)?),
+        })?
     };
     Ok(Spoken { voice: name, out: options.out.display().to_string(), sound, work: begin.elapsed(), load })
 }
 
-/// Speaks all sentences into a WAV file and returns its duration.
-fn write<W: std::io::Write + std::io::Seek>(
+/// A sound file that is written piece by piece.
+trait SoundFile {
+    /// Adds samples.
+    fn push(&mut self, samples: &[f32]) -> std::io::Result<()>;
+
+    /// Completes the file and returns how long its sound lasts.
+    fn finish(self) -> std::io::Result<Duration>;
+}
+
+/// Speaks all sentences into a file and returns its duration.
+fn write(
     engine: &dyn TextToSpeech,
     sentences: &[String],
     style: &Style,
-    mut wav: WavWriter<W>,
+    mut file: impl SoundFile,
 ) -> anyhow::Result<Duration> {
     for sentence in sentences {
         let mut failed = Ok(());
         engine.speak(sentence, style, &mut |audio| {
-            failed = wav.push(&audio.samples);
+            failed = file.push(&audio.samples);
             if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         failed.context("writing the sound")?;
     }
-    let sound = wav.finish().context("writing the sound")?;
+    let sound = file.finish().context("writing the sound")?;
     if sound.is_zero() {
         bail!("there is nothing to say: the text has no words");
     }

@@ -27,7 +27,7 @@ use crate::queue::Queues;
 use crate::recall::RecallService;
 use crate::services::Services;
 use crate::surprise::SurpriseMeter;
-use crate::turn::{Judge, TurnProgress, Turns};
+use crate::turn::{Judge, SpokenReplies, TurnProgress, Turns};
 
 /// What an engine is built from.
 pub struct EngineDependencies {
@@ -119,6 +119,7 @@ impl Engine {
             forgetting: Arc::clone(&forgetting),
             outbox,
             files,
+            spoken: SpokenReplies::default(),
             queues,
             progress: TurnProgress::default(),
         });

@@ -15,7 +15,7 @@ use crate::services::Services;
 const FETCHES: usize = 4;
 
 /// Time limit for one file.
-const FETCH_TIME: Duration = Duration::from_secs(60);
+pub(crate) const FETCH_TIME: Duration = Duration::from_secs(60);
 
 /// Fetches files in the background.
 pub(crate) struct FileFetcher {
@@ -62,6 +62,22 @@ impl FileFetcher {
     pub(crate) fn hold(&self, id: &MessageId, version: Option<Timestamp>, parts: Vec<InboundPart>) {
         if !parts.is_empty() {
             self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), HeldFiles { version, parts });
+        }
+    }
+
+    /// Returns a file that is held for a message in this version, and that has this index.
+    pub(crate) fn held(&self, id: &MessageId, version: Option<Timestamp>, index: usize) -> Option<InboundPart> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = held.get(id).filter(|held| held.version == version)?;
+        files.parts.get(index).cloned()
+    }
+
+    /// Remembers the bytes of a held file, so that nobody fetches them again.
+    pub(crate) fn supply(&self, id: &MessageId, version: Option<Timestamp>, index: usize, bytes: Vec<u8>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = held.get_mut(id).filter(|held| held.version == version);
+        if let Some(part) = files.and_then(|files| files.parts.get_mut(index)) {
+            part.source = Arc::new(bytes);
         }
     }
 

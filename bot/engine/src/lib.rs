@@ -43,6 +43,7 @@ mod stage_timer;
 mod surprise;
 mod turn;
 mod vectors;
+mod speech;
 mod voice;
 mod zones;
 
@@ -59,3 +60,4 @@ pub use jobs::{Job, JobError};
 pub use model_catalog::{CatalogModel, ModelCatalog};
 pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};
 pub use turn::{Addressing, calls, decide};
+pub use speech::Voice;

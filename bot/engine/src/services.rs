@@ -1,7 +1,7 @@
 //! What every component of the engine uses: the record, the models, the clock, the configuration, and the attached platforms.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use azera_adapter::Platform;
@@ -16,6 +16,7 @@ use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
 use crate::model_catalog::ModelCatalog;
+use crate::speech::Voice;
 
 /// How often a background request is given up for live chat. After that only the inference engine makes it yield.
 const MAX_YIELDS: usize = 3;
@@ -33,6 +34,8 @@ pub(crate) struct Services {
     /// The other available chat models.
     pub(crate) models: Arc<dyn ModelCatalog>,
     pub(crate) config: ChatConfig,
+    /// What hears and speaks; empty where nothing does.
+    pub(crate) voice: OnceLock<Voice>,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     /// Keeps background requests away while somebody waits for an answer.
     pub(crate) foreground: ForegroundGate,
@@ -58,6 +61,7 @@ impl Services {
             clock,
             models,
             config,
+            voice: OnceLock::new(),
             platforms: RwLock::default(),
             foreground: ForegroundGate::new(),
             tasks: TaskTracker::new(),
@@ -69,6 +73,11 @@ impl Services {
     pub(crate) fn attach(&self, platform: Arc<dyn Platform>) {
         let mut platforms = self.platforms.write().unwrap_or_else(PoisonError::into_inner);
         platforms.insert(platform.id().clone(), platform);
+    }
+
+    /// Returns what hears and speaks.
+    pub(crate) fn voice(&self) -> Voice {
+        self.voice.get().cloned().unwrap_or_default()
     }
 
     /// Returns the ids of the attached platforms.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 
 use crate::domains::Chats;
-use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH};
+use crate::rows::{Answering, BranchRow, ChatRow, MAIN_BRANCH, VoiceReplies};
 use crate::{Batch, Durability, Error, Order, ReadScope, Table, codec, keys};
 
 /// Most branches that one chat may have.
@@ -34,6 +34,8 @@ pub enum ChatChange {
     Persona(PersonaId),
     /// When the persona answers; `None` restores the configured default.
     Answering(Option<Answering>),
+    /// When replies are also spoken; `None` restores the configured default.
+    VoiceReplies(Option<VoiceReplies>),
     /// The group that the chat belongs to.
     Group(Option<String>),
     /// Adds a tag (`true`) or removes it (`false`).
@@ -89,6 +91,7 @@ impl Chats<'_> {
                 group: None,
                 tags: BTreeSet::new(),
                 invited: BTreeSet::new(),
+                voice_replies: None,
             },
         };
         self.put(&row)?;
@@ -112,6 +115,7 @@ impl Chats<'_> {
                 chat.persona = persona;
             }
             ChatChange::Answering(answering) => chat.answering = answering,
+            ChatChange::VoiceReplies(replies) => chat.voice_replies = replies,
             ChatChange::Group(group) => chat.group = group,
             ChatChange::Tag(tag, true) => {
                 chat.tags.insert(tag);

@@ -33,6 +33,7 @@ mod facts;
 mod files;
 mod forget;
 mod forget_log;
+mod heard;
 mod history;
 mod image_metadata;
 mod index;
@@ -102,7 +103,7 @@ pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
 pub use rows::{
     Answering, BranchRow, ChatRow, EvidenceKind, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, OutboxRow,
-    PersonaRow, Posted, SourceScope, WhyHit, WhyRow, WritingRow,
+    PersonaRow, Posted, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,
 };
 pub use salience::{Salience, Superseded};
 pub use settings::{

@@ -100,6 +100,19 @@ pub enum Answering {
     Never,
 }
 
+/// When replies in a chat are also spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoiceReplies {
+    /// When a voice message is answered.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// A chat with its settings and its head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatRow {
@@ -130,6 +143,9 @@ pub struct ChatRow {
     /// Identities of the invited personas, which answer when somebody calls them by name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub invited: BTreeSet<PersonaId>,
+    /// When replies are also spoken; `None` is the configured default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice_replies: Option<VoiceReplies>,
 }
 
 impl ChatRow {

@@ -61,6 +61,30 @@ fn settings_are_read() {
 }
 
 #[test]
+fn a_voice_may_have_settings_of_its_own() {
+    let spoken = |settings: &str| {
+        let persona = persona(&file(settings, ""));
+        let written = persona.to_markdown();
+        assert_eq!(parse(&written).unwrap().voice, persona.voice, "{written}");
+        let lines = written.lines().skip_while(|line| !line.starts_with("voice")).take_while(|line| *line != "---");
+        lines.map(str::trim).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(spoken("voice: joe\n"), "voice: joe");
+    assert_eq!(
+        spoken("voice: {name: joe, pace: 1.20, liveliness: 0}\n"),
+        "voice:, name: joe, pace: 1.2, liveliness: 0"
+    );
+    assert_eq!(spoken("voice:\n  pace: 0.5\n"), "voice:, pace: 0.5");
+    assert_eq!(spoken(""), "");
+    let wrong = file("voice: {name: ../joe, pace: 3, liveliness: -1, pitch: 2}\n", "");
+    let problems = errors(&wrong);
+    assert_eq!(problems.len(), 4, "{problems:#?}");
+    for wrong in ["`name`", "`pace` must be a number from 0.5 to 2", "`liveliness`", "`pitch` is not a voice setting"] {
+        assert!(problems.iter().any(|problem| problem.contains(wrong)), "{wrong}: {problems:#?}");
+    }
+}
+
+#[test]
 fn parts_may_be_headings_or_bullets() {
     let headings = file(
         "",

@@ -16,7 +16,7 @@ const PART_SECONDS: f32 = 29.0;
 /// Bytes of a second of sound in the least compressed form that people send: 48 kHz, stereo, 24 bit.
 const MAX_BYTES_A_SECOND: u64 = 288_000;
 /// The largest recording in any case, in bytes.
-const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 25 << 20;
 
 /// Hears recordings with any engine that recognises utterances.
 pub struct RecordingListener {

@@ -8,6 +8,9 @@ use crate::world::{APPLICATION, BOT, Kind, World};
 /// Longest message in characters.
 const MESSAGE_CHARS: usize = 2_000;
 
+/// The flag of a voice message.
+const IS_VOICE_MESSAGE: u64 = 1 << 13;
+
 /// A request.
 pub(crate) struct Call {
     pub(crate) method: String,
@@ -310,6 +313,7 @@ impl World {
             let kind = match file.name.rsplit_once('.') {
                 Some((_, "txt" | "md" | "log")) => json!("text/plain; charset=utf-8"),
                 Some((_, "png")) => json!("image/png"),
+                Some((_, "ogg")) => json!("audio/ogg"),
                 _ => Value::Null,
             };
             let attachment = json!({"id": id.to_string(), "filename": file.name, "size": file.bytes.len(), "url": url,
@@ -319,6 +323,15 @@ impl World {
             self.uploads.insert(name, file.bytes.clone());
         }
         json!(attachments)
+    }
+
+    /// Returns the files of a message after an edit: those that its list names, or all if it has no list, and the new ones.
+    fn changed_files(&mut self, message: u64, before: &Value, body: &Value, files: &[File]) -> Value {
+        let listed = body["attachments"].as_array();
+        let is_kept = |file: &&Value| listed.is_none_or(|listed| listed.iter().any(|kept| kept["id"] == file["id"]));
+        let mut kept: Vec<Value> = before.as_array().into_iter().flatten().filter(is_kept).cloned().collect();
+        kept.extend(self.keep(message, files).as_array().into_iter().flatten().cloned());
+        json!(kept)
     }
 
     pub(crate) fn change_message(&mut self, channel: u64, id: u64, author: u64, call: &Call) -> Reply {
@@ -333,6 +346,7 @@ impl World {
             return invalid("content: Must be 2000 or fewer in length.");
         }
         copy(&mut message, body, &["content", "components", "embeds", "flags"]);
+        message["attachments"] = self.changed_files(id, &message["attachments"], body, &call.files);
         message["content"] = json!(message["content"].as_str().unwrap_or_default().trim());
         message["edited_timestamp"] = json!(Self::time());
         if let Some(channel) = self.channels.get_mut(&channel) {
@@ -378,6 +392,31 @@ impl World {
     /// Sends a message with files.
     pub fn upload(&mut self, channel: u64, user: u64, content: &str, files: &[(&str, &[u8])]) -> u64 {
         self.say_more(channel, user, content, None, files)
+    }
+
+    /// Sends a voice message: an Ogg file, and nothing else.
+    pub fn speak(&mut self, channel: u64, user: u64, file: &[u8], seconds: f64) -> u64 {
+        let id = self.id();
+        let files = [File { name: "voice-message.ogg".to_owned(), bytes: file.to_vec() }];
+        let mut attachments = self.keep(id, &files);
+        attachments[0]["duration_secs"] = json!(seconds);
+        attachments[0]["waveform"] = json!("AAECAw==");
+        let mut message = self.message(channel, id, user, "");
+        message["attachments"] = attachments;
+        message["flags"] = json!(IS_VOICE_MESSAGE);
+        self.enter(channel, message);
+        id
+    }
+
+    /// Returns the bytes of the files that a message has now, by their names.
+    pub fn files_of(&self, channel: u64, id: u64) -> Vec<(String, Vec<u8>)> {
+        let message = self.channels.get(&channel).and_then(|channel| channel.messages.get(&id));
+        let files = message.and_then(|message| message["attachments"].as_array()).into_iter().flatten();
+        let bytes = |file: &Value| {
+            let stored = file["url"].as_str()?.strip_prefix("https://cdn.discordapp.com/attachments/")?;
+            Some((file["filename"].as_str()?.to_owned(), self.uploads.get(stored)?.clone()))
+        };
+        files.filter_map(bytes).collect()
     }
 
     fn say_more(&mut self, channel: u64, user: u64, content: &str, to: Option<u64>, files: &[(&str, &[u8])]) -> u64 {

@@ -10,13 +10,13 @@ const MAX_LIVELINESS: f32 = 1.5;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  azera say Good morning, Ann.\n  azera say --out news.wav < news.txt\n  azera say --pace 1.2 --out - 'Fast talk' | aplay\n  azera say --list-voices\n\nThe default voice is a 56 MB download: azera models pull piper-en-us-joe"
+    after_help = "Examples:\n  azera say Good morning, Ann.\n  azera say --out news.wav < news.txt\n  azera say --out note.ogg Good night\n  azera say --pace 1.2 --out - 'Fast talk' | aplay\n  azera say --list-voices\n\nThe default voice is a 56 MB download: azera models pull piper-en-us-joe"
 )]
 pub struct SayOptions {
     /// What to say; without it, or for `-`, the standard input
     #[arg(value_name = "TEXT")]
     pub text: Vec<String>,
-    /// WAV file to write; `-` writes to the standard output
+    /// WAV file to write, or a voice note if it ends in .ogg; `-` writes a WAV file to the standard output
     #[arg(long, value_name = "FILE", default_value = "say.wav")]
     pub out: PathBuf,
     /// Voice on this machine or of the configured server; default: the server's, or the one in use

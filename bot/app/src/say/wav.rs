@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use azera_voice_api::SampleRate;
 
+use super::SoundFile;
+
 /// Bytes of the header.
 const HEADER: u32 = 44;
 /// Bytes of a sample.
@@ -23,9 +25,11 @@ impl<W: Write + Seek> WavWriter<W> {
         out.write_all(&header(rate, 0))?;
         Ok(Self { out, rate, samples: 0 })
     }
+}
 
+impl<W: Write + Seek> SoundFile for WavWriter<W> {
     /// Adds samples; those beyond full scale are clipped.
-    pub fn push(&mut self, samples: &[f32]) -> io::Result<()> {
+    fn push(&mut self, samples: &[f32]) -> io::Result<()> {
         let count = u32::try_from(samples.len()).ok().and_then(|count| self.samples.checked_add(count));
         let most = (u32::MAX - HEADER) / SAMPLE;
         self.samples = count.filter(|count| *count <= most).ok_or(io::ErrorKind::FileTooLarge)?;
@@ -34,7 +38,7 @@ impl<W: Write + Seek> WavWriter<W> {
     }
 
     /// Completes the file and returns how long its sound lasts.
-    pub fn finish(mut self) -> io::Result<Duration> {
+    fn finish(mut self) -> io::Result<Duration> {
         self.out.seek(SeekFrom::Start(0))?;
         self.out.write_all(&header(self.rate, self.samples * SAMPLE))?;
         self.out.seek(SeekFrom::End(0))?;

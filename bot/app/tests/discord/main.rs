@@ -17,6 +17,7 @@ mod privacy;
 mod replies;
 mod servers;
 mod voice;
+mod voice_messages;
 
 use azera_fake_discord::{FakeDiscord, World};
 use serde_json::Value;

@@ -28,6 +28,7 @@ mod terminal;
 mod times;
 mod tour;
 mod training;
+mod voice;
 #[cfg(target_os = "linux")]
 mod waiting;
 mod words;

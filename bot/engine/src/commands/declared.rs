@@ -365,7 +365,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     command(
         "voice",
-        "talk with me in a voice channel",
+        "talk with me in a voice channel, and choose when I speak my replies",
         Access::Member,
         &[
             form("settings", "settings", "show what I hear in your voice channel", &[]),
@@ -385,6 +385,12 @@ pub const COMMANDS: &[Command] = &[
                 &[optional("choice", "`yes` or `no`", OptionKind::Word)],
             ),
             form("transcript", "transcript", "show what was said, as far as you heard it", &[]),
+            form(
+                "replies",
+                "replies",
+                "show or choose when I also speak my replies",
+                &[optional("when", "auto, always or never", OptionKind::Word)],
+            ),
         ],
     ),
     in_terminal("quit", "leave the terminal", Access::Member, ALONE),

@@ -25,6 +25,7 @@ mod privacy;
 mod settings;
 mod upload;
 mod voice;
+mod voice_replies;
 mod why;
 mod writings;
 
@@ -156,8 +157,8 @@ impl Commands {
             "checkin" => self.checkin_command(&at, arguments).await,
             "journal" => self.journal_command(&at, arguments).await,
             "answer" => self.answer_command(&at, arguments).await,
-            "model" => self.model_command(&at, arguments).await,
             "voice" => self.voice_command(&at, arguments).await,
+            "model" => self.model_command(&at, arguments).await,
             "quit" => Ok(CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() }),
             name => Err(Error::NotDispatched(name)),
         }

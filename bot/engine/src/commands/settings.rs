@@ -78,11 +78,12 @@ impl Commands {
             None => "nowhere",
         };
         let mut text = format!(
-            "- {} answers here (`{}`): `/persona use NAME`\n- I answer {}: `/answer`\n- Dreams and journal entries are posted \
-             {journal}: `/journal channel here`\n- {} answers: `/model`\n",
+            "- {} answers here (`{}`): `/persona use NAME`\n- I answer {}: `/answer`\n- {}: `/voice replies`\n- Dreams and journal \
+             entries are posted {journal}: `/journal channel here`\n- {} answers: `/model`\n",
             persona.name,
             persona_file(&at.chat.persona),
             super::chat::when(answering),
+            self.spoken_replies(at).trim_end_matches('.'),
             self.services.model().info().name,
         );
         let invited = self.access.invited_here(&at.place, &at.chat).await?;

@@ -1,4 +1,4 @@
-//! `/voice`: joins and leaves voice channels, and records who may be heard there.
+//! `/voice`: joins and leaves voice channels, and records who may be heard there. `/voice replies` is in `voice_replies.rs`.
 
 use azera_adapter::{Choice, CommandAnswer, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
@@ -17,11 +17,15 @@ const NOTICE: &str = "I recognise what you say here, answer it aloud, and rememb
 
 impl Commands {
     pub(super) async fn voice_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
+        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        if verb == "replies" {
+            return self.voice_replies(at, rest.trim()).await;
+        }
         let Some(voice) = at.adapter.voice() else {
-            return Ok(refused("There are no voice channels here.".into()));
+            let is_bare = arguments.is_empty();
+            return if is_bare { self.voice_replies(at, "").await } else { Ok(refused("There are no voice channels here.".into())) };
         };
         let (chat, person) = (&at.line.chat, &at.line.person);
-        let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         match (verb, rest.trim()) {
             ("join", "") => Ok(match voice.join(chat, person).await {
                 Ok(channel) => done(format!("I am coming to {channel}. I hear only people who agree to it.")),
@@ -35,7 +39,7 @@ impl Commands {
             ("" | "settings", "") => self.voice_settings(at, voice).await,
             _ => Ok(refused(
                 "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice consent yes`, `/voice consent no`, \
-                 `/voice transcript` or `/voice settings`."
+                 `/voice transcript`, `/voice settings` or `/voice replies`."
                     .into(),
             )),
         }

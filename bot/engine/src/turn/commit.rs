@@ -48,7 +48,7 @@ impl Turns {
         Ok(Committed { reply, outbox, state })
     }
 
-    /// The reply's text with the help texts below it, which are shown at once.
+    /// The reply's text with what stands below it, which is shown at once: what was not heard, and the help texts.
     async fn with_help(
         &self,
         request: &TurnRequest,
@@ -58,7 +58,9 @@ impl Turns {
     ) -> String {
         let target = draft.target(request, context);
         let mut text = draft.generated.text.clone();
-        for help in &composition.style.help {
+        let unheard = request.unheard.as_ref().map(|unheard| &unheard.sentence);
+        let unheard = unheard.filter(|sentence| **sentence != text).cloned();
+        for help in unheard.iter().chain(&composition.style.help) {
             let help = if text.is_empty() { help.clone() } else { format!("\n\n{help}") };
             text.push_str(&help);
             target.event(StreamEvent::Content { text: help }).await;
@@ -90,7 +92,9 @@ impl Turns {
             source_scopes: composition.sources.source_scopes.clone(),
             built_on: sources::messages(&generated.text, message, &rests_on, shown),
             built_on_facts: sources::facts(&rests_on),
-            memorable: !composition.style.is_in_danger() && is_new(&generated.text, composition),
+            memorable: !composition.style.is_in_danger()
+                && !generated.is_fixed()
+                && is_new(&generated.text, composition),
             state: serde_json::to_value(state).unwrap_or_default(),
             why: why(context, composition, draft),
             replaces: context.replaces.as_ref().map(|old| old.id.clone()),

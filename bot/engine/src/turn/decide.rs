@@ -8,6 +8,7 @@ use azera_types::{Author, PlaceKind};
 
 use super::addressing::{Addressing, calls, decide};
 use super::context::{TurnContext, TurnRequest};
+use super::hearing::as_written;
 use crate::error::Error;
 use crate::turn::Turns;
 
@@ -26,6 +27,7 @@ impl Turns {
         }
         let message = &request.message;
         let names = context.persona.answers_to().chain(self.services.config.wake_names.iter().map(String::as_str));
+        let text = as_written(&message.text);
         let others = other_participants(request, context);
         let answering = context.chat.as_ref().and_then(|chat| chat.answering);
         Ok(decide(&Addressing {
@@ -33,8 +35,8 @@ impl Turns {
             mentions_bot: request.inbox.mentions_bot,
             mentions_others: !request.inbox.mentions.is_empty(),
             replies_to_bot: self.replies_to_bot(request, context).await?,
-            called: calls(&message.text, names),
-            calls_another: calls(&message.text, others.iter().map(String::as_str)),
+            called: calls(&text, names),
+            calls_another: calls(&text, others.iter().map(String::as_str)),
             empty: message.text.trim().is_empty(),
             answering: answering.unwrap_or(self.services.config.answering),
         }))

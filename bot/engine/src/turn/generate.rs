@@ -65,14 +65,17 @@ impl Turns {
         let permission = deliverable(request, composition);
         let may_show = self.outbox.may_be_shown(request.platform.as_ref(), &permission);
         let writer = &composition.style.writer;
-        let made = match fixed_text(writer, context.model.info()) {
+        let unheard = request.unheard.as_ref().filter(|unheard| unheard.alone);
+        let fixed = fixed_text(writer, context.model.info()).or(unheard.map(|unheard| unheard.sentence.as_str()));
+        let made = match fixed {
             Some(text) => may_show.await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
             None => generate(&context.model, &composition.prompt, asking, &target, may_show).await,
         };
         match made {
             Ok(Some(generated)) => {
                 let generated = checked(generated, writer);
-                if composition.style.is_in_danger() && !generated.text.is_empty() {
+                let was_held = composition.style.is_in_danger() || generated.is_fixed();
+                if was_held && !generated.text.is_empty() {
                     target.event(StreamEvent::Content { text: generated.text.clone() }).await;
                 }
                 Ok(Some(Draft { id, generated }))

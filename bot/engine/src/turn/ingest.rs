@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::context::TurnRequest;
+use super::hearing::until_heard;
 use crate::error::Error;
 use crate::queue::Ticket;
 use crate::turn::Turns;
@@ -156,7 +157,8 @@ impl Turns {
         platform: &PlatformId,
         mut inbound: Inbound,
     ) -> Result<Receiving, Error> {
-        (inbound.name, inbound.text) = (composed(&inbound.name).into_owned(), Text::new(&*inbound.text));
+        let text = until_heard(Text::new(&*inbound.text), inbound.parts.iter().map(|inbound| &inbound.part));
+        (inbound.name, inbound.text) = (composed(&inbound.name).into_owned(), text);
         let adapter = self.services.platform(platform)?;
         let place = self.services.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
         let place = place.ok_or(Error::NotAllowed)?;
@@ -217,7 +219,7 @@ impl Turns {
         if says_nothing(&text) && parts.is_empty() {
             return self.edited_to_nothing(id).await;
         }
-        let text = Text::new(text.as_str());
+        let text = until_heard(Text::new(text.as_str()), parts.iter().map(|inbound| &inbound.part));
         let edited = {
             let (id, parts) = (id.clone(), parts.iter().map(|inbound| inbound.part.clone()).collect());
             self.services.blocking(move |memory| memory.turns().edit_with_parts(&id, text, parts, at)).await?
@@ -240,8 +242,10 @@ impl Turns {
             }
             return Ok(Some(Outcome::Skipped(SkipReason::Duplicate)));
         }
+        let answered = self.answer_again(adapter, platform, message, person).await;
+        // A turn releases the files itself, unless there was none.
         self.files.release(id);
-        self.answer_again(adapter, platform, message, person).await.map(Some)
+        answered.map(Some)
     }
 
     /// Deletes a message whose author took every word back, with its memory and its answer.

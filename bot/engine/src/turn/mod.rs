@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | ingest | `ingest.rs` | records the message, queues its turn |
 //! | context | `context.rs` | loads place, persona, permissions, model, once |
+//! | hear | `hearing.rs` | turns recordings into words |
 //! | decide | `decide.rs`, `addressing.rs` (calls: `vocative.rs`, `unspaced.rs`, `speech.rs`) | answers it, or ends the turn |
 //! | history | `history.rs` | measures what of the conversation fits |
 //! | recall | `recall.rs` | finds memories |
@@ -12,6 +13,7 @@
 //! | generate | `generate.rs`, `generation.rs` | streams the reply |
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
+//! | speak | `spoken.rs` | adds the sound of the reply |
 //! | remember | `remember.rs` | notes which memories the reply used, keeps the exchange for learning; writes no memory |
 
 mod addressing;
@@ -23,6 +25,7 @@ mod deliver;
 mod earlier;
 mod generate;
 mod generation;
+mod hearing;
 mod history;
 mod ingest;
 mod judge;
@@ -33,6 +36,7 @@ mod remember;
 mod reply_id;
 mod sources;
 mod speech;
+mod spoken;
 mod unspaced;
 mod vocative;
 
@@ -45,6 +49,7 @@ pub(crate) use earlier::Earlier;
 pub(crate) use generation::{any_seed, derived_seed};
 pub(crate) use history::recalled_memory;
 pub(crate) use judge::{Judge, Judgement};
+pub(crate) use spoken::SpokenReplies;
 
 use crate::access::AccessControl;
 use crate::error::Error;
@@ -80,6 +85,7 @@ pub(crate) struct Turns {
     pub(crate) forgetting: Arc<Forgetting>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) files: Arc<FileFetcher>,
+    pub(crate) spoken: SpokenReplies,
     pub(crate) queues: Queues,
     pub(crate) progress: TurnProgress,
 }
@@ -114,6 +120,10 @@ impl Turns {
                 return Ok(Outcome::Skipped(SkipReason::NotAddressed));
             };
             timer.end("context");
+            if !self.hear_recordings(&mut request, &context).await? {
+                continue;
+            }
+            timer.end("hear");
             let skipped = self.skip_reason(&request, &context).await?;
             timer.end("decide");
             if let Some(reason) = skipped {
@@ -149,7 +159,7 @@ impl Turns {
 
     /// Runs the stages of a reply. Returns `None` if readers changed and the reply was cancelled or withdrawn.
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         request: &mut TurnRequest,
         context: &TurnContext,
         timer: &mut StageTimer,
@@ -172,6 +182,7 @@ impl Turns {
             return Ok(None);
         }
         timer.end("deliver");
+        self.speak_reply(request, context, &composition, &committed);
         self.remember(request, context, &composition, &draft, &committed, changes_before).await;
         Ok(Some(Turn {
             reply: committed.reply.id,

@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
-use azera_types::MessageId;
+use azera_types::{MessageId, Text};
 
 use super::context::{TurnContext, TurnRequest};
+use super::hearing::as_written;
 use super::history::History;
 use crate::error::Error;
 use crate::recall::{Asking, Recall};
@@ -25,8 +26,9 @@ impl Turns {
         let exclude: HashSet<MessageId> = shown.chain([&message.id]).chain(replaced).cloned().collect();
         let (person, persona) = (&request.inbox.person, &context.persona.name);
         let asking = Asking { person, persona, calendar: &context.calendar };
+        let question = Text::new(as_written(&message.text));
         let mut recall =
-            self.recall.recall(&context.read_scope, &message.text, asking, exclude, form.recalled_lines).await?;
+            self.recall.recall(&context.read_scope, &question, asking, exclude, form.recalled_lines).await?;
         // Each line that does not answer the question makes a small model likelier to answer with that line.
         let best = recall.hits.first().map_or(0.0, |best| best.score);
         let floor = best - best.abs() * (1.0 - form.recalled_share);

@@ -25,7 +25,8 @@ impl Turns {
         committed: &Committed,
         changes_before: u64,
     ) {
-        if self.is_to_learn_from(request, context, composition)
+        if !draft.generated.is_fixed()
+            && self.is_to_learn_from(request, context, composition)
             && let Some(exchange) = self.learnable_exchange(request, context, composition, draft, committed).await
         {
             self.surprise.exchanges.wait(exchange, changes_before);

@@ -10,6 +10,7 @@ use azera_types::{Clock, Inbound, InboundPart, MessageId, Part, RealmId, Text};
 use crate::look::{look_closely, look_up_all};
 use crate::oracle::{Message, Origin, word};
 use crate::test_engine::{TestEngine, chat, edit_to, person};
+use crate::voice_fakes::spoken;
 use crate::watch::{Record, WatchedHost};
 use crate::world::{Act, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
 
@@ -199,17 +200,16 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
     let number = engine.watch.oracle().messages.len() + 1;
     let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
     let words = text(secret, hostile, way, other);
-    let file = || InboundPart {
-        part: Part::new("log.txt", Some("text/plain"), words.len() as u64),
-        source: Arc::new(words.clone().into_bytes()),
-    };
-    let parts = if secret % 3 == 1 { vec![file()] } else { Vec::new() };
+    // Some speak instead of writing. Only a written name chooses among personas.
+    let is_spoken = secret % 5 == 2 && !called && way != Way::Silent;
+    let parts = parts_of(engine, &id, &words, secret, is_spoken);
+    let written = if is_spoken { String::new() } else { format!("{}{words}", if called { "Azera, " } else { "" }) };
     let inbound = Inbound {
         id: MessageId::new(&id).unwrap(),
         chat: chat(place),
         person: person(who),
         name: if other.contains(&secret) { "Zelda" } else { PEOPLE[who].1 }.to_owned(),
-        text: Text::new(format!("{}{}", if called { "Azera, " } else { "" }, words)),
+        text: Text::new(written),
         at: engine.clock.now(),
         parts,
         mentions_bot: way != Way::Silent,
@@ -265,6 +265,18 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
         pass(engine, STEP);
         engine.reopen().await;
     }
+}
+
+/// Returns what a message carries: its words as a sound, a file of its words, or nothing.
+fn parts_of(engine: &TestEngine, id: &str, words: &str, secret: usize, is_spoken: bool) -> Vec<InboundPart> {
+    if is_spoken {
+        let sound = words.as_bytes();
+        engine.platform.spoken.lock().unwrap().insert(MessageId::new(id).unwrap(), sound.to_vec());
+        return vec![spoken(sound, secret.is_multiple_of(2))];
+    }
+    let part = Part::new("log.txt", Some("text/plain"), words.len() as u64);
+    let file = InboundPart { part, source: Arc::new(words.as_bytes().to_vec()) };
+    if secret % 3 == 1 { vec![file] } else { Vec::new() }
 }
 
 /// Returns the message with this number from the newest, if its author can still reach it.

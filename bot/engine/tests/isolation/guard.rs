@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 25] = [
+pub const TELLING: [&str; 26] = [
     BY_A_LINK,
     "Host::message",
     "Host::edited",
@@ -27,6 +27,7 @@ pub const TELLING: [&str; 25] = [
     "Memory::writings().notes",
     "Memory::writings().recent",
     "Streaming::event",
+    "VoiceMessages::speak",
     "/memory",
     "/why",
     "/branch",
@@ -74,6 +75,7 @@ const SHOWN_TO_NOBODY: [&str; 53] = [
     "turns().reply",
     "turns().edit",
     "turns().edit_with_parts",
+    "turns().hear",
     // Which files of a message the engine fetches.
     "files().wanted",
     // Which persona a message is meant for, not what it says.
@@ -155,7 +157,9 @@ fn parsed(path: &Path) -> syn::File {
 pub fn missed(record: &Record) -> Vec<String> {
     let mut missed = Vec::new();
     let adapter = root().join("adapters/api/src");
-    for (file, name) in [("host.rs", "Host"), ("platform.rs", "Platform"), ("platform.rs", "Streaming")] {
+    let traits =
+        [("host.rs", "Host"), ("platform.rs", "Platform"), ("platform.rs", "Streaming"), ("voice_messages.rs", "VoiceMessages")];
+    for (file, name) in traits {
         let methods = trait_methods(&parsed(&adapter.join(file)), name);
         assert!(!methods.is_empty(), "there is no trait {name} in {file}");
         missed.extend(methods.into_iter().map(|method| format!("{name}::{method}")).filter(|path| !record.has(path)));

@@ -29,7 +29,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 76] = [
+const SHOWING: [&str; 77] = [
     "/me",
     "/why",
     "/memory stats",
@@ -57,6 +57,8 @@ const SHOWING: [&str; 76] = [
     "/persona rollback luna",
     "/persona remove nobody",
     "/answer",
+    "/voice",
+    "/voice replies",
     "/model list",
     "/model pull nothing",
     "/model remove nothing",
@@ -98,7 +100,6 @@ const SHOWING: [&str; 76] = [
     "/tune",
     "/tune energy_tired",
     "/tune soup 3",
-    "/voice",
     "/voice settings",
     "/voice join",
     "/voice leave",

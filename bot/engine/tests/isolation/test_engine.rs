@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
+use crate::voice_fakes::{Ear, voice};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
 
@@ -44,6 +45,8 @@ pub struct TestEngine {
     pub embedder_down: Arc<AtomicBool>,
     /// Settings of the background jobs.
     pub garden: Garden,
+    /// What hears voice messages.
+    pub ear: Arc<Ear>,
     /// Creates the Hearth, if the engine has one.
     pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
 }
@@ -102,13 +105,16 @@ impl TestEngine {
             delivered: Mutex::default(),
             hang: Mutex::default(),
             hung: Notify::new(),
+            spoken: Mutex::default(),
+            sounds: Mutex::default(),
         });
         let meanwhile = Meanwhile::default();
         let model = model(meanwhile.clone());
         let embedder_down = Arc::<AtomicBool>::default();
         // Much is written, at any hour.
         let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
-        let (memory, azera) = build_engine(&layers, &clock, &platform, &model, &embedder_down, &garden);
+        let ear = Arc::<Ear>::default();
+        let (memory, azera) = build_engine(&layers, &clock, &platform, &model, &embedder_down, &garden, &ear);
         azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) });
         Self {
             clock,
@@ -122,6 +128,7 @@ impl TestEngine {
             model,
             embedder_down,
             garden,
+            ear,
             hearth: None,
         }
     }
@@ -217,8 +224,8 @@ impl TestEngine {
     /// Reopens with another way to train the classifiers.
     pub async fn reopen_with(&mut self, learn: impl FnOnce(&Engine)) {
         *self.platform.hang.lock().unwrap() = None;
-        let Self { layers, clock, platform, model, embedder_down, garden, .. } = &*self;
-        let build_engine = build_engine(layers, clock, platform, model, embedder_down, garden);
+        let Self { layers, clock, platform, model, embedder_down, garden, ear, .. } = &*self;
+        let build_engine = build_engine(layers, clock, platform, model, embedder_down, garden, ear);
         (self.memory, self.azera) = build_engine;
         learn(&self.azera);
         if let Some(hearth) = &self.hearth {
@@ -272,6 +279,7 @@ fn build_engine(
     model: &Arc<dyn ChatModel>,
     embedder_down: &Arc<AtomicBool>,
     garden: &Garden,
+    ear: &Arc<Ear>,
 ) -> (Arc<Memory>, Engine) {
     let config = MemoryConfig {
         session_gap: Duration::from_secs(3_600),
@@ -321,6 +329,7 @@ fn build_engine(
         },
     });
     azera.attach(platform.clone());
+    azera.give_voice(voice(ear));
     (memory, azera)
 }
 

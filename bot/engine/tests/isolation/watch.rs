@@ -8,12 +8,17 @@ use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
     Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, SearchRequest, StreamEvent, Streaming,
     VoiceChannels,
+    VoiceMessages,
 };
 use azera_fake_sim::SimPlatform;
-use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Text, Timestamp};
+use azera_types::{
+    ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Text, Timestamp,
+    VoiceNote,
+};
 use tokio::sync::Notify;
 
 use crate::oracle::{Oracle, Showing, secrets_in};
+use crate::voice_fakes::spoken;
 use crate::world::{CHATS, PEOPLE};
 
 /// Counts showings that are only allowed because accounts are linked.
@@ -161,6 +166,10 @@ pub struct WatchedPlatform {
     /// If set, deliveries never return: `Some(true)` after the reply was shown, `Some(false)` before.
     pub hang: Mutex<Option<bool>>,
     pub hung: Notify,
+    /// The voice messages that people sent.
+    pub spoken: Mutex<BTreeMap<MessageId, Vec<u8>>>,
+    /// The sounds that were sent, each with its reply.
+    pub sounds: Mutex<Vec<(MessageId, String)>>,
 }
 
 impl WatchedPlatform {
@@ -250,6 +259,27 @@ impl Platform for WatchedPlatform {
     fn voice(&self) -> Option<&dyn VoiceChannels> {
         self.watch.went("Platform::voice");
         self.sim.voice()
+    }
+
+    fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
+        self.watch.went("Platform::voice_messages");
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl VoiceMessages for WatchedPlatform {
+    async fn parts(&self, _: &ChatId, message: &MessageId) -> Result<Vec<InboundPart>, PlatformError> {
+        self.watch.went("VoiceMessages::parts");
+        let words = self.spoken.lock().unwrap().get(message).cloned();
+        Ok(words.map(|words| spoken(&words, false)).into_iter().collect())
+    }
+
+    async fn speak(&self, outbound: &Outbound, note: &VoiceNote) -> Result<(), PlatformError> {
+        let words = String::from_utf8(note.bytes.clone()).unwrap();
+        self.watch.shown_for("VoiceMessages::speak", outbound.reply_to.as_ref(), &words);
+        self.sounds.lock().unwrap().push((outbound.id.clone(), words));
+        Ok(())
     }
 }
 

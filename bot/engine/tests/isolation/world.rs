@@ -190,7 +190,7 @@ pub struct World {
 }
 
 /// Commands that change things and hold none of the person's words.
-const CHANGING: [&str; 46] = [
+const CHANGING: [&str; 47] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -208,6 +208,7 @@ const CHANGING: [&str; 46] = [
     "/answer addressed",
     "/answer never",
     "/answer never",
+    "/voice replies always",
     "/new",
     "/model use scripted",
     "/as bob",

@@ -14,6 +14,7 @@ mod proxy;
 mod talk;
 mod trust;
 mod upgrade;
+mod voice;
 
 use std::path::Path;
 

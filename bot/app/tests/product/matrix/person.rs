@@ -291,6 +291,17 @@ impl Person {
         self.act(command)["event"].as_str().expect("an event").to_owned()
     }
 
+    /// Sends a voice message and returns its event.
+    #[track_caller]
+    pub fn send_voice(&mut self, room: &Room, bytes: &[u8]) -> String {
+        let command = json!({
+            "do": "send_file", "room": room.id, "encrypted": room.encrypted, "name": "Voice message",
+            "data": STANDARD.encode(bytes), "kind": "m.audio", "media_type": "audio/ogg",
+            "more": {"org.matrix.msc3245.voice": {}},
+        });
+        self.act(command)["event"].as_str().expect("an event").to_owned()
+    }
+
     /// Downloads the file of a message.
     #[track_caller]
     pub fn fetch(&mut self, what: Value) -> Vec<u8> {

@@ -1,0 +1,16 @@
+use async_trait::async_trait;
+use azera_types::{ChatId, InboundPart, MessageId, VoiceNote};
+
+use crate::{Outbound, PlatformError};
+
+/// The voice messages of a platform.
+#[async_trait]
+pub trait VoiceMessages: Send + Sync {
+    /// Returns the parts of a person's message, in the order in which they came with it. The engine asks when it no
+    /// longer has their sources, as after a restart. Returns none if the message is gone.
+    async fn parts(&self, chat: &ChatId, message: &MessageId) -> Result<Vec<InboundPart>, PlatformError>;
+
+    /// Adds the sound of a reply to the reply as it is shown. Does nothing if another reply or none is shown there by
+    /// now, or if the reply has its sound already. Whatever takes the reply away takes the sound away, too.
+    async fn speak(&self, outbound: &Outbound, note: &VoiceNote) -> Result<(), PlatformError>;
+}

@@ -1,0 +1,58 @@
+//! `azera say` into voice notes, and `azera transcribe`, from outside.
+
+use std::path::Path;
+
+use super::{azera, lines};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Speaks words into a voice note and returns the file.
+#[track_caller]
+pub fn spoken(folder: &Path, words: &str) -> Vec<u8> {
+    let file = folder.join("spoken.ogg");
+    let output = azera(folder, &["say", "--liveliness", "0.5", "--out", &file.to_string_lossy(), words], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    std::fs::read(file).expect("the file")
+}
+
+/// Returns the words of a sound file in lower case.
+#[track_caller]
+pub fn recognised(folder: &Path, file: &[u8], name: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, file).expect("a file");
+    let output = azera(folder, &["transcribe", "--model", "whisper-tiny.en", &path.to_string_lossy()], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).to_lowercase()
+}
+
+#[test]
+fn a_voice_note_is_written_and_read_again() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let note = spoken(scratch.path(), "The old lighthouse stands behind the garden.");
+    assert!(note.starts_with(b"OggS") && note.windows(8).any(|bytes| bytes == b"OpusHead"));
+    let words = recognised(scratch.path(), &note, "note.ogg");
+    assert!(words.contains("lighthouse") && words.contains("garden"), "{words}");
+}
+
+#[test]
+fn a_broken_voice_note_says_why_and_the_next_file_is_read() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let note = spoken(
+        scratch.path(),
+        "The old lighthouse stands behind the garden, and nobody has seen its keeper for a very long time.",
+    );
+    let cut = note.get(..note.len() / 2).expect("the half");
+    let (broken, whole) = (scratch.path().join("broken.ogg"), scratch.path().join("whole.ogg"));
+    std::fs::write(&broken, note.get(..60).expect("the begin")).expect("a file");
+    std::fs::write(&whole, cut).expect("a file");
+    let files = [broken.to_string_lossy(), whole.to_string_lossy()];
+    let arguments = ["transcribe", "--json", "--model", "whisper-tiny.en", &*files[0], &*files[1]];
+    let output = azera(scratch.path(), &arguments, "");
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("broken.ogg: it"), "{}", text(&output.stderr));
+    let read = std::process::Output { status: std::process::ExitStatus::default(), ..output };
+    let [only] = &lines(&read)[..] else { panic!("one file can be read") };
+    assert!(only["seconds"].as_f64().is_some_and(|seconds| seconds > 0.2), "{only}");
+}

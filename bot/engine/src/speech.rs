@@ -1,0 +1,32 @@
+//! What hears and speaks for the engine.
+
+use std::sync::Arc;
+
+use azera_memory::VoiceReplies;
+use azera_voice_api::{Listener, Speaker};
+
+use crate::engine::Engine;
+
+/// What hears voice messages and speaks replies. Either may be missing.
+#[derive(Clone, Default)]
+pub struct Voice {
+    /// Hears voice messages.
+    pub listener: Option<Arc<dyn Listener>>,
+    /// Speaks replies.
+    pub speaker: Option<Arc<dyn Speaker>>,
+    /// When replies are also spoken, unless a chat has its own setting.
+    pub replies: VoiceReplies,
+}
+
+impl std::fmt::Debug for Voice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Voice").field("replies", &self.replies).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Lets the engine hear and speak. Call it once, before [`Engine::start`]; later calls change nothing.
+    pub fn give_voice(&self, voice: Voice) {
+        self.0.services.voice.get_or_init(|| voice);
+    }
+}

@@ -1,0 +1,215 @@
+//! Stage *hear*: the words of recordings become part of the message, before it is decided on.
+//!
+//! Only a message that is meant for the persona without its recordings is heard: in a direct message, by a mention, a
+//! reply or its name in the caption, or where the persona answers everything. Nobody listens to what people say to each
+//! other.
+
+use azera_memory::MessageRow;
+use azera_types::{FetchError, InboundPart, Part, Text};
+use azera_voice_api::{HearError, Listener};
+
+use super::context::{TurnContext, TurnRequest};
+use crate::error::Error;
+use crate::files::FETCH_TIME;
+use crate::turn::Turns;
+
+/// The text of a voice message until it is heard.
+const VOICE_MESSAGE: &str = "[voice message]";
+
+/// Marks the words of a voice message.
+const SAID_ALOUD: &str = "[said aloud]";
+
+/// What a person is told about a recording that was not heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unheard {
+    /// One sentence or two.
+    pub(crate) sentence: String,
+    /// The message says nothing else, so there is nothing to answer.
+    pub(crate) alone: bool,
+}
+
+/// Why a recording was not heard.
+enum NotHeard {
+    NoListener,
+    TooLarge,
+    Gone,
+    Failed(HearError),
+}
+
+impl Turns {
+    /// Hears the recordings of a message that is to be answered, and stores their words with it. Returns false if the
+    /// message was changed or forgotten meanwhile.
+    pub(super) async fn hear_recordings(
+        &self,
+        request: &mut TurnRequest,
+        context: &TurnContext,
+    ) -> Result<bool, Error> {
+        request.unheard = None;
+        let parts = request.message.parts.iter().enumerate();
+        let waits = |part: &Part| part.recording.is_some_and(|recording| !recording.is_heard);
+        let waiting: Vec<usize> = parts.filter(|(_, part)| waits(part)).map(|(index, _)| index).collect();
+        if waiting.is_empty() || self.skip_reason(request, context).await?.is_some() {
+            return Ok(true);
+        }
+        for index in waiting {
+            match self.hear_part(request, index).await? {
+                Ok(words) => {
+                    let Some(message) = self.store_words(&request.message, index, &words).await? else {
+                        return Ok(false);
+                    };
+                    request.message = message;
+                }
+                Err(why) => note_unheard(request, index, why),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the words of a recording, which may be none.
+    async fn hear_part(&self, request: &TurnRequest, index: usize) -> Result<Result<Text, NotHeard>, Error> {
+        let message = &request.message;
+        let Some(listener) = self.services.voice().listener else { return Ok(Err(NotHeard::NoListener)) };
+        let Some(part) = message.parts.get(index) else { return Ok(Err(NotHeard::Gone)) };
+        if part.bytes > listener.max_bytes() {
+            return Ok(Err(NotHeard::TooLarge));
+        }
+        let bytes = match self.fetch_recording(request, index, listener.as_ref()).await? {
+            Ok(bytes) => bytes,
+            Err(why) => return Ok(Err(why)),
+        };
+        let heard = tokio::select! {
+            heard = listener.hear(bytes, &part.mime) => heard,
+            () = self.services.stopping.cancelled() => return Err(Error::Interrupted),
+        };
+        Ok(heard.map(|heard| heard.text).map_err(NotHeard::Failed))
+    }
+
+    /// Returns the bytes of a recording: from where they came with the message, or else from the platform once more.
+    async fn fetch_recording(
+        &self,
+        request: &TurnRequest,
+        index: usize,
+        listener: &dyn Listener,
+    ) -> Result<Result<Vec<u8>, NotHeard>, Error> {
+        let (id, version) = (&request.message.id, request.message.edited_at);
+        if let Some(held) = self.files.held(id, version, index)
+            && let Some(bytes) = self.fetch_bytes(&held, listener.max_bytes()).await?
+        {
+            // Only a file that will be kept is worth its memory until then.
+            let largest = self.services.memory.files().largest();
+            if let Some(bytes) = bytes.as_ref().ok().filter(|bytes| bytes.len() as u64 <= largest) {
+                self.files.supply(id, version, index, bytes.clone());
+            }
+            return Ok(bytes);
+        }
+        let Some(platform) = request.platform.voice_messages() else { return Ok(Err(NotHeard::Gone)) };
+        let parts = platform.parts(&request.message.chat, id).await?;
+        let Some(part) = parts.get(index) else { return Ok(Err(NotHeard::Gone)) };
+        Ok(self.fetch_bytes(part, listener.max_bytes()).await?.unwrap_or(Err(NotHeard::Gone)))
+    }
+
+    /// Fetches the bytes of a part; `None` if they cannot be had from this source.
+    async fn fetch_bytes(&self, part: &InboundPart, limit: u64) -> Result<Option<Result<Vec<u8>, NotHeard>>, Error> {
+        let fetched = tokio::select! {
+            fetched = tokio::time::timeout(FETCH_TIME, part.source.fetch(limit)) => fetched,
+            () = self.services.stopping.cancelled() => return Err(Error::Interrupted),
+        };
+        Ok(match fetched {
+            Ok(Ok(bytes)) => Some(Ok(bytes)),
+            Ok(Err(FetchError::TooLarge)) => Some(Err(NotHeard::TooLarge)),
+            Ok(Err(FetchError::Failed(_))) | Err(_) => None,
+        })
+    }
+
+    async fn store_words(&self, message: &MessageRow, index: usize, words: &Text) -> Result<Option<MessageRow>, Error> {
+        let text = with_words(message, index, words);
+        let (id, version) = (message.id.clone(), message.edited_at);
+        self.services.blocking(move |memory| memory.turns().hear(&id, version, index, text)).await
+    }
+}
+
+/// Notes what the person is told about a recording that was not heard, unless there is something to tell already.
+fn note_unheard(request: &mut TurnRequest, index: usize, why: NotHeard) {
+    let message = &request.message;
+    let is_voice_message = message.parts.get(index).is_some_and(Part::is_voice_message);
+    // Nobody expects that a song beside a text is listened to where nothing is.
+    if matches!(why, NotHeard::NoListener) && !is_voice_message {
+        return;
+    }
+    if let NotHeard::Failed(error) = &why {
+        tracing::warn!(message = %message.id, %error, "a recording was not heard");
+    }
+    let what = if is_voice_message { "voice message" } else { "recording" };
+    let alone = message.text.trim() == VOICE_MESSAGE;
+    request.unheard.get_or_insert_with(|| Unheard { sentence: sentence(what, &why), alone });
+}
+
+/// Returns what the person is told.
+fn sentence(what: &str, why: &NotHeard) -> String {
+    match why {
+        NotHeard::NoListener => {
+            format!("I cannot listen to {what}s here, because no speech model is set up. Please write to me instead.")
+        }
+        NotHeard::TooLarge => format!("That {what} is too large for me. Please send a shorter one, or write."),
+        NotHeard::Gone => format!("I could not get that {what}. Please send it again, or write."),
+        NotHeard::Failed(HearError::TooLong { most_seconds }) => format!(
+            "That {what} is longer than the {most_seconds} seconds that I listen to. Please send a shorter one, or write."
+        ),
+        NotHeard::Failed(HearError::Unreadable(_)) => {
+            format!("I cannot read the sound of that {what}. Please send it again, or write.")
+        }
+        NotHeard::Failed(HearError::Busy) => {
+            format!("Too many {what}s wait at the moment. Please send it again in a while, or write.")
+        }
+        NotHeard::Failed(HearError::Unavailable(_)) => {
+            format!("I cannot listen to that {what} at the moment. Please write to me instead.")
+        }
+    }
+}
+
+/// Returns the text that a message has until its recordings are heard: its own, or a note if it has none.
+pub(super) fn until_heard<'a>(text: Text, parts: impl IntoIterator<Item = &'a Part>) -> Text {
+    let is_alone = text.trim().is_empty() && parts.into_iter().any(Part::is_voice_message);
+    if is_alone { Text::new(VOICE_MESSAGE) } else { text }
+}
+
+/// Returns the text of a message with the words of one of its recordings.
+fn with_words(message: &MessageRow, index: usize, words: &Text) -> Text {
+    let (text, words) = (message.text.trim(), words.trim());
+    let Some(part) = message.parts.get(index).filter(|_| !words.is_empty()) else { return message.text.clone() };
+    let line = match part.is_voice_message() {
+        true => format!("{SAID_ALOUD} {words}"),
+        false => format!("[heard in {}] {words}", part.name),
+    };
+    match text {
+        "" | VOICE_MESSAGE => Text::new(line),
+        text => Text::new(format!("{text}\n{line}")),
+    }
+}
+
+/// Returns a text as if its spoken words had been written.
+pub(crate) fn as_written(text: &str) -> String {
+    let lines = text.lines().map(|line| line.strip_prefix(SAID_ALOUD).map_or(line, str::trim_start));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_without_words_of_its_own_is_a_voice_message() {
+        let spoken = Part::new("voice-message.ogg", Some("audio/ogg"), 9).spoken(None);
+        let song = Part::new("song.mp3", Some("audio/mpeg"), 9);
+        assert_eq!(&*until_heard(Text::new(" "), [&spoken]), VOICE_MESSAGE);
+        assert_eq!(&*until_heard(Text::new("look"), [&spoken]), "look");
+        assert_eq!(&*until_heard(Text::new(""), [&song]), "");
+    }
+
+    #[test]
+    fn spoken_words_call_like_written_ones() {
+        assert_eq!(as_written("[said aloud] Azera, are you up?"), "Azera, are you up?");
+        assert_eq!(as_written("look\n[said aloud] here"), "look\nhere");
+        assert_eq!(as_written("it [said aloud] no"), "it [said aloud] no");
+    }
+}

@@ -1,0 +1,155 @@
+//! Stage *speak*: the sound of a delivered reply. The text is the reply; the sound is extra. It is made after the text
+//! was shown, once, and a restart does not make up for a sound that was missed.
+
+use std::sync::Arc;
+
+use azera_adapter::{Outbound, Platform, VoiceMessages};
+use azera_memory::{MessageRow, ReadScope, SourceScope, VoiceReplies};
+use azera_personas::VoiceSettings;
+use azera_types::{Author, Part, PersonId, Timestamp};
+use azera_voice_api::{Manner, Speaker};
+use tokio_util::task::TaskTracker;
+
+use super::commit::Committed;
+use super::compose::Composition;
+use super::context::{TurnContext, TurnRequest};
+use crate::error::Error;
+use crate::outbox::DeliverableReply;
+use crate::turn::Turns;
+
+/// The sounds that are being made.
+#[derive(Default)]
+pub(crate) struct SpokenReplies {
+    tasks: TaskTracker,
+}
+
+impl SpokenReplies {
+    /// Waits until all sounds asked for so far are sent or given up.
+    pub(crate) async fn idle(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+}
+
+/// A reply to speak, and what must still hold when its sound is sent.
+struct SpokenReply {
+    platform: Arc<dyn Platform>,
+    reply: MessageRow,
+    outbound: Outbound,
+    asker: PersonId,
+    from: Timestamp,
+    source_scopes: Vec<SourceScope>,
+    read_scope: ReadScope,
+    manner: Manner,
+}
+
+impl Turns {
+    /// Begins to speak a reply in the background, if it is to be spoken.
+    pub(super) fn speak_reply(
+        self: &Arc<Self>,
+        request: &TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+        committed: &Committed,
+    ) {
+        let Some(speaker) = self.services.voice().speaker else { return };
+        if request.platform.voice_messages().is_none() || !self.is_spoken(request, context, composition) {
+            return;
+        }
+        let reply = committed.reply.clone();
+        let Author::Persona { id, name } = &reply.author else { return };
+        let outbound = Outbound {
+            id: reply.id.clone(),
+            chat: reply.chat.clone(),
+            persona: id.clone(),
+            persona_name: name.clone(),
+            text: reply.text.clone(),
+            reply_to: reply.reply_to.clone(),
+            state: committed.state.clone(),
+        };
+        let spoken = SpokenReply {
+            platform: Arc::clone(&request.platform),
+            reply,
+            outbound,
+            asker: request.inbox.person.clone(),
+            from: composition.sources.from,
+            source_scopes: composition.sources.source_scopes.clone(),
+            read_scope: context.read_scope.clone(),
+            manner: manner(&context.persona.voice),
+        };
+        let turns = Arc::clone(self);
+        self.spoken.tasks.spawn(async move {
+            let id = spoken.reply.id.clone();
+            if let Err(error) = turns.speak_and_send(speaker.as_ref(), spoken).await {
+                tracing::warn!(reply = %id, %error, "a reply is not spoken");
+            }
+        });
+    }
+
+    /// Whether a reply is spoken: by the setting of its chat, or else of the configuration. Help for somebody in danger
+    /// and fixed sentences are text alone.
+    fn is_spoken(&self, request: &TurnRequest, context: &TurnContext, composition: &Composition) -> bool {
+        let setting = context.chat.as_ref().and_then(|chat| chat.voice_replies);
+        let is_wanted = match setting.unwrap_or(self.services.voice().replies) {
+            VoiceReplies::Auto => request.message.parts.iter().any(Part::is_voice_message),
+            VoiceReplies::Always => true,
+            VoiceReplies::Never => false,
+        };
+        is_wanted && request.unheard.is_none() && !composition.style.is_in_danger()
+    }
+
+    async fn speak_and_send(&self, speaker: &dyn Speaker, spoken: SpokenReply) -> Result<(), Error> {
+        let note = tokio::select! {
+            note = speaker.speak(&spoken.reply.text, &spoken.manner) => note,
+            () = self.services.stopping.cancelled() => return Ok(()),
+        };
+        let note = match note {
+            Ok(note) => note,
+            Err(error) => {
+                tracing::info!(reply = %spoken.reply.id, %error, "a reply is text alone");
+                return Ok(());
+            }
+        };
+        let platform = spoken.platform.as_ref();
+        if !self.still_stands(&spoken).await? || !self.outbox.may_be_shown(platform, &spoken.permission()).await? {
+            return Ok(());
+        }
+        match platform.voice_messages() {
+            Some(voice) => Ok(VoiceMessages::speak(voice, &spoken.outbound, &note).await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the reply is delivered, and neither forgotten nor replaced.
+    async fn still_stands(&self, spoken: &SpokenReply) -> Result<bool, Error> {
+        let (read_scope, reply) = (spoken.read_scope.clone(), spoken.reply.clone());
+        let stands = self.services.blocking(move |memory| {
+            let Some(to) = &reply.answers else { return Ok(false) };
+            let present = memory.messages().present_answer(&read_scope, to)?;
+            Ok(present.is_some_and(|present| present.id == reply.id) && !memory.outbox().is_undelivered(&reply)?)
+        });
+        stands.await
+    }
+}
+
+impl SpokenReply {
+    fn permission(&self) -> DeliverableReply<'_> {
+        DeliverableReply {
+            chat: &self.reply.chat,
+            asker: Some(&self.asker),
+            persona: &self.reply.persona,
+            scope: &self.reply.scope,
+            from: self.from,
+            source_scopes: &self.source_scopes,
+        }
+    }
+}
+
+fn manner(voice: &VoiceSettings) -> Manner {
+    Manner {
+        voice: voice.name.clone(),
+        pace: voice.pace.map(|pace| pace as f32),
+        liveliness: voice.liveliness.map(|liveliness| liveliness as f32),
+    }
+}
