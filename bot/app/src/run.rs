@@ -61,7 +61,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
         );
     }
     let app = bootstrap::open(config, opening).await?;
-    speech::give_voice(&app.engine, config)?;
+    speech::give_voice(&app.engine, config).await?;
     let default_persona = PersonaId::new(&config.chat.persona).context("chat.persona")?;
     let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {

@@ -1,4 +1,4 @@
-//! What hears voice messages and speaks replies, by the models on this machine.
+//! What hears voice messages and speaks replies: a server, the models on this machine, or both.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use anyhow::{Context, bail};
 use azera_config::{Config, VoiceReplies};
 use azera_engine::{Engine, Voice};
 use azera_model_registry::{InstalledModel, Kind, Models};
-use azera_voice_api::{Listener, Speaker};
+use azera_voice_api::{Error, Listener, Speaker, SpeechToText, TextToSpeech};
 use azera_voice_engines::PiperVoice;
-use azera_voice_speech::{NoteSpeaker, RecordingListener};
+use azera_voice_speech::{NoteSpeaker, Open, RecordingListener};
 use azera_voice_whisper::{Options, Whisper};
 
-use crate::bootstrap;
+use crate::{bootstrap, speech_servers};
 
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
 
-/// Lets the engine hear voice messages and speak, as far as the models are on this machine. The log says once what is
-/// missing. A model is loaded when it is first needed.
+/// Lets the engine hear voice messages and speak, as far as a server is configured or the models are on this machine. The
+/// log says once what is missing. A model is loaded when it is first needed.
 ///
 /// # Errors
-/// The configuration names a model that is unknown, or of another kind.
-pub fn give_voice(engine: &Engine, config: &Config) -> anyhow::Result<()> {
+/// The configuration names a model that is unknown, or of another kind, or a server in a way that cannot work.
+pub async fn give_voice(engine: &Engine, config: &Config) -> anyhow::Result<()> {
     if !config.voice.enabled {
         return Ok(());
     }
     let models = bootstrap::models(config)?;
     let voice = Voice {
         listener: listener(config, &models)?,
-        speaker: speaker(config, &models)?,
+        speaker: speaker(config, &models).await?,
         replies: match config.voice.replies {
             VoiceReplies::Auto => azera_memory::VoiceReplies::Auto,
             VoiceReplies::Always => azera_memory::VoiceReplies::Always,
@@ -46,25 +46,38 @@ pub fn give_voice(engine: &Engine, config: &Config) -> anyhow::Result<()> {
 }
 
 fn listener(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Listener>>> {
-    let Some(installed) = installed(config, models, Kind::Speech).context("voice.speech_model")? else {
-        return Ok(None);
-    };
+    let server = speech_servers::recognizer(config, None)?;
+    let installed = installed(config, models, Kind::Speech).context("voice.speech_model")?;
     let loading = Options { threads: threads(config).min(MAX_THREADS), language: None };
-    let open = move || {
-        let whisper = Whisper::load(&installed.path, &installed.entry.name, &loading)?;
-        Ok(Arc::new(whisper) as Arc<_>)
+    let here = installed.map(|installed| -> Open<dyn SpeechToText> {
+        Box::new(move || Ok(Arc::new(Whisper::load(&installed.path, &installed.entry.name, &loading)?)))
+    });
+    let open = match (server, here) {
+        (None, None) => return Ok(None),
+        (None, Some(here)) => here,
+        (Some(server), here) => {
+            let here = here.unwrap_or_else(|| Box::new(|| Err(missing("the speech model"))));
+            let engine = speech_servers::recognizer_with_fallback(server, here);
+            Box::new(move || Ok(engine.clone()))
+        }
     };
-    Ok(Some(Arc::new(RecordingListener::new(Box::new(open), config.voice.max_seconds))))
+    Ok(Some(Arc::new(RecordingListener::new(open, config.voice.max_seconds))))
 }
 
-fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Speaker>>> {
-    let Some(installed) = installed(config, models, Kind::Voice).context("voice.voice")? else { return Ok(None) };
+async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Speaker>>> {
     let threads = threads(config);
-    let open = move || {
-        let voice = PiperVoice::open(&installed.path, &installed.entry.name, threads)?;
-        Ok(Arc::new(voice) as Arc<_>)
+    let open: Open<dyn TextToSpeech> = if let Some(server) = speech_servers::voices(config)? {
+        let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
+        Box::new(move || Ok(engine.clone()))
+    } else {
+        let Some(installed) = installed(config, models, Kind::Voice).context("voice.voice")? else { return Ok(None) };
+        Box::new(move || Ok(Arc::new(PiperVoice::open(&installed.path, &installed.entry.name, threads)?)))
     };
-    Ok(Some(Arc::new(NoteSpeaker::new(Box::new(open), config.voice.max_seconds))))
+    Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds))))
+}
+
+fn missing(what: &str) -> Error {
+    Error::Model { file: what.to_owned(), why: "it is not on this machine".to_owned() }
 }
 
 /// Returns the model in use for a kind, if it is on this machine.

@@ -39,11 +39,11 @@ mod queue;
 mod recall;
 mod report;
 mod services;
+mod speech;
 mod stage_timer;
 mod surprise;
 mod turn;
 mod vectors;
-mod speech;
 mod voice;
 mod zones;
 
@@ -59,5 +59,5 @@ pub use hearth::{
 pub use jobs::{Job, JobError};
 pub use model_catalog::{CatalogModel, ModelCatalog};
 pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};
-pub use turn::{Addressing, calls, decide};
 pub use speech::Voice;
+pub use turn::{Addressing, calls, decide};

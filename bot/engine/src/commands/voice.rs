@@ -23,7 +23,11 @@ impl Commands {
         }
         let Some(voice) = at.adapter.voice() else {
             let is_bare = arguments.is_empty();
-            return if is_bare { self.voice_replies(at, "").await } else { Ok(refused("There are no voice channels here.".into())) };
+            return if is_bare {
+                self.voice_replies(at, "").await
+            } else {
+                Ok(refused("There are no voice channels here.".into()))
+            };
         };
         let (chat, person) = (&at.line.chat, &at.line.person);
         match (verb, rest.trim()) {

@@ -157,8 +157,12 @@ fn parsed(path: &Path) -> syn::File {
 pub fn missed(record: &Record) -> Vec<String> {
     let mut missed = Vec::new();
     let adapter = root().join("adapters/api/src");
-    let traits =
-        [("host.rs", "Host"), ("platform.rs", "Platform"), ("platform.rs", "Streaming"), ("voice_messages.rs", "VoiceMessages")];
+    let traits = [
+        ("host.rs", "Host"),
+        ("platform.rs", "Platform"),
+        ("platform.rs", "Streaming"),
+        ("voice_messages.rs", "VoiceMessages"),
+    ];
     for (file, name) in traits {
         let methods = trait_methods(&parsed(&adapter.join(file)), name);
         assert!(!methods.is_empty(), "there is no trait {name} in {file}");

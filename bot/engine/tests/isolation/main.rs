@@ -36,8 +36,8 @@ mod passages;
 mod reply_style;
 mod surprise;
 mod test_engine;
-mod voice_messages;
 mod voice_fakes;
+mod voice_messages;
 mod watch;
 mod world;
 

@@ -7,8 +7,7 @@ use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
     Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, SearchRequest, StreamEvent, Streaming,
-    VoiceChannels,
-    VoiceMessages,
+    VoiceChannels, VoiceMessages,
 };
 use azera_fake_sim::SimPlatform;
 use azera_types::{

@@ -14,12 +14,11 @@ fn scene() -> Scene {
 }
 
 impl Person {
-    /// Waits for the next voice message of the bot, and returns it with its words.
+    /// Waits for the first voice message of the bot, and returns it with its words.
     #[track_caller]
-    fn until_spoken(&mut self, room: &Room, folder: &Path, after: usize) -> (Shown, String) {
+    fn until_spoken(&mut self, room: &Room, folder: &Path) -> (Shown, String) {
         let shown = self.until("a spoken answer", |person| {
-            let sounds = person.said_by(room, BOT).filter(|shown| shown.content.get(VOICE).is_some());
-            sounds.skip(after).map(Clone::clone).next()
+            person.said_by(room, BOT).find(|shown| shown.content.get(VOICE).is_some()).cloned()
         });
         let file = self.fetch(serde_json::json!({"content": shown.content}));
         let words = recognised(folder, &file, "answer.ogg");
@@ -37,7 +36,7 @@ fn a_spoken_question_gets_an_answer_in_text_and_sound() {
         let asked = scene.ann.send_voice(&room, &question);
         let answer = scene.ann.until_said(&room, BOT, "the answer", |body| body.ends_with(super::END));
         assert!(scene.model.prompts().iter().any(|prompt| prompt.to_lowercase().contains("lighthouse")));
-        let (sound, words) = scene.ann.until_spoken(&room, &folder, 0);
+        let (sound, words) = scene.ann.until_spoken(&room, &folder);
         assert!(words.contains("whole answer") && words.contains("that is all"), "{words}");
         assert_eq!((sound.encrypted, answer.encrypted), (encrypted, encrypted));
         let details = &sound.content["org.matrix.msc1767.audio"];
@@ -62,7 +61,7 @@ fn a_room_chooses_when_it_is_spoken_to() {
     scene.ann.until_said(&room, BOT, "the setting", |body| body.contains("I speak every reply"));
     scene.ann.say(&room, "Azera, q1");
     scene.ann.until_answered(&room, 1);
-    let (_, words) = scene.ann.until_spoken(&room, &folder, 0);
+    let (_, words) = scene.ann.until_spoken(&room, &folder);
     assert!(words.contains("whole answer"), "{words}");
     bob.say(&room, "!azera voice replies never");
     bob.until_said(&room, BOT, "the refusal", |body| body.contains("Only admins"));
