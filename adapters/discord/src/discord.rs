@@ -10,12 +10,12 @@ use azera_adapter::{
 };
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
-    ActivityData, ApplicationId, ChannelId, ChannelType, CommandType, Guild, GuildChannel, GuildId, Http, UserId,
+    ActivityData, ApplicationId, ChannelId, ChannelType, CommandType, Guild, GuildChannel, Http, UserId,
 };
 use serenity::gateway::ShardManager;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, timeout_at};
+use tokio::time::MissedTickBehavior;
 
 use crate::application::{fetch, intents};
 use crate::autocomplete;
@@ -38,9 +38,6 @@ use crate::sync_cursor::SyncCursor;
 use crate::typing::Typing;
 use crate::voice::{VoiceCalls, VoiceEvent};
 use crate::webhooks::{Speaker, Webhooks};
-
-/// Time limit for Discord to describe the bot's servers at a start.
-const DESCRIBED: Duration = Duration::from_secs(20);
 
 /// Wait before the second attempt to connect at a start; it doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -168,7 +165,7 @@ impl Discord {
         let http = Arc::new(self.settings.http()?);
         let application = fetch(&http).await?;
         let mut gateway = Gateway::open(self.settings.http()?, intents(&application)).await?;
-        let early = match described(&mut gateway).await {
+        let early = match gateway.described().await {
             Ok(early) => early,
             Err(error) => {
                 gateway.shards().shutdown_all().await;
@@ -378,41 +375,6 @@ async fn declare_commands(http: Arc<Http>, declared: &'static [Command], actions
 
 fn is_talked_in(kind: ChannelType) -> bool {
     !matches!(kind, ChannelType::Category | ChannelType::Forum | ChannelType::Directory)
-}
-
-/// Waits until the first session is described; returns the events until then.
-async fn described(gateway: &mut Gateway) -> Result<Vec<Event>, Error> {
-    let until = tokio::time::Instant::now() + DESCRIBED;
-    let mut early = Vec::new();
-    let mut open: Option<Vec<GuildId>> = None;
-    while open.as_ref().is_none_or(|open| !open.is_empty()) {
-        let event = tokio::select! {
-            event = timeout_at(until, gateway.events.recv()) => event,
-            why = &mut gateway.ended => {
-                return Err(why.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned())));
-            }
-        };
-        let event = match event {
-            Ok(Some(event)) => event,
-            Ok(None) => return Err(Error::Refused("its thread ended".to_owned())),
-            Err(_) if open.is_some() => {
-                tracing::warn!("some servers have an outage; continuing with the others");
-                break;
-            }
-            Err(_) => return Err(Error::Unreachable("no session was opened".to_owned())),
-        };
-        match &event {
-            Event::Ready(session) => open = Some(session.servers.clone()),
-            Event::Guild(guild) => {
-                if let Some(open) = &mut open {
-                    open.retain(|id| *id != guild.id);
-                }
-            }
-            _ => {}
-        }
-        early.push(event);
-    }
-    Ok(early)
 }
 
 #[async_trait]

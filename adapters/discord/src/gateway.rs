@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serenity::all::{
     Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
@@ -14,8 +15,12 @@ use serenity::all::{
 };
 use serenity::gateway::{ChunkGuildFilter, GatewayError, ShardManager};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
 
 use crate::error::{Error, Failure, failure, in_words};
+
+/// Time limit for Discord to describe the bot's servers at a start.
+const DESCRIBED: Duration = Duration::from_secs(20);
 
 /// Most queued events. Later ones are read from the history of the channels.
 const MAX_EVENTS: usize = 10_000;
@@ -207,6 +212,41 @@ impl Gateway {
             Ok((cache, shards)) => Ok(Self { cache, shards, events: waiting, missed, ended, runtime: Some(runtime) }),
             Err(_) => Err(ended.await.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned()))),
         }
+    }
+
+    /// Waits until the first session is described; returns the events until then.
+    pub(crate) async fn described(&mut self) -> Result<Vec<Event>, Error> {
+        let until = tokio::time::Instant::now() + DESCRIBED;
+        let mut early = Vec::new();
+        let mut open: Option<Vec<GuildId>> = None;
+        while open.as_ref().is_none_or(|open| !open.is_empty()) {
+            let event = tokio::select! {
+                event = timeout_at(until, self.events.recv()) => event,
+                why = &mut self.ended => {
+                    return Err(why.unwrap_or_else(|_| Error::Refused("its thread ended".to_owned())));
+                }
+            };
+            let event = match event {
+                Ok(Some(event)) => event,
+                Ok(None) => return Err(Error::Refused("its thread ended".to_owned())),
+                Err(_) if open.is_some() => {
+                    tracing::warn!("some servers have an outage; continuing with the others");
+                    break;
+                }
+                Err(_) => return Err(Error::Unreachable("no session was opened".to_owned())),
+            };
+            match &event {
+                Event::Ready(session) => open = Some(session.servers.clone()),
+                Event::Guild(guild) => {
+                    if let Some(open) = &mut open {
+                        open.retain(|id| *id != guild.id);
+                    }
+                }
+                _ => {}
+            }
+            early.push(event);
+        }
+        Ok(early)
     }
 
     /// Returns the handle that ends the connection.

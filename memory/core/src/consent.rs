@@ -1,10 +1,23 @@
 //! What people allow: how much is remembered of them, whether their words are trained on, and where they may be heard.
 
 use azera_types::{ChatId, PersonId};
+use serde::{Deserialize, Serialize};
 
 use crate::domains::Consent;
-use crate::settings::{learning_key, retention_key, voice_key};
-use crate::{Batch, Durability, Error, RetentionPreference, Table, TrainingConsent, VoiceConsent};
+use crate::settings::{VOICE, learning_key, retention_key};
+use crate::{Batch, Durability, Error, RetentionPreference, Table, TrainingConsent, keys};
+
+/// Whether a person may be heard in a voice channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoiceConsent {
+    /// They were asked and did not answer.
+    Asked,
+    /// They may be heard.
+    Given,
+    /// They may not be heard.
+    Refused,
+}
 
 impl Consent<'_> {
     /// Returns how much of their messages a person wants to be remembered. It stays when the person is forgotten.
@@ -44,4 +57,8 @@ impl Consent<'_> {
         let _writing = self.0.writing(chat)?;
         self.0.set(voice_key(chat, person), &consent)
     }
+}
+
+fn voice_key(chat: &ChatId, person: &PersonId) -> Vec<u8> {
+    keys::prefix(&[VOICE, chat.as_str(), person.as_str()])
 }

@@ -23,6 +23,7 @@ mod check;
 mod chunks;
 mod codec;
 mod consent;
+mod cut;
 mod domains;
 mod embeddings;
 mod error;
@@ -69,6 +70,7 @@ pub use audit::Audit;
 pub use blobs::{BlobStore, RamBlobs, blob_id, damaged_blob};
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
+pub use consent::VoiceConsent;
 pub use domains::{
     Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox, Personas,
     PlaceSettings, Progress, Recall, Training, Turns, Writings,
@@ -105,7 +107,7 @@ pub use rows::{
 pub use salience::{Salience, Superseded};
 pub use settings::{
     ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
-    TrainingConsent, VoiceConsent,
+    TrainingConsent,
 };
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};

@@ -19,7 +19,7 @@ const LOOKED_BACK: usize = 64;
 const CHECK_INS: &str = "waking";
 const RETENTION: &str = "keeping";
 const LEARNING: &str = "learning";
-const VOICE: &str = "voice";
+pub(crate) const VOICE: &str = "voice";
 
 /// How much Azera remembers of a person's messages, in all places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,18 +62,6 @@ impl From<StoredTrainingConsent> for TrainingConsent {
             StoredTrainingConsent::Whole { since, offload } => Self { since, offload },
         }
     }
-}
-
-/// Whether a person may be heard in a voice channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VoiceConsent {
-    /// They were asked and did not answer.
-    Asked,
-    /// They may be heard.
-    Given,
-    /// They may not be heard.
-    Refused,
 }
 
 /// Where the dreams and journal entries of a place are posted.
@@ -418,10 +406,6 @@ pub(crate) fn retention_key(person: &PersonId) -> Vec<u8> {
 
 pub(crate) fn learning_key(person: &PersonId) -> Vec<u8> {
     keys::prefix(&[LEARNING, person.as_str()])
-}
-
-pub(crate) fn voice_key(chat: &ChatId, person: &PersonId) -> Vec<u8> {
-    keys::prefix(&[VOICE, chat.as_str(), person.as_str()])
 }
 
 fn training_log_key(platform: &PlatformId, home: &Scope, persona: &PersonaId) -> Vec<u8> {

@@ -357,44 +357,27 @@ impl Turns<'_> {
         message.text = text;
         message.edited_at = Some(at);
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;
-        for memory in self.memories_of(id)? {
-            if memory.kind.is_written() || memory.kind == Kind::Fact {
-                // A writing may quote the old text, and chunks are sent again after an edit. So both are removed.
-                self.remove_memory(&mut batch, &memory)?;
-            } else if memory.sources == [id.clone()] {
-                if let Some(key) = mark_key(&memory) {
-                    batch.remove(Table::Marks, key);
-                }
-                let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
-                codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
-                self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
-            }
-        }
+        self.reword_memories(&mut batch, &message)?;
         self.0.files().commit_letting_go(batch, Durability::Flushed)?;
         Ok(Some(message))
     }
 
-    /// Replaces the text of a persona's reply with the part of it that people heard. Returns false if the reply is
-    /// unknown. Writings about the reply and facts from it are removed, because they may quote the rest.
-    pub fn cut_reply(self, id: &MessageId, heard: Text) -> Result<bool, Error> {
-        let Some(chat) = self.0.messages().raw_message(id)?.map(|message| message.chat) else { return Ok(false) };
-        let _writing = self.0.writing(&chat)?;
-        let found = self.0.messages().raw_message(id)?;
-        let Some(mut reply) = found.filter(|message| matches!(message.author, Author::Persona { .. })) else {
-            return Ok(false);
-        };
-        let mut batch = Batch::new();
-        reply.text = heard;
-        codec::put(&mut batch, Table::Messages, keys::message(id), &reply)?;
-        let was_remembered = self.memories_of(id)?.iter().any(|memory| memory.kind.is_said());
-        self.unremember(&mut batch, id)?;
-        self.0.store.commit(batch, Durability::Flushed)?;
-        if was_remembered {
-            let mut batch = Batch::new();
-            self.remember(&mut batch, &reply, Kind::Reply)?;
-            self.0.store.commit(batch, Durability::Flushed)?;
+    /// Gives the memory of a message its new text. Writings about it and chunks of its files are removed.
+    pub(crate) fn reword_memories(self, batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
+        for memory in self.memories_of(&message.id)? {
+            if memory.kind.is_written() || memory.kind == Kind::Fact {
+                // A writing may quote the old text, and chunks are sent again after an edit. So both are removed.
+                self.remove_memory(batch, &memory)?;
+            } else if memory.sources == [message.id.clone()] {
+                if let Some(key) = mark_key(&memory) {
+                    batch.remove(Table::Marks, key);
+                }
+                let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
+                codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
+                self.0.indexing().queue_with_neighbours(batch, &memory)?;
+            }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Adds the memory of a message to the batch, unless it has one or the text is empty.
