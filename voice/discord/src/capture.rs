@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use azera_voice_room::{SealedPacket, StreamId};
 use songbird::events::context_data::RtpData;
+use songbird::model::SpeakingState;
 use songbird::{CoreEvent, Driver, Event, EventContext, EventHandler};
 use tokio::sync::mpsc;
 
@@ -112,7 +113,9 @@ impl EventHandler for Capture {
             EventContext::SpeakingStateUpdate(speaking) => {
                 if let Some(user) = speaking.user_id {
                     self.streams.lock().unwrap_or_else(PoisonError::into_inner).bind(speaking.ssrc, user.0);
-                    self.inbox.send(Inbox::Speaks).ok();
+                    if speaking.speaking.contains(SpeakingState::MICROPHONE) {
+                        self.inbox.send(Inbox::Speaks).ok();
+                    }
                 }
             }
             EventContext::ClientDisconnect(gone) => {

@@ -6,6 +6,8 @@ use azera_voice_api::{FRAME_SAMPLES, VoiceActivity};
 use azera_voice_room::{Frame, JitterBuffer, Sound};
 use opus2::{Channels, Decoder};
 
+use crate::garble::Garble;
+
 /// The rate of recognition; Opus decodes to it directly.
 const RATE: u32 = 16_000;
 
@@ -32,6 +34,9 @@ pub(crate) struct Ear {
     /// Decoded samples that do not fill a frame yet.
     rest: Vec<f32>,
     pub(crate) decoded: u64,
+    garble: Garble,
+    /// True if the packets cannot be decrypted.
+    pub(crate) is_garbled: bool,
 }
 
 /// 32 ms of sound, and the probability that it is speech.
@@ -40,12 +45,15 @@ pub(crate) type Heard = (Box<[f32; FRAME_SAMPLES]>, f32);
 impl Ear {
     pub(crate) fn new(activity: Box<dyn VoiceActivity>) -> Result<Self, opus2::Error> {
         let decoder = Decoder::new(RATE, Channels::Mono)?;
-        Ok(Self { buffer: JitterBuffer::default(), decoder, activity, rest: Vec::new(), decoded: 0 })
+        Ok(Self { buffer: JitterBuffer::default(), decoder, activity, rest: Vec::new(), decoded: 0, garble: Garble::default(), is_garbled: false })
     }
 
     /// Takes in a packet.
     pub(crate) fn push(&mut self, sound: Sound, at: Duration) {
-        self.buffer.push(sound, at);
+        self.is_garbled = self.garble.look(sound.payload());
+        if !self.is_garbled {
+            self.buffer.push(sound, at);
+        }
     }
 
     /// Returns when the ear must be asked again for packets that wait.

@@ -13,6 +13,7 @@
 mod call;
 mod capture;
 mod ear;
+mod garble;
 mod mouth;
 mod player;
 mod session;

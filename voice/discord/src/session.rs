@@ -59,6 +59,8 @@ struct Session {
     asked_until: Option<Duration>,
     /// Since when somebody speaks without a packet.
     unheard_since: Option<Duration>,
+    /// True once it was reported that nothing can be decrypted in this connection.
+    is_deaf: bool,
     person_of: fn(u64) -> Option<PersonId>,
     inbox: mpsc::UnboundedSender<Inbox>,
     reports: mpsc::UnboundedSender<Report>,
@@ -90,6 +92,7 @@ pub(crate) async fn run(
         turns: Arc::new(Semaphore::new(1)),
         asked_until: None,
         unheard_since: None,
+        is_deaf: false,
         engines,
         person_of,
         inbox,
@@ -144,7 +147,8 @@ impl Session {
         match request {
             Request::Server(server) => {
                 self.capture.forget();
-                self.unheard_since = None;
+                self.forget_all();
+                (self.unheard_since, self.is_deaf) = (None, false);
                 if let Some(info) = server.info() {
                     // The result comes as an event.
                     drop(self.driver.connect(info));
@@ -216,6 +220,10 @@ impl Session {
         }
         if let Some((_, ear)) = self.ears.get_mut(&captured.stream) {
             ear.push(sound, at);
+            if ear.is_garbled && !self.is_deaf {
+                self.is_deaf = true;
+                self.report(Report::Deaf);
+            }
         }
         self.hear(captured.stream).await;
     }
@@ -250,6 +258,11 @@ impl Session {
     fn forget(&mut self, person: &PersonId) {
         let gone = self.ears.extract_if(|_, (whose, _)| whose == person);
         self.decoded += gone.map(|(_, (_, ear))| ear.decoded).sum::<u64>();
+    }
+
+    /// Drops all streams.
+    fn forget_all(&mut self) {
+        self.decoded += self.ears.drain().map(|(_, (_, ear))| ear.decoded).sum::<u64>();
     }
 
     async fn tick(&mut self) {
