@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
+use crate::measurements::Measurements;
 use crate::model_catalog::ModelCatalog;
 
 /// How often a background request is given up for live chat. After that only the inference engine makes it yield.
@@ -34,6 +35,7 @@ pub(crate) struct Services {
     pub(crate) models: Arc<dyn ModelCatalog>,
     pub(crate) config: ChatConfig,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
+    pub(crate) measurements: Measurements,
     /// Keeps background requests away while somebody waits for an answer.
     pub(crate) foreground: ForegroundGate,
     /// The engine's own tasks, which a stop waits for.
@@ -59,6 +61,7 @@ impl Services {
             models,
             config,
             platforms: RwLock::default(),
+            measurements: Measurements::default(),
             foreground: ForegroundGate::new(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),

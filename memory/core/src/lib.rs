@@ -16,6 +16,7 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
+mod accounts;
 mod audit;
 mod blobs;
 mod chats;
@@ -70,8 +71,8 @@ pub use blobs::{BlobStore, RamBlobs, blob_id, damaged_blob};
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use domains::{
-    Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox, Personas,
-    PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox,
+    Personas, PlaceSettings, Progress, Recall, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
