@@ -135,7 +135,7 @@ build() {
         build_all
         return
     fi
-    say "building in $CARGO_TARGET_DIR, for now without Discord, Matrix, Redis, Qdrant and training (make install)"
+    say "building in $CARGO_TARGET_DIR, for now without the web, Discord, Matrix, Redis, Qdrant and training (make install)"
     cargo build --release --locked --package azera --no-default-features ${FEATURES:+--features "$FEATURES"}
 }
 
@@ -221,6 +221,20 @@ matrix_js() {
     touch "$dir/.installed-$sdk"
 }
 
+# Installs the official client library of OpenAI's interface for the tests.
+openai_client() {
+    local version=3.57.0 dir
+    [[ -z ${AZERA_TEST_OPENAI:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/openai
+    AZERA_TEST_OPENAI=$dir
+    [[ ! -e $dir/.installed-$version ]] || return 0
+    say "fetching the openai package into $dir"
+    rm -rf "$dir" && mkdir -p "$dir"
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir" \
+        "openai==$version" || die "the openai package could not be fetched: see above." "With network, once: make test"
+    touch "$dir/.installed-$version"
+}
+
 # Installs discord.js, a second client for the fake Discord. An independent library shows that the fake behaves like Discord.
 # Without Node.js, that test and `make test` say that it did not run.
 discord_js() {
@@ -253,6 +267,7 @@ build_tests() {
     redis_server
     homeserver
     matrix_js
+    openai_client
     discord_js
     say "building the tests in $CARGO_TARGET_DIR"
     # This also makes the full build of the binary.
@@ -271,7 +286,7 @@ build_tests() {
     # Ignore the user's own configuration for the test models.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
         die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
-    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 

@@ -17,6 +17,7 @@ mod host_error;
 mod outbound;
 mod platform;
 mod reaction;
+mod reader;
 mod typed;
 mod voice;
 mod voice_messages;
@@ -35,6 +36,9 @@ pub use host_error::{Cause, HostError};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
+pub use reader::{
+    BranchSummary, ChatSummary, MindSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting, WritingKind,
+};
 pub use typed::{Typed, suggestion, typed};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
 pub use voice_messages::VoiceMessages;

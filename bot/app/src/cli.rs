@@ -8,6 +8,7 @@ mod memory;
 mod say;
 mod transcribe;
 mod voice;
+mod web;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;
 pub use transcribe::TranscribeOptions;
 pub use voice::{SamplesCommand, VoiceCommand};
+pub use web::{KeyCommand, WebCommand, WebOptions};
 
 /// The widest lines of `--help`.
 const HELP_COLUMNS: usize = 80;
@@ -143,6 +145,8 @@ pub enum Command {
         after_help = "Examples:\n  azera health                        for people\n  azera health >/dev/null || systemctl restart azera\n\nA running bot writes a heartbeat into its data folder every 15 seconds. This command fails if the last one is\nolder than 60 seconds. The container image uses it as its health check."
     )]
     Health(DataOption),
+    /// Print the address of the running web; manage its API keys
+    Web(WebOptions),
     /// Print a configuration file with every key, its default and its purpose
     Config,
 }
@@ -152,6 +156,7 @@ impl Command {
     pub fn data(&self) -> Option<&Path> {
         match self {
             Self::Chat(options) => options.data.data.as_deref(),
+            Self::Web(options) => options.data.data.as_deref(),
             Self::Run(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
             Self::Restore(options) => options.data.data.as_deref(),

@@ -20,7 +20,14 @@ mod doctor;
 mod eval;
 mod health;
 mod hearth;
-#[cfg(not(all(feature = "discord", feature = "learning", feature = "matrix", feature = "qdrant", feature = "redis")))]
+#[cfg(not(all(
+    feature = "discord",
+    feature = "http",
+    feature = "learning",
+    feature = "matrix",
+    feature = "qdrant",
+    feature = "redis"
+)))]
 mod left_out;
 mod loras;
 mod machine;
@@ -53,6 +60,11 @@ mod trust;
 mod voice;
 mod voice_samples;
 mod waiting;
+#[cfg(feature = "http")]
+mod web;
+#[cfg(not(feature = "http"))]
+#[path = "web_left_out.rs"]
+mod web;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -120,6 +132,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Restore(options) => restore::run(&config, &options).await,
             Command::Doctor(_) => doctor::run(&config).await,
             Command::Health(_) => health::run(&config),
+            Command::Web(options) => web::run(&config, options),
             Command::Config => {
                 print!("{}", Config::example());
                 Ok(ExitCode::SUCCESS)

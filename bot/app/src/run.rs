@@ -13,13 +13,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::avatars::RecordAvatars;
-use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::catch_up;
 use crate::cli::RunOptions;
 use crate::discord;
 use crate::health;
 use crate::matrix;
 use crate::speech;
+use crate::web;
 
 /// A platform whose connection this process keeps up.
 #[async_trait]
@@ -33,6 +34,9 @@ pub trait Connection: Send + Sync {
     /// Sets who records consent in voice channels. Called before [`Connection::begin`].
     fn set_voice_host(&self, _host: Arc<dyn VoiceHost>) {}
 
+    /// Takes what it needs of the opened parts. Called before [`Connection::begin`].
+    fn open(&self, _app: &App) {}
+
     /// Loads what the platform needs before the engine delivers anything there. Waits for an unreachable server.
     async fn begin(&self) -> anyhow::Result<()>;
 
@@ -45,7 +49,8 @@ async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>
     // Discord sends no request yet. So a wrong Discord setting is reported before Matrix connects.
     let discord = discord::connect(config).await?;
     let matrix = matrix::connect(config).await?;
-    Ok(matrix.into_iter().chain(discord).collect())
+    let web = web::connect(config).await?;
+    Ok(matrix.into_iter().chain(discord).chain(web).collect())
 }
 
 pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCode> {
@@ -56,8 +61,8 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     let connections = connections(config).await?;
     if connections.is_empty() {
         bail!(
-            "no platform is configured: set matrix.homeserver and matrix.user, or discord.token (`azera config` shows every \
-             key). `azera chat` talks in this terminal"
+            "no platform is configured: the web is switched off or cannot be served, and neither matrix.homeserver with \
+             matrix.user nor discord.token is set (`azera config` shows every key). `azera chat` talks in this terminal"
         );
     }
     let app = bootstrap::open(config, opening).await?;
@@ -67,6 +72,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     for connection in &connections {
         connection.set_avatars(avatars.clone());
         connection.set_voice_host(Arc::new(app.engine.clone()));
+        connection.open(&app);
         app.engine.attach(connection.platform());
         tokio::select! {
             begun = connection.begin() => begun.with_context(|| connection.platform().id().to_string())?,

@@ -10,6 +10,7 @@ use crate::discord::Discord;
 use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
 use crate::hearth::Hearth;
+use crate::http::Http;
 use crate::known;
 use crate::matrix::Matrix;
 use crate::mind::Mind;
@@ -76,6 +77,8 @@ pub struct Config {
     pub matrix: Matrix,
     /// The bot on Discord. bot/docs/discord.md says how to get one.
     pub discord: Discord,
+    /// The web of `azera run`: an HTTP server for browsers, programs and monitoring. bot/docs/web.md describes it.
+    pub http: Http,
     /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never contains what people say.
@@ -194,6 +197,9 @@ impl Config {
         }
         for (keys, message) in self.matrix.contradictions() {
             report(keys.map(|key| ("matrix", key)), message);
+        }
+        for (key, message) in self.http.contradictions() {
+            report([("http", key), ("http", key)], message);
         }
         let (chat, embedding) = (&self.chat_server, &self.embedding_server);
         for (section, rival, api, url, model, local) in [

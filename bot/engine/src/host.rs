@@ -45,7 +45,7 @@ impl From<Error> for HostError {
 
 impl Engine {
     /// Converts the result of a component for an adapter. Work that was interrupted by the shutdown is named as such.
-    fn for_adapter<T>(&self, result: Result<T, Error>) -> Result<T, HostError> {
+    pub(crate) fn for_adapter<T>(&self, result: Result<T, Error>) -> Result<T, HostError> {
         result.map_err(|error| match HostError::from(error) {
             HostError::Interrupted if self.0.services.stopping.is_cancelled() => HostError::Stopping,
             error => error,

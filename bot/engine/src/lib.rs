@@ -30,12 +30,14 @@ mod indexing;
 mod jobs;
 mod lifecycle;
 mod links;
+mod measurements;
 mod minds;
 mod model_catalog;
 mod outbox;
 mod overrides;
 mod persona_ids;
 mod queue;
+mod reading;
 mod recall;
 mod report;
 mod services;
@@ -57,6 +59,7 @@ pub use hearth::{
     OffloadTransport, RESULT_EXTENSION, TrainError, Trainer, TrainingExample, TrainingJob, TrainingResult,
 };
 pub use jobs::{Job, JobError};
+pub use measurements::{BUCKETS_MS, HistogramSnapshot, MeasurementsSnapshot};
 pub use model_catalog::{CatalogModel, ModelCatalog};
 pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};
 pub use speech::Voice;

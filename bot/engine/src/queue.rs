@@ -62,6 +62,12 @@ impl Queues {
         Ticket { chat: chat.clone(), place, queues: self.clone(), moved: queue.moved.clone() }
     }
 
+    /// Returns in how many chats messages wait or are answered, and how many messages these are.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.chats.len(), state.chats.values().map(|queue| queue.places.len()).sum())
+    }
+
     /// Waits until every queue is empty.
     pub(crate) async fn idle(&self) {
         loop {

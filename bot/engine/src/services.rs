@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
+use crate::measurements::Measurements;
 use crate::model_catalog::ModelCatalog;
 use crate::speech::Voice;
 
@@ -37,6 +38,7 @@ pub(crate) struct Services {
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
+    pub(crate) measurements: Measurements,
     /// Keeps background requests away while somebody waits for an answer.
     pub(crate) foreground: ForegroundGate,
     /// The engine's own tasks, which a stop waits for.
@@ -63,6 +65,7 @@ impl Services {
             config,
             voice: OnceLock::new(),
             platforms: RwLock::default(),
+            measurements: Measurements::default(),
             foreground: ForegroundGate::new(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),

@@ -3,6 +3,10 @@
 
 use crate::Memory;
 
+/// Accounts that platforms keep for people.
+#[derive(Clone, Copy)]
+pub struct Accounts<'a>(pub(crate) &'a Memory);
+
 /// Chats: their settings and branches.
 #[derive(Clone, Copy)]
 pub struct Chats<'a>(pub(crate) &'a Memory);
@@ -76,6 +80,11 @@ pub struct Progress<'a>(pub(crate) &'a Memory);
 pub struct Files<'a>(pub(crate) &'a Memory);
 
 impl Memory {
+    /// Accounts that platforms keep for people.
+    pub fn accounts(&self) -> Accounts<'_> {
+        Accounts(self)
+    }
+
     /// Chats: their settings and branches.
     pub fn chats(&self) -> Chats<'_> {
         Chats(self)

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, RealmId, Scope, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PlatformId, RealmId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::account_of;
 use crate::files::BlobRow;
 use crate::forget::emptied;
 use crate::links::{LinkRow, between};
@@ -36,6 +37,9 @@ pub struct Forgotten {
     realms: BTreeMap<RealmId, u64>,
     #[serde(default)]
     spans: BTreeSet<Span>,
+    /// Accounts that were removed: the platform and the person of each.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    accounts: BTreeSet<(PlatformId, PersonId)>,
 }
 
 /// A forgotten range of time in a chat. Its messages are listed by id. A writing from that range may already have been
@@ -94,6 +98,10 @@ impl Forgotten {
         self.chats.insert(id, number);
     }
 
+    pub(crate) fn account(&mut self, platform: PlatformId, of: PersonId) {
+        self.accounts.insert((platform, of));
+    }
+
     pub(crate) fn realm(&mut self, id: RealmId, number: u64) {
         self.realms.insert(id, number);
     }
@@ -113,6 +121,7 @@ impl Forgotten {
         latest(&mut self.chats, other.chats);
         latest(&mut self.realms, other.realms);
         self.spans.extend(other.spans);
+        self.accounts.extend(other.accounts);
     }
 
     /// Returns true if a row was forgotten with its person, chat or realm. If an older backup was restored in between,
@@ -256,6 +265,7 @@ impl BackupCleaner<'_> {
             }
             Table::Settings => match between(key) {
                 Some(accounts) => !what.has_link(codec::decode::<LinkRow>(table, value)?.seq, &accounts),
+                None if account_of(key).is_some() => !account_of(key).is_some_and(|of| what.accounts.contains(&of)),
                 None => {
                     let people = what.people.keys().map(ForgottenScope::Person);
                     let chats = what.chats.keys().map(ForgottenScope::Chat);

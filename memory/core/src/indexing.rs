@@ -268,6 +268,11 @@ impl Indexing<'_> {
         count(self.0, Table::IndexQueue)
     }
 
+    /// Returns the number of rows of every table of the record, with the table's name.
+    pub fn row_counts(self) -> Result<Vec<(&'static str, usize)>, Error> {
+        Table::ALL.into_iter().map(|table| Ok((table.name(), count(self.0, table)?))).collect()
+    }
+
     /// Empties both indexes and queues every memory again; returns how many. If this fails, the request remains, and
     /// the next start removes the index files ([`rebuild_wanted`]).
     pub fn rebuild(self) -> Result<usize, Error> {

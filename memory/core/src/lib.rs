@@ -16,6 +16,7 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
+mod accounts;
 mod audit;
 mod blobs;
 mod chats;
@@ -73,8 +74,8 @@ pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
-    Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox, Personas,
-    PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox,
+    Personas, PlaceSettings, Progress, Recall, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;

@@ -5,6 +5,7 @@ use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Scope, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::account_of;
 use crate::domains::{PlaceSettings, Progress};
 use crate::links;
 use crate::minds::ForgottenScope;
@@ -440,6 +441,10 @@ fn extraction_progress_key(chat: &ChatId, persona: &PersonaId) -> Vec<u8> {
 pub(crate) fn is_of(key: &[u8], gone: &ForgottenScope<'_>) -> bool {
     if let Some(accounts) = links::between(key) {
         return matches!(gone, ForgottenScope::Person(person) if accounts.contains(person));
+    }
+    // An account is forgotten when it is removed, not with what its person said.
+    if account_of(key).is_some() {
+        return false;
     }
     let scope = match gone {
         ForgottenScope::Person(person) => Scope::Dm((*person).clone()),

@@ -31,6 +31,7 @@ mod training;
 mod voice;
 #[cfg(target_os = "linux")]
 mod waiting;
+mod web;
 mod words;
 
 use std::collections::HashSet;
@@ -54,6 +55,8 @@ fn command(home: &Path, arguments: &[&str]) -> Command {
     command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
     // Tests run in parallel, so more threads for one model would only slow the others down.
     command.env("AZERA__MODELS__THREADS", "1");
+    // Tests run in parallel, and one port is for one of them.
+    command.env("AZERA__HTTP__ENABLED", "false");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

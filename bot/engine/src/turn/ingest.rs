@@ -139,6 +139,7 @@ impl Turns {
         ticket.turn().await;
         let message = request.message.id.clone();
         let answered = self.without_panic(request).await;
+        self.services.measurements.note_outcome(&answered);
         self.changed_amid().remove(&message);
         if let Err(error) = &answered {
             tracing::error!(message = %message, %error, "a turn failed");

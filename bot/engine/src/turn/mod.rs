@@ -169,6 +169,7 @@ impl Turns {
         let changes_before = self.surprise.exchanges.changes();
         let recall = self.recall_for_turn(request, context, &history).await?;
         timer.end("recall");
+        self.services.measurements.note_recall(recall.took_ms);
         let judgement = self.judge.judge(&request.message, &context.recent, &recall).await;
         let style = self.minds.reply_style(request, context, &judgement).await?;
         timer.end("judge");

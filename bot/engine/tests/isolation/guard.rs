@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 26] = [
+pub const TELLING: [&str; 27] = [
     BY_A_LINK,
     "Host::message",
     "Host::edited",
@@ -23,6 +23,8 @@ pub const TELLING: [&str; 26] = [
     "/dream",
     "/journal",
     "/garden",
+    "Reader::messages",
+    "Reader::writings",
     "Memory::writings().list",
     "Memory::writings().notes",
     "Memory::writings().recent",
@@ -37,8 +39,7 @@ pub const TELLING: [&str; 26] = [
     "Memory::messages().why",
     "Memory::training().exchanges",
     "Memory::export",
-    "Memory::files().get",
-];
+    "Memory::files().get",];
 
 /// Ways that show background writings and nothing else.
 pub const WRITTEN: [&str; 7] = [
@@ -48,13 +49,12 @@ pub const WRITTEN: [&str; 7] = [
     "/garden",
     "Memory::writings().list",
     "Memory::writings().written",
-    "Memory::writings().notes",
-];
+    "Memory::writings().notes",];
 
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 53] = [
+const SHOWN_TO_NOBODY: [&str; 56] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -114,6 +114,9 @@ const SHOWN_TO_NOBODY: [&str; 53] = [
     "minds().list",
     "minds().bond",
     // Backups are files of the operator.
+    // Numbers, and accounts for the platform that keeps them.
+    "indexing().row_counts",
+    "accounts().list",
     "record().of",
     "record().named",
     "record().with_blobs",
@@ -121,8 +124,7 @@ const SHOWN_TO_NOBODY: [&str; 53] = [
     "record().owned_blobs",
     "record().identity",
     "record().pending_backup_forgets",
-    "record().backup_folders",
-];
+    "record().backup_folders",];
 
 /// Types that cannot hold people's words.
 const HARMLESS: [&str; 14] = [
@@ -139,8 +141,7 @@ const HARMLESS: [&str; 14] = [
     "ForgetReceipt",
     "Option < usize >",
     "Option < Vec < f32 > >",
-    "Vec < IndexWork >",
-];
+    "Vec < IndexWork >",];
 
 /// Arguments without which nothing may be shown.
 const SCOPES: [&str; 2] = ["ReadScope", "DataSubject"];
@@ -159,6 +160,7 @@ pub fn missed(record: &Record) -> Vec<String> {
     let adapter = root().join("adapters/api/src");
     let traits = [
         ("host.rs", "Host"),
+        ("reader.rs", "Reader"),
         ("platform.rs", "Platform"),
         ("platform.rs", "Streaming"),
         ("voice_messages.rs", "VoiceMessages"),

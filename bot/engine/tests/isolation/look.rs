@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use azera_adapter::{AutocompleteRequest, CommandLine, Host, OptionKind, Platform, SearchRequest};
+use azera_adapter::{
+    AutocompleteRequest, CommandLine, Host, OptionKind, Platform, Reader, Reading, SearchRequest, WritingKind,
+};
 use azera_memory::{
     Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
     TrainingConsent, VectorIndex,
@@ -106,8 +108,7 @@ const SHOWING: [&str; 77] = [
     "/voice say something",
     "/voice stop",
     "/voice consent yes",
-    "/voice transcript",
-];
+    "/voice transcript",];
 
 /// All kinds of background writings.
 const WRITTEN: [Kind; 6] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note, Kind::Piece, Kind::CheckIn];
@@ -143,6 +144,7 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
     for kind in [OptionKind::Persona, OptionKind::Model, OptionKind::Branch, OptionKind::Memory, OptionKind::Theme] {
         looking.autocomplete(kind).await;
     }
+    looking.read_lists().await;
     let order = engine.watch.oracle().order.clone();
     for id in order.iter().rev().take(IDS) {
         for id in [id.clone(), format!("{id}~r0")] {
@@ -264,6 +266,30 @@ impl Looking<'_> {
         if text != "/memory export" {
             self.seen.push(format!("{text}: {}", without_numbers(said)));
         }
+    }
+
+    /// Reads every list that platforms with a screen show.
+    async fn read_lists(&mut self) {
+        let (azera, sim) = (&self.engine.azera, self.engine.platform.sim.clone());
+        let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
+        let personas = azera.personas(platform, at.clone()).await.unwrap();
+        let chats = azera.chats(platform, at.clone()).await.unwrap();
+        let messages = azera.messages(platform, at.clone(), MANY).await.unwrap();
+        let branches = azera.branches(platform, at.clone()).await.unwrap();
+        let mind = azera.mind(platform, at.clone()).await.unwrap();
+        let mut written = Vec::new();
+        for kind in [WritingKind::Dream, WritingKind::Journal, WritingKind::Piece] {
+            written.extend(azera.writings(platform, at.clone(), kind, MANY).await.unwrap());
+        }
+        let lines = |texts: Vec<String>| texts.join("\n");
+        self.saw("Reader::personas", lines(personas.into_iter().map(|persona| persona.markdown).collect()));
+        self.saw("Reader::chats", lines(chats.iter().map(|chat| format!("{} {:?}", chat.chat, chat.title)).collect()));
+        let said = messages.iter().map(|message| format!("{}: {}", message.author.name(), message.text.as_str()));
+        self.saw("Reader::messages", lines(said.collect()));
+        self.saw("Reader::branches", lines(branches.into_iter().map(|branch| branch.name).collect()));
+        self.saw("Reader::mind", format!("{:?}", mind.map(|mind| mind.persona)));
+        let texts = written.iter().map(|one| format!("{} {:?} {}", one.text.as_str(), one.themes, one.kind));
+        self.saw("Reader::writings", lines(texts.collect()));
     }
 
     fn saw(&mut self, path: &str, text: String) {

@@ -1,0 +1,196 @@
+//! Who may use the web: accounts with their sessions, keys and invitations. `account` is what is stored for one account,
+//! `sessions`, `keys` and `invitations` are what happens to it. Begin with [`Accounts`].
+//!
+//! The accounts are few, so all of them are in memory. A change is stored before it counts.
+
+mod account;
+mod invitations;
+mod keys;
+mod preferences;
+mod sessions;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use azera_types::{Clock, PersonId};
+
+pub(crate) use account::{Account, MAX_NAME_CHARS, Role, Scope};
+pub(crate) use keys::{KeyInfo, NewKey};
+pub(crate) use preferences::{Label, LabelChanges, LabelKind, NewLabel, Preferences};
+pub(crate) use sessions::{OpenSession, SESSION_DAYS};
+
+use crate::platform::person_id;
+use crate::problem::Problem;
+use crate::{AccountStore, Error, StoreError};
+
+/// Most accounts.
+const MAX_ACCOUNTS: usize = 1_000;
+
+/// Computations of a password's hash at once. Each takes 19 MB and tens of milliseconds.
+const MAX_HASHING: usize = 2;
+
+/// Every account.
+pub(crate) struct Accounts {
+    store: OnceLock<Arc<dyn AccountStore>>,
+    clock: Arc<dyn Clock>,
+    accounts: RwLock<HashMap<String, Account>>,
+    /// Held while an account is changed and stored.
+    changing: tokio::sync::Mutex<()>,
+    hashing: tokio::sync::Semaphore,
+    /// Digest of the token that makes the owner's account; `None` once there is one.
+    setup: RwLock<Option<String>>,
+}
+
+/// Who a request is from.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// The id of the account.
+    pub(crate) account: String,
+    /// The account's name.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// What the request may do.
+    pub(crate) scopes: Vec<Scope>,
+    /// The key that it carries; `None` for a session.
+    pub(crate) key: Option<String>,
+    /// The session that it carries.
+    pub(crate) session: Option<OpenSession>,
+    /// Whether it comes from a command on this machine.
+    pub(crate) is_local: bool,
+}
+
+impl Caller {
+    /// Returns the person that this is on the platform.
+    pub(crate) fn person(&self) -> Result<PersonId, Problem> {
+        Ok(person_id(&self.account)?)
+    }
+}
+
+impl Accounts {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store: OnceLock::new(),
+            clock,
+            accounts: RwLock::default(),
+            changing: tokio::sync::Mutex::default(),
+            hashing: tokio::sync::Semaphore::new(MAX_HASHING),
+            setup: RwLock::default(),
+        }
+    }
+
+    /// Sets the store. Only the first call counts.
+    pub(crate) fn set_store(&self, store: Arc<dyn AccountStore>) {
+        self.store.get_or_init(|| store);
+    }
+
+    fn store(&self) -> Result<&Arc<dyn AccountStore>, StoreError> {
+        self.store.get().ok_or_else(|| StoreError("no store is set".to_owned()))
+    }
+
+    /// Loads every account. Returns a token that makes the owner's account, if there is none yet.
+    pub(crate) async fn load(&self) -> Result<Option<String>, Error> {
+        let mut accounts = HashMap::new();
+        for (person, value) in self.store()?.load().await? {
+            let account: Account = serde_json::from_value(value)
+                .map_err(|error| StoreError(format!("the account {person} is damaged: {error}")))?;
+            accounts.insert(account.id.clone(), account);
+        }
+        let has_owner = accounts.values().any(|account| account.role == Role::Owner);
+        *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = accounts;
+        if has_owner {
+            return Ok(None);
+        }
+        self.renew_setup().map(Some)
+    }
+
+    /// Makes a token for the owner's account. Earlier ones no longer work.
+    fn renew_setup(&self) -> Result<String, Error> {
+        let token = crate::secrets::token()?;
+        *self.setup.write().unwrap_or_else(PoisonError::into_inner) = Some(crate::secrets::digest(&token));
+        Ok(token)
+    }
+
+    /// Returns true if nobody owns this Azera yet.
+    pub(crate) fn awaits_owner(&self) -> bool {
+        self.setup.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Returns something of one account.
+    pub(crate) fn with<T>(&self, id: &str, read: impl FnOnce(&Account) -> T) -> Option<T> {
+        self.accounts.read().unwrap_or_else(PoisonError::into_inner).get(id).map(read)
+    }
+
+    fn find<T>(&self, find: impl FnMut(&Account) -> Option<T>) -> Option<T> {
+        self.accounts.read().unwrap_or_else(PoisonError::into_inner).values().find_map(find)
+    }
+
+    /// Returns the role of an account by its person.
+    pub(crate) fn role_of(&self, account: &str) -> Option<Role> {
+        self.with(account, |account| account.role)
+    }
+
+    /// Returns name, role and time of creation of every account, oldest first.
+    pub(crate) fn list(&self) -> Vec<(String, String, Role, azera_types::Timestamp)> {
+        let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
+        let mut list: Vec<_> = accounts
+            .values()
+            .map(|account| (account.id.clone(), account.name.clone(), account.role, account.created_at))
+            .collect();
+        list.sort_by_key(|(.., created_at)| *created_at);
+        list
+    }
+
+    /// Returns the owner.
+    pub(crate) fn owner(&self) -> Option<Caller> {
+        self.find(|account| (account.role == Role::Owner).then(|| account.caller(None, None, Scope::ALL.to_vec())))
+    }
+
+    /// Returns a guest by the id of the account.
+    pub(crate) fn guest(&self, id: &str) -> Option<Caller> {
+        self.with(id, |account| (account.role == Role::Guest).then(|| account.caller(None, None, Role::Guest.scopes())))
+            .flatten()
+    }
+
+    /// Changes an account and stores it. Nothing changes if `change` fails or the store does.
+    pub(crate) async fn change<T>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Account) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let _changing = self.changing.lock().await;
+        let mut account = self.with(id, Account::clone).ok_or_else(Problem::unauthorized)?;
+        let done = change(&mut account)?;
+        self.keep(account).await?;
+        Ok(done)
+    }
+
+    /// Stores an account, then lets it count.
+    async fn keep(&self, account: Account) -> Result<(), Problem> {
+        let person = person_id(&account.id)?;
+        let value = serde_json::to_value(&account).map_err(|error| Problem::internal(&error))?;
+        let store = self.store().map_err(|error| Problem::internal(&error))?;
+        store.save(&person, &value).await.map_err(|error| Problem::internal(&error))?;
+        self.accounts.write().unwrap_or_else(PoisonError::into_inner).insert(account.id.clone(), account);
+        Ok(())
+    }
+
+    /// Removes an account for good, with its sessions, keys and invitations. What its person said is forgotten elsewhere.
+    pub(crate) async fn remove(&self, id: &str) -> Result<(), Problem> {
+        let _changing = self.changing.lock().await;
+        let person = person_id(id)?;
+        let store = self.store().map_err(|error| Problem::internal(&error))?;
+        store.forget(&person).await.map_err(|error| Problem::internal(&error))?;
+        self.accounts.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        Ok(())
+    }
+
+    /// Runs a slow computation on a thread of its own, a few at a time.
+    async fn hash<T: Send + 'static>(&self, compute: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+        let _permit = self.hashing.acquire().await.map_err(|error| Problem::internal(&error))?;
+        tokio::task::spawn_blocking(compute).await.map_err(|error| Problem::internal(&error))
+    }
+
+    fn is_full(&self) -> bool {
+        self.accounts.read().unwrap_or_else(PoisonError::into_inner).len() >= MAX_ACCOUNTS
+    }
+}

@@ -1,0 +1,172 @@
+//! What a route is. Router, permissions and the OpenAPI description are all made from these declarations, so they agree.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::handler::Handler;
+use axum::http::{Method, header, request::Parts};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use bytes::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use crate::accounts::{Caller, Scope};
+use crate::problem::Problem;
+use crate::web::Shared;
+
+/// Largest body of a request, unless an endpoint takes files.
+pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Everybody who can reach the server.
+    Public,
+    /// Everybody with an account, by a session. Keys do not suffice.
+    Session,
+    /// Sessions, and keys with this scope.
+    Scope(Scope),
+    /// Programs on this machine, and owners.
+    LocalOrAdmin,
+    /// Commands on this machine, by the key in the data folder.
+    Local,
+}
+
+/// What a route answers.
+#[derive(Clone, Copy)]
+pub(crate) enum Answer {
+    /// JSON of this schema.
+    Json(fn(&mut SchemaGenerator) -> Schema),
+    /// Another media type, and what it holds.
+    Media(&'static str, &'static str),
+}
+
+/// A parameter of a query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) required: bool,
+}
+
+/// A route, with everything that is to be known about it.
+pub(crate) struct Endpoint {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) need: Need,
+    pub(crate) query: &'static [Parameter],
+    pub(crate) request: Option<fn(&mut SchemaGenerator) -> Schema>,
+    pub(crate) answer: Answer,
+    /// The route also answers with events, if the request asks for that.
+    pub(crate) may_stream: bool,
+    /// The route takes files as `multipart/form-data`.
+    pub(crate) takes_files: bool,
+    /// Statuses besides 200 and the usual errors, with their meaning.
+    pub(crate) also: &'static [(u16, &'static str)],
+    pub(crate) body_bytes: usize,
+    pub(crate) handler: MethodRouter<Arc<Shared>>,
+}
+
+impl Endpoint {
+    /// Declares a route. `method` is one of `GET`, `POST`, `PUT` and `DELETE`.
+    pub(crate) fn new<H, T>(method: Method, path: &'static str, need: Need, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<Shared>>,
+        T: 'static,
+    {
+        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
+        Self {
+            method,
+            path,
+            summary,
+            need,
+            query: &[],
+            request: None,
+            answer: Answer::Media("text/plain", "A text."),
+            may_stream: false,
+            takes_files: false,
+            also: &[],
+            body_bytes: MAX_BODY_BYTES,
+            handler: on(filter, handler),
+        }
+    }
+
+    /// The route takes a JSON body.
+    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+        Self { request: Some(SchemaGenerator::subschema_for::<T>), ..self }
+    }
+
+    /// The route answers with JSON.
+    pub(crate) fn answers<T: JsonSchema>(self) -> Self {
+        Self { answer: Answer::Json(SchemaGenerator::subschema_for::<T>), ..self }
+    }
+
+    /// The route answers with another media type.
+    pub(crate) fn sends(self, media_type: &'static str, what: &'static str) -> Self {
+        Self { answer: Answer::Media(media_type, what), ..self }
+    }
+
+    /// The route reads a query.
+    pub(crate) fn asks(self, query: &'static [Parameter]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// The route answers with further statuses.
+    pub(crate) fn also(self, also: &'static [(u16, &'static str)]) -> Self {
+        Self { also, ..self }
+    }
+}
+
+/// The body of a request as JSON.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        // Another site's form cannot send this type, so it is required.
+        if !essence.eq_ignore_ascii_case("application/json") {
+            let detail = "Send the body as JSON, with `Content-Type: application/json`.";
+            return Err(Problem::new(axum::http::StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", detail));
+        }
+        let body = Bytes::from_request(request, state).await.map_err(|error| Problem::invalid(error.to_string()))?;
+        serde_json::from_slice(&body)
+            .map(Json)
+            .map_err(|error| Problem::invalid(format!("The body is wrong: {error}.")))
+    }
+}
+
+/// The query of a request.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        query.map(|Query(value)| Self(value)).map_err(|error| Problem::invalid(error.body_text()))
+    }
+}
+
+/// The variable parts of a path.
+pub(crate) struct Parted<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Parted<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<T>::from_request_parts(parts, state).await;
+        path.map(|Path(value)| Self(value)).map_err(|error| Problem::invalid(error.body_text()))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::unauthorized)
+    }
+}

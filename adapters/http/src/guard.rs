@@ -1,0 +1,343 @@
+//! What every request passes before its handler: the host and origin that it names, limits of rate and size, and who sent it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use crate::accounts::{Caller, SESSION_DAYS, Scope};
+use crate::endpoint::Need;
+use crate::problem::Problem;
+use crate::web::Shared;
+
+/// The name of the cookie with a session's token.
+const COOKIE: &str = "azera_session";
+
+/// The header in which requests of a session repeat its CSRF token.
+pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
+
+/// Longest time in which a request's body must arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What pages may load: this server's own files, and nothing inline.
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; font-src 'self'; media-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'";
+
+/// Headers of every answer.
+const HEADERS: [(&str, &str); 7] = [
+    ("content-security-policy", CONTENT_POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=(self)"),
+];
+
+/// The address of the connection's other end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// The client, as far as the connection and trusted proxies tell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client {
+    pub(crate) address: IpAddr,
+    /// Whether the client speaks TLS, to a trusted proxy.
+    pub(crate) is_secure: bool,
+    /// Whether the request comes from this machine, without a proxy in between.
+    pub(crate) is_local: bool,
+}
+
+impl Client {
+    fn of(peer: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Self {
+        let forwarded = || headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+        let mut address = peer;
+        if proxies.contains(&peer) {
+            // Each proxy appends whom it heard from. What stands left of the last untrusted address is made up.
+            let hops: Vec<&str> = forwarded().flat_map(|value| value.split(',')).collect();
+            for hop in hops.iter().rev() {
+                let Ok(hop) = hop.trim().parse() else { break };
+                address = hop;
+                if !proxies.contains(&hop) {
+                    break;
+                }
+            }
+        }
+        let proto = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
+        let was_forwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"];
+        Self {
+            address,
+            is_secure: proxies.contains(&peer) && proto == Some("https"),
+            is_local: peer.is_loopback() && !was_forwarded.iter().any(|name| headers.contains_key(*name)),
+        }
+    }
+}
+
+/// Checks host, origin and rate, and adds the headers of every answer.
+pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/") || request.uri().path().starts_with("/v1/");
+    let mut response = match entering(&shared, &request) {
+        Ok(client) => {
+            let mut request = request;
+            request.extensions_mut().insert(client);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if is_api && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+fn entering(shared: &Shared, request: &Request) -> Result<Client, Problem> {
+    let headers = request.headers();
+    let host = authority(request).ok_or_else(|| Problem::invalid("The request names no host."))?;
+    if !shared.serves(name_of(host)) {
+        let detail = "This address is not one of mine. Add its name to http.allowed_hosts, if it is yours.";
+        return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown_host", detail));
+    }
+    if !is_safe(request.method()) {
+        check_origin(headers, host)?;
+    }
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let peer = peer.ok_or_else(|| Problem::internal(&"a request without an address"))?;
+    let client = Client::of(peer, headers, &shared.settings.trusted_proxies);
+    shared.requests.take(&format!("ip {}", client.address), shared.clock.now()).map_err(Problem::too_many)?;
+    Ok(client)
+}
+
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+fn authority(request: &Request) -> Option<&str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().ok(),
+        (Some(_), Some(_)) => None,
+        (None, _) => request.uri().authority().map(|authority| authority.as_str()),
+    }
+}
+
+/// Returns the name in an authority, without its port.
+fn name_of(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => authority,
+    }
+}
+
+/// Refuses requests that another site's page sends. Programs that are no browser send neither header.
+fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let foreign = || Problem::forbidden("foreign_origin", "Another site's page may not do that.");
+    if let Some(origin) = text(header::ORIGIN) {
+        let of = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        if !of.is_some_and(|of| of.eq_ignore_ascii_case(host)) {
+            return Err(foreign());
+        }
+    }
+    match text(HeaderName::from_static("sec-fetch-site")) {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) => Err(foreign()),
+    }
+}
+
+/// What a route requires.
+#[derive(Clone)]
+pub(crate) struct Admission {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) need: Need,
+    pub(crate) body_bytes: usize,
+}
+
+/// Reads the body, says who sent the request, and lets it pass if that is somebody who may.
+pub(crate) async fn admit(State(admission): State<Admission>, request: Request, next: Next) -> Response {
+    match admitted(&admission, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn admitted(admission: &Admission, request: Request, next: Next) -> Result<Response, Problem> {
+    let (shared, now) = (&admission.shared, admission.shared.clock.now());
+    let client = *request.extensions().get::<Client>().ok_or_else(|| Problem::internal(&"no client"))?;
+    let caller = identify(shared, &client, request.headers()).await?;
+    allow(admission.need, caller.as_ref(), &client)?;
+    if let Some(caller) = &caller {
+        shared.requests.take(&format!("account {}", caller.account), now).map_err(Problem::too_many)?;
+        if let Some(open) = caller.session.as_ref().filter(|_| !is_safe(request.method())) {
+            let sent = request.headers().get(CSRF_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            if !crate::secrets::same(sent, &open.csrf) {
+                let detail = "The header X-CSRF-Token is missing or old. GET /api/session gives the present one.";
+                return Err(Problem::forbidden("csrf", detail));
+            }
+        }
+    }
+    let mut request = read_body(request, admission.body_bytes).await?;
+    let session = caller.as_ref().and_then(|caller| Some((caller.account.clone(), caller.session.clone()?)));
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    let mut response = next.run(request).await;
+    if let Some((account, open)) = session {
+        shared.accounts.note_session(&account, &open).await?;
+        if open.is_due
+            && !response.headers().contains_key(header::SET_COOKIE)
+            && let Some(token) = shared.accounts.renew(&account, &open).await?
+        {
+            set_cookie(&mut response, &token, &client);
+        }
+    }
+    Ok(response)
+}
+
+/// Returns who sent a request; `None` for somebody unknown. A wrong key is an error, and counts as an attempt to guess.
+async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+    if let Some(authorization) = headers.get(header::AUTHORIZATION) {
+        let (from, now) = (format!("ip {}", client.address), shared.clock.now());
+        shared.failures.check(&from, now).map_err(Problem::too_many)?;
+        let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
+        let key = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")).map(|(_, key)| key.trim());
+        let caller = key.and_then(|key| shared.by_token(key, client));
+        let Some(caller) = caller else {
+            shared.failures.count(&from, now);
+            return Err(Problem::unauthorized());
+        };
+        if let Some(key) = &caller.key {
+            shared.accounts.note_key(&caller.account, key).await?;
+        }
+        return Ok(Some(caller));
+    }
+    Ok(cookie(headers).and_then(|token| shared.accounts.by_session(token)))
+}
+
+fn allow(need: Need, caller: Option<&Caller>, client: &Client) -> Result<(), Problem> {
+    let scope = |scope: Scope| match caller {
+        None => Err(Problem::unauthorized()),
+        Some(caller) if caller.scopes.contains(&scope) => Ok(()),
+        Some(_) => {
+            let detail = format!("This needs the scope {}, which your account or key does not have.", scope.as_str());
+            Err(Problem::forbidden("scope", detail))
+        }
+    };
+    match need {
+        Need::Public => Ok(()),
+        Need::Session => match caller {
+            None => Err(Problem::unauthorized()),
+            Some(caller) if caller.session.is_some() => Ok(()),
+            Some(_) => Err(Problem::forbidden("session", "A key may not do that. Log in with your password.")),
+        },
+        Need::Scope(needed) => scope(needed),
+        Need::LocalOrAdmin if client.is_local => Ok(()),
+        Need::LocalOrAdmin => scope(Scope::Admin),
+        Need::Local => match caller {
+            Some(caller) if caller.is_local => Ok(()),
+            _ => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
+        },
+    }
+}
+
+/// Returns the request with its body in memory.
+async fn read_body(request: Request, most: usize) -> Result<Request, Problem> {
+    let (parts, body) = request.into_parts();
+    let too_large = || {
+        let detail = format!("The body is larger than {most} bytes.");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    };
+    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, most).collect()).await;
+    let slow = Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", "The body arrived too slowly.");
+    match read.map_err(|_| slow)? {
+        Ok(body) => Ok(Request::from_parts(parts, Body::from(body.to_bytes()))),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(_) => Err(Problem::invalid("The body could not be read.")),
+    }
+}
+
+/// Returns the token in the session's cookie. With several cookies of the name, there is none: another page set one.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut tokens = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, token)| token);
+    tokens.next().filter(|_| tokens.next().is_none())
+}
+
+/// Sets the session's cookie, which no script can read and no other site's request carries.
+pub(crate) fn set_cookie(response: &mut Response, token: &str, client: &Client) {
+    let seconds = SESSION_DAYS * 24 * 60 * 60;
+    put_cookie(response, &format!("{COOKIE}={token}; Max-Age={seconds}"), client);
+}
+
+/// Removes the session's cookie.
+pub(crate) fn clear_cookie(response: &mut Response, client: &Client) {
+    put_cookie(response, &format!("{COOKIE}=; Max-Age=0"), client);
+}
+
+fn put_cookie(response: &mut Response, cookie: &str, client: &Client) {
+    let secure = if client.is_secure { "; Secure" } else { "" };
+    // Tokens are letters, digits, `-` and `_`.
+    if let Ok(value) = HeaderValue::from_str(&format!("{cookie}; Path=/; HttpOnly; SameSite=Strict{secure}")) {
+        response.headers_mut().insert(header::SET_COOKIE, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn only_trusted_proxies_say_who_the_client_is() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let proxies = [ip("10.0.0.1"), ip("10.0.0.2")];
+        #[track_caller]
+        fn check(peer: IpAddr, forwarded: &'static str, proxies: &[IpAddr], want: IpAddr) {
+            let headers = headers(&[("x-forwarded-for", forwarded)]);
+            let client = Client::of(peer, &headers, proxies);
+            assert_eq!(client.address, want, "{forwarded} by {peer}");
+            assert!(!client.is_local);
+        }
+        check(ip("203.0.113.9"), "198.51.100.1", &proxies, ip("203.0.113.9"));
+        check(ip("10.0.0.1"), "198.51.100.1", &proxies, ip("198.51.100.1"));
+        check(ip("10.0.0.1"), "1.1.1.1, 198.51.100.1, 10.0.0.2", &proxies, ip("198.51.100.1"));
+        check(ip("10.0.0.1"), "1.1.1.1, nonsense", &proxies, ip("10.0.0.1"));
+        check(ip("127.0.0.1"), "198.51.100.1", &proxies, ip("127.0.0.1"));
+        assert!(Client::of(ip("127.0.0.1"), &HeaderMap::new(), &proxies).is_local);
+    }
+
+    #[test]
+    fn an_origin_must_be_the_host_itself() {
+        let check = |pairs: &[(&'static str, &'static str)]| check_origin(&headers(pairs), "localhost:3000").is_ok();
+        assert!(check(&[]));
+        assert!(check(&[("origin", "http://localhost:3000"), ("sec-fetch-site", "same-origin")]));
+        for origin in
+            ["http://evil.example", "http://localhost:3001", "null", "file://localhost:3000", "http://localhost"]
+        {
+            assert!(!check(&[("origin", origin)]), "{origin}");
+        }
+        assert!(!check(&[("sec-fetch-site", "cross-site")]));
+        assert!(!check(&[("sec-fetch-site", "same-site")]));
+    }
+
+    #[test]
+    fn two_session_cookies_are_none() {
+        assert_eq!(cookie(&headers(&[("cookie", "a=1; azera_session=x; b=2")])), Some("x"));
+        assert_eq!(cookie(&headers(&[("cookie", "azera_session=x; azera_session=y")])), None);
+    }
+}

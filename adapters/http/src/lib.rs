@@ -1,0 +1,35 @@
+//! The web adapter: an HTTP server on this machine. It translates between HTTP and the engine, and decides who may use it.
+//!
+//! Begin with [`Web`], the platform and its server. `guard` is what every request passes first, `endpoint` declares what a
+//! route is (its handler, who may use it, and its documentation), and `routes` are the routes by area. `accounts` says who
+//! somebody is, `live` passes replies on while they are generated.
+//!
+//! Invariants:
+//! - A chat belongs to the account in its id. Clients name only the rest of the id, so they reach no chat of others.
+//! - Every route is declared as an `Endpoint`, with the scope that it needs. A route without one does not exist.
+//! - Secrets are stored as digests. Bodies and secrets are never logged.
+
+mod accounts;
+mod endpoint;
+mod error;
+mod guard;
+mod limits;
+mod live;
+mod local;
+mod openapi;
+mod platform;
+mod problem;
+mod routes;
+mod secrets;
+mod serve;
+mod settings;
+mod store;
+mod turn;
+mod web;
+
+pub use error::{Error, StoreError};
+pub use local::{Local, LocalError};
+pub use platform::PLATFORM;
+pub use settings::Settings;
+pub use store::{AccountStore, Operations};
+pub use web::{Parts, Web};

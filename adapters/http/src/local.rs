@@ -1,0 +1,151 @@
+//! How commands on this machine find the running web: a file in the data folder that only its owner may read.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+/// The file's name.
+const FILE: &str = "web.json";
+
+/// Longest wait for an answer of the running web.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Largest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 1 << 20;
+
+/// What the running web tells commands on this machine.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Local {
+    /// The address of the web.
+    pub address: String,
+    /// The link that makes the owner's account; `None` once there is one.
+    pub setup: Option<String>,
+    /// A key with the owner's rights, which works from this machine until the web stops.
+    pub key: String,
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Local({})", self.address)
+    }
+}
+
+/// Why the file cannot be read.
+#[derive(Debug, Error)]
+pub enum LocalError {
+    /// There is no file, so no web runs.
+    #[error("no web runs here")]
+    NotRunning,
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The web does not answer.
+    #[error("the web at {address} does not answer: {source}")]
+    Silent {
+        /// The address.
+        address: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The web answers that it does not work.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Local {
+    fn path(folder: &Path) -> PathBuf {
+        folder.join(FILE)
+    }
+
+    /// Reads what the running web wrote.
+    ///
+    /// # Errors
+    /// No web runs, or the file cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, LocalError> {
+        let path = Self::path(folder);
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|error| LocalError::Read { path, source: std::io::Error::other(error) }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(LocalError::NotRunning),
+            Err(source) => Err(LocalError::Read { path, source }),
+        }
+    }
+
+    /// Returns true if the web still runs. A file may be left of one that was killed.
+    pub fn is_running(&self) -> bool {
+        TcpStream::connect(self.host()).is_ok()
+    }
+
+    fn host(&self) -> &str {
+        self.address.strip_prefix("http://").unwrap_or(&self.address)
+    }
+
+    /// Calls the running web with the rights of its owner. Blocks until it answers.
+    ///
+    /// # Errors
+    /// The web does not answer, or refuses.
+    pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, LocalError> {
+        let silent = |source| LocalError::Silent { address: self.address.clone(), source };
+        let (status, answer) = self.exchange(method, path, body).map_err(silent)?;
+        let value: Value = serde_json::from_str(&answer).map_err(|error| silent(std::io::Error::other(error)))?;
+        if status == 200 {
+            return Ok(value);
+        }
+        let detail = value.get("error").and_then(Value::as_str).unwrap_or("it refuses");
+        Err(LocalError::Refused(detail.to_owned()))
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<(u16, String)> {
+        let host = self.host();
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut stream = TcpStream::connect(host)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            self.key,
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.take(MAX_ANSWER_BYTES).read_to_string(&mut answer)?;
+        let wrong = || std::io::Error::other("this is no answer of the web");
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(wrong)?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(wrong)?;
+        Ok((status, body.to_owned()))
+    }
+
+    /// Writes the file, through a second one that is never readable for others.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), crate::Error> {
+        let path = Self::path(folder);
+        let new = path.with_extension("new");
+        let written = || {
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = options.open(&new)?;
+            file.write_all(&serde_json::to_vec(self)?)?;
+            std::fs::rename(&new, &path)
+        };
+        written().map_err(|source| crate::Error::File { path: path.clone(), source })
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(folder: &Path) {
+        if let Err(error) = std::fs::remove_file(Self::path(folder)) {
+            tracing::debug!(%error, "there is no file of the web to remove");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The chat page and the page of the interface: plain files without a build step.
+
+use axum::http::{Method, header};
+use axum::response::IntoResponse;
+
+use crate::endpoint::{Endpoint, Need};
+
+/// A file of the pages.
+struct Page {
+    path: &'static str,
+    summary: &'static str,
+    media_type: &'static str,
+    content: &'static str,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+const PAGES: [Page; 5] = [
+    Page { path: "/", summary: "The chat page", media_type: HTML, content: include_str!("../../page/index.html") },
+    Page {
+        path: "/page.js",
+        summary: "The chat page's script",
+        media_type: SCRIPT,
+        content: include_str!("../../page/page.js"),
+    },
+    Page {
+        path: "/page.css",
+        summary: "The pages' style sheet",
+        media_type: STYLE,
+        content: include_str!("../../page/page.css"),
+    },
+    Page {
+        path: "/api/docs",
+        summary: "A page that shows this description",
+        media_type: HTML,
+        content: include_str!("../../page/docs.html"),
+    },
+    Page {
+        path: "/docs.js",
+        summary: "That page's script",
+        media_type: SCRIPT,
+        content: include_str!("../../page/docs.js"),
+    },
+];
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let endpoint = |page: Page| {
+        let Page { path, summary, media_type, content } = page;
+        let headers = [(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-cache")];
+        let answer = async move || (headers, content).into_response();
+        Endpoint::new(Method::GET, path, Need::Public, summary, answer).sends(media_type, "The file.")
+    };
+    PAGES.into_iter().map(endpoint).collect()
+}

@@ -1,0 +1,207 @@
+//! Talking to a persona: with a stream of events, and as one whole reply.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::Method;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use azera_adapter::State as Mind;
+use azera_types::PersonaId;
+use futures::StreamExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Done;
+use super::chats::Message;
+use crate::accounts::{Caller, Scope};
+use crate::endpoint::{Endpoint, Json, Need, Parted};
+use crate::problem::Problem;
+use crate::turn::{Reply, Step};
+use crate::web::Shared;
+
+/// A message in a chat.
+#[derive(Deserialize, JsonSchema)]
+struct NewMessage {
+    /// The id of the chat. An unknown one begins a chat.
+    #[schemars(with = "String")]
+    chat_id: Uuid,
+    /// The id of the branch to continue on.
+    #[serde(default)]
+    branch_id: Option<String>,
+    /// The text.
+    message: String,
+    /// Is not read: the operator chooses the model.
+    #[serde(default)]
+    #[expect(dead_code, reason = "clients send it")]
+    model: Option<String>,
+    /// Is not read: everybody plays the configured role.
+    #[serde(default)]
+    #[expect(dead_code, reason = "clients send it")]
+    user_persona_id: Option<String>,
+    /// The persona that is to answer from now on.
+    #[serde(default)]
+    ai_persona_id: Option<String>,
+}
+
+/// A message in a conversation that the client names.
+#[derive(Deserialize, JsonSchema)]
+struct SessionMessage {
+    /// The text.
+    message: String,
+    /// The client's name for the conversation.
+    session_id: String,
+}
+
+/// A conversation that the client names.
+#[derive(Deserialize, JsonSchema)]
+struct SessionName {
+    /// The client's name for the conversation.
+    session_id: String,
+}
+
+/// A whole reply.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WholeReply {
+    /// The text.
+    response: String,
+    /// The client's name for the conversation.
+    session_id: String,
+    /// The id of the reply; `None` for the answer to a command.
+    message_id: Option<String>,
+    /// The persona's mood.
+    mood: Option<String>,
+    /// The mood, from 0 to 1.
+    mood_value: Option<f32>,
+    /// The persona's energy, from 0 to 1.
+    energy: Option<f32>,
+}
+
+/// A conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct History {
+    /// The client's name for the conversation.
+    session_id: String,
+    /// Its messages, oldest first.
+    messages: Vec<Message>,
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let chat = Need::Scope(Scope::Chat);
+    vec![
+        Endpoint::new(Method::POST, "/api/chat/stream", chat, "Say something, and get the reply as it is made", stream)
+            .takes::<NewMessage>()
+            .sends("text/event-stream", "Events: thinking_start, thinking, thinking_end, content, done, error."),
+        Endpoint::new(Method::POST, "/api/chat", chat, "Say something, and get the whole reply", say)
+            .takes::<SessionMessage>()
+            .answers::<WholeReply>(),
+        Endpoint::new(Method::GET, "/api/history/{session_id}", chat, "Show a conversation", history)
+            .answers::<History>(),
+        Endpoint::new(Method::POST, "/api/clear", chat, "Forget a conversation", clear)
+            .takes::<SessionName>()
+            .answers::<Done>(),
+    ]
+}
+
+fn event(name: &str, data: &Value) -> Event {
+    Event::default().event(name).data(data.to_string())
+}
+
+fn done(reply: &Reply) -> Value {
+    let state = reply.turn.as_ref().map(|turn| turn.state.clone()).unwrap_or_default();
+    let Mind { mood, mood_value, energy } = state;
+    let id = reply.turn.as_ref().map(|turn| turn.reply.as_str());
+    json!({"message_id": id, "mood": mood, "mood_value": mood_value, "energy": energy})
+}
+
+async fn stream(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Json(new): Json<NewMessage>,
+) -> Result<Response, Problem> {
+    let id = new.chat_id.to_string();
+    let chat = shared.reading(&caller, &id)?.chat;
+    let persona = new.ai_persona_id.as_ref().map(PersonaId::new).transpose()?;
+    if let Some(persona) = &persona
+        && !shared.answering(&caller).await?.iter().any(|known| known.id == *persona)
+    {
+        return Err(Problem::not_found("persona"));
+    }
+    let known = shared.chat(&caller, &id).await.ok();
+    if let (Some(known), Some(persona)) = (&known, &persona)
+        && known.persona != *persona
+    {
+        shared.perform(&caller, chat.clone(), &format!("/persona use {persona}")).await?;
+    }
+    if let (Some(known), Some(branch)) = (&known, &new.branch_id)
+        && known.branch != *branch
+        && !(branch == "Main" && known.branch == "main")
+    {
+        shared.perform(&caller, chat.clone(), &format!("/branch switch {branch}")).await?;
+    }
+    let said = shared.say(&caller, chat, persona, &new.message).await?;
+    let events = said.steps().flat_map(|step| {
+        let events = match step {
+            Step::ThinkingStart => vec![event("thinking_start", &json!({}))],
+            Step::Thinking(text) => vec![event("thinking", &json!({"content": text}))],
+            Step::ThinkingEnd => vec![event("thinking_end", &json!({}))],
+            Step::Content(text) => vec![event("content", &json!({"content": text}))],
+            // Clients that do not know this event show the reply below what they have.
+            Step::Retracted => vec![event("retracted", &json!({}))],
+            Step::Done(reply) => {
+                let rest = (!reply.rest.is_empty()).then(|| event("content", &json!({"content": reply.rest})));
+                rest.into_iter().chain([event("done", &done(&reply))]).collect()
+            }
+            Step::Failed(problem) => vec![event("error", &json!({"message": problem.detail}))],
+        };
+        futures::stream::iter(events.into_iter().map(Ok::<_, Infallible>))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+}
+
+/// Returns the chat of a conversation that the client names.
+fn session_chat(session: &str) -> Result<String, Problem> {
+    if session.is_empty() || session.len() > 256 {
+        return Err(Problem::invalid("`session_id` has 1 to 256 bytes."));
+    }
+    Ok(Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("session\0{session}").as_bytes()).to_string())
+}
+
+async fn say(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Json(new): Json<SessionMessage>,
+) -> Result<axum::Json<WholeReply>, Problem> {
+    let chat = shared.reading(&caller, &session_chat(&new.session_id)?)?.chat;
+    let reply = shared.say(&caller, chat, None, &new.message).await?.reply().await?;
+    let state = reply.turn.as_ref().map(|turn| turn.state.clone()).unwrap_or_default();
+    Ok(axum::Json(WholeReply {
+        message_id: reply.turn.as_ref().map(|turn| turn.reply.to_string()),
+        response: reply.text,
+        session_id: new.session_id,
+        mood: state.mood,
+        mood_value: state.mood_value,
+        energy: state.energy,
+    }))
+}
+
+async fn history(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Parted(session_id): Parted<String>,
+) -> Result<axum::Json<History>, Problem> {
+    let messages = shared.messages_of(&caller, &session_chat(&session_id)?).await?;
+    Ok(axum::Json(History { session_id, messages }))
+}
+
+async fn clear(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Json(named): Json<SessionName>,
+) -> Result<axum::Json<Done>, Problem> {
+    shared.delete_chat(&caller, &session_chat(&named.session_id)?).await?;
+    Ok(axum::Json(Done { status: "cleared" }))
+}

@@ -1,0 +1,229 @@
+//! One message to a persona: it is submitted, and its reply comes as steps.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use azera_adapter::{
+    ChatInfo, CommandAnswer, CommandLine, HostError, Outcome, SkipReason, StreamEvent, Turn, Typed, suggestion, typed,
+};
+use azera_types::{ChatId, Inbound, MessageId, PersonaId, Text};
+use futures::Stream;
+use tokio::task::JoinHandle;
+use uuid::{NoContext, Uuid};
+
+use crate::accounts::Caller;
+use crate::live::{Listener, remainder};
+use crate::platform::PLATFORM;
+use crate::problem::Problem;
+use crate::web::Shared;
+
+/// A step of a reply.
+pub(crate) enum Step {
+    ThinkingStart,
+    Thinking(String),
+    ThinkingEnd,
+    Content(String),
+    /// What came so far was thinking: it is no part of the reply.
+    Retracted,
+    /// The reply is complete.
+    Done(Box<Reply>),
+    /// There is no reply.
+    Failed(Problem),
+}
+
+/// A complete reply.
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    /// What of the text came with no step before.
+    pub(crate) rest: String,
+    /// The turn; `None` if a command was answered.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// A message that was submitted.
+pub(crate) struct Saying {
+    listener: Listener,
+    /// The turn goes on, and is recorded, even if nobody waits for it any more.
+    outcome: JoinHandle<Result<Outcome, HostError>>,
+}
+
+/// What a person wrote.
+pub(crate) enum Said {
+    Message(Saying),
+    /// It was a command, and this is the answer.
+    Answer(String),
+}
+
+impl Shared {
+    /// Submits what a person wrote in a chat of theirs. `persona` answers there, if the chat is new.
+    pub(crate) async fn say(
+        self: &Arc<Self>,
+        caller: &Caller,
+        chat: ChatId,
+        persona: Option<PersonaId>,
+        text: &str,
+    ) -> Result<Said, Problem> {
+        let (host, person) = (self.host()?.clone(), caller.person()?);
+        self.messages.take(&caller.account, self.clock.now()).map_err(Problem::too_many)?;
+        if text.trim().is_empty() {
+            return Err(Problem::invalid("The message is empty."));
+        }
+        if text.len() > azera_types::MAX_TEXT_BYTES {
+            let detail = format!("A message has at most {} bytes.", azera_types::MAX_TEXT_BYTES);
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
+        }
+        host.open_chat(&self.platform, ChatInfo { chat: chat.clone(), title: None, persona }).await?;
+        match typed(text, &self.commands, &[]) {
+            Typed::Talk => {}
+            Typed::Unknown(name) => return Ok(Said::Answer(suggestion(name, &self.commands))),
+            Typed::Command => {
+                let answer = self.command(caller, chat, text).await?;
+                let text = if answer.text.is_empty() { "Done.".to_owned() } else { answer.text };
+                return Ok(Said::Answer(text));
+            }
+        }
+        let inbound = Inbound {
+            id: self.message_id()?,
+            chat,
+            person,
+            name: caller.name.clone(),
+            text: Text::new(text.trim_end()),
+            at: self.clock.now(),
+            parts: Vec::new(),
+            mentions_bot: false,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        let listener = self.live.listen(&inbound.id);
+        let platform = self.platform.clone();
+        let outcome = tokio::spawn(async move { host.message(&platform, inbound).await });
+        Ok(Said::Message(Saying { listener, outcome }))
+    }
+
+    /// Runs a command in a chat of the person.
+    pub(crate) async fn command(&self, caller: &Caller, chat: ChatId, text: &str) -> Result<CommandAnswer, Problem> {
+        let line = CommandLine {
+            chat,
+            person: caller.person()?,
+            name: caller.name.clone(),
+            text: Text::uncut(text.trim()),
+            about: None,
+        };
+        Ok(self.host()?.command(&self.platform, line).await?)
+    }
+
+    /// Runs a command in a chat of the person. A command that refuses is an error.
+    pub(crate) async fn perform(&self, caller: &Caller, chat: ChatId, text: &str) -> Result<String, Problem> {
+        let answer = self.command(caller, chat, text).await?;
+        if answer.ok {
+            return Ok(answer.text);
+        }
+        Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", answer.text))
+    }
+
+    fn message_id(&self) -> Result<MessageId, Problem> {
+        let now = self.clock.now();
+        let seconds = u64::try_from(now.as_second()).unwrap_or(0);
+        let nanoseconds = u32::try_from(now.subsec_nanosecond()).unwrap_or(0);
+        let unique = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanoseconds));
+        Ok(MessageId::new(format!("{PLATFORM}:{unique}"))?)
+    }
+}
+
+impl Said {
+    /// Waits for the whole reply.
+    pub(crate) async fn reply(self) -> Result<Reply, Problem> {
+        match self {
+            Self::Answer(text) => Ok(Reply { text, rest: String::new(), turn: None }),
+            Self::Message(saying) => {
+                let turn = finished(saying.outcome.await)?;
+                Ok(Reply { text: turn.text.to_string(), rest: String::new(), turn: Some(turn) })
+            }
+        }
+    }
+
+    /// Returns the reply step by step. The last step is [`Step::Done`] or [`Step::Failed`].
+    pub(crate) fn steps(self) -> impl Stream<Item = Step> + Send {
+        let begun = match self {
+            Self::Answer(text) => {
+                let reply = Reply { rest: text.clone(), text, turn: None };
+                Progress { saying: None, ready: vec![Step::Done(Box::new(reply))], shown: String::new() }
+            }
+            Self::Message(saying) => Progress { saying: Some(saying), ready: Vec::new(), shown: String::new() },
+        };
+        futures::stream::unfold(begun, |mut progress| async move {
+            let step = progress.next().await?;
+            Some((step, progress))
+        })
+    }
+}
+
+/// Where a stream of steps is.
+struct Progress {
+    saying: Option<Saying>,
+    /// Steps that come next, the last one first.
+    ready: Vec<Step>,
+    /// The content so far.
+    shown: String,
+}
+
+impl Progress {
+    async fn next(&mut self) -> Option<Step> {
+        loop {
+            if let Some(step) = self.ready.pop() {
+                return Some(step);
+            }
+            let saying = self.saying.as_mut()?;
+            let (events, ended) = tokio::select! {
+                biased;
+                events = saying.listener.next() => (events, None),
+                outcome = &mut saying.outcome => (saying.listener.take(), Some(outcome)),
+            };
+            let mut steps: Vec<Step> = events.into_iter().filter_map(|event| self.step(event)).collect();
+            if let Some(outcome) = ended {
+                self.saying = None;
+                steps.push(match finished(outcome) {
+                    Ok(turn) => {
+                        let text = turn.text.to_string();
+                        Step::Done(Box::new(Reply { rest: remainder(&self.shown, &text), text, turn: Some(turn) }))
+                    }
+                    Err(problem) => Step::Failed(problem),
+                });
+            }
+            steps.reverse();
+            self.ready = steps;
+        }
+    }
+
+    fn step(&mut self, event: StreamEvent) -> Option<Step> {
+        Some(match event {
+            StreamEvent::ThinkingStart => Step::ThinkingStart,
+            StreamEvent::Thinking { text } => Step::Thinking(text),
+            StreamEvent::ThinkingEnd => Step::ThinkingEnd,
+            StreamEvent::Content { text } => {
+                self.shown.push_str(&text);
+                Step::Content(text)
+            }
+            StreamEvent::Retracted => {
+                self.shown.clear();
+                Step::Retracted
+            }
+            // The outcome says the same.
+            StreamEvent::Done { .. } | StreamEvent::Error { .. } => return None,
+        })
+    }
+}
+
+fn finished(outcome: Result<Result<Outcome, HostError>, tokio::task::JoinError>) -> Result<Turn, Problem> {
+    match outcome.map_err(|error| Problem::internal(&error))?? {
+        Outcome::Replied(turn) => Ok(*turn),
+        Outcome::Skipped(SkipReason::Muted) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "muted",
+            "This chat is set to silent. `/answer always` changes that.",
+        )),
+        Outcome::Skipped(reason) => {
+            Err(Problem::new(StatusCode::CONFLICT, "unanswered", format!("There is no reply: {}.", reason.why())))
+        }
+    }
+}

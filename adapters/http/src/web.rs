@@ -1,0 +1,208 @@
+//! The web as one object: the platform that the engine sees, and the server that people reach.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use azera_adapter::{Command, Host, Reader};
+use azera_types::{Clock, PersonId, PlatformId};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::accounts::{Accounts, Caller};
+use crate::guard::Client;
+use crate::limits::{FAILURES, MESSAGES, REQUESTS, RateLimit};
+use crate::live::LiveReplies;
+use crate::local::Local;
+use crate::platform::{PLATFORM, account_of};
+use crate::problem::Problem;
+use crate::{AccountStore, Error, Operations, Settings, routes, secrets, serve};
+
+/// The beginning of the key for commands on this machine.
+const LOCAL_KEY: &str = "azl_";
+
+/// What the web needs of the rest of the program.
+pub struct Parts {
+    /// Where accounts are stored.
+    pub accounts: Arc<dyn AccountStore>,
+    /// Lists of chats, messages and writings.
+    pub reader: Arc<dyn Reader>,
+    /// The state of the program.
+    pub operations: Arc<dyn Operations>,
+}
+
+/// What every request may use.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) platform: PlatformId,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) accounts: Accounts,
+    pub(crate) live: Arc<LiveReplies>,
+    pub(crate) requests: RateLimit,
+    pub(crate) failures: RateLimit,
+    pub(crate) messages: RateLimit,
+    /// The commands that make sense here.
+    pub(crate) commands: Vec<Command>,
+    /// Cancelled when the web stops.
+    pub(crate) stop: CancellationToken,
+    /// The names, in lower case, by which the web is reached.
+    hosts: Vec<String>,
+    host: OnceLock<Arc<dyn Host>>,
+    parts: OnceLock<Parts>,
+    /// Digest of the key for commands on this machine, and the file that names it.
+    local: OnceLock<(String, Local)>,
+}
+
+impl Shared {
+    /// Returns the engine.
+    pub(crate) fn host(&self) -> Result<&Arc<dyn Host>, Problem> {
+        self.host.get().ok_or_else(|| Problem::from(azera_adapter::HostError::Stopping))
+    }
+
+    fn parts(&self) -> Result<&Parts, Problem> {
+        self.parts.get().ok_or_else(|| Problem::from(azera_adapter::HostError::Stopping))
+    }
+
+    /// Returns the engine's lists.
+    pub(crate) fn reader(&self) -> Result<&Arc<dyn Reader>, Problem> {
+        Ok(&self.parts()?.reader)
+    }
+
+    /// Returns the state of the program.
+    pub(crate) fn operations(&self) -> Result<&Arc<dyn Operations>, Problem> {
+        Ok(&self.parts()?.operations)
+    }
+
+    /// Returns true if a person has an account.
+    pub(crate) fn has(&self, person: &PersonId) -> bool {
+        account_of(person).is_some_and(|account| self.accounts.role_of(account).is_some())
+    }
+
+    /// Returns true if this is a name of this server. Another site that resolves its own name to this machine is refused.
+    pub(crate) fn serves(&self, name: &str) -> bool {
+        let name = name.trim_end_matches('.').to_lowercase();
+        self.hosts.contains(&name)
+    }
+
+    /// Writes the file for commands on this machine again, without the link that was used.
+    pub(crate) fn forget_setup_link(&self) -> Result<(), Error> {
+        match self.local.get() {
+            Some((_, local)) => Local { setup: None, ..local.clone() }.write(&self.settings.folder),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whom a key stands for. The key of this machine's commands works only from this machine.
+    pub(crate) fn by_token(&self, key: &str, client: &Client) -> Option<Caller> {
+        if key.starts_with(LOCAL_KEY) {
+            let (local, _) = self.local.get().filter(|_| client.is_local)?;
+            return secrets::same(local, &secrets::digest(key)).then(|| self.accounts.owner()).flatten().map(|owner| {
+                // It makes keys, and does nothing else.
+                Caller { is_local: true, scopes: Vec::new(), ..owner }
+            });
+        }
+        self.accounts.by_key(key)
+    }
+}
+
+/// The web: a platform, and an HTTP server.
+pub struct Web {
+    pub(crate) shared: Arc<Shared>,
+    listener: std::sync::Mutex<Option<TcpListener>>,
+    address: SocketAddr,
+}
+
+impl std::fmt::Debug for Web {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Web({})", self.address)
+    }
+}
+
+/// Returns the names by which a server at this address is reached on its own machine.
+fn own_names(address: IpAddr) -> Vec<String> {
+    let literal = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    let mut names = vec!["localhost".to_owned(), literal(Ipv4Addr::LOCALHOST.into()), "[::1]".to_owned()];
+    if !address.is_unspecified() {
+        names.push(literal(address));
+    }
+    names
+}
+
+impl Web {
+    /// Takes the address. Nothing is served before [`Web::listen`].
+    ///
+    /// # Errors
+    /// The address is taken or cannot be used.
+    pub async fn bind(settings: Settings, clock: Arc<dyn Clock>) -> Result<Arc<Self>, Error> {
+        let wanted = settings.listen;
+        let listener = TcpListener::bind(wanted).await.map_err(|source| match source.kind() {
+            std::io::ErrorKind::AddrInUse => Error::Taken { address: wanted, source },
+            _ => Error::Listen { address: wanted, source },
+        })?;
+        let address = listener.local_addr().map_err(|source| Error::Listen { address: wanted, source })?;
+        let platform = PlatformId::new(PLATFORM).map_err(|error| Error::Setting(error.to_string()))?;
+        let hosts =
+            own_names(address.ip()).into_iter().chain(settings.allowed_hosts.iter().map(|it| it.to_lowercase()));
+        let shared = Shared {
+            hosts: hosts.collect(),
+            platform,
+            accounts: Accounts::new(clock.clone()),
+            clock,
+            live: Arc::default(),
+            requests: RateLimit::new(REQUESTS),
+            failures: RateLimit::new(FAILURES),
+            messages: RateLimit::new(MESSAGES),
+            commands: settings.commands.iter().filter(|command| !command.terminal).copied().collect(),
+            stop: CancellationToken::new(),
+            host: OnceLock::new(),
+            parts: OnceLock::new(),
+            local: OnceLock::new(),
+            settings,
+        };
+        Ok(Arc::new(Self { shared: Arc::new(shared), listener: std::sync::Mutex::new(Some(listener)), address }))
+    }
+
+    /// Returns the address that the web listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sets what the web needs. Call it once, before [`Web::begin`].
+    pub fn open(&self, parts: Parts) {
+        self.shared.accounts.set_store(parts.accounts.clone());
+        self.shared.parts.get_or_init(|| parts);
+    }
+
+    /// Loads the accounts, and writes the file by which commands on this machine find the web. Returns the link that makes
+    /// the owner's account, if there is none yet.
+    ///
+    /// # Errors
+    /// The accounts cannot be read, or the file cannot be written.
+    pub async fn begin(&self) -> Result<Option<String>, Error> {
+        let address = format!("http://{}", self.address);
+        // What stands after `#` is sent to no server, so it is in no log.
+        let setup = self.shared.accounts.load().await?.map(|token| format!("{address}/#setup={token}"));
+        let key = format!("{LOCAL_KEY}{}", secrets::token()?);
+        let local = Local { address, setup: setup.clone(), key };
+        local.write(&self.shared.settings.folder)?;
+        self.shared.local.get_or_init(|| (secrets::digest(&local.key), local));
+        Ok(setup)
+    }
+
+    /// Serves until `stop` is cancelled.
+    pub async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) {
+        self.shared.host.get_or_init(|| host);
+        let listener = self.listener.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(listener) = listener {
+            let ending = self.shared.stop.clone();
+            let served = serve::serve(listener, routes::router(&self.shared), ending.clone());
+            tokio::select! {
+                () = served => {}
+                () = async { stop.cancelled().await; ending.cancel(); std::future::pending::<()>().await } => {}
+            }
+        }
+        Local::remove(&self.shared.settings.folder);
+    }
+}

@@ -1,0 +1,206 @@
+//! Attacks, each of them refused.
+
+use serde_json::json;
+
+use crate::{World, program};
+
+#[tokio::test]
+async fn a_request_from_another_site_is_refused() {
+    let world = World::start().await;
+    let owner = world.owner().await;
+    let body = json!({"title": "x"}).to_string();
+    let json = ("Content-Type", "application/json");
+    // Without the token, with a wrong one, and with the right one from another site.
+    owner.send_with("POST", "/api/chats", &[json, ("X-CSRF-Token", "")], &body).await.is(403, "csrf");
+    owner.send_with("POST", "/api/chats", &[json, ("X-CSRF-Token", "guess")], &body).await.is(403, "csrf");
+    for foreign in [("Origin", "http://evil.example"), ("Origin", "null"), ("Sec-Fetch-Site", "cross-site")] {
+        owner.send_with("POST", "/api/chats", &[json, foreign], &body).await.is(403, "foreign_origin");
+    }
+    // A form needs no permission to send these types, so they are not taken. That also stops a login by another site.
+    for media_type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+        let login = json!({"name": "Ann", "password": "correct horse battery"}).to_string();
+        let answer = world.client().send_with("POST", "/api/login", &[("Content-Type", media_type)], &login).await;
+        answer.is(415, "media_type");
+    }
+    let origin = format!("http://{}", world.web.address());
+    let own = [json, ("Origin", origin.as_str()), ("Sec-Fetch-Site", "same-origin")];
+    assert_eq!(owner.send_with("POST", "/api/chats", &own, &body).await.status, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_name_that_was_bound_to_this_machine_is_refused() {
+    let world = World::start().await;
+    let owner = world.owner().await;
+    let port = world.web.address().port();
+    for host in
+        ["evil.example", "evil.example:3000", "127.0.0.1.evil.example", "localhost.evil.example", "169.254.169.254"]
+    {
+        for path in ["/health", "/api/session", "/api/chats", "/metrics", "/"] {
+            owner.send_with("GET", path, &[("Host", host)], "").await.is(421, "unknown_host");
+        }
+    }
+    for host in [format!("localhost:{port}"), "LOCALHOST".into(), "[::1]:80".into(), "azera.example.org".into()] {
+        assert_eq!(owner.send_with("GET", "/api/chats", &[("Host", &host)], "").await.status, 200, "{host}");
+    }
+    owner.send_with("GET", "/health", &[("Host", "localhost"), ("Host", "evil.example")], "").await.is(400, "invalid");
+    let without = world.client().raw(b"GET /health HTTP/1.0\r\n\r\n").await;
+    assert_eq!(without.status, 400);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_path_leads_nowhere_else() {
+    let world = World::start().await;
+    let (mut chatter, _) = program(&mut world.owner().await, &["chat"]).await;
+    for path in [
+        "/../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/api/../metrics",
+        "/web.json",
+        "/api/chats/..%2f..%2fweb.json",
+        "/api/chats/web:other:main",
+        "/api/chats/%00",
+        "/api/chats/a%0d%0aX-Evil:%201",
+        "/api/personas/..%2f..%2fazera.toml",
+        "//evil.example/",
+    ] {
+        let answer = chatter.send("GET", path, None).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.body);
+        assert_eq!(answer.header("x-evil"), None);
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_planted_never_becomes_valid() {
+    let world = World::start().await;
+    world.owner().await;
+    let mut victim = world.client();
+    victim.cookie = Some("azera_session=planted-by-somebody-else".into());
+    let planted = victim.clone();
+    let login = json!({"name": "Ann", "password": "correct horse battery"});
+    assert_eq!(victim.send("POST", "/api/login", Some(login)).await.status, 200);
+    assert_ne!(victim.cookie, planted.cookie, "a login makes a token of its own");
+    assert_eq!(planted.clone().send("GET", "/api/chats", None).await.status, 401);
+    // A second cookie of the name does not win over the first.
+    let own = victim.cookie.clone().unwrap();
+    let both = format!("{own}; azera_session=planted-by-somebody-else");
+    assert_eq!(victim.send_with("GET", "/api/chats", &[("Cookie", &both)], "").await.status, 401);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn guessing_a_password_is_slowed_down() {
+    let world = World::start().await;
+    world.owner().await;
+    let guess = |number: usize| json!({"name": "Ann", "password": format!("guess number {number}")});
+    for number in 0..10 {
+        world.client().send("POST", "/api/login", Some(guess(number))).await.is(401, "wrong_password");
+    }
+    let answer = world.client().send("POST", "/api/login", Some(guess(10))).await;
+    answer.is(429, "too_many");
+    assert_eq!(answer.header("retry-after"), Some("60"));
+    let right = json!({"name": "Ann", "password": "correct horse battery"});
+    world.client().send("POST", "/api/login", Some(right)).await.is(429, "too_many");
+    // Keys are guessed no faster.
+    let mut thief = world.client().with_key("azk_0123_guess");
+    thief.send("GET", "/api/chats", None).await.is(429, "too_many");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn too_many_requests_wait() {
+    let world = World::start().await;
+    let mut client = world.client();
+    let mut statuses = Vec::new();
+    for _ in 0..130 {
+        statuses.push(client.send("GET", "/health", None).await.status);
+    }
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 120);
+    assert_eq!(statuses.last(), Some(&429));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_large_body_or_head_is_refused() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let large = json!({"title": "x".repeat(2 << 20)});
+    owner.send("POST", "/api/chats", Some(large)).await.is(413, "too_large");
+    let settings = json!({"x": "x".repeat(100 << 10)});
+    owner.send("PUT", "/api/settings/ui", Some(settings)).await.is(400, "invalid");
+    let long = json!({"session_id": "s", "message": "x".repeat(200 << 10)});
+    owner.send("POST", "/api/chat", Some(long)).await.is(413, "too_large");
+    let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "x".repeat(64 << 10));
+    assert_eq!(world.client().raw(head.as_bytes()).await.status, 431);
+    let many = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X-Many: 1\r\n".repeat(100));
+    assert_eq!(world.client().raw(many.as_bytes()).await.status, 431);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn headers_cannot_be_smuggled_in() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    for raw in [
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: b\0c\r\n\r\n",
+        "POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "GET /health\r\nHost: localhost\r\n\r\n",
+        "GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ] {
+        assert_eq!(world.client().raw(raw.as_bytes()).await.status, 400, "{raw:?}");
+    }
+    // What people write comes back in bodies alone.
+    let name = "x\r\nSet-Cookie: azera_session=evil";
+    let made = owner.send("POST", "/api/keys", Some(json!({"name": name, "scopes": ["chat"]}))).await;
+    made.is(400, "invalid");
+    let chat = json!({"title": "a\r\nX-Evil: 1"});
+    owner.send("POST", "/api/chats", Some(chat)).await.is(400, "invalid");
+    world.stop().await;
+}
+
+/// The pages work under their own policy: nothing inline, nothing from elsewhere, and no way to make markup of text.
+#[tokio::test]
+async fn the_pages_hold_nothing_inline() {
+    let world = World::start().await;
+    for path in ["/", "/api/docs"] {
+        let page = world.client().send("GET", path, None).await;
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+        for part in page.body.split('<').filter(|part| part.starts_with("script")) {
+            assert!(part.starts_with("script src=\"/"), "{path}: {part}");
+        }
+        for inline in ["<style", " style=", " onclick=", " onload=", "javascript:", "//cdn", "https://"] {
+            assert!(!page.body.contains(inline), "{path} has {inline}");
+        }
+    }
+    for path in ["/page.js", "/docs.js"] {
+        let script = world.client().send("GET", path, None).await;
+        assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+        for way in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage"]
+        {
+            assert!(!script.body.contains(way), "{path} uses {way}");
+        }
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn markup_in_names_and_messages_stays_text() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let script = "<script>alert(1)</script>";
+    let chat = owner.send("POST", "/api/chats", Some(json!({"title": script}))).await.json();
+    assert_eq!(chat["title"], script, "it is stored as it was written");
+    let said = json!({"chat_id": chat["id"], "message": script});
+    owner.send("POST", "/api/chat/stream", Some(said)).await;
+    let path = format!("/api/chats/{}", chat["id"].as_str().unwrap());
+    for path in [path.as_str(), "/api/personas", "/v1/models", "/nowhere"] {
+        let answer = owner.send("GET", path, None).await;
+        let media_type = answer.header("content-type").unwrap();
+        assert!(matches!(media_type, "application/json" | "application/problem+json"), "{path}: {media_type}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    world.stop().await;
+}

@@ -1,0 +1,135 @@
+//! A client that sends exactly what it is told, and keeps one cookie.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A browser, or a program with a key.
+#[derive(Clone)]
+pub struct Client {
+    address: SocketAddr,
+    pub cookie: Option<String>,
+    pub csrf: Option<String>,
+    key: Option<String>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// Returns the events of a stream: name and data of each.
+    pub fn events(&self) -> Vec<(String, String)> {
+        let parse = |block: &str| {
+            let field =
+                |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(|it| it.trim().to_owned());
+            Some((field("event:").unwrap_or_default(), field("data:")?))
+        };
+        self.body.split("\n\n").filter_map(parse).collect()
+    }
+}
+
+impl Client {
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, cookie: None, csrf: None, key: None }
+    }
+
+    pub fn with_key(&self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), cookie: None, csrf: None, ..self.clone() }
+    }
+
+    /// Sends a request as a page of the web would, and keeps the session that comes back.
+    pub async fn send(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let answer = self.send_with(method, path, &[("Content-Type", "application/json")], &body).await;
+        if let Some(cookie) = answer.header("set-cookie") {
+            let pair = cookie.split(';').next().unwrap().to_owned();
+            self.cookie = Some(pair).filter(|pair| !pair.ends_with('='));
+        }
+        if let Some(csrf) = answer.json()["csrf"].as_str() {
+            self.csrf = Some(csrf.to_owned());
+        }
+        answer
+    }
+
+    /// Sends a request with these headers.
+    pub async fn send_with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let is_named = |name: &str| headers.iter().any(|(named, _)| named.eq_ignore_ascii_case(name));
+        let own = [
+            ("Host", Some(self.address.to_string())),
+            ("Cookie", self.cookie.clone()),
+            ("X-CSRF-Token", self.csrf.clone()),
+            ("Authorization", self.key.as_ref().map(|key| format!("Bearer {key}"))),
+        ];
+        for (name, value) in own.into_iter().filter(|(name, _)| !is_named(name)) {
+            if let Some(value) = value {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        self.raw(format!("{head}\r\n{body}").as_bytes()).await
+    }
+
+    /// Sends bytes, and returns what comes back.
+    pub async fn raw(&self, bytes: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        // The server may answer, and close, before it has read everything.
+        if stream.write_all(bytes).await.is_err() {
+            return parsed(&mut stream).await;
+        }
+        parsed(&mut stream).await
+    }
+}
+
+async fn parsed(stream: &mut TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 16 << 10];
+    while let Ok(read) = stream.read(&mut buffer).await {
+        if read == 0 {
+            break;
+        }
+        bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text.as_str(), ""));
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let is_chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+    let body = if is_chunked { unchunked(body) } else { body.to_owned() };
+    Answer { status: status.unwrap_or(0), headers, body }
+}
+
+fn unchunked(mut rest: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap_or(0);
+        if size == 0 {
+            break;
+        }
+        let (chunk, next) = after.split_at_checked(size).unwrap_or((after, ""));
+        whole.push_str(chunk);
+        rest = next.strip_prefix("\r\n").unwrap_or(next);
+    }
+    whole
+}

@@ -1,0 +1,323 @@
+//! An engine that answers in fixed words, and reads by the same law: it asks the platform who may read a chat.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use azera_adapter::{
+    Access, AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, Command, CommandAnswer,
+    CommandLine, Edit, Form, Hit, Host, HostError, Making, MemoryIdText, MindSummary, Outcome, PersonaSummary,
+    Platform, Reader, Reading, SearchRequest, ShownMessage, ShownWriting, State, StreamEvent, Turn, TurnUsage,
+    WritingKind,
+};
+use azera_adapter_http::{AccountStore, Operations, StoreError};
+use azera_types::{
+    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+};
+use serde_json::Value;
+
+const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
+
+/// The commands of this engine.
+pub const COMMANDS: &[Command] =
+    &[Command { name: "why", help: "", access: Access::Member, terminal: false, forms: ALONE }];
+
+/// Accounts in memory.
+#[derive(Default)]
+pub struct Accounts(Mutex<HashMap<PersonId, Value>>);
+
+impl Accounts {
+    pub fn text(&self) -> String {
+        format!("{:?}", self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl AccountStore for Accounts {
+    async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
+        Ok(self.0.lock().unwrap().clone().into_iter().collect())
+    }
+
+    async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
+        self.0.lock().unwrap().insert(person.clone(), account.clone());
+        Ok(())
+    }
+
+    async fn forget(&self, person: &PersonId) -> Result<(), StoreError> {
+        self.0.lock().unwrap().remove(person);
+        Ok(())
+    }
+}
+
+/// A message, and who said it.
+#[derive(Clone)]
+struct Line {
+    chat: ChatId,
+    message: ShownMessage,
+}
+
+/// The engine.
+pub struct Engine {
+    platform: Arc<dyn Platform>,
+    chats: Mutex<HashMap<ChatId, ChatInfo>>,
+    lines: Mutex<Vec<Line>>,
+    pub commands: Mutex<Vec<(ChatId, String)>>,
+    fails: AtomicBool,
+}
+
+impl Engine {
+    pub fn new(platform: Arc<dyn Platform>) -> Self {
+        Self {
+            platform,
+            chats: Mutex::default(),
+            lines: Mutex::default(),
+            commands: Mutex::default(),
+            fails: AtomicBool::new(false),
+        }
+    }
+
+    pub fn fail(&self) {
+        self.fails.store(true, Ordering::SeqCst);
+    }
+
+    async fn may_read(&self, chat: &ChatId, person: &PersonId) -> bool {
+        self.platform.place(chat, person).await.unwrap().is_some()
+    }
+
+    fn persona() -> PersonaId {
+        PersonaId::new("azera").unwrap()
+    }
+
+    /// Returns everything that was said in chats that the person can read.
+    async fn heard(&self, person: &PersonId) -> Vec<Line> {
+        let lines = self.lines.lock().unwrap().clone();
+        let mut heard = Vec::new();
+        for line in lines {
+            if self.may_read(&line.chat, person).await {
+                heard.push(line);
+            }
+        }
+        heard
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+#[async_trait]
+impl Host for Engine {
+    async fn open_chat(&self, _: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
+        let mut chats = self.chats.lock().unwrap();
+        let known = chats.entry(info.chat.clone()).or_insert_with(|| info.clone());
+        if info.title.is_some() {
+            known.title = info.title;
+        }
+        Ok(())
+    }
+
+    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+        if !self.may_read(&inbound.chat, &inbound.person).await {
+            return Err(HostError::NotAllowed);
+        }
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(HostError::Unavailable("the model is gone".into()));
+        }
+        let reply = MessageId::new(format!("{}~r0", inbound.id)).unwrap();
+        let (persona, chat) = (Self::persona(), inbound.chat.clone());
+        let making = Making { chat: &chat, reply: &reply, persona: &persona, persona_name: "Azera" };
+        let streaming = self.platform.streaming().unwrap();
+        let text = format!("You said: {}", inbound.text.as_str());
+        for event in
+            [StreamEvent::ThinkingStart, StreamEvent::Thinking { text: "Hm.".into() }, StreamEvent::ThinkingEnd]
+        {
+            streaming.event(making, &event).await;
+        }
+        for piece in ["You said", ": ", inbound.text.as_str()] {
+            streaming.event(making, &StreamEvent::Content { text: piece.into() }).await;
+            tokio::task::yield_now().await;
+        }
+        let author = Author::Person { id: inbound.person.clone(), name: inbound.name.clone() };
+        let said = ShownMessage { id: inbound.id.clone(), author, text: inbound.text, at: now(), answers: None };
+        let author = Author::Persona { id: persona.clone(), name: "Azera".into() };
+        let answer = ShownMessage {
+            id: reply.clone(),
+            author,
+            text: Text::new(&text),
+            at: now(),
+            answers: Some(inbound.id.clone()),
+        };
+        for message in [said, answer] {
+            self.lines.lock().unwrap().push(Line { chat: chat.clone(), message });
+        }
+        let usage = TurnUsage { prompt_tokens: 7, completion_tokens: 3, ..TurnUsage::default() };
+        let state = State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) };
+        Ok(Outcome::Replied(Box::new(Turn {
+            reply,
+            to: inbound.id,
+            chat,
+            persona,
+            text: Text::new(&text),
+            state,
+            usage,
+            recalled: Vec::new(),
+        })))
+    }
+
+    async fn take_in(&self, _: &PlatformId, _: Inbound) -> Result<bool, HostError> {
+        Ok(true)
+    }
+
+    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
+        Ok(None)
+    }
+
+    async fn deleted(&self, _: &PlatformId, _: &MessageId) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn attached(
+        &self,
+        _: &PlatformId,
+        _: &MessageId,
+        _: Option<Timestamp>,
+        _: Vec<Text>,
+    ) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn left(&self, _: &PlatformId, _: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
+        self.lines.lock().unwrap().retain(|line| !chats.contains(&line.chat));
+        for chat in chats {
+            if let Some(info) = self.chats.lock().unwrap().get_mut(&chat) {
+                info.title = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        if !self.may_read(&line.chat, &line.person).await {
+            return Err(HostError::NotAllowed);
+        }
+        self.commands.lock().unwrap().push((line.chat.clone(), line.text.to_string()));
+        if line.text.starts_with("/forget me") {
+            let mine = self.heard(&line.person).await;
+            let mut lines = self.lines.lock().unwrap();
+            lines.retain(|line| mine.iter().all(|gone| gone.message.id != line.message.id));
+        }
+        Ok(CommandAnswer { ok: true, text: "Kept as `m7`.".into(), ..CommandAnswer::default() })
+    }
+
+    async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+        if !self.may_read(&line.chat, &line.person).await {
+            return Ok(Vec::new());
+        }
+        let heard = self.heard(&line.person).await;
+        let hits = heard.into_iter().enumerate().map(|(number, heard)| Hit {
+            memory: MemoryIdText(MemoryId(number as u64)),
+            kind: "message".into(),
+            scope: Scope::Dm(line.person.clone()),
+            sources: vec![heard.message.id],
+            score: 0.5,
+            signals: vec!["semantic".into()],
+            text: heard.message.text,
+        });
+        Ok(hits.collect())
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Reader for Engine {
+    async fn personas(&self, _: &PlatformId, at: Reading) -> Result<Vec<PersonaSummary>, HostError> {
+        if !self.may_read(&at.chat, &at.person).await {
+            return Ok(Vec::new());
+        }
+        let persona = |id: &str, is_user| PersonaSummary {
+            id: PersonaId::new(id).unwrap(),
+            name: format!("<img src=x onerror=alert(1)> {id}"),
+            is_user,
+            intent: "A companion".into(),
+            version: 1,
+            at: now(),
+            markdown: "# Azera".into(),
+        };
+        Ok(vec![persona("azera", false), persona("protag", true)])
+    }
+
+    async fn chats(&self, _: &PlatformId, at: Reading) -> Result<Vec<ChatSummary>, HostError> {
+        let infos: Vec<ChatInfo> = self.chats.lock().unwrap().values().cloned().collect();
+        let mut found = Vec::new();
+        for info in infos {
+            if self.may_read(&info.chat, &at.person).await {
+                let has_lines = self.lines.lock().unwrap().iter().any(|line| line.chat == info.chat);
+                found.push(ChatSummary {
+                    chat: info.chat,
+                    title: info.title,
+                    persona: Self::persona(),
+                    branch: "main".into(),
+                    group: None,
+                    tags: BTreeSet::new(),
+                    created_at: now(),
+                    last_at: has_lines.then(now),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    async fn messages(&self, _: &PlatformId, at: Reading, limit: usize) -> Result<Vec<ShownMessage>, HostError> {
+        let heard = self.heard(&at.person).await;
+        Ok(heard.into_iter().filter(|line| line.chat == at.chat).map(|line| line.message).take(limit).collect())
+    }
+
+    async fn branches(&self, _: &PlatformId, _: Reading) -> Result<Vec<BranchSummary>, HostError> {
+        Ok(vec![BranchSummary { name: "main".into(), forked_from: None, created_at: now() }])
+    }
+
+    /// The persona dreams of everything that it heard from the person.
+    async fn writings(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        _: WritingKind,
+        limit: usize,
+    ) -> Result<Vec<ShownWriting>, HostError> {
+        let heard = self.heard(&at.person).await;
+        let written = heard.into_iter().map(|line| ShownWriting {
+            id: MemoryId(1),
+            kind: "dream",
+            text: line.message.text,
+            mood: None,
+            themes: Vec::new(),
+            at: now(),
+        });
+        Ok(written.take(limit).collect())
+    }
+
+    async fn mind(&self, _: &PlatformId, at: Reading) -> Result<Option<MindSummary>, HostError> {
+        let may = self.may_read(&at.chat, &at.person).await;
+        let state = State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) };
+        Ok(may.then(|| MindSummary { persona: Self::persona(), state, last_exchange: Some(now()), last_dream: None }))
+    }
+}
+
+#[async_trait]
+impl Operations for Engine {
+    async fn trouble(&self) -> Option<String> {
+        self.fails.load(Ordering::SeqCst).then(|| "The record cannot be read.".to_owned())
+    }
+
+    async fn metrics(&self) -> Result<String, StoreError> {
+        Ok("azera_turns_total 0\n".into())
+    }
+}

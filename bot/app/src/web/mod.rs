@@ -1,0 +1,150 @@
+//! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `operations`
+//! measures the program.
+
+mod operations;
+mod store;
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use async_trait::async_trait;
+use azera_adapter::{Host, Platform};
+use azera_adapter_http::{Error, Local, LocalError, Parts, Settings, Web};
+use azera_config::Config;
+use azera_engine::COMMANDS;
+use azera_types::SystemClock;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::bootstrap::App;
+use crate::cli::{KeyCommand, WebCommand, WebOptions};
+use crate::run::Connection;
+
+fn settings(config: &Config) -> anyhow::Result<Settings> {
+    let http = &config.http;
+    let proxies = http.trusted_proxies.iter().map(|proxy| proxy.parse::<IpAddr>());
+    Ok(Settings {
+        listen: http.listen.parse().context("http.listen")?,
+        trusted_proxies: proxies.collect::<Result<_, _>>().context("http.trusted_proxies")?,
+        allowed_hosts: http.allowed_hosts.clone(),
+        folder: config.data_dir()?,
+        commands: COMMANDS,
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// Takes the web's address; `None` if the web is switched off, or if another program has the address.
+pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
+    if !config.http.enabled {
+        return Ok(None);
+    }
+    let settings = settings(config)?;
+    // The folder holds the file by which commands find the web.
+    std::fs::create_dir_all(&settings.folder).with_context(|| format!("making {}", settings.folder.display()))?;
+    match Web::bind(settings, Arc::new(SystemClock)).await {
+        Ok(web) => Ok(Some(Arc::new(Connected { web, config: config.clone() }))),
+        Err(error @ Error::Taken { .. }) => {
+            tracing::warn!("the web is not served: {error}. Set http.listen to another port, or http.enabled to false");
+            Ok(None)
+        }
+        Err(error) => Err(error).context("the web (http.listen)"),
+    }
+}
+
+struct Connected {
+    web: Arc<Web>,
+    config: Config,
+}
+
+#[async_trait]
+impl Connection for Connected {
+    fn platform(&self) -> Arc<dyn Platform> {
+        self.web.as_platform()
+    }
+
+    fn open(&self, app: &App) {
+        self.web.open(Parts {
+            accounts: Arc::new(store::RecordAccounts::new(app.memory.clone(), self.web.as_platform().id().clone())),
+            reader: Arc::new(app.engine.clone()),
+            operations: Arc::new(operations::AppOperations::new(app, &self.config)),
+        });
+    }
+
+    async fn begin(&self) -> anyhow::Result<()> {
+        let address = self.web.address();
+        match self.web.begin().await? {
+            None => eprintln!("The web is at http://{address}."),
+            Some(link) => eprintln!(
+                "The web is at http://{address}. Nobody owns this Azera yet. Make your account with this link, which works \
+                 once:\n  {link}"
+            ),
+        }
+        Ok(())
+    }
+
+    async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()> {
+        self.web.listen(host, stop).await;
+        Ok(())
+    }
+}
+
+/// `azera web`: prints the address of the running web, and manages the owner's keys.
+pub fn run(config: &Config, options: WebOptions) -> anyhow::Result<ExitCode> {
+    let local = match Local::read(&config.data_dir()?) {
+        Ok(local) if local.is_running() => local,
+        Ok(_) | Err(LocalError::NotRunning) => bail!("no web runs here: start it with `azera run`"),
+        Err(error) => return Err(error.into()),
+    };
+    match options.command {
+        None => {
+            println!("{}", local.setup.as_ref().unwrap_or(&local.address));
+            if local.setup.is_some() {
+                eprintln!("Nobody owns this Azera yet. Open the link to make your account; it works once.");
+            }
+        }
+        Some(WebCommand::Key { command }) => key(&local, command)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The path of the owner's keys, for commands on this machine.
+const KEYS: &str = "/api/local/keys";
+
+fn key(local: &Local, command: KeyCommand) -> anyhow::Result<()> {
+    if local.setup.is_some() {
+        bail!("nobody owns this Azera yet: `azera web` prints the link that makes your account");
+    }
+    match command {
+        KeyCommand::Create { name, scopes } => {
+            let made = local.call("POST", KEYS, Some(&json!({"name": name, "scopes": scopes})))?;
+            println!("{}", text(&made, "key"));
+            eprintln!("This key is shown once. `azera web key revoke {}` revokes it.", text(&made, "id"));
+        }
+        KeyCommand::List => {
+            let list = local.call("GET", KEYS, None)?;
+            for key in list.get("items").and_then(Value::as_array).into_iter().flatten() {
+                let scopes = key.get("scopes").and_then(Value::as_array).into_iter().flatten();
+                let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
+                let used = match text(key, "used_at") {
+                    "" => "never used".to_owned(),
+                    at => format!("last used {at}"),
+                };
+                println!("{}  {}  {}  {used}", text(key, "id"), text(key, "name"), scopes.join(","));
+            }
+        }
+        KeyCommand::Revoke { id } => {
+            if !id.chars().all(|c| c.is_ascii_alphanumeric()) {
+                bail!("{id:?} is no id of a key; `azera web key list` prints them");
+            }
+            local.call("DELETE", &format!("{KEYS}/{id}"), None)?;
+            println!("The key {id} is revoked.");
+        }
+    }
+    Ok(())
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
