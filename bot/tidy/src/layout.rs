@@ -20,10 +20,13 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
     Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker"] },
+    Edge { package: "azera-model-image", uses: &[] },
+    Edge { package: "azera-model-image-servers", uses: &["azera-model-image", "azera-breaker"] },
     Edge { package: "azera-personas", uses: &["azera-types"] },
     Edge { package: "azera-prompt", uses: &["azera-types", "azera-personas", "azera-model-api"] },
     // It uses the configuration only for the numbers of the `[mind]` section, and personas only in tests.
     Edge { package: "azera-affect", uses: &["azera-types", "azera-config", "azera-personas"] },
+    Edge { package: "azera-pictures", uses: &["azera-affect"] },
     Edge { package: "azera-memory", uses: &["azera-types"] },
     Edge { package: "azera-memory-sled", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-vector", uses: &["azera-types", "azera-memory"] },
@@ -60,6 +63,8 @@ pub const EDGES: &[Edge] = &[
             "azera-types",
             "azera-config",
             "azera-model-api",
+            "azera-model-image",
+            "azera-pictures",
             "azera-affect",
             "azera-prompt",
             "azera-memory",
@@ -94,11 +99,13 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("candle-core", &["bot/models/training"]),
     ("clap", &["bot/app"]),
     ("crossterm", &["adapters/console"]),
+    ("image", &["bot/models/image"]),
     ("llama-cpp-2", &["bot/models/llama"]),
     ("llama-cpp-sys-2", &["bot/models/llama"]),
     ("matrix-sdk", &["adapters/matrix"]),
     ("matrix-sdk-base", &["adapters/matrix"]),
     ("misaki-rs", &["voice/engines"]),
+    ("png", &["bot/models/image"]),
     ("poise", &["adapters/discord"]),
     ("qdrant-client", &["memory/qdrant"]),
     ("redis", &["memory/redis"]),
@@ -113,6 +120,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("songbird", &["voice/discord"]),
     ("symphonia", &["voice/recordings"]),
     ("tantivy", &["memory/text"]),
+    ("tokio-tungstenite", &["bot/models/image-servers"]),
     ("tracing-subscriber", &["bot/app"]),
 ];
 
@@ -120,6 +128,8 @@ pub const HELD: &[(&str, &[&str])] = &[
 pub const CORE: &[&str] = &[
     "bot/types",
     "bot/models/api",
+    "bot/models/image",
+    "bot/pictures",
     "bot/prompt",
     "bot/affect",
     "bot/engine",
@@ -129,8 +139,16 @@ pub const CORE: &[&str] = &[
 ];
 
 /// The crates that use no file and no socket, so that tests can simply call them.
-pub const PURE: &[&str] =
-    &["bot/types", "bot/breaker", "adapters/charts", "bot/prompt", "bot/affect", "personas", "voice/spoken"];
+pub const PURE: &[&str] = &[
+    "bot/types",
+    "bot/breaker",
+    "adapters/charts",
+    "bot/prompt",
+    "bot/affect",
+    "bot/pictures",
+    "personas",
+    "voice/spoken",
+];
 
 /// The most lines that a source file may have. Longer files are too much to hold in mind.
 pub const MAX_FILE_LINES: usize = 500;
