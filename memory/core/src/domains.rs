@@ -75,6 +75,10 @@ pub struct Progress<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Files<'a>(pub(crate) &'a Memory);
 
+/// Pictures that people asked for: those that wait, and those that were drawn.
+#[derive(Clone, Copy)]
+pub struct Pictures<'a>(pub(crate) &'a Memory);
+
 impl Memory {
     /// Chats: their settings and branches.
     pub fn chats(&self) -> Chats<'_> {
@@ -164,5 +168,10 @@ impl Memory {
     /// Files of messages: references to kept bytes, and what may be shown of them.
     pub fn files(&self) -> Files<'_> {
         Files(self)
+    }
+
+    /// Pictures that people asked for: those that wait, and those that were drawn.
+    pub fn pictures(&self) -> Pictures<'_> {
+        Pictures(self)
     }
 }

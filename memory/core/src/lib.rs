@@ -33,6 +33,7 @@ mod files;
 mod forget;
 mod forget_log;
 mod history;
+mod image_bounds;
 mod image_metadata;
 mod index;
 mod indexing;
@@ -46,6 +47,7 @@ mod names;
 mod outbox;
 mod passages;
 mod personas;
+mod pictures;
 mod prune;
 mod ram;
 mod read_scope;
@@ -71,7 +73,7 @@ pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use domains::{
     Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox, Personas,
-    PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -82,6 +84,7 @@ pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
 pub use history::MAX_HISTORY;
+pub use image_metadata::without_metadata;
 pub use index::{
     Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
     TextIndex, TextIndexKind, VectorIndex,
@@ -92,6 +95,7 @@ pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
 pub use passages::LONG_TEXT_CHARS;
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
+pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureRow};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
