@@ -10,6 +10,7 @@ use crate::discord::Discord;
 use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
 use crate::hearth::Hearth;
+use crate::images::Images;
 use crate::known;
 use crate::matrix::Matrix;
 use crate::mind::Mind;
@@ -66,6 +67,9 @@ pub struct Config {
     pub matrix: Matrix,
     /// The bot on Discord. bot/docs/discord.md says how to get one.
     pub discord: Discord,
+    /// A server that draws pictures for `/imagine` and for personas. Azera sends it the prompts. bot/docs/pictures.md
+    /// says how to get one.
+    pub images: Images,
     /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never contains what people say.
@@ -181,6 +185,9 @@ impl Config {
                      true, or `hearth.enabled` to false"
                 ),
             );
+        }
+        for (keys, message) in self.images.contradictions() {
+            report(keys.map(|key| ("images", key)), message);
         }
         for (keys, message) in self.matrix.contradictions() {
             report(keys.map(|key| ("matrix", key)), message);

@@ -35,6 +35,7 @@ mod model_catalog;
 mod outbox;
 mod overrides;
 mod persona_ids;
+mod pictures;
 mod queue;
 mod recall;
 mod report;
@@ -57,4 +58,5 @@ pub use hearth::{
 pub use jobs::{Job, JobError};
 pub use model_catalog::{CatalogModel, ModelCatalog};
 pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};
+pub use pictures::PictureSettings;
 pub use turn::{Addressing, calls, decide};

@@ -12,7 +12,7 @@
 //! | generate | `generate.rs`, `generation.rs` | streams the reply |
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
-//! | remember | `remember.rs` | notes use and what may be learned from |
+//! | remember | `remember.rs`, `pictures.rs` | notes use and what may be learned from, queues pictures |
 
 mod addressing;
 mod commit;
@@ -27,6 +27,7 @@ mod ingest;
 mod judge;
 mod leftovers;
 mod overlap;
+mod pictures;
 mod recall;
 mod remember;
 mod reply_id;
@@ -51,6 +52,7 @@ use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::minds::MindService;
 use crate::outbox::Outbox;
+use crate::pictures::Pictures;
 use crate::queue::Queues;
 use crate::recall::RecallService;
 use crate::report::{hit, usage};
@@ -76,6 +78,7 @@ pub(crate) struct Turns {
     pub(crate) learning: Arc<Learning>,
     pub(crate) forgetting: Arc<Forgetting>,
     pub(crate) outbox: Arc<Outbox>,
+    pub(crate) pictures: Arc<Pictures>,
     pub(crate) files: Arc<FileFetcher>,
     pub(crate) queues: Queues,
     pub(crate) progress: TurnProgress,
@@ -170,6 +173,7 @@ impl Turns {
         }
         timer.end("deliver");
         self.remember(request, context, &composition, &draft, &committed, changes_before).await;
+        self.draw_tags(request, context, &composition, &draft, &committed).await;
         Ok(Some(Turn {
             reply: committed.reply.id,
             to: request.message.id.clone(),

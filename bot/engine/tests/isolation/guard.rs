@@ -53,7 +53,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 52] = [
+const SHOWN_TO_NOBODY: [&str; 59] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -83,6 +83,16 @@ const SHOWN_TO_NOBODY: [&str; 52] = [
     "turns().all_open",
     "turns().note_panic",
     "outbox().pending",
+    // The files of a reply on its way, once it was judged that it may be shown.
+    "outbox().files",
+    // The queue of pictures is the engine's own work; commands show numbers of it alone, and posts are judged.
+    "pictures().ask",
+    "pictures().waiting",
+    "pictures().tried",
+    "pictures().cancel",
+    "pictures().finish",
+    // Words that a place forbids, and a switch.
+    "pictures().wishes",
     // These return what was written to the writer, or look it up for a post.
     "writings().write",
     "writings().publish",

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Edit, Host, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
 use azera_config::Gardener as Garden;
-use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog};
+use azera_engine::{
+    BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog, PictureSettings,
+};
 use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamBlobs, RamStore, RamWorking};
 use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
@@ -19,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
+use crate::pictures::{Painter, settings};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
 
@@ -46,6 +49,8 @@ pub struct TestEngine {
     pub garden: Garden,
     /// Creates the Hearth, if the engine has one.
     pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
+    /// What draws pictures.
+    pub pictures: Option<PictureSettings>,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -110,7 +115,8 @@ impl TestEngine {
         let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
         let (memory, azera) = build_engine(&layers, &clock, &platform, &model, &embedder_down, &garden);
         azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) });
-        Self {
+        let pictures = Some(settings(Arc::new(Painter::default())));
+        let engine = Self {
             clock,
             watch,
             platform,
@@ -123,7 +129,10 @@ impl TestEngine {
             embedder_down,
             garden,
             hearth: None,
-        }
+            pictures,
+        };
+        engine.give_paint();
+        engine
     }
 
     /// Restarts with another chat model.
@@ -221,6 +230,7 @@ impl TestEngine {
         let build_engine = build_engine(layers, clock, platform, model, embedder_down, garden);
         (self.memory, self.azera) = build_engine;
         learn(&self.azera);
+        self.give_paint();
         if let Some(hearth) = &self.hearth {
             self.azera.light(hearth()).unwrap();
         }
