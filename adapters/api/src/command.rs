@@ -64,6 +64,8 @@ pub enum OptionKind {
     Memory,
     /// The name of a [`crate::Theme`].
     Theme,
+    /// A value of a text's side, written behind the text as `--name value`.
+    Setting,
     /// A text of many lines. Platforms with forms ask for it in one, filled with the current text, which is the
     /// command's answer without this option. It must be the last option.
     Page,
@@ -128,6 +130,7 @@ impl Command {
                 (OptionKind::Text, _) if holds_file => {}
                 (OptionKind::Flag, Some("true")) => add(option.name),
                 (OptionKind::Flag, _) | (_, None) => {}
+                (OptionKind::Setting, Some(value)) => add(&format!("--{} {}", option.name, value.trim())),
                 (_, Some(value)) => add(value.trim()),
             }
         }
@@ -139,7 +142,7 @@ impl Form {
     /// Returns how the form is written, without flags and without files that may replace a text.
     pub fn usage(&self) -> String {
         let is_written = |option: &&CommandOption| match option.kind {
-            OptionKind::Flag => false,
+            OptionKind::Flag | OptionKind::Setting => false,
             OptionKind::File => option.required,
             _ => true,
         };
@@ -202,6 +205,14 @@ mod tests {
             "[last | NAME] [quotes]",
             &[("name", "m4"), ("quotes", "true")],
             &["/do last quotes", "/do m4 quotes"],
+        );
+        const SIZE: CommandOption =
+            CommandOption { name: "size", help: "", kind: OptionKind::Setting, required: false };
+        check(
+            command(const { &[form("", "", &[TEXT, SIZE])] }),
+            "[TEXT]",
+            &[("text", "a boat"), ("size", "wide")],
+            &["/do a boat --size wide"],
         );
         let bring = const { &[form("bring", "bring", &[TEXT, FILE])] };
         check(command(bring), "bring [TEXT]", &[("text", "x")], &["/do bring x"]);

@@ -1,6 +1,8 @@
 use azera_types::{ChatId, MessageId, PersonaId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::AnswerFile;
+
 /// The persona's state of mind as shown to the outside; `None` without a mind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -29,6 +31,9 @@ pub struct Outbound {
     pub reply_to: Option<MessageId>,
     /// The mind after the reply.
     pub state: State,
+    /// Files that come with the text. A picture among them makes the message one that can be drawn again.
+    #[serde(skip)]
+    pub files: Vec<AnswerFile>,
 }
 
 /// A writing to post without a question.

@@ -75,6 +75,11 @@ pub trait Platform: Send + Sync {
         Ok(RealmPreferences::default())
     }
 
+    /// Returns true if the platform marks the chat as one for adults alone.
+    async fn is_for_adults(&self, _chat: &ChatId) -> Result<bool, PlatformError> {
+        Ok(false)
+    }
+
     /// Shows a post like [`Platform::deliver`] shows a reply.
     async fn post(&self, post: &Post) -> Result<(), PlatformError> {
         self.deliver(&post.outbound).await
@@ -104,4 +109,9 @@ pub trait Platform: Send + Sync {
 pub trait Streaming: Send + Sync {
     /// Handles the next event of a reply. Must not wait for the network; drop or merge events instead.
     async fn event(&self, making: Making<'_>, event: &StreamEvent);
+
+    /// Shows how far a picture is, in the message that will show it. `since` is when it was asked for; the message did
+    /// not exist before. Must not wait for the network; drop older texts instead. [`Platform::post`] or
+    /// [`Platform::retract`] with the same id ends it.
+    async fn progress(&self, _making: Making<'_>, _since: Timestamp, _text: &str) {}
 }

@@ -8,6 +8,8 @@ pub fn command_of(key: &str) -> Option<&'static str> {
         "➡" | "▶" | "👉" => "/swipe next",
         "🗑" => "/forget",
         "❓" | "❔" => "/why",
+        "🎲" => "/picture again",
+        "🎨" => "/picture vary",
         _ => return None,
     })
 }

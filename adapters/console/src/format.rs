@@ -32,6 +32,10 @@ pub(crate) trait View: Send {
     fn waiting(&mut self) -> io::Result<()>;
     /// Shows a piece of a reply that is being generated.
     fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()>;
+    /// Shows how far a picture is.
+    fn progress(&mut self, _chat: &ChatId, _picture: &MessageId, _text: &str) -> io::Result<()> {
+        Ok(())
+    }
     /// Shows the parts of a complete reply that were not streamed.
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()>;
     /// Shows an earlier reply again, because somebody chose it.

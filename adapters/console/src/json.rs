@@ -59,6 +59,11 @@ enum JsonEvent<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         go_to: Option<&'a ChatId>,
     },
+    Progress {
+        chat: &'a ChatId,
+        picture: &'a MessageId,
+        text: &'a str,
+    },
     File {
         chat: &'a ChatId,
         path: &'a Path,
@@ -110,6 +115,10 @@ impl View for JsonLines {
 
     fn event(&mut self, chat: &ChatId, reply: &MessageId, event: &StreamEvent) -> io::Result<()> {
         self.line(&Streamed { chat, reply, event })
+    }
+
+    fn progress(&mut self, chat: &ChatId, picture: &MessageId, text: &str) -> io::Result<()> {
+        self.line(&JsonEvent::Progress { chat, picture, text })
     }
 
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {

@@ -11,6 +11,7 @@ use azera_types::{
 use tokio::sync::Notify;
 
 use crate::format::View;
+use crate::saved::save;
 use crate::{Format, Person, owner};
 
 /// The platform's name, and the first part of every id it creates.
@@ -174,6 +175,30 @@ impl Console {
         self.broken.notify_one();
     }
 
+    /// Saves the files of a reply and shows their paths.
+    fn show_files(&self, state: &mut State, outbound: &Outbound) -> Result<(), PlatformError> {
+        // The folder is new, so a second delivery needs another one; each is unique by the time.
+        let name = format!("azera-{}-{}", outbound.id, self.clock.now().as_millisecond());
+        let refused = |error: io::Error| PlatformError::Refused(format!("a file could not be saved: {error}"));
+        for path in save(&outbound.files, &name).map_err(refused)? {
+            let above = state.above_prompt.as_ref().filter(|_| state.at_prompt);
+            match above {
+                Some(printer) => {
+                    let line = format!("({})", path.display());
+                    printer
+                        .try_send(line)
+                        .map_err(|_| PlatformError::Transient("too much waits to be shown".into()))?;
+                }
+                None => {
+                    if let Err(e) = state.view.file(&outbound.chat, &path) {
+                        self.note_broken(state, e);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -236,7 +261,7 @@ impl Platform for Console {
             return Err(refusal);
         }
         state.shown.insert(&outbound.id);
-        Ok(())
+        self.show_files(&mut state, outbound)
     }
 
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
@@ -281,6 +306,17 @@ impl Streaming for Console {
             self.note_broken(&mut state, e);
         }
     }
+
+    async fn progress(&self, Making { chat, reply, .. }: Making<'_>, _since: Timestamp, text: &str) {
+        let mut state = self.lock();
+        let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
+        if !seen || state.muted || state.at_prompt || state.shown.ids.contains(reply) {
+            return;
+        }
+        if let Err(e) = state.view.progress(chat, reply, text) {
+            self.note_broken(&mut state, e);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -315,6 +351,7 @@ mod tests {
             text: "one two".into(),
             reply_to: None,
             state: Mind::default(),
+            files: Vec::new(),
         };
         let clock = Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH));
         let format = Format::Terminal { colour: false };

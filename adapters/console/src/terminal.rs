@@ -191,6 +191,17 @@ impl View for Terminal {
         self.out.flush()
     }
 
+    fn progress(&mut self, _: &ChatId, _: &MessageId, text: &str) -> io::Result<()> {
+        if !self.colour || self.current.is_some() {
+            return Ok(());
+        }
+        // It stands in one line, which the next one takes the place of.
+        let line = self.paint(Style::new().dimmed(), &printable(text).replace('\n', "  "));
+        write!(self.out, "{WIPE}{line}")?;
+        self.waits = true;
+        self.out.flush()
+    }
+
     fn reply(&mut self, outbound: &Outbound) -> io::Result<()> {
         let mut current = self.begin(&outbound.chat, &outbound.id)?;
         self.names.insert(outbound.chat.clone(), outbound.persona_name.clone());

@@ -53,16 +53,21 @@ impl PartId {
         vec![CreateActionRow::Buttons(vec![button.disabled(true)])]
     }
 
-    /// Returns the buttons of this part out of `parts`: the page number, and below the last part the actions.
-    pub(crate) fn buttons(self, parts: usize) -> Vec<CreateActionRow> {
+    /// Returns the buttons of this part out of `parts`: the page number, and below the last part the actions. A message
+    /// with a picture has those of pictures.
+    pub(crate) fn buttons(self, parts: usize, has_picture: bool) -> Vec<CreateActionRow> {
         let button = |verb: &str, label: &str| {
             CreateButton::new(self.custom_id(verb)).label(label).style(ButtonStyle::Secondary)
         };
         let buttons = if self.part + 1 < parts {
             vec![button("page", &format!("{}/{parts}", self.part + 1)).disabled(true)]
         } else {
-            let is_post = matches!(self.reply.spot, Spot::Post(_));
-            let actions = ACTIONS.iter().filter(|action| action.for_posts || !is_post);
+            let below = match self.reply.spot {
+                _ if has_picture => Kind::Picture,
+                Spot::Post(_) => Kind::Post,
+                Spot::Answers(_) => Kind::Reply,
+            };
+            let actions = ACTIONS.iter().filter(|action| action.below.contains(&below));
             actions.map(|action| button(action.verb, action.label)).collect()
         };
         vec![CreateActionRow::Buttons(buttons)]
@@ -75,17 +80,28 @@ pub(crate) struct Action {
     label: &'static str,
     /// The command line that does the same.
     pub(crate) line: &'static str,
-    /// True if it also applies to posts. They have no alternatives.
-    for_posts: bool,
+    /// The messages that have it. Posts have no alternatives.
+    below: &'static [Kind],
+}
+
+/// What a message of the bot shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Reply,
+    Post,
+    Picture,
 }
 
 /// The actions on a reply.
-pub(crate) const ACTIONS: [Action; 5] = [
-    Action { verb: "again", label: "Again", line: "/regenerate", for_posts: false },
-    Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", for_posts: false },
-    Action { verb: "next", label: "\u{25b6}", line: "/swipe next", for_posts: false },
-    Action { verb: "why", label: "Why?", line: "/why", for_posts: true },
-    Action { verb: "forget", label: "Forget", line: "/forget", for_posts: true },
+pub(crate) const ACTIONS: [Action; 8] = [
+    Action { verb: "again", label: "Again", line: "/regenerate", below: &[Kind::Reply] },
+    Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", below: &[Kind::Reply] },
+    Action { verb: "next", label: "\u{25b6}", line: "/swipe next", below: &[Kind::Reply] },
+    Action { verb: "why", label: "Why?", line: "/why", below: &[Kind::Reply, Kind::Post] },
+    Action { verb: "forget", label: "Forget", line: "/forget", below: &[Kind::Reply, Kind::Post] },
+    Action { verb: "reroll", label: "Again", line: "/picture again", below: &[Kind::Picture] },
+    Action { verb: "vary", label: "Variation", line: "/picture vary", below: &[Kind::Picture] },
+    Action { verb: "delete", label: "Delete", line: "/picture delete", below: &[Kind::Picture] },
 ];
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ const LINE: &str = "azera-line.";
 const DESCRIPTION_CHARS: usize = 1_024;
 
 /// Most files of an answer (<https://discord.com/developers/docs/resources/message#create-message>).
-const MAX_FILES: usize = 10;
+pub(crate) const MAX_FILES: usize = 10;
 
 /// Most messages of an answer; a longer answer is sent as a file.
 pub(crate) const MAX_PARTS: usize = 4;
@@ -110,6 +110,7 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Branch
         | OptionKind::Memory
         | OptionKind::Theme
+        | OptionKind::Setting
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,
@@ -350,13 +351,16 @@ async fn try_to_show(http: &Http, token: &str, answer: &CommandAnswer) -> sereni
 /// Adds the files of an answer. Discord takes up to ten with a message.
 fn with_files(edit: EditInteractionResponse, answer: &CommandAnswer) -> EditInteractionResponse {
     let caption = split(answer.text.trim()).into_iter().next().unwrap_or_default();
-    answer.files.iter().take(MAX_FILES).fold(edit.content(caption), |edit, AnswerFile { part, content }| {
-        let file = CreateAttachment::bytes(content.0.clone(), part.name.clone());
-        edit.new_attachment(match &part.alt {
-            Some(alt) => file.description(alt.chars().take(DESCRIPTION_CHARS).collect::<String>()),
-            None => file,
-        })
-    })
+    answer.files.iter().take(MAX_FILES).fold(edit.content(caption), |edit, file| edit.new_attachment(attachment(file)))
+}
+
+/// Returns a file as Discord takes it, with its description.
+pub(crate) fn attachment(AnswerFile { part, content }: &AnswerFile) -> CreateAttachment {
+    let file = CreateAttachment::bytes(content.0.clone(), part.name.clone());
+    match &part.alt {
+        Some(alt) => file.description(alt.chars().take(DESCRIPTION_CHARS).collect::<String>()),
+        None => file,
+    }
 }
 
 /// Returns the chart of an answer as a picture with the answer's text as description, and the caption.

@@ -287,6 +287,11 @@ impl Directory {
         Ok(if manages { Access::Admin } else { Access::Member })
     }
 
+    /// Returns true if Discord marks the chat's channel as age-restricted.
+    pub(crate) fn is_for_adults(&self, chat: &ChatId) -> bool {
+        id::channel_of(chat).and_then(|channel| self.locate(channel)).is_some_and(|at| at.channel.nsfw)
+    }
+
     /// Returns the guild of a channel that everyone in it can read.
     pub(crate) fn open_in(&self, channel: ChannelId) -> Option<GuildId> {
         let at = self.locate(channel).filter(|at| !at.private_thread)?;

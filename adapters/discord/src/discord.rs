@@ -90,7 +90,7 @@ impl Connected {
     async fn show(&self, outbound: &Outbound, at: Option<Timestamp>) -> Result<Target, PlatformError> {
         let target = target(&outbound.chat, &outbound.id, at)?;
         let speaker = Speaker { persona: outbound.persona.clone(), name: outbound.persona_name.clone() };
-        self.shown.show(ReplyPart { target, speaker: &speaker }, &outbound.text).await?;
+        self.shown.show(ReplyPart { target, speaker: &speaker, files: &outbound.files }, &outbound.text).await?;
         Ok(target)
     }
 }
@@ -429,8 +429,14 @@ impl Platform for Discord {
         self.connected()?.show(outbound, None).await.map(drop)
     }
 
+    async fn is_for_adults(&self, chat: &ChatId) -> Result<bool, PlatformError> {
+        Ok(self.connected()?.directory.is_for_adults(chat))
+    }
+
     async fn post(&self, post: &Post) -> Result<(), PlatformError> {
-        self.connected()?.show(&post.outbound, Some(post.at)).await.map(drop)
+        let connected = self.connected()?;
+        connected.streams.finish(&post.outbound.id).await;
+        connected.show(&post.outbound, Some(post.at)).await.map(drop)
     }
 
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
@@ -469,6 +475,12 @@ impl Streaming for Discord {
             self.voice.event(making, event);
         } else if let Ok(connected) = self.connected() {
             connected.streams.event(making, event);
+        }
+    }
+
+    async fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
+        if let Ok(connected) = self.connected() {
+            connected.streams.progress(making, since, text);
         }
     }
 }

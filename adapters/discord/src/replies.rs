@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use azera_adapter::PlatformError;
+use azera_adapter::{AnswerFile, PlatformError};
 use serenity::all::{ApplicationId, ChannelId, CreateAllowedMentions, Http, Message, MessageId, UserId};
 
 use crate::buttons::PartId;
@@ -34,6 +34,24 @@ pub(crate) struct Replies {
 pub(crate) struct ReplyPart<'a> {
     pub(crate) target: Target,
     pub(crate) speaker: &'a Speaker,
+    /// The files of the whole reply. They come with its last message.
+    pub(crate) files: &'a [AnswerFile],
+}
+
+impl ReplyPart<'_> {
+    /// Returns what stands below a part, out of `of` parts.
+    pub(crate) fn below(&self, part: usize, of: Option<usize>) -> Below<'_> {
+        let is_last = of.is_some_and(|parts| part + 1 == parts);
+        Below { of, files: if is_last { self.files } else { &[] } }
+    }
+}
+
+/// What comes with the text of a message: its buttons, and its files.
+#[derive(Clone, Copy)]
+pub(crate) struct Below<'a> {
+    /// The number of parts; `None` while the reply is being generated.
+    pub(crate) of: Option<usize>,
+    pub(crate) files: &'a [AnswerFile],
 }
 
 impl Replies {
@@ -148,7 +166,7 @@ impl Replies {
             if there.content == content && there.of == of {
                 return Ok(());
             }
-            match self.edit(channel, there, mark, of, content).await {
+            match self.edit(channel, there, mark, saying.below(part, of), content).await {
                 Ok(()) => {
                     (there.content, there.of, there.has_sound) = (content.to_owned(), of, false);
                     return Ok(());
@@ -163,12 +181,14 @@ impl Replies {
                 Err(error) => return Err(refusal(&error)),
             }
         }
-        let (posted, face) = self.post(saying, mark, of, content).await?;
-        let has_sound = !posted.attachments.is_empty();
+        let below = saying.below(part, of);
+        let has_only_sound = below.files.is_empty();
+        let (posted, face) = self.post(saying, mark, below, content).await?;
+        let has_sound = has_only_sound && !posted.attachments.is_empty();
         let mut made = Part { id: posted.id, content: posted.content, of, face, has_sound };
         if made.content != content {
             // Discord knows the nonce: this is the message of an earlier attempt, with the text of that time.
-            self.edit(channel, &made, mark, of, content).await.map_err(|error| refusal(&error))?;
+            self.edit(channel, &made, mark, saying.below(part, of), content).await.map_err(|error| refusal(&error))?;
             content.clone_into(&mut made.content);
         }
         answer.parts.push(made);

@@ -3,18 +3,19 @@
 //! Discord posts a message with an enforced nonce only once, but webhooks support no nonce. So a webhook's message
 //! carries its part id from the beginning, and if it is unknown whether it was posted, the channel is searched first.
 
-use azera_adapter::PlatformError;
+use azera_adapter::{AnswerFile, PlatformError};
 use data_encoding::HEXLOWER;
 use serenity::all::{
-    ChannelId, CreateActionRow, CreateButton, CreateMessage, EditAttachments, EditMessage, EditWebhookMessage,
-    ExecuteWebhook, Message, MessageReference, Nonce,
+    Builder, ChannelId, CreateActionRow, CreateAttachment, CreateButton, CreateMessage, EditAttachments, EditMessage,
+    EditWebhookMessage, ExecuteWebhook, Message, MessageReference, Nonce,
 };
 use sha2::{Digest, Sha256};
 
 use crate::buttons::PartId;
+use crate::commands::{MAX_FILES, attachment};
 use crate::error::{Failure, failure, refusal};
 use crate::id::Spot;
-use crate::replies::{Replies, ReplyPart, nobody};
+use crate::replies::{Below, Replies, ReplyPart, nobody};
 use crate::reply_cache::Part;
 use crate::webhooks::WebhookIdentity;
 
@@ -30,7 +31,7 @@ impl Replies {
         &self,
         saying: ReplyPart<'_>,
         mark: PartId,
-        of: Option<usize>,
+        below: Below<'_>,
         content: &str,
     ) -> Result<(Message, Option<WebhookIdentity>), PlatformError> {
         let channel = saying.target.channel;
@@ -39,7 +40,8 @@ impl Replies {
             let message = ExecuteWebhook::new()
                 .content(content)
                 .allowed_mentions(nobody())
-                .components(self.webhook_buttons(channel, mark, of));
+                .components(self.webhook_buttons(channel, mark, below))
+                .add_files(attachments(below.files));
             match self.webhooks.say(channel, &face, message).await {
                 Ok(said) => return Ok((said, Some(face))),
                 Err(error) => match failure(&error) {
@@ -55,9 +57,10 @@ impl Replies {
         let mut message = CreateMessage::new()
             .content(content)
             .allowed_mentions(nobody())
-            .components(buttons(mark, of))
+            .components(buttons(mark, below))
             .nonce(Nonce::String(nonce(mark)))
-            .enforce_nonce(true);
+            .enforce_nonce(true)
+            .add_files(attachments(below.files));
         // Discord refuses a reply to a message that the bot may not read.
         if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
             && self.webhooks.reads_history(channel)
@@ -65,7 +68,8 @@ impl Replies {
             let reference = MessageReference::from((channel, question)).fail_if_not_exists(false);
             message = message.reference_message(reference);
         }
-        let posted = self.http.send_message(channel, Vec::new(), &message).await;
+        // Numbers the files, too. Permissions are Discord's word, so the cache is left out.
+        let posted = message.execute(&*self.http, (channel, None)).await;
         Ok((posted.map_err(|error| refusal(&error))?, None))
     }
 
@@ -75,19 +79,28 @@ impl Replies {
         channel: ChannelId,
         part: &Part,
         mark: PartId,
-        of: Option<usize>,
+        below: Below<'_>,
         content: &str,
     ) -> serenity::Result<()> {
         let Some(face) = &part.face else {
-            let edit = EditMessage::new().content(content).allowed_mentions(nobody()).components(buttons(mark, of));
-            let edit = if part.has_sound { edit.remove_all_attachments() } else { edit };
-            return self.http.edit_message(channel, part.id, &edit, Vec::new()).await.map(drop);
+            let mut edit =
+                EditMessage::new().content(content).allowed_mentions(nobody()).components(buttons(mark, below));
+            if !below.files.is_empty() {
+                edit = edit.attachments(edited(below.files));
+            } else if part.has_sound {
+                edit = edit.remove_all_attachments();
+            }
+            return edit.execute(&*self.http, (channel, part.id, None)).await.map(drop);
         };
-        let edit = EditWebhookMessage::new()
+        let mut edit = EditWebhookMessage::new()
             .content(content)
             .allowed_mentions(nobody())
-            .components(self.webhook_buttons(channel, mark, of));
-        let edit = if part.has_sound { edit.attachments(EditAttachments::new()) } else { edit };
+            .components(self.webhook_buttons(channel, mark, below));
+        if !below.files.is_empty() {
+            edit = edit.attachments(edited(below.files));
+        } else if part.has_sound {
+            edit = edit.attachments(EditAttachments::new());
+        }
         self.webhooks.change(channel, face.hook, part.id, edit).await
     }
 
@@ -107,8 +120,8 @@ impl Replies {
     }
 
     /// Returns the buttons below a webhook's message: its part id, and a link to the answered message.
-    fn webhook_buttons(&self, channel: ChannelId, mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
-        let mut rows = of.map_or_else(|| mark.making(), |parts| mark.buttons(parts));
+    fn webhook_buttons(&self, channel: ChannelId, mark: PartId, below: Below<'_>) -> Vec<CreateActionRow> {
+        let mut rows = below.of.map_or_else(|| mark.making(), |parts| mark.buttons(parts, !below.files.is_empty()));
         if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
             && let Some(link) = self.webhooks.link(channel, question)
         {
@@ -119,8 +132,18 @@ impl Replies {
 }
 
 /// Returns the buttons of a message; none while the reply is being generated.
-fn buttons(mark: PartId, of: Option<usize>) -> Vec<CreateActionRow> {
-    of.map(|parts| mark.buttons(parts)).unwrap_or_default()
+fn buttons(mark: PartId, below: Below<'_>) -> Vec<CreateActionRow> {
+    below.of.map(|parts| mark.buttons(parts, !below.files.is_empty())).unwrap_or_default()
+}
+
+/// Returns files as Discord takes them, each with its description.
+fn attachments(files: &[AnswerFile]) -> Vec<CreateAttachment> {
+    files.iter().take(MAX_FILES).map(attachment).collect()
+}
+
+/// Returns the files of an edited message. They take the place of earlier ones, so that a second attempt adds none.
+fn edited(files: &[AnswerFile]) -> EditAttachments {
+    attachments(files).into_iter().fold(EditAttachments::new(), EditAttachments::add)
 }
 
 /// Returns the same nonce for the same part of a reply, so that Discord posts it once.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use azera_adapter::{Making, StreamEvent};
-use azera_types::MessageId;
+use azera_types::{MessageId, Timestamp};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
@@ -54,6 +54,16 @@ impl Streams {
             | StreamEvent::ThinkingEnd
             | StreamEvent::Done { .. } => {}
         }
+    }
+
+    /// Shows how far a picture is, in the message that will show it.
+    pub(crate) fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
+        let Some(target) = Target::of(making.chat, making.reply, Some(since)) else { return };
+        if let Some(stream) = self.lock().get(making.reply) {
+            stream.text.send_replace(text.to_owned());
+            return;
+        }
+        self.content(target, making, text);
     }
 
     fn content(&self, target: Target, making: Making<'_>, piece: &str) {
@@ -110,7 +120,7 @@ async fn grow(
     loop {
         let text = growing.borrow_and_update().clone();
         if text != seen && !text.trim().is_empty() && shown.pace.spare() {
-            if shown.show_beginning(ReplyPart { target, speaker: &speaker }, &text).await {
+            if shown.show_beginning(ReplyPart { target, speaker: &speaker, files: &[] }, &text).await {
                 typing.stop(target.channel);
             }
             seen = text;

@@ -30,6 +30,7 @@ mod media;
 mod platform;
 mod rate_limit;
 mod replies;
+mod reply_slot;
 mod room_upgrades;
 mod rooms;
 mod sending;

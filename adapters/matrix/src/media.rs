@@ -13,7 +13,7 @@ use matrix_sdk_base::crypto::{AttachmentDecryptor, MediaEncryptionInfo};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::content::AUTOMATED;
+use crate::content::{AUTOMATED, Relation};
 
 /// Time limit for one file.
 const TIME: Duration = Duration::from_secs(30);
@@ -141,8 +141,23 @@ pub(crate) async fn upload(client: &Client, bytes: Vec<u8>, media_type: &str) ->
     Ok(uploaded.content_uri)
 }
 
+/// Uploads a file for a room; returns the content of its message, with its relation to others.
+pub(crate) async fn related_file(
+    client: &Client,
+    room: &Room,
+    part: &Part,
+    bytes: &[u8],
+    relation: &Relation,
+) -> Result<Value, Error> {
+    let mut content = file_content(client, room, part, bytes).await?;
+    if let Some(relation) = relation.content() {
+        content["m.relates_to"] = relation;
+    }
+    Ok(content)
+}
+
 /// Uploads a file for a room; returns the content of its message.
-pub(crate) async fn file_content(client: &Client, room: &Room, part: &Part, bytes: &[u8]) -> Result<Value, Error> {
+async fn file_content(client: &Client, room: &Room, part: &Part, bytes: &[u8]) -> Result<Value, Error> {
     let msgtype = match part.kind {
         PartKind::Image => "m.image",
         PartKind::Audio => "m.audio",

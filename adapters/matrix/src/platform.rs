@@ -52,4 +52,8 @@ impl Streaming for Matrix {
     async fn event(&self, making: Making<'_>, event: &StreamEvent) {
         self.replies.event(making.chat, making.reply, event);
     }
+
+    async fn progress(&self, making: Making<'_>, _since: Timestamp, text: &str) {
+        self.replies.progress(making.chat, making.reply, text);
+    }
 }

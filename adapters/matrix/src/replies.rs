@@ -6,7 +6,7 @@
 mod sound;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use azera_adapter::{Outbound, StreamEvent, answered};
@@ -28,7 +28,8 @@ use crate::content::{Kind, Message, Relation, Speaker, transaction};
 use crate::ids::{event_of, place_of};
 use crate::markdown::{PART_BYTES, parts};
 use crate::matrix::Authors;
-use crate::media::file_content;
+use crate::media::related_file;
+use crate::reply_slot::{Showing, Slot, lock};
 use crate::room_upgrades::RoomUpgrades;
 use crate::sending::{EDIT_TIMEOUT, Stage, edits_of, redact, send};
 use crate::sync_state::{Shown, SyncState};
@@ -41,23 +42,6 @@ const TYPING: Duration = Duration::from_secs(30);
 
 /// Most chats whose persona is cached.
 const MAX_SPEAKERS: usize = 4_096;
-
-/// A reply that is being generated or shown.
-struct Slot {
-    /// The message that it answers.
-    to: MessageId,
-    chat: ChatId,
-    /// The text so far.
-    text: Mutex<String>,
-    changed: Notify,
-    /// Cancelled when the reply is complete or failed; no more of its generation is shown.
-    closed: CancellationToken,
-    /// Locked while the reply's events change.
-    showing: tokio::sync::Mutex<Showing>,
-}
-
-/// Speaker and text of each event of a reply, as far as known.
-type Showing = Vec<Option<(Option<Speaker>, String)>>;
 
 /// Shows replies.
 #[derive(Clone)]
@@ -146,6 +130,17 @@ impl Replies {
             | StreamEvent::Thinking { .. }
             | StreamEvent::ThinkingEnd
             | StreamEvent::Done { .. } => {}
+        }
+    }
+
+    /// Shows how far a picture is, in the message that will show it.
+    pub(crate) fn progress(&self, chat: &ChatId, picture: &MessageId, text: &str) {
+        let (slot, new) = self.0.slot(picture, chat);
+        text.clone_into(&mut lock(&slot.text));
+        if new {
+            tokio::spawn(self.0.clone().show_making(slot));
+        } else {
+            slot.changed.notify_one();
         }
     }
 
@@ -243,11 +238,8 @@ impl Replies {
         transaction: &TransactionId,
     ) -> Result<(), Error> {
         let (room, thread) = self.0.place(chat)?;
-        let mut content = file_content(&self.0.client, &room, part, bytes).await?;
         let relation = Relation { reply_to: to.and_then(event_of), thread };
-        if let Some(relation) = relation.content() {
-            content["m.relates_to"] = relation;
-        }
+        let content = related_file(&self.0.client, &room, part, bytes, &relation).await?;
         room.send_raw("m.room.message", content).with_transaction_id(transaction).await?;
         Ok(())
     }
@@ -399,13 +391,37 @@ impl Inner {
             }
         }
         if let Stage::Whole(outbound) | Stage::Again(outbound) = stage {
-            let left = parts.len().min(shown.parts.len());
+            self.show_files(&room, slot, &mut shown, parts.len(), outbound).await?;
+            let left = (parts.len() + outbound.files.len()).min(shown.parts.len());
             for event in shown.parts.drain(left..) {
                 room.redact(&event, None, None).await?;
             }
             shown.reply = Some(outbound.id.clone());
             self.sync_state.set_shown(&slot.to, &shown).await?;
             self.remove_sound_if(&room, &slot.to, |spoken| *spoken != outbound.id).await?;
+        }
+        Ok(())
+    }
+
+    /// Shows the files of a complete reply behind its `texts` parts, each as an event of its own. Events that an earlier
+    /// attempt sent stay.
+    async fn show_files(
+        &self,
+        room: &Room,
+        slot: &Slot,
+        shown: &mut Shown,
+        texts: usize,
+        outbound: &Outbound,
+    ) -> Result<(), Error> {
+        for (number, file) in (texts..).zip(&outbound.files) {
+            if shown.parts.get(number).is_some() {
+                continue;
+            }
+            let (relation, _) = self.relation(room, slot, number).await?;
+            let content = related_file(&self.client, room, &file.part, &file.content.0, &relation).await?;
+            let id = transaction(&shown.making(), &slot.to, number);
+            shown.parts.push(send(room, content, &id, Stage::Whole(outbound)).await?);
+            self.sync_state.set_shown(&slot.to, shown).await?;
         }
         Ok(())
     }
@@ -471,8 +487,4 @@ impl Inner {
             tracing::debug!(%chat, %error, "cannot send the typing notice");
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

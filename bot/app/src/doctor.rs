@@ -41,6 +41,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("vector index", stores::check_vectors(config).await),
         ("Discord", discord::check(config).await),
         ("learning in the weights", hearth::check(config)),
+        ("pictures", crate::images::check(config).await),
         ("backups", backups(config)),
         ("Matrix", matrix::check(config).await),
     ] {

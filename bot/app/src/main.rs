@@ -20,6 +20,7 @@ mod doctor;
 mod eval;
 mod health;
 mod hearth;
+mod images;
 #[cfg(not(all(
     feature = "discord",
     feature = "http",

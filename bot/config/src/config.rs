@@ -11,6 +11,7 @@ use crate::error::{Error, Origin, Problem};
 use crate::gardener::Gardener;
 use crate::hearth::Hearth;
 use crate::http::Http;
+use crate::images::Images;
 use crate::known;
 use crate::matrix::Matrix;
 use crate::mind::Mind;
@@ -79,6 +80,9 @@ pub struct Config {
     pub discord: Discord,
     /// The web of `azera run`: an HTTP server for browsers, programs and monitoring. bot/docs/web.md describes it.
     pub http: Http,
+    /// A server that draws pictures for `/imagine` and for personas. Azera sends it the prompts. bot/docs/pictures.md
+    /// says how to get one.
+    pub images: Images,
     /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never contains what people say.
@@ -194,6 +198,9 @@ impl Config {
                      true, or `hearth.enabled` to false"
                 ),
             );
+        }
+        for (keys, message) in self.images.contradictions() {
+            report(keys.map(|key| ("images", key)), message);
         }
         for (keys, message) in self.matrix.contradictions() {
             report(keys.map(|key| ("matrix", key)), message);

@@ -23,6 +23,7 @@ use crate::jobs::Scheduled;
 use crate::minds::MindService;
 use crate::model_catalog::ModelCatalog;
 use crate::outbox::Outbox;
+use crate::pictures::{PictureSettings, Pictures};
 use crate::queue::Queues;
 use crate::recall::RecallService;
 use crate::services::Services;
@@ -63,6 +64,7 @@ pub(crate) struct EngineInner {
     pub(crate) forgetting: Arc<Forgetting>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) background: Arc<Background>,
+    pub(crate) pictures: Arc<Pictures>,
     pub(crate) commands: Commands,
     pub(crate) jobs: RwLock<Vec<Scheduled>>,
 }
@@ -107,6 +109,7 @@ impl Engine {
             access: Arc::clone(&access),
             forgetting: Arc::clone(&forgetting),
         });
+        let pictures = Arc::new(Pictures::new(Arc::clone(&services), Arc::clone(&access), Arc::clone(&outbox)));
         let turns = Arc::new(Turns {
             services: Arc::clone(&services),
             access: Arc::clone(&access),
@@ -118,6 +121,7 @@ impl Engine {
             learning: Arc::clone(&learning),
             forgetting: Arc::clone(&forgetting),
             outbox,
+            pictures: Arc::clone(&pictures),
             files,
             spoken: SpokenReplies::default(),
             queues,
@@ -136,6 +140,7 @@ impl Engine {
             forgetting,
             turns,
             background,
+            pictures,
             commands,
             jobs: RwLock::default(),
         }))
@@ -161,6 +166,11 @@ impl Engine {
     /// The folder of LoRAs cannot be read or made.
     pub fn light(&self, hearth: Hearth) -> std::io::Result<()> {
         self.0.learning.light(hearth)
+    }
+
+    /// Sets what draws pictures. Call it before [`Engine::start`]; only the first call counts.
+    pub fn draw_with(&self, settings: PictureSettings) {
+        self.0.pictures.draw_with(settings);
     }
 
     /// Indexes everything that is queued. Returns the number of memories indexed.

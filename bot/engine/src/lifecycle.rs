@@ -17,6 +17,7 @@ impl Engine {
         self.0.learning.withdraw_unfounded(None).await;
         self.0.services.tasks.spawn(Arc::clone(&self.0.indexer).keep_indexed());
         self.0.services.tasks.spawn(Arc::clone(&self.0.turns).keep_delivering());
+        self.0.services.tasks.spawn(Arc::clone(&self.0.pictures).keep_drawing());
         self.0.background.hear_again().await?;
         self.start_jobs();
         self.0.turns.deliver_outbox().await?;

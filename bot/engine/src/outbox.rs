@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Outbound, Platform, Post, State};
+use azera_adapter::{AnswerFile, FileContent, Outbound, Platform, Post, State};
 use azera_memory::{MessageRow, OutboxRow, SourceScope};
 use azera_types::{Author, ChatId, PersonId, PersonaId, Scope, Timestamp};
 
@@ -94,6 +94,7 @@ impl Outbox {
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
             state: state.clone(),
+            files: self.files(reply).await?,
         };
         let post = self.as_post(reply, &outbound).await?;
         let mut wait = FIRST_WAIT;
@@ -120,6 +121,13 @@ impl Outbox {
         self.services.blocking(move |memory| memory.outbox().delivered(&reply)).await
     }
 
+    /// Returns the files of a message in the outbox.
+    async fn files(&self, reply: &MessageRow) -> Result<Vec<AnswerFile>, Error> {
+        let reply = reply.clone();
+        let files = self.services.blocking(move |memory| memory.outbox().files(&reply)).await?;
+        Ok(files.into_iter().map(|(part, bytes)| AnswerFile { part, content: FileContent(bytes) }).collect())
+    }
+
     /// Returns the post that an outbox message stands for, if it answers nobody.
     async fn as_post(&self, message: &MessageRow, outbound: &Outbound) -> Result<Option<Post>, Error> {
         if message.answers.is_some() {
@@ -127,11 +135,13 @@ impl Outbox {
         }
         let (row, posted) = (message.clone(), message.id.clone());
         let written = self.services.blocking(move |memory| memory.writings().posted_as(&row)).await?;
-        Ok(written.map(|(memory, writing)| Post {
-            outbound: outbound.clone(),
-            kind: writing.kind.as_str().to_owned(),
-            sources: memory.sources.into_iter().filter(|source| *source != posted).collect(),
-            at: message.at,
-        }))
+        let (kind, sources) = match written {
+            Some((memory, writing)) => {
+                (writing.kind.as_str(), memory.sources.into_iter().filter(|source| *source != posted).collect())
+            }
+            // Only pictures are posts without a writing.
+            None => ("picture", Vec::new()),
+        };
+        Ok(Some(Post { outbound: outbound.clone(), kind: kind.to_owned(), sources, at: message.at }))
     }
 }

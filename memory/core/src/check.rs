@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::files::{BlobRow, blob_faults};
 use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
+use crate::pictures::PictureRow;
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
 use crate::salience::mark_key;
 use crate::writings::writing_key;
@@ -132,6 +133,9 @@ impl Memory {
             "files of a message that is missing",
             blobs.iter().filter(|(_, row)| !known.contains(&row.message)).count(),
         );
+        let pictures: Vec<(_, PictureRow)> = found.rows(store, Table::Pictures)?;
+        let lost = pictures.iter().filter(|(_, row)| row.drawn_at.is_some() && !known.contains(&row.message)).count();
+        found.broke("pictures without a message", lost);
         let [missing, damaged, stray] = blob_faults(store, self.blobs.as_ref())?;
         found.broke("files that are missing", missing);
         found.broke("files that are damaged", damaged);

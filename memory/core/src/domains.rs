@@ -79,6 +79,10 @@ pub struct Progress<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Files<'a>(pub(crate) &'a Memory);
 
+/// Pictures that people asked for: those that wait, and those that were drawn.
+#[derive(Clone, Copy)]
+pub struct Pictures<'a>(pub(crate) &'a Memory);
+
 impl Memory {
     /// Accounts that platforms keep for people.
     pub fn accounts(&self) -> Accounts<'_> {
@@ -173,5 +177,10 @@ impl Memory {
     /// Files of messages: references to kept bytes, and what may be shown of them.
     pub fn files(&self) -> Files<'_> {
         Files(self)
+    }
+
+    /// Pictures that people asked for: those that wait, and those that were drawn.
+    pub fn pictures(&self) -> Pictures<'_> {
+        Pictures(self)
     }
 }

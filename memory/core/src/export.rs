@@ -76,6 +76,7 @@ impl Memory {
             }
             Ok(true)
         })?;
+        let pictures = self.pictures_json(person, &mut room)?;
         let feelings: Vec<Value> = self
             .minds()
             .bonds_of(person)?
@@ -90,8 +91,29 @@ impl Memory {
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": overrides,
             "check_ins": check_ins, "keeping": keeping, "linked": self.links().of(person)?,
-            "learnt_from": self.consent().training(person)?,
+            "learnt_from": self.consent().training(person)?, "pictures": pictures,
         }))
+    }
+
+    /// Returns the pictures that a person asked for. `room` is the number of bytes that may still be exported.
+    fn pictures_json(&self, person: &PersonId, room: &mut u64) -> Result<Vec<Value>, Error> {
+        let mut pictures = Vec::new();
+        for row in self.pictures().of_person(person)? {
+            // What a persona asked for, or what continues another picture, may hold what others said.
+            let own = row.scope == Scope::Dm(person.clone()) && row.source_scopes.is_empty();
+            if !row.sources.is_empty() && !own {
+                continue;
+            }
+            let mut picture = json!({
+                "prompt": row.prompt, "name": row.name, "settings": row.settings, "scope": row.scope,
+                "asked_at": row.asked_at, "drawn_at": row.drawn_at, "persona": row.persona, "model": row.model,
+            });
+            if let Some(message) = self.messages().raw_message(&row.message)? {
+                picture["files"] = self.files_json(&message, room)?;
+            }
+            pictures.push(picture);
+        }
+        Ok(pictures)
     }
 
     /// Returns the files of a message. `room` is the number of bytes that may still be exported.

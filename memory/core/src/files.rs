@@ -228,7 +228,7 @@ impl<'a> Files<'a> {
 
     /// Removes files until `size` more bytes fit: the oldest of the place first, then the oldest of all. The caller holds
     /// the lock.
-    fn make_room(self, held: &mut u64, size: u64, place: &Scope) -> Result<(), Error> {
+    pub(crate) fn make_room(self, held: &mut u64, size: u64, place: &Scope) -> Result<(), Error> {
         let most = self.0.config.blobs_max_bytes;
         if held.saturating_add(size) <= most {
             return Ok(());
@@ -268,13 +268,13 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    fn belongs_to_any(self, blob: &BlobId) -> Result<bool, Error> {
+    pub(crate) fn belongs_to_any(self, blob: &BlobId) -> Result<bool, Error> {
         let prefix = keys::prefix(&[blob.as_str()]);
         Ok(!self.0.store.scan(Table::Blobs, &prefix, None, crate::Order::Ascending, 1)?.is_empty())
     }
 
     /// Locks the blob store against other writers, and returns the size of everything in it.
-    fn blob_bytes(self) -> MutexGuard<'a, u64> {
+    pub(crate) fn blob_bytes(self) -> MutexGuard<'a, u64> {
         self.0.blob_bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

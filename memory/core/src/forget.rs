@@ -83,6 +83,7 @@ impl Forgetting<'_> {
         self.ask_for_scrub()?;
         let mut loose = Vec::new();
         let named = self.messages_to_forget(what, quotes, &mut loose)?;
+        self.forget_waiting_pictures(what)?;
         let built_on = self.all_built_on(&named, &loose)?;
         // Removed items that the asker may not know about are counted separately.
         let (mut receipt, mut unreported) = (ForgetReceipt::default(), ForgetReceipt::default());
@@ -257,6 +258,8 @@ impl Forgetting<'_> {
                 gone.person(person.clone(), self.0.next_number()?, quotes);
                 self.commit_forgetting(Batch::new(), gone)?;
                 messages.extend(self.0.messages().messages_of(person, usize::MAX)?);
+                let pictures = self.0.pictures().of_person(person)?.into_iter();
+                messages.extend(pictures.filter(|row| row.drawn_at.is_some()).map(|row| row.message));
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
                 // Writings that the person imported belong to the person, too.
                 codec::walk(self.0.store.as_ref(), Table::Writings, b"", |_, value| {
@@ -286,6 +289,27 @@ impl Forgetting<'_> {
             }
         }
         Ok(messages)
+    }
+
+    /// Removes the pictures that wait and have no message yet.
+    fn forget_waiting_pictures(self, what: &Forget) -> Result<(), Error> {
+        let waiting = self.0.pictures().waiting_of(|row| match what {
+            Forget::Person(person) => row.person == *person,
+            Forget::Chat(chat) => row.chat == *chat,
+            Forget::Span { chat, from, to } => row.chat == *chat && (*from..=*to).contains(&row.asked_at),
+            Forget::Realm(realm, private) => row.scope == Scope::Realm(realm.clone()) || private.contains(&row.chat),
+            Forget::Message(id) => row.message == *id || row.sources.contains(id),
+            Forget::Memory(_) => false,
+        })?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+        for message in waiting {
+            batch.remove(Table::Pictures, keys::message(&message));
+            gone.message(message);
+        }
+        self.commit_forgetting(batch, gone)
     }
 
     /// Collects memories that no message leads to: facts that a person asked to remember, and writings, whose sources
@@ -343,6 +367,7 @@ impl Forgetting<'_> {
             }
         }
         receipt.touched.insert((message.chat.clone(), message.persona.clone()));
+        batch.remove(Table::Pictures, keys::message(id));
         let_go_of_parts(batch, &message);
         codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
     }

@@ -11,6 +11,7 @@ use crate::files::BlobRow;
 use crate::forget::emptied;
 use crate::links::{LinkRow, between};
 use crate::minds::{BondRow, ForgottenScope, MindRow};
+use crate::pictures::PictureRow;
 use crate::rows::{BranchRow, ChatRow, MemoryRow, MessageRow, OutboxRow};
 use crate::settings::is_of;
 use crate::{Batch, Change, Error, Table, codec, keys};
@@ -273,6 +274,11 @@ impl BackupCleaner<'_> {
                     !people.chain(chats).chain(realms).any(|gone| is_of(key, &gone))
                 }
             },
+            Table::Pictures => {
+                let row: PictureRow = codec::decode(table, value)?;
+                let author = Author::Person { id: row.person.clone(), name: String::new() };
+                !gone(&row.message) && !what.has(row.number, &author, Some(&row.chat), &row.scope)
+            }
             Table::Blobs => !gone(&codec::decode::<BlobRow>(table, value)?.message),
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;

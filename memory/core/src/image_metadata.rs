@@ -3,6 +3,8 @@
 
 use azera_types::{Part, PartKind};
 
+use crate::image_bounds::is_within_bounds;
+
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = b"\xff\xd8";
 
@@ -18,17 +20,18 @@ const WEBP_CHUNKS: [&[u8; 4]; 6] = [b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM",
 /// Flags of a `VP8X` chunk that announce a colour profile, Exif and XMP, which are left out.
 const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x08 | 0x04;
 
-/// Returns the bytes to keep of a part; `None` if they may hold metadata that cannot be removed.
-pub(crate) fn without_metadata(part: &Part, bytes: Vec<u8>) -> Option<Vec<u8>> {
+/// Returns the bytes to keep of a part; `None` if they may hold metadata that cannot be removed, or if they are a picture
+/// with more pixels or frames than are kept.
+pub fn without_metadata(part: &Part, bytes: Vec<u8>) -> Option<Vec<u8>> {
     // What the bytes are matters, not what somebody says they are.
     if bytes.starts_with(PNG) {
-        return png(&bytes);
+        return png(&bytes).filter(|kept| is_within_bounds(kept));
     }
     if bytes.starts_with(JPEG) {
-        return jpeg(&bytes);
+        return jpeg(&bytes).filter(|kept| is_within_bounds(kept));
     }
     if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-        return webp(&bytes);
+        return webp(&bytes).filter(|kept| is_within_bounds(kept));
     }
     // HEIC pictures and films, whatever they are called.
     let is_container = bytes.get(4..8) == Some(b"ftyp") && part.kind != PartKind::Audio;
@@ -169,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_png_loses_its_metadata_and_keeps_its_pixels() {
-        let (head, pixels, end) = (chunk(b"IHDR", b"13 bytes of it"), chunk(b"IDAT", b"pixels"), chunk(b"IEND", b""));
+        let (head, pixels, end) =
+            (chunk(b"IHDR", b"\0\0\0\x09\0\0\0\x09\x08\x02\0\0\0"), chunk(b"IDAT", b"pixels"), chunk(b"IEND", b""));
         let secrets = [chunk(b"eXIf", SECRET), chunk(b"tEXt", SECRET), chunk(b"zzZz", SECRET)].concat();
         check([PNG, &head, &secrets, &pixels, &end, SECRET].concat(), [PNG, &head, &pixels, &end].concat());
     }

@@ -36,6 +36,7 @@ mod forget;
 mod forget_log;
 mod heard;
 mod history;
+mod image_bounds;
 mod image_metadata;
 mod index;
 mod indexing;
@@ -49,6 +50,7 @@ mod names;
 mod outbox;
 mod passages;
 mod personas;
+mod pictures;
 mod prune;
 mod ram;
 mod read_scope;
@@ -75,7 +77,7 @@ pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
     Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox,
-    Personas, PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -86,6 +88,7 @@ pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
 pub use history::MAX_HISTORY;
+pub use image_metadata::without_metadata;
 pub use index::{
     Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
     TextIndex, TextIndexKind, VectorIndex,
@@ -96,6 +99,7 @@ pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
 pub use passages::LONG_TEXT_CHARS;
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
+pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureRow};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};

@@ -20,9 +20,10 @@ const STRIPES: usize = 64;
 /// Numbers reserved on disk at a time. A crash leaves a gap of at most this many numbers; no number is given out twice.
 const RESERVE: u64 = 1_024;
 
-/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files: an older version
-/// would forget a message and leave its files, so it must not open such a record.
-const SCHEMA: u32 = 3;
+/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, and
+/// layout 4 pictures that people asked for: an older version would forget a message and leave those, so it must not open
+/// such a record.
+const SCHEMA: u32 = 4;
 
 /// The stores that a memory works on.
 #[derive(Clone)]
@@ -85,6 +86,8 @@ pub struct Memory {
     pub(crate) scrubbing: Mutex<()>,
     /// Held while minds are changed outside a turn, or forgotten.
     pub(crate) states: Mutex<()>,
+    /// Held while a picture is queued, because its limits are about all chats.
+    pub(crate) asking_for_pictures: Mutex<()>,
     pub(crate) origins: AuthorCache,
     pub(crate) embedding_lookups: AtomicU64,
     pub(crate) embeddings_cached: AtomicU64,
@@ -133,6 +136,7 @@ impl Memory {
             next: AtomicU64::new(reserved),
             reserved: Mutex::new(reserved),
             scrubbing: Mutex::new(()),
+            asking_for_pictures: Mutex::new(()),
             states: Mutex::new(()),
             origins: AuthorCache::default(),
             embedding_lookups: AtomicU64::new(0),

@@ -1,4 +1,5 @@
-//! Migrates a record of an older layout. Layout 2 needs no migration: its messages have no files.
+//! Migrates a record of an older layout. Layouts 2 and 3 need no migration: layout 2 has no
+//! files of messages, and layout 3 no pictures that people asked for.
 
 use azera_types::MessageId;
 

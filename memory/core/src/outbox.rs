@@ -1,6 +1,6 @@
 //! The outbox: replies that their platforms have not acknowledged.
 
-use azera_types::{Author, MessageId};
+use azera_types::{Author, MessageId, Part};
 
 use crate::domains::Outbox;
 use crate::forget_log::Forgotten;
@@ -25,6 +25,18 @@ impl Outbox<'_> {
     /// Returns true if the reply still waits for its platform.
     pub fn is_undelivered(self, reply: &MessageRow) -> Result<bool, Error> {
         Ok(self.0.store.get(Table::Outbox, &keys::numbered(&[], reply.seq))?.is_some())
+    }
+
+    /// Returns the files of a reply that waits for its platform. The caller must have checked that it may be shown.
+    pub fn files(self, reply: &MessageRow) -> Result<Vec<(Part, Vec<u8>)>, Error> {
+        if reply.parts.is_empty() || !self.is_undelivered(reply)? {
+            return Ok(Vec::new());
+        }
+        let mut files = Vec::with_capacity(reply.parts.len());
+        for part in &reply.parts {
+            files.extend(self.0.files().bytes_of(&reply.id, part)?.map(|bytes| (part.clone(), bytes)));
+        }
+        Ok(files)
     }
 
     /// Removes a reply from the outbox after the platform accepted it. Not flushed: delivering it again after a crash

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::files::BlobRow;
 use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
+use crate::pictures::PictureRow;
 use crate::record::unused_numbers;
 use crate::rows::{
     BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
@@ -83,6 +84,7 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     work.keep::<MindRow>(Table::Minds, |_| true)?;
     work.keep::<BondRow>(Table::Bonds, |_| true)?;
     work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message))?;
+    work.pictures(&places)?;
     work.numbers()?;
     work.commit()?;
     Ok(work.done)
@@ -125,6 +127,20 @@ impl Work<'_> {
             self.commit_page()?;
         }
         self.commit()
+    }
+
+    /// Keeps the pictures that wait, and those whose message is there.
+    fn pictures(&mut self, places: &HashMap<MessageId, Place>) -> Result<(), Error> {
+        for (key, row) in self.readable::<PictureRow>(Table::Pictures)? {
+            // Its number is part of the message's id, so it must not be given out again.
+            self.highest = self.highest.max(row.number);
+            if row.drawn_at.is_none() || places.contains_key(&row.message) {
+                *self.done.rows_kept.entry(Table::Pictures.name()).or_default() += 1;
+            } else {
+                self.remove(Table::Pictures, key)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the readable rows of a table and removes the others.

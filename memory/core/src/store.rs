@@ -60,11 +60,13 @@ pub enum Table {
     Passages = 24,
     /// Kept bytes, by their digest and the message that they belong to.
     Blobs = 25,
+    /// Pictures that people asked for, by the message that shows them.
+    Pictures = 26,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -91,6 +93,7 @@ impl Table {
         Self::Marks,
         Self::Passages,
         Self::Blobs,
+        Self::Pictures,
     ];
 
     /// Returns the table with this number.
@@ -127,6 +130,7 @@ impl Table {
             Self::Marks => "marks",
             Self::Passages => "passages",
             Self::Blobs => "blobs",
+            Self::Pictures => "pictures",
         }
     }
 }

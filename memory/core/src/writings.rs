@@ -20,7 +20,7 @@ const MAX_LOOKED_AT: usize = 20_000;
 const PAGE: usize = 64;
 
 /// Prefix of the message id of a posted writing; its number follows.
-const POST: &str = "post~";
+pub(crate) const POST: &str = "post~";
 
 /// Most source messages of one writing.
 pub const MAX_SOURCES: usize = 128;

@@ -58,6 +58,7 @@ impl Core {
             text: Text::new(format!("**You** said:\n{}", &*inbound.text)),
             reply_to: Some(MessageId::new("m").unwrap()),
             state: State { mood: Some("calm".into()), ..State::default() },
+            files: Vec::new(),
         }
     }
 }
@@ -453,6 +454,7 @@ async fn a_reply_waits_for_its_owner() {
         text: "for Bob".into(),
         reply_to: None,
         state: State::default(),
+        files: Vec::new(),
     };
     assert!(console.deliver(&outbound).await.unwrap_err().is_transient());
     assert_eq!(out.text(), "");
@@ -466,8 +468,7 @@ async fn a_reply_waits_for_its_owner() {
 
 #[tokio::test]
 async fn a_reply_cannot_command_the_terminal() {
-    let session = talk(Format::Plain, "\u{1b}[2Jboo\u{7}\n").await;
-    assert_eq!(session.out, "**You** said:\n[2Jboo\n");
+    assert_eq!(talk(Format::Plain, "\u{1b}[2Jboo\u{7}\n").await.out, "**You** said:\n[2Jboo\n");
 }
 
 #[tokio::test]
@@ -483,8 +484,7 @@ async fn output_that_cannot_be_written_ends_the_session() {
     }
     let console = console(Format::Plain, Closed, io::sink());
     let core = Core { console: console.clone(), heard: Mutex::default(), bob: tokio::sync::Notify::new() };
-    let input = pipe(b"one\ntwo\n");
-    let ended = run(&console, &core, Options::default(), input).await;
+    let ended = run(&console, &core, Options::default(), pipe(b"one\ntwo\n")).await;
     assert!(matches!(ended, Err(Error::Output(_))), "{ended:?}");
     assert_eq!(core.heard.into_inner().unwrap().len(), 2, "nothing is sent after the output was closed");
 }

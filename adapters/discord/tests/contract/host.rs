@@ -116,6 +116,7 @@ impl Core {
             text: Text::new(format!("{first}{second}")),
             reply_to: Some(inbound.id.clone()),
             state: State { mood: Some("curious".to_owned()), ..State::default() },
+            files: Vec::new(),
         };
         while let Err(error) = discord.deliver(&outbound).await {
             if !error.is_transient() {

@@ -349,6 +349,10 @@ impl World {
         message["attachments"] = self.changed_files(id, &message["attachments"], body, &call.files);
         message["content"] = json!(message["content"].as_str().unwrap_or_default().trim());
         message["edited_timestamp"] = json!(Self::time());
+        // The files that an edit lists take the place of the earlier ones.
+        if body["attachments"].is_array() || !call.files.is_empty() {
+            message["attachments"] = self.keep(id, &call.files);
+        }
         if let Some(channel) = self.channels.get_mut(&channel) {
             channel.messages.insert(id, message.clone());
         }

@@ -62,6 +62,9 @@ pub enum Output<'a> {
         text: &'a str,
         /// Its source messages.
         sources: &'a [MessageId],
+        /// Its files.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        files: Vec<OutFile<'a>>,
     },
     /// A message got no reply.
     #[serde(rename = "silent")]
@@ -181,6 +184,7 @@ impl<'a> Output<'a> {
                 kind,
                 text: &outbound.text,
                 sources,
+                files: outbound.files.iter().map(OutFile::of).collect(),
             };
         }
         let State { mood, mood_value, energy } = &outbound.state;

@@ -219,6 +219,12 @@ impl DangerLexicon {
         Reading::of(self, text)
     }
 
+    /// Returns a text as the net reads it: in lower case, without accents, disguises and punctuation, with one blank
+    /// before, between and behind its words.
+    pub fn normalised(text: &str) -> String {
+        normal::normalise(text)
+    }
+
     /// Returns what the net finds in a message, idioms left out.
     pub fn find(&'static self, text: &str) -> Danger {
         self.read(text).danger()

@@ -5,11 +5,14 @@ mod buttons;
 mod commands;
 mod files;
 mod forms;
+mod imagine;
 mod journal;
 mod linked;
 mod load;
 mod model;
 mod once;
+#[path = "../product/painter.rs"]
+mod painter;
 mod personas;
 mod pictures;
 mod places;

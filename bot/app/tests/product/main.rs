@@ -19,6 +19,8 @@ mod memory_commands;
 mod mind;
 mod mistakes;
 mod odd_servers;
+mod painter;
+mod pictures;
 mod safety;
 mod say;
 mod servers;

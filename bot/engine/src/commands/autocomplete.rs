@@ -41,6 +41,7 @@ impl Commands {
             | OptionKind::Word
             | OptionKind::Count
             | OptionKind::Flag
+            | OptionKind::Setting
             | OptionKind::Page
             | OptionKind::File => Vec::new(),
         };

@@ -49,6 +49,7 @@ const THEME: CommandOption = optional("theme", "the colours of the picture: dark
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
 
 const SEARCH: Form = form("search", "search", "search", &[needed("words", "the words to find", OptionKind::Text)]);
+const WHICH_PICTURE: CommandOption = optional("number", "its number; the newest if left out", OptionKind::Count);
 const NUMBER: CommandOption = needed("number", "its number in the list", OptionKind::Count);
 const IMPORT: Form = form(
     "import",
@@ -207,6 +208,54 @@ pub const COMMANDS: &[Command] = &[
             form("publish", "publish", "post a piece where the journal is posted", &[NUMBER]),
             IMPORT,
             EXPORT,
+        ],
+    ),
+    command(
+        "imagine",
+        "let me draw a picture",
+        Access::Member,
+        &[form(
+            "",
+            "",
+            "",
+            &[
+                needed("prompt", "what to draw", OptionKind::Text),
+                optional("size", "square, wide, tall, banner, small, or such as 768x512", OptionKind::Setting),
+                optional("negative", "what not to draw", OptionKind::Setting),
+                optional("seed", "a number; the same one draws the same picture", OptionKind::Setting),
+                optional("steps", "more steps take longer", OptionKind::Setting),
+                optional("guidance", "how strongly the prompt is followed, from 0 to 30", OptionKind::Setting),
+            ],
+        )],
+    ),
+    command(
+        "picture",
+        "draw a picture again, take one back, and see what is allowed",
+        Access::Member,
+        &[
+            form("again", "again", "draw it again with another seed", &[WHICH_PICTURE]),
+            form("vary", "vary", "draw a variation of it", &[WHICH_PICTURE]),
+            form("delete", "delete", "delete it; for the person who asked, and admins", &[WHICH_PICTURE]),
+            form("cancel", "cancel", "take back a picture that waits or is being drawn", &[WHICH_PICTURE]),
+            form("queue", "queue", "show how many pictures wait", &[]),
+            form("rules", "rules", "show what is drawn here", &[]),
+            of_admins(
+                "adult",
+                "allow nudity and sex, where the platform marks the place for adults",
+                &[needed("choice", "`on` or `off`", OptionKind::Word)],
+            ),
+            of_admins("forbid", "never draw a word here", &[needed("word", "a word or a few", OptionKind::Text)]),
+            of_admins("permit", "draw a forbidden word again", &[needed("word", "the word", OptionKind::Text)]),
+        ],
+    ),
+    command(
+        "gallery",
+        "see the pictures that may be shown here",
+        Access::Member,
+        &[
+            form("list", "list", "list the newest pictures", &[optional("page", "the page", OptionKind::Count)]),
+            form("show", "show", "show a picture", &[needed("number", "its number", OptionKind::Count)]),
+            SEARCH,
         ],
     ),
     command(

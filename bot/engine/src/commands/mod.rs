@@ -12,6 +12,7 @@ mod declared;
 mod diary;
 mod files;
 mod forget;
+mod gallery;
 mod garden;
 mod hearth;
 mod help;
@@ -21,6 +22,7 @@ mod mind;
 mod model;
 mod order;
 mod persona;
+mod pictures;
 mod privacy;
 mod settings;
 mod upload;
@@ -45,6 +47,7 @@ use crate::forgetting::Forgetting;
 use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::minds::MindService;
+use crate::pictures::Pictures;
 use crate::recall::{Asking, RecallService};
 use crate::services::Services;
 use crate::turn::{Judge, Turns};
@@ -62,6 +65,7 @@ pub(crate) struct Commands {
     pub(crate) forgetting: Arc<Forgetting>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) background: Arc<Background>,
+    pub(crate) pictures: Arc<Pictures>,
     /// Persona files that were shown to the uploader and wait for confirmation.
     pub(crate) uploads: Uploads,
 }
@@ -103,6 +107,7 @@ impl Commands {
             judge: Arc::clone(&turns.judge),
             learning: Arc::clone(&turns.learning),
             forgetting: Arc::clone(&turns.forgetting),
+            pictures: Arc::clone(&turns.pictures),
             turns,
             background,
             uploads: Uploads::default(),
@@ -136,6 +141,10 @@ impl Commands {
             "as" => Ok(refused("`/as` works in the terminal alone.".into())),
             "why" => self.why_command(&at).await,
             "branch" => self.branch_command(&at, arguments).await,
+            "forget" if arguments.is_empty() && self.is_about_a_picture(&at).await? => {
+                self.picture_command(&at, "delete").await
+            }
+            "regenerate" if self.is_about_a_picture(&at).await? => self.picture_command(&at, "again").await,
             "regenerate" => self.regenerate_command(adapter.clone(), &at).await,
             "swipe" => self.swipe_command(&at, arguments).await,
             "remember" => self.remember_command(&at, arguments).await,
@@ -151,6 +160,9 @@ impl Commands {
             "status" => self.status_command(&at, arguments).await,
             "rules" => self.rules_command(&at, arguments).await,
             "tune" => self.tune_command(&at, arguments).await,
+            "imagine" => self.imagine_command(&at, arguments).await,
+            "picture" => self.picture_command(&at, arguments).await,
+            "gallery" => self.gallery_command(&at, arguments).await,
             "garden" => self.garden_command(&at, arguments).await,
             "hearth" => self.hearth_command(&at, arguments).await,
             "link" => self.link_command(&at, arguments).await,

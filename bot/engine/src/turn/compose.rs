@@ -6,6 +6,7 @@ use azera_types::Scope;
 
 use super::context::{TurnContext, TurnRequest};
 use super::history::{History, recalled_hit, talking};
+use super::pictures::HOW_TO_DRAW;
 use super::sources::{ReplySources, origins};
 use crate::display_names::DisplayNames;
 use crate::error::Error;
@@ -66,9 +67,14 @@ impl Turns {
         let talking = talking(request, context);
         let names = DisplayNames::new(&context.scope, talking, recall.hits.iter().map(|hit| &hit.memory.author));
         let recollections: Vec<RecalledMemory> = recall.hits.iter().map(|hit| recalled_hit(hit, &names)).collect();
+        let draws = self.pictures.settings().is_some_and(|settings| settings.tells(context.model.info()));
+        let mut style_lines = style.lines.clone();
+        if draws && !style.is_in_danger() {
+            style_lines.push(HOW_TO_DRAW.to_owned());
+        }
         let parts = PromptParts {
             recalled: &recollections,
-            style: &style.lines,
+            style: &style_lines,
             plainly: style.plainly,
             ..history.parts(context)
         };

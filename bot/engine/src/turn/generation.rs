@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use azera_adapter::{Making, Platform, StreamEvent};
 use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Lora, Priority, Reply, Sampling, Usage};
+use azera_pictures::{PictureTag, TagFilter};
 use azera_prompt::Prompt;
 use azera_types::MessageId;
 
@@ -52,6 +53,8 @@ pub(crate) struct Generated {
     pub(crate) seed: u32,
     /// What it was made with.
     pub(crate) loras: Vec<Lora>,
+    /// The pictures that it asks for.
+    pub(crate) pictures: Vec<PictureTag>,
     /// Whether no model wrote it.
     fixed: bool,
 }
@@ -69,7 +72,7 @@ impl Generated {
             finish: FinishReason::Stop,
             estimated: false,
         };
-        Self { text: text.to_owned(), usage, seed, loras: Vec::new(), fixed: true }
+        Self { text: text.to_owned(), usage, seed, loras: Vec::new(), pictures: Vec::new(), fixed: true }
     }
 
     /// Whether no model wrote it.
@@ -118,7 +121,7 @@ pub(crate) async fn generate(
             loras: asking.loras.clone(),
         };
         let (mut reply, loras) = ask(model, request).await?;
-        let mut label = Label::new(asking.persona);
+        let mut shaping = Shaping::new(asking.persona);
         let mut text = String::new();
         while let Some(event) = reply.next().await {
             let event = event?;
@@ -127,38 +130,44 @@ pub(crate) async fn generate(
             {
                 return Ok(None);
             }
-            match event {
-                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => {}
-                Event::ThinkingStart => shown.event(StreamEvent::ThinkingStart).await,
-                Event::Thinking(text) => shown.event(StreamEvent::Thinking { text }).await,
-                Event::ThinkingEnd => shown.event(StreamEvent::ThinkingEnd).await,
-                Event::Content(piece) => {
-                    if let Some(piece) = label.pass(&piece) {
-                        text.push_str(&piece);
-                        if !asking.held {
-                            shown.event(StreamEvent::Content { text: piece }).await;
-                        }
-                    }
+            let piece = match event {
+                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => continue,
+                Event::ThinkingStart => {
+                    shown.event(StreamEvent::ThinkingStart).await;
+                    continue;
+                }
+                Event::Thinking(text) => {
+                    shown.event(StreamEvent::Thinking { text }).await;
+                    continue;
+                }
+                Event::ThinkingEnd => {
+                    shown.event(StreamEvent::ThinkingEnd).await;
+                    continue;
                 }
                 Event::Retracted => {
-                    label = Label::new(asking.persona);
+                    shaping = Shaping::new(asking.persona);
                     if !std::mem::take(&mut text).is_empty() && !asking.held {
                         shown.event(StreamEvent::Retracted).await;
                     }
+                    continue;
                 }
+                Event::Content(piece) => shaping.pass(&piece),
                 Event::Done(usage) => {
-                    if let Some(rest) = label.rest() {
-                        text.push_str(&rest);
-                        if !asking.held {
-                            shown.event(StreamEvent::Content { text: rest }).await;
-                        }
+                    let (rest, pictures) = shaping.finish(&text);
+                    text.push_str(&rest);
+                    if !asking.held && !rest.is_empty() {
+                        shown.event(StreamEvent::Content { text: rest }).await;
                     }
                     let text = text.trim().to_owned();
                     if text.is_empty() {
                         break;
                     }
-                    return Ok(Some(Generated { text, usage, seed, loras, fixed: false }));
+                    return Ok(Some(Generated { text, usage, seed, loras, pictures, fixed: false }));
                 }
+            };
+            text.push_str(&piece);
+            if !asking.held && !piece.is_empty() {
+                shown.event(StreamEvent::Content { text: piece }).await;
             }
         }
     }
@@ -197,6 +206,37 @@ pub(crate) fn derived_seed(seed: u64, message: &MessageId, alternative: usize) -
     let hash =
         bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     (hash >> 32) as u32
+}
+
+/// Shown in the place of a reply that is nothing but a picture.
+const ONLY_A_PICTURE: &str = "🎨";
+
+/// Takes off a streamed reply what is not part of it: its label, and tags for pictures.
+struct Shaping {
+    label: Label,
+    tags: TagFilter,
+}
+
+impl Shaping {
+    fn new(name: &str) -> Self {
+        Self { label: Label::new(name), tags: TagFilter::default() }
+    }
+
+    /// What of the reply can be shown now.
+    fn pass(&mut self, piece: &str) -> String {
+        self.label.pass(piece).map(|piece| self.tags.pass(&piece)).unwrap_or_default()
+    }
+
+    /// Ends the reply, of which `shown` was shown: the rest of it, and the pictures that it asks for.
+    fn finish(&mut self, shown: &str) -> (String, Vec<PictureTag>) {
+        let mut rest = self.label.rest().map(|rest| self.tags.pass(&rest)).unwrap_or_default();
+        rest.push_str(&self.tags.finish());
+        let pictures = self.tags.take_pictures();
+        if !pictures.is_empty() && shown.trim().is_empty() && rest.trim().is_empty() {
+            rest = ONLY_A_PICTURE.to_owned();
+        }
+        (rest, pictures)
+    }
 }
 
 /// Takes blanks and the speaker's own name off the beginning of a streamed reply.
@@ -260,6 +300,23 @@ mod tests {
         check(&["Az"], "Az");
         check(&["Azera", " is my name"], "Azera is my name");
         check(&["Azera:"], "");
+    }
+
+    #[test]
+    fn a_tag_is_taken_out_of_a_reply_and_a_reply_of_nothing_else_shows_a_sign() {
+        #[track_caller]
+        fn check(pieces: &[&str], want: &str, prompts: &[&str]) {
+            let mut shaping = Shaping::new("Azera");
+            let mut text: String = pieces.iter().map(|piece| shaping.pass(piece)).collect();
+            let (rest, pictures) = shaping.finish(&text);
+            text.push_str(&rest);
+            let found: Vec<&str> = pictures.iter().map(|tag| tag.prompt.as_str()).collect();
+            assert_eq!((text.as_str(), found.as_slice()), (want, prompts), "{pieces:?}");
+        }
+        check(&["Azera: Look. [IMAGE", "_GEN: prompt=\"a tower\"]"], "Look. ", &["a tower"]);
+        check(&["[IMAGE_GEN: prompt=\"a tower\"]"], ONLY_A_PICTURE, &["a tower"]);
+        check(&["[IMAGE_GEN: prompt=\"\"]"], "", &[]);
+        check(&["no [tag] here"], "no [tag] here", &[]);
     }
 
     #[test]

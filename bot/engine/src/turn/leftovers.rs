@@ -75,6 +75,7 @@ impl Turns {
             // The reply's own turn delivers it, or has done so since the outbox was read.
             let answering = reply.answers.as_ref().is_some_and(|message| self.is_under_way(message));
             let listed = reply.clone();
+            let answering = answering || self.pictures.is_delivering(&reply.id);
             if answering || !self.services.blocking(move |memory| memory.outbox().is_undelivered(&listed)).await? {
                 continue;
             }

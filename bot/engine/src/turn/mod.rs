@@ -14,7 +14,7 @@
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
 //! | speak | `spoken.rs` | adds the sound of the reply |
-//! | remember | `remember.rs` | notes which memories the reply used, keeps the exchange for learning; writes no memory |
+//! | remember | `remember.rs`, `pictures.rs` | notes which memories the reply used, keeps the exchange for learning, queues pictures; writes no memory |
 
 mod addressing;
 mod commit;
@@ -31,6 +31,7 @@ mod ingest;
 mod judge;
 mod leftovers;
 mod overlap;
+mod pictures;
 mod recall;
 mod remember;
 mod reply_id;
@@ -59,6 +60,7 @@ use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::minds::MindService;
 use crate::outbox::Outbox;
+use crate::pictures::Pictures;
 use crate::queue::Queues;
 use crate::recall::RecallService;
 use crate::report::{hit, usage};
@@ -84,6 +86,7 @@ pub(crate) struct Turns {
     pub(crate) learning: Arc<Learning>,
     pub(crate) forgetting: Arc<Forgetting>,
     pub(crate) outbox: Arc<Outbox>,
+    pub(crate) pictures: Arc<Pictures>,
     pub(crate) files: Arc<FileFetcher>,
     pub(crate) spoken: SpokenReplies,
     pub(crate) queues: Queues,
@@ -185,6 +188,7 @@ impl Turns {
         timer.end("deliver");
         self.speak_reply(request, context, &composition, &committed);
         self.remember(request, context, &composition, &draft, &committed, changes_before).await;
+        self.draw_tags(request, context, &composition, &draft, &committed).await;
         Ok(Some(Turn {
             reply: committed.reply.id,
             to: request.message.id.clone(),

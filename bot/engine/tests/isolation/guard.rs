@@ -39,7 +39,8 @@ pub const TELLING: [&str; 27] = [
     "Memory::messages().why",
     "Memory::training().exchanges",
     "Memory::export",
-    "Memory::files().get",];
+    "Memory::files().get",
+];
 
 /// Ways that show background writings and nothing else.
 pub const WRITTEN: [&str; 7] = [
@@ -49,12 +50,13 @@ pub const WRITTEN: [&str; 7] = [
     "/garden",
     "Memory::writings().list",
     "Memory::writings().written",
-    "Memory::writings().notes",];
+    "Memory::writings().notes",
+];
 
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 56] = [
+const SHOWN_TO_NOBODY: [&str; 63] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -85,6 +87,16 @@ const SHOWN_TO_NOBODY: [&str; 56] = [
     "turns().all_open",
     "turns().note_panic",
     "outbox().pending",
+    // The files of a reply on its way, once it was judged that it may be shown.
+    "outbox().files",
+    // The queue of pictures is the engine's own work; commands show numbers of it alone, and posts are judged.
+    "pictures().ask",
+    "pictures().waiting",
+    "pictures().tried",
+    "pictures().cancel",
+    "pictures().finish",
+    // Words that a place forbids, and a switch.
+    "pictures().wishes",
     // These return what was written to the writer, or look it up for a post.
     "writings().write",
     "writings().publish",
@@ -124,7 +136,8 @@ const SHOWN_TO_NOBODY: [&str; 56] = [
     "record().owned_blobs",
     "record().identity",
     "record().pending_backup_forgets",
-    "record().backup_folders",];
+    "record().backup_folders",
+];
 
 /// Types that cannot hold people's words.
 const HARMLESS: [&str; 14] = [
@@ -141,7 +154,8 @@ const HARMLESS: [&str; 14] = [
     "ForgetReceipt",
     "Option < usize >",
     "Option < Vec < f32 > >",
-    "Vec < IndexWork >",];
+    "Vec < IndexWork >",
+];
 
 /// Arguments without which nothing may be shown.
 const SCOPES: [&str; 2] = ["ReadScope", "DataSubject"];

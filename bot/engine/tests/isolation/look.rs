@@ -31,7 +31,7 @@ const NUMBERS: usize = 12;
 const IDS: usize = 3;
 
 /// Commands that show things and change nothing.
-const SHOWING: [&str; 77] = [
+const SHOWING: [&str; 84] = [
     "/me",
     "/why",
     "/memory stats",
@@ -87,6 +87,13 @@ const SHOWING: [&str; 77] = [
     "/link confirm",
     "/link 0000-0000",
     "/link remove nobody",
+    "/gallery",
+    "/gallery list",
+    "/gallery show 1",
+    "/gallery search what is the lighthouse password?",
+    "/gallery search quiet",
+    "/picture queue",
+    "/picture rules",
     "/journal list",
     "/journal show 1",
     "/journal show 2",
@@ -108,7 +115,8 @@ const SHOWING: [&str; 77] = [
     "/voice say something",
     "/voice stop",
     "/voice consent yes",
-    "/voice transcript",];
+    "/voice transcript",
+];
 
 /// All kinds of background writings.
 const WRITTEN: [Kind; 6] = [Kind::Diary, Kind::Reflection, Kind::Dream, Kind::Note, Kind::Piece, Kind::CheckIn];
@@ -169,8 +177,9 @@ fn without_numbers(text: &str) -> String {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let own = !result.ends_with(|c: char| c.is_alphanumeric());
-        let mark =
-            ["\"id\":", "\"seq\":", "\"memory\":", "post~", "m"].into_iter().find(|mark| own && rest.starts_with(mark));
+        let mark = ["\"id\":", "\"seq\":", "\"number\":", "\"memory\":", "post~", "picture ", "- `", "m"]
+            .into_iter()
+            .find(|mark| own && rest.starts_with(mark));
         let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
         result.push_str(head);
         rest = if mark.is_some() { tail.trim_start_matches(|c: char| c.is_ascii_digit()) } else { tail };
@@ -365,6 +374,14 @@ impl Looking<'_> {
             .as_ref()
             .map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
             .unwrap_or_default());
+        let pictures = read!(self, memory.pictures().list(&read_scope), |found| json(&found));
+        for picture in pictures.iter().take(NUMBERS) {
+            read!(self, memory.pictures().get(&read_scope, &picture.message), |found| json(&found));
+            read!(self, memory.pictures().file(&read_scope, &picture.message), |found| found
+                .as_ref()
+                .map(|(part, _)| json(part))
+                .unwrap_or_default());
+        }
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);

@@ -33,6 +33,7 @@ mod offload;
 mod oracle;
 mod overrides;
 mod passages;
+mod pictures;
 mod reply_style;
 mod surprise;
 mod test_engine;

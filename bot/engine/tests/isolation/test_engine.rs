@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Edit, Host, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
 use azera_config::Gardener as Garden;
-use azera_engine::{BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog};
+use azera_engine::{
+    BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog, PictureSettings,
+};
 use azera_fake_sim::{ChatKind, ChatLine, History, RealmLine, SimPlatform};
 use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, RamBlobs, RamStore, RamWorking};
 use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
@@ -19,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
+use crate::pictures::{Painter, settings};
 use crate::voice_fakes::{Ear, voice};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
@@ -49,6 +52,8 @@ pub struct TestEngine {
     pub ear: Arc<Ear>,
     /// Creates the Hearth, if the engine has one.
     pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
+    /// What draws pictures.
+    pub pictures: Option<PictureSettings>,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -116,7 +121,8 @@ impl TestEngine {
         let ear = Arc::<Ear>::default();
         let (memory, azera) = build_engine(&layers, &clock, &platform, &model, &embedder_down, &garden, &ear);
         azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) });
-        Self {
+        let pictures = Some(settings(Arc::new(Painter::default())));
+        let engine = Self {
             clock,
             watch,
             platform,
@@ -130,7 +136,10 @@ impl TestEngine {
             garden,
             ear,
             hearth: None,
-        }
+            pictures,
+        };
+        engine.give_paint();
+        engine
     }
 
     /// Restarts with another chat model.
@@ -228,6 +237,7 @@ impl TestEngine {
         let build_engine = build_engine(layers, clock, platform, model, embedder_down, garden, ear);
         (self.memory, self.azera) = build_engine;
         learn(&self.azera);
+        self.give_paint();
         if let Some(hearth) = &self.hearth {
             self.azera.light(hearth()).unwrap();
         }

@@ -233,6 +233,11 @@ impl Platform for WatchedPlatform {
         self.sim.realm(realm).await
     }
 
+    async fn is_for_adults(&self, chat: &ChatId) -> Result<bool, PlatformError> {
+        self.watch.went("Platform::is_for_adults");
+        self.sim.is_for_adults(chat).await
+    }
+
     async fn post(&self, post: &Post) -> Result<(), PlatformError> {
         self.watched_post("Platform::post", &post.outbound);
         self.sim.post(post).await?;
@@ -307,6 +312,13 @@ impl Streaming for WatchedPlatform {
         if matches!(event, StreamEvent::Content { .. }) {
             self.at_first_piece.happen();
         }
+    }
+
+    async fn progress(&self, Making { chat, persona, .. }: Making<'_>, _: Timestamp, text: &str) {
+        let Some(chat) = chat_number(chat) else { return };
+        let persona = persona.as_str().replace('@', " of ");
+        let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
+        self.watch.shown("Streaming::progress", &showing, text);
     }
 }
 

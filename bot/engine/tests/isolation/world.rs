@@ -160,7 +160,7 @@ pub enum Act {
         who: usize,
         other: usize,
     },
-    /// A writing with a secret in it is imported.
+    /// A writing with a secret in it is imported, or a picture of one is asked for.
     Import {
         who: usize,
         chat: usize,
@@ -190,7 +190,7 @@ pub struct World {
 }
 
 /// Commands that change things and hold none of the person's words.
-const CHANGING: [&str; 47] = [
+const CHANGING: [&str; 58] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -238,6 +238,17 @@ const CHANGING: [&str; 47] = [
     "/link remove",
     "/link remove all",
     "/link remove Ann",
+    "/imagine a quiet boat",
+    "/imagine a quiet boat",
+    "/picture again",
+    "/picture vary",
+    "/picture adult on",
+    "/picture adult off",
+    "/picture forbid soup",
+    "/picture permit soup",
+    "/picture cancel",
+    "/picture queue",
+    "/picture delete",
 ];
 
 /// Commands that can point at a message.
@@ -296,7 +307,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (who(), who()).prop_map(|(who, other)| Act::Link { who, other }),
         // The accounts in whose direct messages most is said.
         2 => any::<bool>().prop_map(|first| Act::Link { who: if first { 0 } else { 4 }, other: if first { 4 } else { 0 } }),
-        2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import", "/garden import"][..]))
+        2 => (who(), chat(), prop::sample::select(&["/dream import", "/journal import", "/garden import", "/imagine", "/imagine"][..]))
             .prop_map(|(who, chat, what)| Act::Import { who, chat, what }),
         2 => (who(), chat(), 0..FORGET_FORMS).prop_map(|(who, chat, what)| Act::Forget { who, chat, what }),
         1 => Just(Act::Restart),

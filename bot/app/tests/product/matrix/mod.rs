@@ -9,6 +9,7 @@ mod model;
 mod once;
 mod person;
 mod personas;
+mod pictures;
 mod privacy;
 mod proxy;
 mod talk;

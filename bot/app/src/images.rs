@@ -1,0 +1,76 @@
+//! The server that draws pictures, as the configuration names it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use azera_config::{Config, Images, ImagesKind};
+use azera_engine::PictureSettings;
+use azera_model_image::{ImageLimits, ImageModel, ImageSize};
+use azera_model_image_servers::{ImageServerConfig, ImageServerKind, Secret, Timeouts, connect};
+
+use crate::doctor::Found;
+
+/// Returns the model that draws; `None` if none is configured. Sends nothing yet.
+pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
+    let (kind, usual) = match images.kind {
+        ImagesKind::None => return Ok(None),
+        ImagesKind::Sidecar => (ImageServerKind::Sidecar, "http://127.0.0.1:7870"),
+        ImagesKind::Automatic1111 => (ImageServerKind::Automatic1111, "http://127.0.0.1:7860"),
+        ImagesKind::ComfyUi => (ImageServerKind::ComfyUi, "http://127.0.0.1:8188"),
+        ImagesKind::OpenAi => (ImageServerKind::OpenAi, ""),
+    };
+    let workflow = match &images.workflow {
+        None => None,
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+            Some(serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?)
+        }
+    };
+    let config = ImageServerConfig {
+        kind,
+        url: images.url.clone().unwrap_or_else(|| usual.to_owned()),
+        model: images.model.clone().unwrap_or_default(),
+        key: images.key.as_ref().map(|key| Secret::new(key.expose())),
+        workflow,
+        limits: ImageLimits {
+            max_side: images.max_side,
+            max_pixels: images.max_side.saturating_mul(images.max_side),
+            max_steps: images.max_steps,
+            ..ImageLimits::default()
+        },
+        timeouts: Timeouts { picture: Duration::from_secs(images.timeout_s), ..Timeouts::default() },
+    };
+    Ok(Some(connect(config)?))
+}
+
+/// Returns what the engine needs to draw; `None` if nothing is configured.
+pub fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
+    let images = &config.images;
+    Ok(model(images)?.map(|model| PictureSettings {
+        model,
+        size: ImageSize { width: images.width, height: images.height },
+        steps: images.steps,
+        guidance: images.guidance,
+        negative: images.negative.clone(),
+        sampler: images.sampler.clone(),
+        per_person: images.per_person_a_day,
+        per_place: images.per_place_a_day,
+        queue: images.queue as usize,
+        queue_per_person: images.queue_per_person as usize,
+        in_replies: images.in_replies,
+    }))
+}
+
+/// Checks that the server can be reached.
+pub async fn check(config: &Config) -> Found {
+    match model(&config.images) {
+        Ok(None) => Found::Good("not configured: `/imagine` says how to get pictures".to_owned()),
+        Ok(Some(model)) => match model.check().await {
+            Ok(name) => Found::Good(format!("{}: {name}", model.name())),
+            // Azera talks without it.
+            Err(error) => Found::Note(format!("{error}; bot/docs/pictures.md lists the servers and their settings")),
+        },
+        Err(error) => Found::Bad(format!("{error:#}"), "correct the section [images]".to_owned()),
+    }
+}

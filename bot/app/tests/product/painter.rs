@@ -1,0 +1,94 @@
+//! A server that draws, as AUTOMATIC1111's interface describes it: every picture is grey, and holds metadata of its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use azera_model_image::Picture;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// Metadata in the server's pictures, which nobody is to be sent.
+pub const SERVER_METADATA: &str = "steps: 20, path: /home/operator";
+
+pub struct Painter {
+    pub url: String,
+    pub asked: Arc<Mutex<Vec<Value>>>,
+    /// While set, every request for a picture fails.
+    pub is_broken: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Painter {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let painter = Self { url, asked: Arc::default(), is_broken: Arc::default(), stopped: Arc::default() };
+        let (asked, broken, stopped) = (painter.asked.clone(), painter.is_broken.clone(), painter.stopped.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (asked, broken) = (asked.clone(), broken.clone());
+                // The client may hang up at any time.
+                std::thread::spawn(move || answer(&stream, &asked, &broken).ok());
+            }
+        });
+        painter
+    }
+
+    /// Returns the prompts of all requests so far.
+    pub fn prompts(&self) -> Vec<String> {
+        let asked = self.asked.lock().expect("nobody panics while they hold this");
+        asked.iter().filter_map(|body| body["prompt"].as_str()).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Painter {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        TcpStream::connect(self.url.trim_start_matches("http://")).ok();
+    }
+}
+
+fn answer(stream: &TcpStream, asked: &Mutex<Vec<Value>>, broken: &AtomicBool) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
+    while reader.read_line(&mut line)? > 2 {
+        match line.split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            None => path = line.split(' ').nth(1).unwrap_or_default().to_owned(),
+            Some(_) => {}
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let (status, answer) = match path.as_str() {
+        "/sdapi/v1/txt2img" | "/sdapi/v1/img2img" if broken.load(Ordering::SeqCst) => {
+            (503, json!({"detail": "resting"}))
+        }
+        "/sdapi/v1/txt2img" | "/sdapi/v1/img2img" => {
+            let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            let info = json!({"seed": body["seed"], "sd_model_name": "grey"}).to_string();
+            asked.lock().expect("nobody panics while they hold this").push(body);
+            let grey = Picture::from_rgb(8, 8, vec![120; 8 * 8 * 3]).expect("the right number of pixels");
+            let png = grey.to_png(&[("parameters", SERVER_METADATA)]).expect("a picture");
+            (200, json!({"images": [STANDARD.encode(png)], "parameters": {}, "info": info}))
+        }
+        "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),
+        _ => (200, json!({"state": {"sampling_step": 1, "sampling_steps": 20}})),
+    };
+    let text = answer.to_string();
+    let mut stream = stream;
+    write!(
+        stream,
+        "HTTP/1.1 {status} -\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+        text.len()
+    )
+}

@@ -1,0 +1,87 @@
+//! The texts of messages about pictures.
+
+use std::time::Duration;
+
+use azera_memory::PictureRow;
+use azera_model_image::{ImageError, ImageProgress};
+
+use super::PictureLook;
+
+/// Cells of a bar.
+const CELLS: u32 = 12;
+
+/// The most characters of a prompt in a caption.
+const MAX_PROMPT_CHARS: usize = 400;
+
+/// The most characters of a file's name, without its ending.
+const MAX_NAME_CHARS: usize = 40;
+
+/// Returns the text while a picture is drawn: a bar, the steps, and the seconds that are left.
+pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Duration) -> String {
+    let what = shortened(row.prompt.as_str(), 120);
+    if progress.steps == 0 {
+        let ahead = match progress.ahead {
+            0 => "I begin".to_owned(),
+            1 => "The server has 1 other picture to draw first".to_owned(),
+            more => format!("The server has {more} other pictures to draw first"),
+        };
+        return format!("🎨 {what}\n{ahead} … ({} s)", since.as_secs());
+    }
+    let step = progress.step.min(progress.steps);
+    let full = step * CELLS / progress.steps;
+    let bar: String = (0..CELLS).map(|cell| if cell < full { '▰' } else { '▱' }).collect();
+    let left = match step {
+        0 => String::new(),
+        step => format!(", about {} s left", since.as_secs() * u64::from(progress.steps - step) / u64::from(step)),
+    };
+    format!("🎨 {what}\n{bar} step {step} of {}{left}", progress.steps)
+}
+
+/// Returns the caption of a drawn picture.
+pub(super) fn drawn(row: &PictureRow, look: &PictureLook, size: (u32, u32), model: &str) -> String {
+    let name = row.name.as_deref().map(|name| format!("**{}**: ", name.replace('*', ""))).unwrap_or_default();
+    let model = if model.is_empty() { String::new() } else { format!(" · {}", model.replace(['*', '_', '`'], " ")) };
+    format!(
+        "🎨 {name}{}\n*picture {} · seed {} · {}×{} · {} steps{model}*",
+        shortened(row.prompt.as_str(), MAX_PROMPT_CHARS),
+        row.number,
+        look.seed,
+        size.0,
+        size.1,
+        look.steps,
+    )
+}
+
+/// Returns the text for a picture that could not be drawn.
+pub(super) fn failed(row: &PictureRow, error: &ImageError) -> String {
+    let why = match error {
+        // The operator finds it in the log.
+        ImageError::Configuration(_) | ImageError::Protocol(_) => {
+            "the server that draws does not work as it should; the operator finds the reason in the log".to_owned()
+        }
+        ImageError::Unavailable { .. } => "the server that draws does not answer".to_owned(),
+        ImageError::Flagged => "the server's safety check withheld it".to_owned(),
+        other => other.to_string(),
+    };
+    format!("🎨 {}\nI could not draw that: {why}.", shortened(row.prompt.as_str(), 120))
+}
+
+/// Returns the name of a picture's file.
+pub(super) fn file_name(row: &PictureRow) -> String {
+    let words = row.name.as_deref().unwrap_or(row.prompt.as_str());
+    let plain: String = words.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    let parts: Vec<&str> = plain.split('-').filter(|part| !part.is_empty()).collect();
+    let name: String = parts.join("-").to_lowercase().chars().take(MAX_NAME_CHARS).collect();
+    let name = if name.is_empty() { "picture".to_owned() } else { name };
+    format!("{}.png", name.trim_end_matches('-'))
+}
+
+/// Returns the beginning of a text in one line.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= most {
+        return line;
+    }
+    let cut: String = line.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}

@@ -1,0 +1,90 @@
+//! Pictures that people and personas ask for. A request waits in the record, is drawn when it is its turn, and becomes a
+//! message of the persona that the outbox delivers. So a crash loses none.
+//!
+//! | file | does |
+//! |---|---|
+//! | `ask.rs` | checks rules and limits, queues a request |
+//! | `draw.rs` | draws what waits, one after another, and delivers it |
+//! | `caption.rs` | the texts of the messages |
+//! | `settings.rs` | what is configured, and what a place wants |
+
+mod ask;
+mod caption;
+mod draw;
+mod settings;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use azera_types::{MessageId, PersonId, Scope};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use ask::{PictureRequest, Queued};
+pub(crate) use caption::shortened;
+pub use settings::PictureSettings;
+pub(crate) use settings::{PictureLook, PlaceWishes};
+
+use crate::access::AccessControl;
+use crate::outbox::Outbox;
+use crate::services::Services;
+
+/// Said where nothing is configured that draws.
+pub(crate) const NO_BACKEND: &str = "I cannot draw: no server for pictures is configured. The operator can set one up \
+                                     in `[images]`; the page on pictures in the documentation says how.";
+
+/// Draws pictures.
+pub(crate) struct Pictures {
+    pub(crate) services: Arc<Services>,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) outbox: Arc<Outbox>,
+    settings: OnceLock<PictureSettings>,
+    wake: Notify,
+    /// Held while a picture is drawn: the server draws one at a time.
+    turn: tokio::sync::Mutex<()>,
+    progress: Mutex<Progress>,
+}
+
+/// What happens at the moment.
+#[derive(Default)]
+struct Progress {
+    /// The pictures that are being drawn.
+    running: HashMap<MessageId, CancellationToken>,
+    /// Messages that are being delivered.
+    delivering: HashSet<MessageId>,
+    /// Where and for whom the last pictures were drawn, oldest first.
+    served: VecDeque<(Scope, PersonId)>,
+}
+
+impl Pictures {
+    pub(crate) fn new(services: Arc<Services>, access: Arc<AccessControl>, outbox: Arc<Outbox>) -> Self {
+        Self {
+            services,
+            access,
+            outbox,
+            settings: OnceLock::new(),
+            wake: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
+            progress: Mutex::default(),
+        }
+    }
+
+    /// Sets what draws; only the first call counts.
+    pub(crate) fn draw_with(&self, settings: PictureSettings) {
+        self.settings.get_or_init(|| settings);
+    }
+
+    /// Returns what draws, if anything does.
+    pub(crate) fn settings(&self) -> Option<&PictureSettings> {
+        self.settings.get()
+    }
+
+    /// Returns true while a picture's message is being delivered here, so that nobody else delivers it.
+    pub(crate) fn is_delivering(&self, message: &MessageId) -> bool {
+        self.progress().delivering.contains(message)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

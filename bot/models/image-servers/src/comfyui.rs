@@ -1,0 +1,274 @@
+//! ComfyUI: a workflow goes to `/prompt`, a WebSocket brings steps and previews, `/history` says when it is done, and
+//! `/view` gives the picture. Without the WebSocket, only the steps are missing.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ProgressSender};
+use futures::StreamExt;
+use reqwest::multipart::{Form, Part};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::ImageServerConfig;
+use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, Server};
+use crate::workflow::{filled, plain, takes_reference};
+
+/// Bytes before the picture of a binary message: its kind and its format.
+const PREVIEW_HEAD: usize = 8;
+
+/// The kind of a binary message with a preview.
+const PREVIEW_KIND: &[u8] = &[0, 0, 0, 1];
+
+/// Numbers the requests of this process.
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+
+/// A server of this kind.
+pub(crate) struct ComfyUi {
+    server: Server,
+    limits: ImageLimits,
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    prompt_id: String,
+}
+
+#[derive(Deserialize)]
+struct Uploaded {
+    name: String,
+}
+
+/// What `/history` says about one request.
+#[derive(Deserialize)]
+struct Finished {
+    #[serde(default)]
+    outputs: HashMap<String, Output>,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    status_str: String,
+}
+
+#[derive(Deserialize)]
+struct Output {
+    #[serde(default)]
+    images: Vec<File>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    filename: String,
+    #[serde(default)]
+    subfolder: String,
+    #[serde(default, rename = "type")]
+    kind: String,
+}
+
+/// The connection that reports steps and previews.
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+impl ComfyUi {
+    pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
+        if config.workflow.is_none() && config.model.trim().is_empty() {
+            let why = "images.model must name the checkpoint for ComfyUI, such as sdxl.safetensors";
+            return Err(ImageError::Configuration(why.into()));
+        }
+        let own = config.workflow.as_ref();
+        let takes_reference = own.is_none_or(takes_reference);
+        let limits = ImageLimits { takes_reference, ..config.limits.clone() };
+        Ok(Self { server: Server::new(config)?, limits })
+    }
+
+    /// Opens the connection for progress; `None` if that is not possible, because the picture comes without it, too.
+    async fn listen(&self, client: &str) -> Option<Socket> {
+        let mut url = self.server.base().join("ws").ok()?;
+        // The client has no TLS for WebSockets.
+        if url.scheme() != "http" || url.set_scheme("ws").is_err() {
+            return None;
+        }
+        url.query_pairs_mut().append_pair("clientId", client);
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_PREVIEW_BYTES))
+            .max_frame_size(Some(MAX_PREVIEW_BYTES));
+        let connecting = tokio_tungstenite::connect_async_with_config(url.as_str(), Some(config), true);
+        match timeout(self.server.timeouts().connect, connecting).await {
+            Ok(Ok((socket, _))) => Some(socket),
+            _ => {
+                tracing::debug!("ComfyUI reports no progress");
+                None
+            }
+        }
+    }
+
+    async fn upload(&self, png: &[u8], client: &str) -> Result<String, ImageError> {
+        let name = format!("{client}.png");
+        let file = Part::bytes(png.to_vec())
+            .file_name(name)
+            .mime_str("image/png")
+            .map_err(|error| self.server.network(error))?;
+        let form = Form::new().part("image", file).text("type", "temp").text("overwrite", "true");
+        let post = self.server.request(reqwest::Method::POST, "upload/image").multipart(form);
+        let uploaded: Uploaded = self.server.ask(post, self.server.timeouts().about, "").await?;
+        Ok(format!("{} [temp]", uploaded.name))
+    }
+
+    async fn submit(&self, request: &ImageRequest, client: &str) -> Result<String, ImageError> {
+        let reference = match &request.reference {
+            Some(reference) => Some(self.upload(&reference.png, client).await?),
+            None => None,
+        };
+        let config = self.server.config();
+        let workflow = config.workflow.clone().unwrap_or_else(|| plain(reference.is_some()));
+        let nodes = filled(&workflow, request, &config.model, reference.as_deref());
+        let post = self.server.post("prompt", &json!({ "prompt": nodes, "client_id": client }));
+        let accepted: Accepted = self.server.ask(post, self.server.timeouts().about, &request.prompt).await?;
+        let is_id =
+            |id: &str| !id.is_empty() && id.len() <= 64 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if !is_id(&accepted.prompt_id) {
+            return Err(self.server.protocol("the id of the request is malformed"));
+        }
+        Ok(accepted.prompt_id)
+    }
+
+    async fn draw(
+        &self,
+        request: &ImageRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let client = format!("azera-{}-{}", std::process::id(), REQUESTS.fetch_add(1, Ordering::Relaxed));
+        let mut socket = self.listen(&client).await;
+        let id = self.submit(request, &client).await?;
+        let end = Instant::now() + self.server.timeouts().picture;
+        let file = loop {
+            tokio::select! {
+                biased;
+                () = cancelled.cancelled() => {
+                    self.stop(&id).await;
+                    return Err(ImageError::Cancelled);
+                }
+                () = tokio::time::sleep_until(end) => {
+                    self.stop(&id).await;
+                    return Err(self.server.silent(self.server.timeouts().picture));
+                }
+                message = next(&mut socket) => {
+                    self.hear(message, progress)?;
+                    continue;
+                }
+                () = tokio::time::sleep(self.server.timeouts().poll) => {}
+            }
+            if let Some(file) = self.finished(&id).await? {
+                break file;
+            }
+        };
+        let view = self.server.get("view").query(&[
+            ("filename", file.filename.as_str()),
+            ("subfolder", file.subfolder.as_str()),
+            ("type", file.kind.as_str()),
+        ]);
+        let wait = self.server.timeouts().about;
+        let response = self.server.send(view, wait, "").await?;
+        let bytes = self.server.read(response, MAX_PICTURE_BYTES, wait).await?;
+        Ok(DrawnImage { bytes, seed: Some(request.seed), model: self.server.config().model.clone() })
+    }
+
+    /// Takes a message of the connection: a preview, or how many steps are done.
+    fn hear(&self, message: Message, progress: &ProgressSender) -> Result<(), ImageError> {
+        match message {
+            Message::Binary(bytes) if bytes.starts_with(PREVIEW_KIND) => {
+                let preview = bytes.get(PREVIEW_HEAD..).map(<[u8]>::to_vec);
+                progress.send_modify(|progress| progress.preview = preview);
+            }
+            Message::Text(text) => {
+                let Ok(value) = serde_json::from_str::<Value>(&text) else { return Ok(()) };
+                let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+                match value["type"].as_str() {
+                    Some("progress") => {
+                        let (step, steps) = (number(&value["data"]["value"]), number(&value["data"]["max"]));
+                        progress
+                            .send_modify(|progress| (progress.ahead, progress.step, progress.steps) = (0, step, steps));
+                    }
+                    Some("status") => {
+                        let waiting = number(&value["data"]["status"]["exec_info"]["queue_remaining"]);
+                        progress.send_modify(|progress| progress.ahead = waiting.saturating_sub(1) as usize);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the picture of a request, if it is done.
+    async fn finished(&self, id: &str) -> Result<Option<File>, ImageError> {
+        let history = self.server.get(&format!("history/{id}"));
+        let mut history: HashMap<String, Finished> = self.server.ask(history, self.server.timeouts().about, "").await?;
+        let Some(finished) = history.remove(id) else { return Ok(None) };
+        if finished.status.status_str == "error" {
+            return Err(ImageError::unavailable(format!("{} could not run the workflow", self.server.name())));
+        }
+        let file = finished.outputs.into_values().find_map(|output| output.images.into_iter().next());
+        file.map(Some).ok_or_else(|| self.server.protocol("the workflow gave no picture"))
+    }
+
+    /// Stops a request: one that waits leaves the queue, and one that is being drawn is interrupted.
+    async fn stop(&self, id: &str) {
+        let wait = self.server.timeouts().about;
+        for (path, body) in [("queue", json!({"delete": [id]})), ("interrupt", json!({"prompt_id": id}))] {
+            if let Err(error) = self.server.send(self.server.post(path, &body), wait, "").await {
+                tracing::warn!(%error, "cannot stop a picture on its server");
+            }
+        }
+    }
+}
+
+/// Returns the next message of the connection; waits forever once there is none.
+async fn next(socket: &mut Option<Socket>) -> Message {
+    loop {
+        let Some(open) = socket else { return std::future::pending().await };
+        match open.next().await {
+            Some(Ok(message)) => return message,
+            _ => *socket = None,
+        }
+    }
+}
+
+#[async_trait]
+impl ImageModel for ComfyUi {
+    fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    fn limits(&self) -> &ImageLimits {
+        &self.limits
+    }
+
+    async fn generate(
+        &self,
+        request: &ImageRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let request = self.limits.fit(request);
+        self.server.guarded(self.draw(&request, progress, cancelled)).await
+    }
+
+    async fn check(&self) -> Result<String, ImageError> {
+        let stats: Value = self.server.ask(self.server.get("system_stats"), self.server.timeouts().about, "").await?;
+        let version = stats["system"]["comfyui_version"].as_str().unwrap_or("of unknown version");
+        Ok(format!("ComfyUI {version}"))
+    }
+}

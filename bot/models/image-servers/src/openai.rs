@@ -1,0 +1,115 @@
+//! Servers with OpenAI's interface for pictures. They report no progress, and cannot be told to stop.
+
+use async_trait::async_trait;
+use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ProgressSender};
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::ImageServerConfig;
+use crate::server::Server;
+
+/// A server of this kind.
+pub(crate) struct OpenAi {
+    server: Server,
+    limits: ImageLimits,
+    /// The path of the interface, without a slash at its end; empty if the address contains it.
+    path: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    b64_json: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Models {
+    data: Vec<Model>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    id: String,
+}
+
+impl OpenAi {
+    pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
+        if config.model.trim().is_empty() {
+            return Err(ImageError::Configuration("images.model must name the model of an OpenAI-style server".into()));
+        }
+        // The interface has neither seeds nor steps; a reference would go to another path that few servers have.
+        let limits = ImageLimits { takes_reference: false, takes_seed: false, ..config.limits.clone() };
+        let server = Server::new(config)?;
+        let path = if server.base().path() == "/" { "v1/" } else { "" };
+        Ok(Self { server, limits, path })
+    }
+
+    async fn ask(&self, request: &ImageRequest, with_format: bool) -> Result<Answer, ImageError> {
+        let mut prompt = request.prompt.clone();
+        if !request.negative.is_empty() {
+            prompt.push_str(&format!("\nWithout: {}", request.negative));
+        }
+        let mut body = json!({
+            "model": self.server.config().model,
+            "prompt": prompt,
+            "n": 1,
+            "size": format!("{}x{}", request.size.width, request.size.height),
+        });
+        if with_format {
+            body["response_format"] = json!("b64_json");
+        }
+        let post = self.server.post(&format!("{}images/generations", self.path), &body);
+        self.server.ask(post, self.server.timeouts().picture, &prompt).await
+    }
+
+    async fn draw(&self, request: &ImageRequest) -> Result<DrawnImage, ImageError> {
+        let answer = match self.ask(request, true).await {
+            // Newer models always answer in base64, and refuse to be asked for it.
+            Err(ImageError::Refused(why)) if why.contains("response_format") => self.ask(request, false).await?,
+            answer => answer?,
+        };
+        let picture = answer.data.first().and_then(|item| item.b64_json.as_deref());
+        let picture = picture.ok_or_else(|| self.server.protocol("the picture is not in the answer itself"))?;
+        Ok(DrawnImage { bytes: self.server.base64(picture)?, seed: None, model: self.server.config().model.clone() })
+    }
+}
+
+#[async_trait]
+impl ImageModel for OpenAi {
+    fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    fn limits(&self) -> &ImageLimits {
+        &self.limits
+    }
+
+    async fn generate(
+        &self,
+        request: &ImageRequest,
+        _progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let request = self.limits.fit(request);
+        tokio::select! {
+            biased;
+            drawn = self.server.guarded(self.draw(&request)) => drawn,
+            () = cancelled.cancelled() => Err(ImageError::Cancelled),
+        }
+    }
+
+    async fn check(&self) -> Result<String, ImageError> {
+        let models = self.server.get(&format!("{}models", self.path));
+        let models: Models = self.server.ask(models, self.server.timeouts().about, "").await?;
+        let wanted = &self.server.config().model;
+        match models.data.iter().any(|model| model.id == *wanted) {
+            true => Ok(wanted.clone()),
+            false => Err(ImageError::Configuration(format!("{} has no model {wanted}", self.server.name()))),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The project's own sidecar, `docker/imagegen`. `docker/imagegen/README.md` describes its interface.
+
+use async_trait::async_trait;
+use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::ImageServerConfig;
+use crate::events::Events;
+use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, Server};
+
+/// A server of this kind.
+pub(crate) struct Sidecar {
+    server: Server,
+}
+
+/// An event of a request's stream.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    /// The request waits.
+    Queued { job: String, ahead: usize },
+    /// A step is done.
+    Progress { step: u32, steps: u32, preview: Option<String> },
+    /// The picture can be fetched.
+    Done { seed: u32, model: String },
+    /// The request was cancelled.
+    Cancelled,
+    /// The request failed.
+    Error { code: String, message: String },
+}
+
+#[derive(Deserialize)]
+struct Health {
+    model: String,
+}
+
+impl Sidecar {
+    pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
+        Ok(Self { server: Server::new(config)? })
+    }
+
+    fn body(&self, request: &ImageRequest) -> Value {
+        let mut body = json!({
+            "prompt": request.prompt,
+            "negative_prompt": request.negative,
+            "width": request.size.width,
+            "height": request.size.height,
+            "steps": request.steps,
+            "seed": request.seed,
+            "guidance": request.guidance,
+        });
+        if let Some(sampler) = &request.sampler {
+            body["sampler"] = json!(sampler);
+        }
+        if !self.server.config().model.is_empty() {
+            body["model"] = json!(self.server.config().model);
+        }
+        if let Some(reference) = &request.reference {
+            body["image"] = json!(STANDARD.encode(&reference.png));
+            body["strength"] = json!(reference.strength);
+        }
+        body
+    }
+
+    async fn draw(
+        &self,
+        request: &ImageRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let wait = self.server.timeouts().picture;
+        let mut job = None;
+        let post = self.server.post("v1/pictures", &self.body(request));
+        let whole = timeout(wait, async {
+            let response = self.server.send(post, wait, &request.prompt).await?;
+            self.follow(response, &request.prompt, &mut job, progress).await
+        });
+        let done = tokio::select! {
+            biased;
+            done = whole => done.map_err(|_| self.server.silent(wait)).and_then(|done| done),
+            () = cancelled.cancelled() => Err(ImageError::Cancelled),
+        };
+        let (seed, model) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                if let Some(job) = &job {
+                    self.cancel(job).await;
+                }
+                return Err(error);
+            }
+        };
+        let job = job.ok_or_else(|| self.server.protocol("it named no job"))?;
+        let about = self.server.timeouts().about;
+        let response = self.server.send(self.server.get(&format!("v1/pictures/{job}")), about, "").await?;
+        let bytes = self.server.read(response, MAX_PICTURE_BYTES, about).await?;
+        Ok(DrawnImage { bytes, seed: Some(seed), model })
+    }
+
+    /// Reads the events of a request until it is over; returns seed and model.
+    async fn follow(
+        &self,
+        mut response: Response,
+        private: &str,
+        job: &mut Option<String>,
+        progress: &ProgressSender,
+    ) -> Result<(u32, String), ImageError> {
+        let mut events = Events::default();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.server.network(error))? {
+            events.push(&chunk);
+            while let Some(data) = events.next().map_err(|_| self.server.protocol("an event is too long"))? {
+                let event = serde_json::from_slice(&data).map_err(|_| self.server.protocol("an event is malformed"))?;
+                match event {
+                    Event::Queued { job: id, ahead } => {
+                        // It becomes part of a path.
+                        if id.is_empty() || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                            return Err(self.server.protocol("the id of the job is malformed"));
+                        }
+                        *job = Some(id);
+                        progress.send_replace(ImageProgress { ahead, ..ImageProgress::default() });
+                    }
+                    Event::Progress { step, steps, preview } => {
+                        let preview = preview.and_then(|preview| self.server.base64(&preview).ok());
+                        let preview = preview.filter(|preview| preview.len() <= MAX_PREVIEW_BYTES);
+                        progress.send_replace(ImageProgress { ahead: 0, step, steps, preview });
+                    }
+                    Event::Done { seed, model } => return Ok((seed, model)),
+                    Event::Cancelled => return Err(ImageError::Cancelled),
+                    Event::Error { code, message } => return Err(self.failure(&code, &message, private)),
+                }
+            }
+        }
+        Err(ImageError::unavailable(format!("{} broke off in the middle of a picture", self.server.name())))
+    }
+
+    fn failure(&self, code: &str, message: &str, private: &str) -> ImageError {
+        let said: String = message.chars().filter(|c| !c.is_control()).take(160).collect();
+        let said = if self.server.is_safe(&said, private) { said } else { String::new() };
+        match code {
+            "flagged" => ImageError::Flagged,
+            "refused" => ImageError::Refused(format!("{} refused the request: {said}", self.server.name())),
+            _ => ImageError::unavailable(format!("{} could not draw it: {said}", self.server.name())),
+        }
+    }
+
+    async fn cancel(&self, job: &str) {
+        let cancel = self.server.request(Method::DELETE, &format!("v1/pictures/{job}"));
+        if let Err(error) = self.server.send(cancel, self.server.timeouts().about, "").await {
+            tracing::debug!(%error, "cannot stop a picture on its server");
+        }
+    }
+}
+
+#[async_trait]
+impl ImageModel for Sidecar {
+    fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    fn limits(&self) -> &ImageLimits {
+        &self.server.config().limits
+    }
+
+    async fn generate(
+        &self,
+        request: &ImageRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let request = self.limits().fit(request);
+        self.server.guarded(self.draw(&request, progress, cancelled)).await
+    }
+
+    async fn check(&self) -> Result<String, ImageError> {
+        let health: Health = self.server.ask(self.server.get("v1/health"), self.server.timeouts().about, "").await?;
+        Ok(health.model)
+    }
+}

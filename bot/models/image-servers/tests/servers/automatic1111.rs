@@ -1,0 +1,155 @@
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use azera_model_image::ImageError;
+use azera_model_image_servers::ImageServerKind;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, PROMPT, World, lock, png, request, with_reference};
+
+/// The fields of a request that the client may send.
+const FIELDS: [&str; 17] = [
+    "prompt",
+    "negative_prompt",
+    "width",
+    "height",
+    "steps",
+    "seed",
+    "cfg_scale",
+    "batch_size",
+    "n_iter",
+    "send_images",
+    "save_images",
+    "do_not_save_samples",
+    "do_not_save_grid",
+    "sampler_name",
+    "override_settings",
+    "init_images",
+    "denoising_strength",
+];
+
+fn routes(world: Arc<World>) -> Router {
+    Router::new()
+        .route("/sdapi/v1/txt2img", post(|state, headers, body| draw("txt2img", state, headers, body)))
+        .route("/sdapi/v1/img2img", post(|state, headers, body| draw("img2img", state, headers, body)))
+        .route("/sdapi/v1/progress", get(progress))
+        .route("/sdapi/v1/interrupt", post(interrupt))
+        .route("/sdapi/v1/options", get(|| async { Json(json!({"sd_model_checkpoint": "tiny [abc]"})) }))
+        .with_state(world)
+}
+
+async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    world.note_key(&headers);
+    world.note(path, &body);
+    if let Some(unknown) = body.as_object().unwrap().keys().find(|key| !FIELDS.contains(&key.as_str())) {
+        let detail = json!({"detail": [{"msg": format!("extra fields not permitted: {unknown}")}]});
+        return (StatusCode::UNPROCESSABLE_ENTITY, Json(detail)).into_response();
+    }
+    if (path == "img2img") != body["init_images"].is_array() {
+        return (StatusCode::NOT_FOUND, Json(json!({"detail": "Init image not found"}))).into_response();
+    }
+    if let Some((status, body)) = world.fails() {
+        return (status, body).into_response();
+    }
+    world.until_free().await;
+    let info = json!({"seed": body["seed"], "all_seeds": [body["seed"]], "sd_model_name": "tiny"}).to_string();
+    Json(json!({"images": [STANDARD.encode(png())], "parameters": {}, "info": info})).into_response()
+}
+
+async fn progress(State(world): State<Arc<World>>) -> Json<Value> {
+    world.note("progress", &Value::Null);
+    let state = json!({"sampling_step": 2, "sampling_steps": 4, "interrupted": false, "job": "scripts_txt2img"});
+    Json(json!({"progress": 0.5, "eta_relative": 1.0, "state": state, "current_image": STANDARD.encode(png())}))
+}
+
+async fn interrupt(State(world): State<Arc<World>>) -> Json<Value> {
+    world.stop("interrupt");
+    Json(Value::Null)
+}
+
+async fn fake() -> Fake {
+    Fake::start(ImageServerKind::Automatic1111, routes).await
+}
+
+#[tokio::test]
+async fn a_picture_is_drawn_as_asked_with_progress() {
+    let fake = fake().await;
+    fake.world.hold(true);
+    let world = fake.world.clone();
+    tokio::spawn(async move {
+        world.until(|world| lock(&world.requests).iter().filter(|(path, _)| path == "progress").count() >= 2).await;
+        world.hold(false);
+    });
+    let (picture, seen) = fake.draw(&request()).await;
+    assert_eq!(picture.unwrap().width(), 8);
+    let last = seen.last().expect("progress was reported");
+    assert_eq!((last.step, last.steps, last.preview.is_some()), (2, 4, true));
+    let sent = fake.world.sent("txt2img");
+    assert_eq!(sent["prompt"], PROMPT);
+    assert_eq!((&sent["width"], &sent["seed"], &sent["sampler_name"]), (&json!(96), &json!(77), &json!("euler")));
+    assert_eq!(sent["override_settings"]["sd_model_checkpoint"], "tiny.safetensors");
+    assert_eq!(lock(&fake.world.authorization).as_deref(), Some("Basic dXNlcjpzay1odXNo"));
+    assert_eq!(fake.model.check().await.unwrap(), "tiny [abc]");
+}
+
+#[tokio::test]
+async fn a_picture_can_start_from_another() {
+    let fake = fake().await;
+    fake.draw(&with_reference()).await.0.unwrap();
+    let sent = fake.world.sent("img2img");
+    assert_eq!((&sent["denoising_strength"], &sent["init_images"][0]), (&json!(0.25), &json!(STANDARD.encode(png()))));
+}
+
+#[tokio::test]
+async fn cancelling_interrupts_the_server() {
+    let fake = fake().await;
+    let begun = |world: &World| lock(&world.requests).iter().any(|(path, _)| path == "txt2img");
+    assert_eq!(fake.cancel_amid(begun).await, Err(ImageError::Cancelled));
+    assert_eq!(*lock(&fake.world.stopped), ["interrupt"]);
+}
+
+#[tokio::test]
+async fn an_error_says_whether_a_retry_helps_and_repeats_no_prompt() {
+    #[track_caller]
+    fn check(error: &ImageError, is_transient: bool, part: &str) {
+        let text = error.to_string();
+        assert_eq!(error.is_transient(), is_transient, "{text}");
+        assert!(text.contains(part), "{text}");
+        assert!(!text.contains("lighthouse") && !text.contains("sk-hush"), "{text}");
+    }
+    let fake = fake().await;
+    fake.world
+        .fail(500, &json!({"error": "OutOfMemoryError", "detail": "", "errors": "CUDA out of memory"}).to_string());
+    check(&fake.draw(&request()).await.0.unwrap_err(), true, "OutOfMemoryError");
+    fake.world.fail(500, &json!({"detail": format!("bad prompt: {PROMPT}")}).to_string());
+    check(&fake.draw(&request()).await.0.unwrap_err(), true, "status 500");
+    fake.world.fail(401, &json!({"detail": "Incorrect username or password"}).to_string());
+    check(&fake.draw(&request()).await.0.unwrap_err(), false, "AZERA__IMAGES__KEY");
+    fake.world.fail(422, &json!({"detail": [{"msg": "value is not a valid integer"}]}).to_string());
+    check(&fake.draw(&request()).await.0.unwrap_err(), false, "not a valid integer");
+    fake.world.fail(200, "{\"images\": []}");
+    check(&fake.draw(&request()).await.0.unwrap_err(), false, "no picture");
+    fake.world.fail(200, "<html>");
+    check(&fake.draw(&request()).await.0.unwrap_err(), false, "check images.kind");
+    fake.world.fail(302, "");
+    check(&fake.draw(&request()).await.0.unwrap_err(), false, "points elsewhere");
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_failing_is_left_alone() {
+    let fake = fake().await;
+    fake.world.fail(503, "");
+    for _ in 0..5 {
+        fake.draw(&request()).await.0.unwrap_err();
+    }
+    let sent = lock(&fake.world.requests).len();
+    let error = fake.draw(&request()).await.0.unwrap_err();
+    assert!(matches!(error, ImageError::Unavailable { retry_in: Some(_), .. }), "{error}");
+    assert_eq!(lock(&fake.world.requests).len(), sent, "nothing was sent");
+}

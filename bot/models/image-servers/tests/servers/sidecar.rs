@@ -1,0 +1,131 @@
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use azera_model_image::ImageError;
+use azera_model_image_servers::ImageServerKind;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::stream;
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, PROMPT, World, lock, png, request, with_reference};
+
+const FIELDS: [&str; 11] = [
+    "prompt",
+    "negative_prompt",
+    "width",
+    "height",
+    "steps",
+    "seed",
+    "guidance",
+    "sampler",
+    "model",
+    "image",
+    "strength",
+];
+
+fn routes(world: Arc<World>) -> Router {
+    Router::new()
+        .route("/v1/pictures", post(draw))
+        .route("/v1/pictures/{job}", get(picture).delete(cancel))
+        .route("/v1/health", get(|| async { Json(json!({"model": "tiny", "device": "cpu", "waiting": 0})) }))
+        .with_state(world)
+}
+
+async fn draw(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    world.note_key(&headers);
+    world.note("pictures", &body);
+    if let Some(unknown) = body.as_object().unwrap().keys().find(|key| !FIELDS.contains(&key.as_str())) {
+        return (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"detail": unknown}))).into_response();
+    }
+    let failure = lock(&world.failure).clone();
+    let mut first = format!(": alive\n\ndata: {}\n\n", json!({"type": "queued", "job": "j1", "ahead": 2}));
+    let mut second =
+        format!("data: {}\n\n", json!({"type": "progress", "step": 1, "steps": 4, "preview": STANDARD.encode(png())}));
+    let done = json!({"type": "done", "seed": 77, "model": "tiny"});
+    match failure {
+        Some((0, event)) => second.push_str(&format!("data: {event}\n\n")),
+        // The stream ends in the middle.
+        Some((1, _)) => second.truncate(9),
+        Some((status, body)) => return (StatusCode::from_u16(status).unwrap(), body).into_response(),
+        None => second.push_str(&format!("data: {done}\n\n")),
+    }
+    first.insert(0, '\n');
+    let whole = stream::unfold(0, move |piece| {
+        let (world, first, second) = (world.clone(), first.clone(), second.clone());
+        async move {
+            match piece {
+                0 => Some((Ok::<_, Infallible>(Bytes::from(first)), 1)),
+                1 => {
+                    world.note("queued", &Value::Null);
+                    world.until_free().await;
+                    Some((Ok(Bytes::from(second)), 2))
+                }
+                _ => None,
+            }
+        }
+    });
+    ([("content-type", "text/event-stream")], Body::from_stream(whole)).into_response()
+}
+
+async fn picture(Path(job): Path<String>) -> Response {
+    if job == "j1" { png().into_response() } else { StatusCode::NOT_FOUND.into_response() }
+}
+
+async fn cancel(State(world): State<Arc<World>>, Path(job): Path<String>) -> StatusCode {
+    world.stop(&job);
+    StatusCode::NO_CONTENT
+}
+
+async fn fake() -> Fake {
+    Fake::start(ImageServerKind::Sidecar, routes).await
+}
+
+#[tokio::test]
+async fn a_picture_is_drawn_with_its_place_in_the_queue_and_its_steps() {
+    let fake = fake().await;
+    let (picture, seen) = fake.draw(&with_reference()).await;
+    assert_eq!(picture.unwrap().width(), 8);
+    let last = seen.last().expect("progress was reported");
+    assert_eq!((last.step, last.steps, last.preview.as_deref()), (1, 4, Some(png().as_slice())));
+    let sent = fake.world.sent("pictures");
+    assert_eq!((&sent["prompt"], &sent["strength"], &sent["guidance"]), (&json!(PROMPT), &json!(0.25), &json!(5.5)));
+    assert_eq!(lock(&fake.world.authorization).as_deref(), Some("Bearer user:sk-hush"));
+    assert_eq!(fake.model.check().await.unwrap(), "tiny");
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_job_on_the_server() {
+    let fake = fake().await;
+    let begun = |world: &World| lock(&world.requests).iter().any(|(path, _)| path == "queued");
+    // The client has read the first event once the server sends the second, or the job is cancelled by its connection.
+    let ended = fake.cancel_amid(begun).await;
+    assert_eq!(ended, Err(ImageError::Cancelled));
+}
+
+#[tokio::test]
+async fn an_event_of_failure_says_whether_a_retry_helps() {
+    let fake = fake().await;
+    let failing = |code: &str| json!({"type": "error", "code": code, "message": format!("about {PROMPT}")}).to_string();
+    fake.world.fail(0, &failing("flagged"));
+    assert_eq!(fake.draw(&request()).await.0, Err(ImageError::Flagged));
+    assert_eq!(*lock(&fake.world.stopped), ["j1"], "the job is cleared");
+    for (code, is_transient) in [("refused", false), ("failed", true)] {
+        fake.world.fail(0, &failing(code));
+        let error = fake.draw(&request()).await.0.unwrap_err();
+        assert_eq!(error.is_transient(), is_transient);
+        assert!(!error.to_string().contains("lighthouse"), "{error}");
+    }
+    fake.world.fail(1, "");
+    assert!(fake.draw(&request()).await.0.unwrap_err().is_transient(), "it broke off");
+    fake.world.fail(0, "{\"type\":\"what\"}");
+    assert!(matches!(fake.draw(&request()).await.0, Err(ImageError::Protocol(_))));
+    fake.world.fail(0, "{\"type\":\"queued\",\"job\":\"../x\",\"ahead\":0}");
+    assert!(matches!(fake.draw(&request()).await.0, Err(ImageError::Protocol(_))));
+}

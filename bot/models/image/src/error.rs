@@ -1,0 +1,43 @@
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// The reasons why a model drew no picture. The texts never contain a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ImageError {
+    /// The caller cancelled the request.
+    #[error("the picture was cancelled")]
+    Cancelled,
+    /// The model cannot draw now; the same request may succeed later.
+    #[error("{why}")]
+    Unavailable {
+        /// What happened.
+        why: String,
+        /// How long to wait before the next attempt, if that is known.
+        retry_in: Option<Duration>,
+    },
+    /// The model does not draw this; the same request fails again.
+    #[error("{0}")]
+    Refused(String),
+    /// The server's own check of the result withheld the picture.
+    #[error("the server withheld the picture, because its safety check flagged it")]
+    Flagged,
+    /// The configuration is wrong; every request fails until somebody changes it.
+    #[error("{0}")]
+    Configuration(String),
+    /// The answer or the picture in it cannot be used.
+    #[error("{0}")]
+    Protocol(String),
+}
+
+impl ImageError {
+    /// Returns true if the same request may succeed later with nothing changed.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+
+    /// Returns an error that passes by itself.
+    pub fn unavailable(why: impl Into<String>) -> Self {
+        Self::Unavailable { why: why.into(), retry_in: None }
+    }
+}

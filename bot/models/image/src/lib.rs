@@ -1,0 +1,19 @@
+//! The contract of models that draw pictures ([`ImageModel`]), and pictures read and written within limits
+//! ([`Picture`]).
+//!
+//! This crate holds no model: `azera-model-image-servers` has the clients of servers. Nothing here knows memory,
+//! platforms or personas. Start with [`ImageModel`] and [`ImageRequest`].
+//!
+//! Invariants:
+//! - `Debug` of a type that holds a prompt or a picture shows sizes, never content.
+//! - No picture is decoded before its format and its size in pixels are known to be within the limits.
+
+mod error;
+mod model;
+mod picture;
+mod request;
+
+pub use error::ImageError;
+pub use model::{DrawnImage, ImageModel, ImageProgress, ProgressSender};
+pub use picture::{Picture, PictureError, PictureLimits};
+pub use request::{ImageLimits, ImageRequest, ImageSize, MAX_PROMPT_CHARS, MIN_SIDE, Reference};

@@ -1,0 +1,74 @@
+use async_trait::async_trait;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{ImageError, ImageLimits, ImageRequest};
+
+/// How far a picture is.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ImageProgress {
+    /// Requests before this one at the model's own queue.
+    pub ahead: usize,
+    /// Steps done.
+    pub step: u32,
+    /// All steps; 0 while unknown.
+    pub steps: u32,
+    /// The bytes of a small PNG, JPEG or WebP picture of how it looks so far. A server made it, so it counts as
+    /// untrusted.
+    pub preview: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for ImageProgress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let preview = self.preview.as_ref().map(Vec::len);
+        write!(f, "ImageProgress({} ahead, {}/{}, preview {preview:?})", self.ahead, self.step, self.steps)
+    }
+}
+
+/// Takes the progress of a request. Only the newest value counts, so that a slow reader never slows the model.
+pub type ProgressSender = watch::Sender<ImageProgress>;
+
+/// A picture that a model drew.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DrawnImage {
+    /// The bytes as the model returned them. They count as untrusted until [`crate::Picture::read`] has decoded them.
+    pub bytes: Vec<u8>,
+    /// The seed that draws it again; `None` if the server does not say.
+    pub seed: Option<u32>,
+    /// The model, as the server names it.
+    pub model: String,
+}
+
+impl std::fmt::Debug for DrawnImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DrawnImage({} bytes, {})", self.bytes.len(), self.model)
+    }
+}
+
+/// A model that draws pictures.
+#[async_trait]
+pub trait ImageModel: Send + Sync {
+    /// Returns the name for people, without a key.
+    fn name(&self) -> &str;
+
+    /// Returns what the model can draw.
+    fn limits(&self) -> &ImageLimits;
+
+    /// Draws a picture. Reports progress to `progress` as it comes. When `cancelled` is cancelled, tells the server to
+    /// stop and returns [`ImageError::Cancelled`]; dropping the future also ends the request, but a server may go on.
+    ///
+    /// # Errors
+    /// [`ImageError`] says whether a retry helps.
+    async fn generate(
+        &self,
+        request: &ImageRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError>;
+
+    /// Checks that the model can be reached, and returns its name as the server reports it.
+    ///
+    /// # Errors
+    /// [`ImageError`] says what to change.
+    async fn check(&self) -> Result<String, ImageError>;
+}

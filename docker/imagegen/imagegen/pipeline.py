@@ -1,0 +1,184 @@
+"""The model: one diffusers pipeline in memory, from text or from a picture."""
+
+import base64
+import gc
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from diffusers import (
+    AutoPipelineForImage2Image,
+    AutoPipelineForText2Image,
+    DPMSolverMultistepScheduler,
+    EulerAncestralDiscreteScheduler,
+    EulerDiscreteScheduler,
+    StableDiffusionPipeline,
+    StableDiffusionXLPipeline,
+)
+from PIL import Image
+
+from .settings import Settings
+
+SAMPLERS = {
+    "euler": EulerDiscreteScheduler,
+    "euler_a": EulerAncestralDiscreteScheduler,
+    "dpmpp_2m": DPMSolverMultistepScheduler,
+}
+
+# The share of red, green and blue in each channel of a latent, for a rough preview without the decoder.
+LATENT_RGB = torch.tensor(
+    [[0.3512, 0.2297, 0.3227], [0.3250, 0.4974, 0.2350], [-0.2829, 0.1762, 0.2721], [-0.2120, -0.2616, -0.7177]]
+)
+
+
+class Cancelled(Exception):
+    """Somebody cancelled the picture."""
+
+
+class Flagged(Exception):
+    """The safety check withheld the picture."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to draw, within the limits already."""
+
+    prompt: str
+    negative_prompt: str
+    width: int
+    height: int
+    steps: int
+    seed: int
+    guidance: float
+    sampler: str | None
+    model: str
+    image: bytes | None
+    strength: float
+
+
+def is_single_file(source: str) -> bool:
+    """True for a checkpoint in one safetensors file."""
+    return source.endswith(".safetensors")
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, format="PNG")
+    return file.getvalue()
+
+
+def preview(latents: torch.Tensor, side: int) -> bytes | None:
+    """Returns a small JPEG of unfinished latents; None if they have another number of channels than most models."""
+    if side == 0 or latents.shape[1] != LATENT_RGB.shape[0]:
+        return None
+    pixels = torch.einsum("chw,cr->hwr", latents[0].detach().float().cpu(), LATENT_RGB)
+    pixels = ((pixels + 1) / 2).clamp(0, 1).mul(255).to(torch.uint8)
+    image = Image.fromarray(pixels.numpy(), mode="RGB")
+    image.thumbnail((side, side))
+    file = io.BytesIO()
+    image.save(file, format="JPEG", quality=70)
+    return file.getvalue()
+
+
+class Drawer:
+    """Holds one model at a time and draws with it. Only one thread may use it."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.device = settings.device
+        if self.device == "auto":
+            self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.dtype = torch.float16 if self.device == "cuda" else torch.float32
+        self.loaded: str | None = None
+        self.text = None
+        self.image = None
+        self.scheduler = None
+        self.checker = None
+
+    def load(self, name: str) -> None:
+        """Loads a model, and lets go of the one before."""
+        if self.loaded == name:
+            return
+        self.text = self.image = self.scheduler = self.loaded = None
+        gc.collect()
+        if self.device == "cuda":
+            torch.cuda.empty_cache()
+        source = self.settings.models[name]
+        if is_single_file(source):
+            kind = StableDiffusionXLPipeline if "xl" in source.lower() else StableDiffusionPipeline
+            pipe = kind.from_single_file(source, torch_dtype=self.dtype, use_safetensors=True)
+        else:
+            # Without safetensors in the folder this fails: nothing pickled is ever loaded.
+            pipe = AutoPipelineForText2Image.from_pretrained(source, torch_dtype=self.dtype, use_safetensors=True)
+        # The switch of the settings decides about checks, not what a checkpoint brings along.
+        if getattr(pipe, "safety_checker", None) is not None:
+            pipe.safety_checker = None
+        pipe.set_progress_bar_config(disable=True)
+        self._place(pipe)
+        self.text, self.image = pipe, AutoPipelineForImage2Image.from_pipe(pipe)
+        self.image.set_progress_bar_config(disable=True)
+        self.scheduler, self.loaded = pipe.scheduler, name
+
+    def _place(self, pipe) -> None:
+        if self.device != "cuda" or self.settings.offload == "none":
+            pipe.to(self.device)
+        elif self.settings.offload == "sequential":
+            pipe.enable_sequential_cpu_offload()
+        else:
+            pipe.enable_model_cpu_offload()
+        pipe.enable_vae_slicing()
+        pipe.enable_vae_tiling()
+
+    def draw(self, request: Request, step: Callable[[int, int, str | None], None]) -> bytes:
+        """Draws a picture and returns it as PNG. Calls `step` after each step; what it raises ends the picture."""
+        self.load(request.model)
+        pipe = self.image if request.image is not None else self.text
+        sampler = SAMPLERS.get(request.sampler or "")
+        pipe.scheduler = sampler.from_config(self.scheduler.config) if sampler else self.scheduler
+        options = {}
+        if request.image is None:
+            options.update(width=request.width, height=request.height)
+            total = request.steps
+        else:
+            start = Image.open(io.BytesIO(request.image)).convert("RGB").resize((request.width, request.height))
+            options.update(image=start, strength=request.strength)
+            total = max(1, min(request.steps, int(request.steps * request.strength)))
+
+        def after(_pipe, index, _timestep, values):
+            small = preview(values["latents"], self.settings.preview_side)
+            step(min(index + 1, total), total, base64.b64encode(small).decode() if small else None)
+            return values
+
+        with torch.inference_mode():
+            drawn = pipe(
+                prompt=request.prompt,
+                negative_prompt=request.negative_prompt or None,
+                num_inference_steps=request.steps,
+                guidance_scale=request.guidance,
+                generator=torch.Generator("cpu").manual_seed(request.seed),
+                callback_on_step_end=after,
+                **options,
+            ).images[0]
+        self._check(drawn)
+        return _png(drawn)
+
+    def _check(self, image: Image.Image) -> None:
+        """Raises Flagged if the safety check is on and flags the picture."""
+        if self.settings.safety == "off":
+            return
+        if self.checker is None:
+            from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+            from transformers import CLIPImageProcessor
+
+            source = self.settings.safety
+            checker = StableDiffusionSafetyChecker.from_pretrained(source, use_safetensors=True)
+            self.checker = (checker, CLIPImageProcessor.from_pretrained(source))
+        checker, processor = self.checker
+        inputs = processor(image, return_tensors="pt").pixel_values
+        import numpy
+
+        with torch.inference_mode():
+            _, flagged = checker(images=numpy.asarray(image)[None].copy(), clip_input=inputs)
+        if any(flagged):
+            raise Flagged

@@ -1,0 +1,280 @@
+"""The real sidecar on the processor, with a tiny random pipeline: every route and every event.
+
+    python -m unittest discover -s docker/imagegen/tests -t docker/imagegen
+"""
+
+import base64
+import http.client
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+from PIL import Image
+
+from imagegen import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+KEY = "hush"
+PROMPT = "a lighthouse at dusk"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Sidecar:
+    """A running sidecar."""
+
+    def __init__(self, models: str, **extra: str):
+        self.port = free_port()
+        env = {**os.environ, "IMAGEGEN_MODELS": models, "IMAGEGEN_PORT": str(self.port), "IMAGEGEN_KEY": KEY,
+               "IMAGEGEN_DEVICE": "cpu", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **extra}
+        self.process = subprocess.Popen([sys.executable, "-m", "imagegen"], cwd=ROOT, env=env, stderr=subprocess.PIPE)
+        end = time.monotonic() + 120
+        while True:
+            try:
+                self.call("GET", "/v1/health")
+                return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(self.process.stderr.read().decode()) from None
+                time.sleep(0.1)
+
+    def connect(self, method: str, path: str, body=None, key: str = KEY):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        return connection, connection.getresponse()
+
+    def call(self, method: str, path: str, body=None, key: str = KEY):
+        connection, response = self.connect(method, path, body, key)
+        data = response.read()
+        connection.close()
+        return response.status, data
+
+    def begin(self, **fields):
+        return self.connect("POST", "/v1/pictures", {"prompt": PROMPT, "width": 64, "height": 64, "steps": 4, **fields})
+
+    def draw(self, **fields) -> list:
+        connection, response = self.begin(**fields)
+        assert response.status == 200, response.read()
+        events = list(events_of(response))
+        connection.close()
+        return events
+
+    def stop(self) -> str:
+        self.process.terminate()
+        _, log = self.process.communicate(timeout=30)
+        return log.decode()
+
+
+def events_of(response):
+    """Yields the events of a stream as they come."""
+    while line := response.readline():
+        if line.startswith(b"data:"):
+            yield json.loads(line[5:])
+
+
+def png(side: int = 64) -> str:
+    file = io.BytesIO()
+    Image.new("RGB", (side, side), (120, 30, 200)).save(file, format="PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+class Drawing(unittest.TestCase):
+    """Routes and events."""
+
+    @classmethod
+    def setUpClass(cls):
+        from tests import tiny
+
+        cls.folder = tempfile.TemporaryDirectory()
+        root = Path(cls.folder.name)
+        model = tiny.pipeline(root)
+        cls.strict, cls.mild = tiny.checker(root, True), tiny.checker(root, False)
+        cls.models = f"tiny={model},again={model}"
+        cls.sidecar = Sidecar(cls.models, IMAGEGEN_QUEUE="2", IMAGEGEN_MAX_STEPS="1000")
+        cls.sidecar.draw()
+
+    @classmethod
+    def tearDownClass(cls):
+        log = cls.sidecar.stop()
+        cls.folder.cleanup()
+        assert "lighthouse" not in log and KEY not in log, "prompts and keys are never logged"
+
+    def picture(self, events: list) -> Image.Image:
+        status, data = self.sidecar.call("GET", f"/v1/pictures/{events[0]['job']}")
+        self.assertEqual(status, 200)
+        return Image.open(io.BytesIO(data))
+
+    def test_a_picture_is_drawn_with_every_step_and_a_preview(self):
+        events = self.sidecar.draw(seed=7)
+        self.assertEqual([event["type"] for event in events], ["queued"] + ["progress"] * 4 + ["done"])
+        self.assertEqual([(event["step"], event["steps"]) for event in events[1:5]], [(step, 4) for step in range(1, 5)])
+        small = Image.open(io.BytesIO(base64.b64decode(events[1]["preview"])))
+        self.assertLessEqual(max(small.size), 128)
+        self.assertEqual((events[-1]["seed"], events[-1]["model"]), (7, "tiny"))
+        self.assertEqual(self.picture(events).size, (64, 64))
+
+    def test_the_same_seed_draws_the_same_picture(self):
+        one, two, other = (self.picture(self.sidecar.draw(seed=seed)).tobytes() for seed in (7, 7, 8))
+        self.assertEqual(one, two)
+        self.assertNotEqual(one, other)
+
+    def test_a_picture_can_start_from_another(self):
+        events = self.sidecar.draw(image=png(), strength=0.5, seed=7)
+        self.assertEqual([event["steps"] for event in events if event["type"] == "progress"], [2, 2])
+        self.assertEqual(self.picture(events).size, (64, 64))
+
+    def test_samplers_and_models_are_chosen_by_name(self):
+        status, data = self.sidecar.call("GET", "/v1/models")
+        self.assertEqual((status, json.loads(data)["models"]), (200, ["tiny", "again"]))
+        for sampler in json.loads(data)["samplers"]:
+            self.assertEqual(self.sidecar.draw(sampler=sampler)[-1]["type"], "done", sampler)
+        self.assertEqual(self.sidecar.draw(model="again")[-1]["model"], "again")
+        self.assertEqual(json.loads(self.sidecar.call("GET", "/v1/health")[1])["model"], "again")
+        self.sidecar.draw()
+
+    def test_what_is_beyond_the_limits_is_refused(self):
+        for fields in (
+            {"prompt": ""}, {"width": 8}, {"width": 4096, "height": 4096}, {"steps": 3000}, {"seed": -1},
+            {"model": "other"}, {"sampler": "other"}, {"image": "no base64"}, {"image": base64.b64encode(b"GIF89a").decode()},
+            {"strength": 0}, {"unknown": 1},
+        ):
+            connection, response = self.sidecar.begin(**fields)
+            self.assertEqual(response.status, 422, fields)
+            connection.close()
+        self.assertEqual(self.sidecar.call("GET", "/v1/pictures/none")[0], 404)
+        self.assertEqual(self.sidecar.call("DELETE", "/v1/pictures/none")[0], 404)
+
+    def test_the_key_is_needed_for_everything_but_health(self):
+        for method, path in (("GET", "/v1/models"), ("POST", "/v1/pictures"), ("GET", "/v1/pictures/x"), ("DELETE", "/v1/pictures/x")):
+            self.assertEqual(self.sidecar.call(method, path, {"prompt": "x"}, key="wrong")[0], 401, path)
+        self.assertEqual(self.sidecar.call("GET", "/v1/health", key="wrong")[0], 200)
+
+    def test_a_running_picture_is_cancelled_within_a_second(self):
+        connection, response = self.sidecar.begin(steps=1000)
+        events = events_of(response)
+        job = next(events)["job"]
+        self.assertEqual(next(events)["type"], "progress")
+        begun = time.monotonic()
+        self.assertEqual(self.sidecar.call("DELETE", f"/v1/pictures/{job}")[0], 204)
+        self.assertEqual(list(events)[-1]["type"], "cancelled")
+        self.until_idle()
+        took = time.monotonic() - begun
+        connection.close()
+        print(f"\ncancel to idle: {took:.2f} s", file=sys.stderr)
+        self.assertLess(took, 1.0)
+        self.assertEqual(self.sidecar.call("GET", f"/v1/pictures/{job}")[0], 404)
+
+    def test_the_first_progress_comes_within_a_second(self):
+        begun = time.monotonic()
+        connection, response = self.sidecar.begin(steps=20)
+        first = next(event for event in events_of(response) if event["type"] == "progress")
+        took = time.monotonic() - begun
+        response.read()
+        connection.close()
+        print(f"\nrequest to first progress: {took:.2f} s", file=sys.stderr)
+        self.assertEqual(first["step"], 1)
+        self.assertLess(took, 1.0)
+
+    def test_a_client_that_goes_away_cancels_its_picture(self):
+        connection, response = self.sidecar.begin(steps=1000)
+        events = events_of(response)
+        next(events), next(events)
+        response.close()
+        connection.sock and connection.sock.close()
+        connection.close()
+        self.until_idle()
+
+    def test_pictures_wait_in_order_and_the_queue_is_bounded(self):
+        first, running = self.sidecar.begin(steps=1000)
+        started = events_of(running)
+        job = next(started)["job"]
+        next(started)
+        others = [self.sidecar.begin(steps=2) for _ in range(2)]
+        streams = [events_of(response) for _, response in others]
+        self.assertEqual([next(stream)["ahead"] for stream in streams], [1, 2])
+        connection, full = self.sidecar.begin()
+        self.assertEqual((full.status, full.headers["Retry-After"]), (429, "30"))
+        connection.close()
+        self.assertEqual(json.loads(self.sidecar.call("GET", "/v1/health")[1])["waiting"], 2)
+        self.sidecar.call("DELETE", f"/v1/pictures/{job}")
+        rest = [list(stream) for stream in streams]
+        self.assertTrue(all(events[-1]["type"] == "done" for events in rest))
+        self.assertIn(0, [event.get("ahead") for event in rest[0] + rest[1]])
+        for connection, _ in [*others, (first, None)]:
+            connection.close()
+
+    def test_many_requests_at_once_lose_none(self):
+        results = []
+
+        def ask(number: int):
+            while True:
+                connection, response = self.sidecar.begin(steps=1, seed=number)
+                if response.status == 200:
+                    results.append(list(events_of(response))[-1])
+                    connection.close()
+                    return
+                connection.close()
+                time.sleep(0.05)
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(sorted(event["seed"] for event in results), list(range(12)))
+
+    def test_the_safety_check_withholds_what_it_flags(self):
+        for checker, want in ((self.strict, "error"), (self.mild, "done")):
+            sidecar = Sidecar(self.models, IMAGEGEN_SAFETY=str(checker))
+            last = sidecar.draw()[-1]
+            sidecar.stop()
+            self.assertEqual(last["type"], want)
+            if want == "error":
+                self.assertEqual(last["code"], "flagged")
+
+    def until_idle(self):
+        end = time.monotonic() + 10
+        while json.loads(self.sidecar.call("GET", "/v1/health")[1])["running"]:
+            self.assertLess(time.monotonic(), end, "it does not become idle")
+            time.sleep(0.02)
+
+
+class Settings(unittest.TestCase):
+    """Wrong settings are refused before anything is loaded."""
+
+    def test_a_pickled_checkpoint_is_refused(self):
+        for name in ("x.ckpt", "model.bin", "a=/models/y.PT", "b=z.pkl"):
+            with self.assertRaisesRegex(settings.SettingsError, "pickled"):
+                settings.read({"IMAGEGEN_MODELS": name})
+
+    def test_other_machines_need_a_key(self):
+        with self.assertRaisesRegex(settings.SettingsError, "IMAGEGEN_KEY"):
+            settings.read({"IMAGEGEN_HOST": "0.0.0.0"})
+        self.assertEqual(settings.read({"IMAGEGEN_HOST": "0.0.0.0", "IMAGEGEN_KEY": "k"}).key, "k")
+
+    def test_numbers_and_choices_are_checked(self):
+        for name, value in (("IMAGEGEN_PORT", "0"), ("IMAGEGEN_MAX_STEPS", "x"), ("IMAGEGEN_DEVICE", "tpu"), ("IMAGEGEN_OFFLOAD", "some")):
+            with self.assertRaisesRegex(settings.SettingsError, name):
+                settings.read({name: value})
+
+    def test_models_have_names(self):
+        read = settings.read({"IMAGEGEN_MODELS": "a=org/model, /m/sdxl.safetensors"})
+        self.assertEqual(read.models, {"a": "org/model", "sdxl": "/m/sdxl.safetensors"})
+        self.assertEqual(read.default_model, "a")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,405 @@
+//! Pictures that people ask for: the queue of those that wait, and what is known about those that were drawn.
+//!
+//! A drawn picture is a message of the persona with a file. So the law of reading, forgetting and backups treat it like
+//! every other message. A row of [`Table::Pictures`] under the id of that message holds who asked, and for what. Before
+//! the picture is drawn there is only the row.
+
+use std::collections::BTreeSet;
+
+use azera_types::{Author, ChatId, MessageId, Part, PartKind, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::domains::Pictures;
+use crate::files::{BlobRow, blob_key};
+use crate::rows::{MessageRow, OutboxRow, SourceScope};
+use crate::turns::put_message;
+use crate::writings::POST;
+use crate::{Batch, Durability, Error, ReadScope, Table, blob_id, codec, keys};
+
+// First parts of the keys of counts.
+const ASKED_BY: &str = "pictures-by";
+const ASKED_IN: &str = "pictures-in";
+
+/// What a place wants of pictures.
+const WISHES: &str = "picture-rules";
+
+/// A picture that somebody asked for.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct PictureRow {
+    /// Its number.
+    pub number: u64,
+    /// The message that shows it, once it is drawn.
+    pub message: MessageId,
+    /// The platform.
+    pub platform: PlatformId,
+    /// The chat.
+    pub chat: ChatId,
+    /// The persona that draws it.
+    pub persona: PersonaId,
+    /// The persona's displayed name.
+    pub persona_name: String,
+    /// The scope that it is shown in.
+    pub scope: Scope,
+    /// The other scopes that it is built on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_scopes: Vec<SourceScope>,
+    /// When the oldest source from its own scope was said.
+    pub from: Timestamp,
+    /// The messages that it is built on: a reply with a tag, or a picture to start from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<MessageId>,
+    /// Who asked. A picture that a persona wants belongs to the person whom it talks to.
+    pub person: PersonId,
+    /// What to draw.
+    pub prompt: Text,
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Text>,
+    /// Size, seed and everything else that decides how it looks, in the host's format.
+    pub settings: serde_json::Value,
+    /// The picture that it starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_from: Option<MessageId>,
+    /// When it was asked for.
+    pub asked_at: Timestamp,
+    /// How often it was tried.
+    #[serde(default)]
+    pub tries: u32,
+    /// When it was drawn; `None` while it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn_at: Option<Timestamp>,
+    /// The model that drew it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl std::fmt::Debug for PictureRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("PictureRow");
+        shown.field("number", &self.number).field("chat", &self.chat).field("drawn_at", &self.drawn_at);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// A picture to queue. The number, the message and the counts come with it.
+#[derive(Clone)]
+pub struct NewPicture {
+    /// The row, with any number and message.
+    pub row: PictureRow,
+    /// The day for the counts, such as `2026-03-01`.
+    pub day: String,
+    /// The most pictures of the person on that day.
+    pub most_by_person: u32,
+    /// The most pictures of the place on that day.
+    pub most_in_place: u32,
+    /// The most pictures that may wait.
+    pub most_waiting: usize,
+    /// The most pictures of the person that may wait.
+    pub most_waiting_by_person: usize,
+}
+
+/// The answer to a request for a picture.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// It waits.
+    Waits(Box<PictureRow>),
+    /// Too many pictures wait.
+    QueueFull,
+    /// Too many pictures of this person wait.
+    PersonWaits,
+    /// The person had enough pictures today.
+    PersonHadEnough,
+    /// The place had enough pictures today.
+    PlaceHadEnough,
+}
+
+/// The outcome of a picture.
+#[derive(Clone)]
+pub struct PictureOutcome {
+    /// The text of the message.
+    pub text: Text,
+    /// The picture; `None` if it could not be drawn.
+    pub picture: Option<DrawnPicture>,
+    /// When it was drawn.
+    pub at: Timestamp,
+}
+
+/// A picture file.
+#[derive(Clone)]
+pub struct DrawnPicture {
+    /// The PNG file.
+    pub png: Vec<u8>,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub alt: String,
+    /// The model that drew it.
+    pub model: String,
+    /// The settings, with the seed that was used.
+    pub settings: serde_json::Value,
+}
+
+/// How many pictures were asked for on a day.
+#[derive(Default, Serialize, Deserialize)]
+struct DayCount {
+    day: String,
+    count: u32,
+}
+
+impl DayCount {
+    fn on(self, day: &str) -> Self {
+        if self.day == day { self } else { Self { day: day.to_owned(), count: 0 } }
+    }
+}
+
+fn by_key(person: &PersonId) -> Vec<u8> {
+    keys::prefix(&[ASKED_BY, &Scope::Dm(person.clone()).to_string()])
+}
+
+fn in_key(platform: &PlatformId, scope: &Scope) -> Vec<u8> {
+    keys::prefix(&[ASKED_IN, platform.as_str(), &scope.to_string()])
+}
+
+fn wishes_key(platform: &PlatformId, scope: &Scope) -> Vec<u8> {
+    keys::prefix(&[WISHES, platform.as_str(), &scope.to_string()])
+}
+
+impl Pictures<'_> {
+    /// Queues a picture, within the limits. The row and the counts are one flushed transaction.
+    pub fn ask(self, new: NewPicture) -> Result<Asked, Error> {
+        self.0.store.room()?;
+        // One lock for all chats, because the limits are about all of them.
+        let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.0.store.ready()?;
+        let NewPicture { mut row, day, .. } = new;
+        let waiting = self.waiting()?;
+        if waiting.len() >= new.most_waiting {
+            return Ok(Asked::QueueFull);
+        }
+        if waiting.iter().filter(|other| other.person == row.person).count() >= new.most_waiting_by_person {
+            return Ok(Asked::PersonWaits);
+        }
+        let (by, within) = (by_key(&row.person), in_key(&row.platform, &row.scope));
+        let count = |key: &[u8]| Ok::<_, Error>(self.0.read_setting::<DayCount>(key)?.unwrap_or_default().on(&day));
+        let (mut by_person, mut in_place) = (count(&by)?, count(&within)?);
+        if by_person.count >= new.most_by_person {
+            return Ok(Asked::PersonHadEnough);
+        }
+        if in_place.count >= new.most_in_place {
+            return Ok(Asked::PlaceHadEnough);
+        }
+        (by_person.count, in_place.count) = (by_person.count + 1, in_place.count + 1);
+        row.number = self.0.next_number()?;
+        let id = format!("{POST}{}", row.number);
+        row.message = MessageId::new(id).map_err(|error| Error::Invalid(error.to_string()))?;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Pictures, keys::message(&row.message), &row)?;
+        codec::put(&mut batch, Table::Settings, by, &by_person)?;
+        codec::put(&mut batch, Table::Settings, within, &in_place)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(Asked::Waits(Box::new(row)))
+    }
+
+    /// Returns the pictures that wait, in the order in which they were asked for.
+    pub fn waiting(self) -> Result<Vec<PictureRow>, Error> {
+        let mut rows: Vec<PictureRow> = codec::rows(self.0.store.as_ref(), Table::Pictures, b"")?;
+        rows.retain(|row| row.drawn_at.is_none());
+        rows.sort_by_key(|row| row.number);
+        Ok(rows)
+    }
+
+    /// Notes that a waiting picture was tried once more; returns how often it was, or `None` if it waits no more.
+    pub fn tried(self, message: &MessageId) -> Result<Option<u32>, Error> {
+        let Some(mut row) = self.raw(message)?.filter(|row| row.drawn_at.is_none()) else { return Ok(None) };
+        let _writing = self.0.writing(&row.chat)?;
+        if self.raw(message)?.is_none() {
+            return Ok(None);
+        }
+        row.tries += 1;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Pictures, keys::message(message), &row)?;
+        self.0.store.commit(batch, Durability::Soon)?;
+        Ok(Some(row.tries))
+    }
+
+    /// Takes a picture out of the queue; returns it if it waited.
+    pub fn cancel(self, message: &MessageId) -> Result<Option<PictureRow>, Error> {
+        let Some(row) = self.raw(message)? else { return Ok(None) };
+        let _writing = self.0.writing(&row.chat)?;
+        let Some(row) = self.raw(message)?.filter(|row| row.drawn_at.is_none()) else { return Ok(None) };
+        let mut batch = Batch::new();
+        batch.remove(Table::Pictures, keys::message(message));
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(Some(row))
+    }
+
+    /// Ends a picture of the queue: its message, its file, its place in the outbox and its row are one flushed
+    /// transaction. A picture that could not be drawn leaves only its message. Returns the message; `None` if the picture
+    /// waits no more, or if something that it is built on was forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the file is larger than files may be.
+    pub fn finish(self, message: &MessageId, outcome: PictureOutcome) -> Result<Option<MessageRow>, Error> {
+        let Some(row) = self.raw(message)? else { return Ok(None) };
+        let mut chats = BTreeSet::from([row.chat.clone()]);
+        for source in &row.sources {
+            chats.extend(self.0.messages().raw_message(source)?.map(|source| source.chat));
+        }
+        let _writing = self.0.writing_in(&chats)?;
+        let Some(mut row) = self.raw(message)?.filter(|row| row.drawn_at.is_none()) else { return Ok(None) };
+        for source in &row.sources {
+            let source = self.0.messages().raw_message(source)?;
+            if source.is_none_or(|source| source.author == Author::Forgotten) {
+                return Ok(None);
+            }
+        }
+        let mut batch = Batch::new();
+        let mut post = self.post_of(&row, outcome.text)?;
+        let mut held = None;
+        match outcome.picture {
+            Some(drawn) => {
+                let size = drawn.png.len() as u64;
+                if size > self.0.files().largest() {
+                    return Err(Error::Invalid("the picture is larger than the files that are kept".into()));
+                }
+                let blob = blob_id(&drawn.png)?;
+                // Nobody removes the bytes between the writing of the file and of its row.
+                let mut total = self.0.files().blob_bytes();
+                let is_new = !self.0.files().belongs_to_any(&blob)?;
+                if is_new {
+                    self.0.files().make_room(&mut total, size, &row.scope)?;
+                }
+                self.0.blobs.put(&blob, &drawn.png)?;
+                let part = Part {
+                    kind: PartKind::Image,
+                    blob: Some(blob.clone()),
+                    ..Part::new(&drawn.name, Some("image/png"), size)
+                };
+                post.parts.push(part.described(Some(&drawn.alt)));
+                let (persona, scope) = (row.persona.clone(), row.scope.clone());
+                let blob_row = BlobRow {
+                    blob: blob.clone(),
+                    bytes: size,
+                    message: post.id.clone(),
+                    persona,
+                    scope,
+                    seq: post.seq,
+                };
+                codec::put(&mut batch, Table::Blobs, blob_key(&blob, &post.id), &blob_row)?;
+                (row.drawn_at, row.model, row.settings) = (Some(outcome.at), Some(drawn.model), drawn.settings);
+                codec::put(&mut batch, Table::Pictures, keys::message(message), &row)?;
+                held = Some((total, if is_new { size } else { 0 }));
+            }
+            None => {
+                batch.remove(Table::Pictures, keys::message(message));
+            }
+        }
+        self.put_post(&mut batch, &row, &post)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
+        if let Some((mut total, size)) = held {
+            *total += size;
+        }
+        Ok(Some(post))
+    }
+
+    fn post_of(self, row: &PictureRow, text: Text) -> Result<MessageRow, Error> {
+        let chat = self.0.chats().get(&row.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
+        Ok(MessageRow {
+            id: row.message.clone(),
+            chat: row.chat.clone(),
+            seq: self.0.next_number()?,
+            parent: chat.head.clone(),
+            depth: self.0.turns().depth_behind(chat.head.as_ref())?,
+            author: Author::Persona { id: row.persona.clone(), name: row.persona_name.clone() },
+            text,
+            // Its message may be shown since then.
+            at: row.asked_at,
+            reply_to: None,
+            answers: None,
+            persona: row.persona.clone(),
+            scope: row.scope.clone(),
+            source_scopes: row.source_scopes.clone(),
+            memorable: false,
+            edited_at: None,
+            parts: Vec::new(),
+        })
+    }
+
+    /// Adds the message of a picture: it is the newest of its chat, and waits in the outbox.
+    fn put_post(self, batch: &mut Batch, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
+        put_message(batch, post)?;
+        for source in &row.sources {
+            codec::put(batch, Table::Derived, keys::derived(source, &post.id), &post.id)?;
+        }
+        let outbox = OutboxRow {
+            message: post.id.clone(),
+            platform: row.platform.clone(),
+            asker: Some(row.person.clone()),
+            from: Some(row.from),
+            state: serde_json::Value::Null,
+        };
+        codec::put(batch, Table::Outbox, keys::numbered(&[], post.seq), &outbox)?;
+        if let Some(mut chat) = self.0.chats().get(&row.chat)? {
+            chat.head = Some(post.id.clone());
+            chat.last_at = chat.last_at.max(post.at);
+            codec::put(batch, Table::Chats, keys::chat(&chat.id), &chat)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a drawn picture that `read_scope` allows.
+    pub fn get(self, read_scope: &ReadScope, message: &MessageId) -> Result<Option<PictureRow>, Error> {
+        if self.0.messages().get(read_scope, message)?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.raw(message)?.filter(|row| row.drawn_at.is_some()))
+    }
+
+    /// Returns the drawn pictures that `read_scope` allows, newest first.
+    pub fn list(self, read_scope: &ReadScope) -> Result<Vec<PictureRow>, Error> {
+        let mut rows: Vec<PictureRow> = codec::rows(self.0.store.as_ref(), Table::Pictures, b"")?;
+        rows.retain(|row| row.drawn_at.is_some());
+        rows.sort_by_key(|row| std::cmp::Reverse(row.number));
+        let mut allowed = Vec::with_capacity(rows.len());
+        for row in rows {
+            if self.0.messages().get(read_scope, &row.message)?.is_some() {
+                allowed.push(row);
+            }
+        }
+        Ok(allowed)
+    }
+
+    /// Returns the file of a drawn picture that `read_scope` allows, if it is still kept.
+    pub fn file(self, read_scope: &ReadScope, message: &MessageId) -> Result<Option<(Part, Vec<u8>)>, Error> {
+        let Some(message) = self.0.messages().get(read_scope, message)? else { return Ok(None) };
+        let Some(part) = message.parts.into_iter().find(|part| part.kind == PartKind::Image) else { return Ok(None) };
+        Ok(self.0.files().bytes_of(&message.id, &part)?.map(|bytes| (part, bytes)))
+    }
+
+    /// Returns what the place `home` wants of pictures, in the host's format.
+    pub fn wishes(self, platform: &PlatformId, home: &Scope) -> Result<Option<serde_json::Value>, Error> {
+        self.0.read_setting(&wishes_key(platform, home))
+    }
+
+    /// Stores what the place `home` wants of pictures.
+    pub fn set_wishes(self, platform: &PlatformId, home: &Scope, wishes: &serde_json::Value) -> Result<(), Error> {
+        self.0.set(wishes_key(platform, home), wishes)
+    }
+
+    /// Returns the pictures that a person asked for.
+    pub(crate) fn of_person(self, person: &PersonId) -> Result<Vec<PictureRow>, Error> {
+        let mut rows: Vec<PictureRow> = codec::rows(self.0.store.as_ref(), Table::Pictures, b"")?;
+        rows.retain(|row| row.person == *person);
+        rows.sort_by_key(|row| row.number);
+        Ok(rows)
+    }
+
+    /// Returns the waiting pictures that `is_gone` names. They have no message that forgetting would find.
+    pub(crate) fn waiting_of(self, is_gone: impl Fn(&PictureRow) -> bool) -> Result<Vec<MessageId>, Error> {
+        Ok(self.waiting()?.into_iter().filter(is_gone).map(|row| row.message).collect())
+    }
+
+    fn raw(self, message: &MessageId) -> Result<Option<PictureRow>, Error> {
+        codec::get(self.0.store.as_ref(), Table::Pictures, &keys::message(message))
+    }
+}

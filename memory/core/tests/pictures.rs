@@ -1,0 +1,229 @@
+//! Pictures that people ask for: queued within limits, finished in one transaction, and gone with what they are built on.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use azera_memory::conformance::{record_with_files, settings};
+use azera_memory::{
+    Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, NewChat, NewPicture, PictureOutcome,
+    PictureRow, RamBlobs, RamStore, ReadScope, Store, Table, relink,
+};
+use azera_types::{
+    ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text,
+    Timestamp,
+};
+
+struct Room {
+    memory: Memory,
+    store: RamStore,
+    blobs: RamBlobs,
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_750_000_000 + second).unwrap()
+}
+
+fn person(name: &str) -> PersonId {
+    PersonId::new(name).unwrap()
+}
+
+fn hall() -> ChatId {
+    ChatId::new("hall").unwrap()
+}
+
+fn guild() -> RealmId {
+    RealmId::new("guild").unwrap()
+}
+
+fn azera() -> PersonaId {
+    PersonaId::new("azera").unwrap()
+}
+
+/// The right of those who read the hall.
+fn in_hall() -> ReadScope {
+    let place = Place { chat: hall(), kind: PlaceKind::Public(guild()), since: None };
+    ReadScope::in_place(azera(), &place, &ReadableScopes::default())
+}
+
+impl Room {
+    fn open() -> Self {
+        let (store, blobs) = (RamStore::new(), RamBlobs::default());
+        let memory = record_with_files(Arc::new(store.clone()), Arc::new(blobs.clone()), settings()).unwrap();
+        let platform = PlatformId::new("p").unwrap();
+        memory.chats().open(NewChat { id: hall(), platform, title: None, persona: azera() }, at(0)).unwrap();
+        Self { memory, store, blobs }
+    }
+
+    fn ask_as(&self, who: &str, change: impl FnOnce(&mut NewPicture)) -> Asked {
+        let row = PictureRow {
+            number: 0,
+            message: MessageId::new("post~0").unwrap(),
+            platform: PlatformId::new("p").unwrap(),
+            chat: hall(),
+            persona: azera(),
+            persona_name: "Azera".into(),
+            scope: Scope::Realm(guild()),
+            source_scopes: Vec::new(),
+            from: at(1),
+            sources: Vec::new(),
+            person: person(who),
+            prompt: Text::new(format!("a heliotrope lighthouse of {who}")),
+            name: None,
+            settings: serde_json::json!({"seed": 7}),
+            starts_from: None,
+            asked_at: at(1),
+            tries: 0,
+            drawn_at: None,
+            model: None,
+        };
+        let mut new = NewPicture {
+            row,
+            day: "2026-03-01".into(),
+            most_by_person: 10,
+            most_in_place: 10,
+            most_waiting: 10,
+            most_waiting_by_person: 10,
+        };
+        change(&mut new);
+        self.memory.pictures().ask(new).unwrap()
+    }
+
+    fn ask(&self, who: &str) -> PictureRow {
+        match self.ask_as(who, |_| {}) {
+            Asked::Waits(row) => *row,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn finish(&self, row: &PictureRow, png: &[u8]) -> Option<MessageId> {
+        let picture = DrawnPicture {
+            png: png.to_vec(),
+            name: "x.png".into(),
+            alt: row.prompt.as_str().to_owned(),
+            model: "grey".into(),
+            settings: row.settings.clone(),
+        };
+        let outcome = PictureOutcome { text: Text::new("here"), picture: Some(picture), at: at(9) };
+        self.memory.pictures().finish(&row.message, outcome).unwrap().map(|message| message.id)
+    }
+
+    fn stored(&self) -> usize {
+        self.blobs.list().unwrap().len()
+    }
+
+    fn rows(&self) -> usize {
+        self.store.scan(Table::Pictures, b"", None, azera_memory::Order::Ascending, 100).unwrap().len()
+    }
+}
+
+#[test]
+fn a_picture_waits_and_becomes_a_message_with_a_file() {
+    let room = Room::open();
+    let row = room.ask("ann");
+    assert_eq!(room.memory.pictures().waiting().unwrap().len(), 1);
+    assert!(room.memory.pictures().list(&in_hall()).unwrap().is_empty());
+    assert_eq!(room.memory.pictures().tried(&row.message).unwrap(), Some(1));
+    assert_eq!(room.finish(&row, b"png"), Some(row.message.clone()));
+    assert_eq!(room.finish(&row, b"png"), None, "it is finished once");
+    assert_eq!(room.memory.pictures().tried(&row.message).unwrap(), None);
+    assert!(room.memory.pictures().waiting().unwrap().is_empty());
+    let pending = room.memory.outbox().pending().unwrap();
+    assert_eq!((pending.len(), pending[0].1.asker.clone()), (1, Some(person("ann"))));
+    assert_eq!(room.memory.outbox().files(&pending[0].0).unwrap()[0].1, b"png");
+    room.memory.outbox().delivered(&pending[0].0).unwrap();
+    assert!(room.memory.outbox().files(&pending[0].0).unwrap().is_empty(), "only what waits is given out");
+    assert_eq!(room.memory.pictures().file(&in_hall(), &row.message).unwrap().unwrap().1, b"png");
+    assert!(room.memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn every_limit_is_told_apart() {
+    let room = Room::open();
+    for _ in 0..2 {
+        room.ask("ann");
+    }
+    assert_eq!(room.ask_as("ann", |new| new.most_waiting = 2), Asked::QueueFull);
+    assert_eq!(room.ask_as("ann", |new| new.most_waiting_by_person = 2), Asked::PersonWaits);
+    assert_eq!(room.ask_as("ann", |new| new.most_by_person = 2), Asked::PersonHadEnough);
+    assert_eq!(room.ask_as("bob", |new| new.most_in_place = 2), Asked::PlaceHadEnough);
+    // Taking one back gives no other for the day.
+    for row in room.memory.pictures().waiting().unwrap() {
+        assert!(room.memory.pictures().cancel(&row.message).unwrap().is_some());
+    }
+    assert_eq!(room.ask_as("ann", |new| new.most_by_person = 2), Asked::PersonHadEnough);
+    let tomorrow = room.ask_as("ann", |new| (new.most_by_person, new.day) = (2, "2026-03-02".into()));
+    assert!(matches!(tomorrow, Asked::Waits(_)));
+}
+
+#[test]
+fn a_forgotten_person_leaves_neither_pictures_nor_waiting_ones() {
+    let room = Room::open();
+    let (anns, waiting, bobs) = (room.ask("ann"), room.ask("ann"), room.ask("bob"));
+    room.finish(&anns, b"ann's").unwrap();
+    room.finish(&bobs, b"bob's").unwrap();
+    let mine = room.memory.export(&DataSubject(person("ann")), u64::MAX).unwrap();
+    assert_eq!(mine["pictures"].as_array().unwrap().len(), 2);
+    assert!(mine["pictures"][0]["files"][0]["content"].is_string());
+    let receipt = room.memory.forgetting().forget(&Forget::Person(person("ann")), true).unwrap();
+    assert!(receipt.retract.iter().any(|(_, message, _)| *message == anns.message));
+    assert_eq!((room.stored(), room.rows()), (1, 1));
+    assert_eq!(room.finish(&waiting, b"late"), None);
+    assert_eq!(room.memory.pictures().list(&in_hall()).unwrap()[0].message, bobs.message);
+    assert!(room.memory.check().unwrap().is_sound());
+    room.memory.forgetting().forget(&Forget::Chat(hall()), true).unwrap();
+    assert_eq!((room.stored(), room.rows()), (0, 0));
+}
+
+#[test]
+fn a_backup_forgets_the_rows_too() {
+    let room = Room::open();
+    let row = room.ask("ann");
+    let mut rows = Vec::new();
+    room.store
+        .dump(&mut |batch| {
+            rows.push(batch);
+            Ok(())
+        })
+        .unwrap();
+    room.memory.forgetting().forget(&Forget::Person(person("ann")), true).unwrap();
+    let pending = azera_memory::Record::of(&room.store).unwrap().pending_backup_forgets().unwrap();
+    let mut cleaner: BackupCleaner<'_> = pending.what.cleaning();
+    for batch in rows {
+        let (cleaned, _) = cleaner.clean(&batch).unwrap();
+        let held = format!("{:?}", cleaned.changes().iter().map(azera_row).collect::<Vec<_>>());
+        assert!(!held.contains("heliotrope") && !held.contains(row.message.as_str()), "{held}");
+    }
+}
+
+fn azera_row(change: &azera_memory::Change) -> String {
+    match change {
+        azera_memory::Change::Put(table, _, value) if *table == Table::Pictures => {
+            String::from_utf8_lossy(value).into_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+#[test]
+fn a_picture_goes_with_what_it_is_built_on_and_a_repair_keeps_the_rest() {
+    let room = Room::open();
+    let first = room.ask("ann");
+    room.finish(&first, b"one").unwrap();
+    let built = match room.ask_as("bob", |new| new.row.sources.push(first.message.clone())) {
+        Asked::Waits(row) => *row,
+        other => panic!("{other:?}"),
+    };
+    room.finish(&built, b"two").unwrap();
+    let late = match room.ask_as("bob", |new| new.row.sources.push(first.message.clone())) {
+        Asked::Waits(row) => *row,
+        other => panic!("{other:?}"),
+    };
+    let kept = room.ask("cid");
+    room.memory.forgetting().forget(&Forget::Message(first.message.clone()), true).unwrap();
+    assert_eq!(room.finish(&late, b"three"), None);
+    assert_eq!(room.stored(), 0);
+    assert_eq!(room.memory.pictures().waiting().unwrap(), [kept]);
+    let report = relink(&room.store).unwrap();
+    assert_eq!(report.rows_kept["pictures"], 1);
+}
