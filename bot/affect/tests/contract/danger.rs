@@ -72,7 +72,7 @@ const BY_LANGUAGE: [(&str, &str, &str, &str); 20] = [
         "chefen dödar mig om jag är sen igen",
     ),
     ("ar", "هذي آخر مرة تسمعون صوتي", "راح أحرق بيت طليقي وهو نايم", "مديري راح يقتلني لو تأخرت مرة ثانية"),
-    ("hi", "मेरी आवाज़ आखिरी बार सुन रहे हो", "उसके चेहरे पर तेज़ाब फेंक दूँगा", "mummy ko mat batana surprise party ka raaz hai"),
+    ("hi", "मेरी आवाज़ आखिरी बार सुन रहे हो", "उसके चेहरे पर तेज़ाब फेंक दूँगा", "dosto ke sath chhat par patang udayi"),
     (
         "id",
         "ini terakhir kalinya kalian denger suaraku",

@@ -14,7 +14,7 @@ const HELD_OUT: &str = include_str!("../../../labelled/concepts_held_out.tsv");
 const HELD_OUT_SEEN: f64 = 0.2;
 
 /// The same, of false alarms.
-const HELD_OUT_ALARMS: f64 = 0.05;
+const HELD_OUT_ALARMS: f64 = 0.12;
 
 /// What the net sees of a labelled file.
 #[derive(Debug, Default)]
