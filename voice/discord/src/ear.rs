@@ -45,7 +45,15 @@ pub(crate) type Heard = (Box<[f32; FRAME_SAMPLES]>, f32);
 impl Ear {
     pub(crate) fn new(activity: Box<dyn VoiceActivity>) -> Result<Self, opus2::Error> {
         let decoder = Decoder::new(RATE, Channels::Mono)?;
-        Ok(Self { buffer: JitterBuffer::default(), decoder, activity, rest: Vec::new(), decoded: 0, garble: Garble::default(), is_garbled: false })
+        Ok(Self {
+            buffer: JitterBuffer::default(),
+            decoder,
+            activity,
+            rest: Vec::new(),
+            decoded: 0,
+            garble: Garble::default(),
+            is_garbled: false,
+        })
     }
 
     /// Takes in a packet.
