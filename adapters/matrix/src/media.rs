@@ -157,7 +157,7 @@ pub(crate) async fn related_file(
 }
 
 /// Uploads a file for a room; returns the content of its message.
-async fn file_content(client: &Client, room: &Room, part: &Part, bytes: &[u8]) -> Result<Value, Error> {
+pub(crate) async fn file_content(client: &Client, room: &Room, part: &Part, bytes: &[u8]) -> Result<Value, Error> {
     let msgtype = match part.kind {
         PartKind::Image => "m.image",
         PartKind::Audio => "m.audio",

@@ -189,15 +189,8 @@ impl Config {
         for (keys, message) in self.mind.contradictions() {
             report(keys.map(|key| ("mind", key)), message);
         }
-        if self.hearth.enabled && !(self.gardener.enabled && self.gardener.surprise) {
-            let key = if self.gardener.enabled { "surprise" } else { "enabled" };
-            report(
-                [("gardener", key), ("hearth", "enabled")],
-                format!(
-                    "`hearth.enabled` learns what surprised most, and with `gardener.{key} = false` nothing is measured: set that to \
-                     true, or `hearth.enabled` to false"
-                ),
-            );
+        if let Some((key, message)) = self.hearth_without_surprise() {
+            report([("gardener", key), ("hearth", "enabled")], message);
         }
         for (keys, message) in self.images.contradictions() {
             report(keys.map(|key| ("images", key)), message);
@@ -238,6 +231,19 @@ impl Config {
             }
         }
         problems
+    }
+
+    /// Returns the key of `[gardener]` that keeps the Hearth from learning, if one does.
+    fn hearth_without_surprise(&self) -> Option<(&'static str, String)> {
+        if !self.hearth.enabled || (self.gardener.enabled && self.gardener.surprise) {
+            return None;
+        }
+        let key = if self.gardener.enabled { "surprise" } else { "enabled" };
+        let message = format!(
+            "`hearth.enabled` learns what surprised most, and with `gardener.{key} = false` nothing is measured: set that to \
+             true, or `hearth.enabled` to false"
+        );
+        Some((key, message))
     }
 
     /// Returns the file that was read, if any.

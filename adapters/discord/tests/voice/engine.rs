@@ -101,6 +101,7 @@ impl Host for Engine {
             text: Text::new(self.answer.concat()),
             reply_to: Some(inbound.id.clone()),
             state: State::default(),
+            files: Vec::new(),
         };
         discord.deliver(&outbound).await.map_err(|error| HostError::Internal(error.into()))?;
         Ok(Outcome::Skipped(SkipReason::Empty))

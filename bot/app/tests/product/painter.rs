@@ -41,6 +41,7 @@ impl Painter {
     }
 
     /// Returns the prompts of all requests so far.
+    #[allow(dead_code, reason = "only one of the two test programs that share this file asks")]
     pub fn prompts(&self) -> Vec<String> {
         let asked = self.asked.lock().expect("nobody panics while they hold this");
         asked.iter().filter_map(|body| body["prompt"].as_str()).map(str::to_owned).collect()

@@ -67,6 +67,7 @@ impl Turns {
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
             state: committed.state.clone(),
+            files: Vec::new(),
         };
         let spoken = SpokenReply {
             platform: Arc::clone(&request.platform),
