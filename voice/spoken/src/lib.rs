@@ -38,6 +38,8 @@ pub struct Options {
     pub day_order: DayOrder,
     /// What becomes of actions such as `*smiles*`.
     pub actions: Actions,
+    /// What is said in place of a block of code.
+    pub code: CodeNote,
     /// The time zone in which Discord's time stamps are said.
     pub zone: jiff::tz::TimeZone,
     /// Names of people, roles, channels and rooms by the id that a mention holds: Discord's number, or a whole Matrix id.
@@ -49,6 +51,7 @@ impl Default for Options {
         Self {
             day_order: DayOrder::MonthFirst,
             actions: Actions::Drop,
+            code: CodeNote::InChat,
             zone: jiff::tz::TimeZone::UTC,
             names: BTreeMap::new(),
         }
@@ -71,6 +74,15 @@ pub enum Actions {
     Drop,
     /// They are read.
     Say,
+}
+
+/// What is said in place of a block of code. It is said once in an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeNote {
+    /// The listener finds the code in a chat.
+    InChat,
+    /// There is no chat, so nobody can look the code up.
+    NotRead,
 }
 
 /// Returns what a voice says for a text. It is empty if nothing is read aloud, as for a line of ornaments.

@@ -2,14 +2,11 @@
 
 use crate::rule::{date, group, pattern};
 use crate::table::tables;
-use crate::{Actions, Options};
-
-/// Said in place of code.
-pub const CODE_NOTE: &str = "I've put the code in the chat";
+use crate::{Actions, CodeNote, Options};
 
 /// Returns the text without markup. `code_noted` tells whether the code was mentioned before, and is set if it is now.
 pub fn plain_text(text: &str, options: &Options, code_noted: &mut bool) -> String {
-    let text = without_code(text, code_noted);
+    let text = without_code(text, options.code, code_noted);
     let lines: Vec<String> = text.split(['\n', '\r']).map(|line| block(line, options)).collect();
     let mut out = String::new();
     for line in lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()) {
@@ -21,17 +18,23 @@ pub fn plain_text(text: &str, options: &Options, code_noted: &mut bool) -> Strin
     out
 }
 
+/// Returns what is said in place of code.
+fn note(code: CodeNote) -> &'static str {
+    match code {
+        CodeNote::InChat => "I've put the code in the chat",
+        CodeNote::NotRead => "There is code here that I don't read aloud",
+    }
+}
+
 /// Puts the note in place of code blocks, once.
-fn without_code(text: &str, noted: &mut bool) -> String {
+fn without_code(text: &str, code: CodeNote, noted: &mut bool) -> String {
     let pattern = pattern!(r"(?s)```(.*?)(?:```+|$)|(?m:^[ \t]{0,3}~~~)(.*?)(?:~~~+|$)");
     let replaced = pattern.replace_all(text, |found: &regex::Captures<'_>| {
         let body = group(found, 1);
         if group(found, 0).starts_with('`') && !body.contains('\n') && group(found, 0).len() > 6 {
             return format!("`{}`", body.trim());
         }
-        let note = if *noted { "" } else { CODE_NOTE };
-        *noted = true;
-        if note.is_empty() { " ".to_owned() } else { format!("\n{note}.\n") }
+        if std::mem::replace(noted, true) { " ".to_owned() } else { format!("\n{}.\n", note(code)) }
     });
     replaced.into_owned()
 }
@@ -202,7 +205,7 @@ mod tests {
     fn code_is_mentioned_once() {
         let mut noted = false;
         let first = plain_text("```\na\n```", &Options::default(), &mut noted);
-        assert_eq!(first, format!("{CODE_NOTE}."));
+        assert_eq!(first, "I've put the code in the chat.");
         assert_eq!(plain_text("```\nb\n```", &Options::default(), &mut noted), "");
     }
 }

@@ -1,6 +1,6 @@
 //! What holds for every text.
 
-use azera_voice_spoken::{Actions, DayOrder, Options, Reader, Splitter, spoken};
+use azera_voice_spoken::{Actions, CodeNote, DayOrder, Options, Reader, Splitter, spoken};
 use proptest::prelude::*;
 
 fn sentences(text: &str) -> Vec<String> {
@@ -210,6 +210,21 @@ fn an_answer_mentions_its_code_once() {
     said.extend(reader.finish());
     let said: Vec<&str> = said.iter().map(|sentence| sentence.spoken.as_str()).collect();
     assert_eq!(said, ["Here,", "I've put the code in the chat.", "And,", "", "That is all."]);
+}
+
+#[test]
+fn a_listener_without_a_chat_is_not_sent_there() {
+    let options = Options { code: CodeNote::NotRead, ..Options::default() };
+    let said = spoken("Look:\n```\na = 1\n```\nAnd:\n```\nb = 2\n```", &options);
+    assert_eq!(said, "Look: There is code here that I don't read aloud. And,");
+}
+
+#[test]
+fn a_day_without_its_year_follows_the_order_of_the_options() {
+    let day_first = Options { day_order: DayOrder::DayFirst, ..Options::default() };
+    assert_eq!(spoken("It is due 14/7.", &day_first), "It is due July fourteenth.");
+    assert_eq!(spoken("On 3/4.", &day_first), "On April third.");
+    assert_eq!(spoken("Take 3/4.", &day_first), "Take three quarters.");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal as _, Read as _};
 
 use anyhow::{Context as _, bail};
-use azera_voice_spoken::{Options, Reader};
+use azera_voice_spoken::{CodeNote, Options, Reader};
 
 /// The longest text that is spoken at once, in bytes: about four hours.
 const MAX_BYTES: usize = 256 << 10;
@@ -47,7 +47,8 @@ pub fn sentences(text: &str) -> Vec<String> {
         }
     }
     let unwrapped = paragraphs.join("\n");
-    let mut reader = Reader::new(Options::default());
+    // There is no chat in which the listener could look code up.
+    let mut reader = Reader::new(Options { code: CodeNote::NotRead, ..Options::default() });
     let mut sentences = reader.push(if text.contains(FENCE) { text } else { &unwrapped });
     sentences.extend(reader.finish());
     sentences.into_iter().map(|sentence| sentence.spoken).filter(|spoken| !spoken.is_empty()).collect()
@@ -63,6 +64,8 @@ mod tests {
         assert_eq!(sentences(text), ["The ferry leaves at six.", "Is it late?", "A heading", "Go!"]);
         assert_eq!(sentences("It is 14:05."), ["It is fourteen oh five."]);
         assert!(sentences(" \n\n ").is_empty());
+        let code = sentences("Run it:\n```\nls\n```\nDone.");
+        assert_eq!(code, ["Run it,", "There is code here that I don't read aloud.", "Done."]);
     }
 
     #[test]

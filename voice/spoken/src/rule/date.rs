@@ -67,6 +67,53 @@ pub fn numeric(input: &Input<'_>) -> Option<Said> {
     Said::new(len, day(Some(full), month, date)?)
 }
 
+/// Words before a number that make a pair such as 3/4 a date.
+const DATE_CUES: [&str; 8] = ["on", "until", "till", "since", "due", "through", "thru", "birthday"];
+
+/// Words before a pair of numbers that count something.
+const COUNT_CUES: [&str; 14] = [
+    "got", "get", "score", "scored", "give", "gave", "rate", "rated", "level", "page", "part", "step", "episode",
+    "answered",
+];
+
+/// 7/14 and 7/14-7/18: a month and a day without a year, in the order of the options. Without a word such as "on" before
+/// it, a pair is a date only if its day is over twelve and no usual fraction.
+pub fn month_and_day(input: &Input<'_>) -> Option<Said> {
+    let found = pattern!(r"^(\d{1,2})/(\d{1,2})(?: ?[-–—] ?(\d{1,2})/(\d{1,2}))?").captures(input.rest)?;
+    let one = found.get(2)?.end();
+    let counts = pattern!(
+        r#"^(?:["”″/%]| ?(?:of|cups?|tsps?|tbsps?|teaspoons?|tablespoons?|inch|inches|miles?|hours?|points?|right|correct|done|stars?|people)\b)"#
+    );
+    let before = input.word_before();
+    if !input.is_fresh()
+        || !input.ends_at(one)
+        || counts.is_match(input.after(one))
+        || COUNT_CUES.contains(&before.as_str())
+        || matches!(group(&found, 0).get(..one), Some("24/7" | "9/11"))
+    {
+        return None;
+    }
+    let month_then_day = |first: u64, second: u64| {
+        let day_first = input.options.day_order == DayOrder::DayFirst;
+        if (day_first && second <= 12) || first > 12 { (second, first) } else { (first, second) }
+    };
+    let (first, second) = (value(&found, 1)?, value(&found, 2)?);
+    let (month, date) = month_then_day(first, second);
+    let is_in_order = (date == second) == (input.options.day_order == DayOrder::MonthFirst);
+    let cue = DATE_CUES.contains(&before.as_str()) || weekday_of(&before).is_some();
+    let is_date = is_in_order && date > 12 && !matches!(date, 16 | 20 | 24);
+    if !(cue || is_date) {
+        return None;
+    }
+    let said = day(None, month, date)?;
+    let whole = group(&found, 0).len();
+    let last = value(&found, 3).zip(value(&found, 4)).filter(|_| input.ends_at(whole));
+    match last.map(|(first, second)| month_then_day(first, second)).and_then(|(month, date)| day(None, month, date)) {
+        Some(last) => Said::new(whole, format!("{said} to {last}")),
+        None => Said::new(one, said),
+    }
+}
+
 /// May 3, March 14th, 2025, May 3-5, March 2020.
 pub fn month_first(input: &Input<'_>) -> Option<Said> {
     let found =
@@ -123,6 +170,28 @@ pub fn day_first(input: &Input<'_>) -> Option<Said> {
         Ok(value) if input.ends_at(whole) => Said::new(whole, format!("{words}, {}", year(value))),
         _ => Said::new(short, words),
     }
+}
+
+/// Returns the weekday of a name or its short form.
+fn weekday_of(word: &str) -> Option<&'static str> {
+    let lower = word.to_lowercase();
+    let fits = |(short, name): &(&'static String, &'static String)| **short == lower || name.to_lowercase() == lower;
+    tables().weekdays.iter().find(fits).map(|(_, name)| name.as_str())
+}
+
+/// Mon-Fri, Sat–Sun, Jan-Mar: from one weekday or month to another.
+pub fn span(input: &Input<'_>) -> Option<Said> {
+    let found = pattern!(r"^([A-Z][a-z]{2,8})\.? ?[-–—] ?([A-Z][a-z]{2,8})(\.?)").captures(input.rest)?;
+    let (first, last) = (group(&found, 1), group(&found, 2));
+    let days = weekday_of(first).zip(weekday_of(last));
+    let (first, last) = days.or_else(|| month_of(first).zip(month_of(last)))?;
+    let end = found.get(2)?.end();
+    if !input.is_fresh() || !input.ends_at(end) {
+        return None;
+    }
+    // A stop before more of the same sentence belongs to the short form.
+    let stop = !group(&found, 3).is_empty() && pattern!(r"^\. [a-z\d]").is_match(input.after(end));
+    Said::new(end + usize::from(stop), format!("{first} to {last}"))
 }
 
 /// "Mon, Jan. 6" and "Tue. 14:00": a short weekday before a date.

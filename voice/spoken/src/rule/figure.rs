@@ -174,6 +174,20 @@ pub fn scaled(input: &Input<'_>) -> Option<Said> {
     if lines < 100 { None } else { Said::new(amount.len + 1, format!("{} {letter}", paired(lines))) }
 }
 
+/// 221B Baker Street, seat 14B, Apt 4B: a number of a house, room or seat with its letter. "B" alone may be billions,
+/// too: "3B people".
+pub fn lettered(input: &Input<'_>) -> Option<Said> {
+    let found = pattern!(r"^([1-9]\d{0,3})([A-H])\b").captures(input.rest).filter(|_| input.is_fresh())?;
+    let len = group(&found, 0).len();
+    let number = value(&found, 1)?;
+    let tables = tables();
+    let cue = input.words_before().take(2).any(|word| tables.letter_cues.has(&word) || tables.pair_cues.has(&word));
+    let name_follows = pattern!(r"^ \p{Lu}\p{Ll}").is_match(input.after(len));
+    let counts = pattern!(r"^ \p{Ll}+s\b").is_match(input.after(len));
+    let is_number = cue || name_follows || (number >= 100 && !counts);
+    if !is_number { None } else { Said::new(len, format!("{} {}", paired(number), group(&found, 2))) }
+}
+
 /// 14B, 5G, 12a, 3D: a number and then letters.
 pub fn digit_then_letters(input: &Input<'_>) -> Option<Said> {
     let found = pattern!(r"^(\d+)([A-Za-z]\w*)").captures(input.rest).filter(|_| input.is_fresh())?;

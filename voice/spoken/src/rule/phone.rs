@@ -35,7 +35,7 @@ pub fn emergency(input: &Input<'_>) -> Option<Said> {
     let found = pattern!(r"^\d{2,3}(?:[ -]?\d{2,3}){0,2}").find(input.rest).filter(|_| input.is_fresh())?;
     let numbers = &tables().emergency;
     let whole: String = found.as_str().chars().filter(char::is_ascii_digit).collect();
-    let called = input.words_before().take(2).any(|word| numbers.cues.contains(&word));
+    let called = input.words_before().take(3).any(|word| numbers.cues.contains(&word));
     let known = numbers.always.contains(&whole) || (called && numbers.called.contains(&whole));
     if !known || !input.ends_at(found.len()) || pattern!(r"^[.,:/]\d|^ ?[%°]").is_match(input.after(found.len())) {
         return None;

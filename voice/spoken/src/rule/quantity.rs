@@ -128,6 +128,48 @@ pub fn height(input: &Input<'_>) -> Option<Said> {
     Said::new(group(&found, 0).len(), said.trim_end())
 }
 
+/// 5ft 4in, 7 lb 3 oz: a measure in two units, and inches written as "in" beside the number.
+pub fn compound(input: &Input<'_>) -> Option<Said> {
+    let found = pattern!(
+        r"^(\d{1,3}) ?(ft|feet|foot|lbs?|pounds?|yd|yards?)\.?,? ?(\d{1,2}) ?(in|inch|inches|oz|ounces?|ft|feet|foot)\b(\.?)"
+    )
+    .captures(input.rest)
+    .filter(|_| input.is_fresh());
+    let Some(found) = found else { return single_inches(input) };
+    let (large, small) = (measure_of(group(&found, 2)), measure_of(group(&found, 4)));
+    if !matches!((large[0], small[0]), ("foot", "inch") | ("pound", "ounce") | ("yard", "foot")) {
+        return None;
+    }
+    let (first, second) = (value(&found, 1)?, value(&found, 3)?);
+    let name = |count: u64, [one, several]: [&'static str; 2]| if count == 1 { one } else { several };
+    let end = found.get(4)?.end();
+    let stop = !group(&found, 5).is_empty() && pattern!(r"^\. [a-z\d]").is_match(input.after(end));
+    let said = format!("{} {} {} {}", cardinal(first), name(first, large), cardinal(second), name(second, small));
+    Said::new(end + usize::from(stop), said)
+}
+
+/// Returns the whole name of a measure of length or weight, for one and for several.
+fn measure_of(written: &str) -> [&'static str; 2] {
+    match written {
+        "ft" | "feet" | "foot" => ["foot", "feet"],
+        "yd" | "yard" | "yards" => ["yard", "yards"],
+        "in" | "inch" | "inches" => ["inch", "inches"],
+        "oz" | "ounce" | "ounces" => ["ounce", "ounces"],
+        _ => ["pound", "pounds"],
+    }
+}
+
+/// 27in. With a space, "in" is a word.
+fn single_inches(input: &Input<'_>) -> Option<Said> {
+    let number = Number::parse(input.rest, false).filter(|_| input.is_fresh())?;
+    let len = number.len + "in".len();
+    if !input.after(number.len).starts_with("in") || !input.ends_at(len) {
+        return None;
+    }
+    let name = if number.is_one() || input.describes_noun(len) { "inch" } else { "inches" };
+    Said::new(len, format!("{} {name}", number.words()))
+}
+
 /// 2x4, 3m x 4m, 1920×1080.
 pub fn dimensions(input: &Input<'_>) -> Option<Said> {
     if !input.is_fresh() {

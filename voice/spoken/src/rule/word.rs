@@ -29,6 +29,49 @@ pub fn letters_then_digits(input: &Input<'_>) -> Option<Said> {
     Said::new(len, super::figure::mixed(group(&found, 0)))
 }
 
+/// Ctrl+C, Cmd-V, Alt+F4: keys that are pressed together.
+pub fn keys(input: &Input<'_>) -> Option<Said> {
+    if !input.is_fresh() {
+        return None;
+    }
+    let found = pattern!(r"^([A-Za-z]+)(?:(?: ?\+ ?|-)[A-Za-z0-9]+)*").captures(input.rest)?;
+    let tables = tables();
+    let first = group(&found, 1).to_lowercase();
+    if !tables.modifiers.has(&first) {
+        return None;
+    }
+    let mut said = String::new();
+    let mut len = 0;
+    for part in pattern!(r"(?: ?\+ ?|-)?([A-Za-z0-9]+)").captures_iter(group(&found, 0)) {
+        let key = group(&part, 1);
+        let Some(words) = key_name(key) else { break };
+        if !said.is_empty() {
+            said.push(' ');
+        }
+        said.push_str(&words);
+        len += group(&part, 0).len();
+    }
+    // "Shift" and "option" alone are words; "Ctrl" is none.
+    let alone = len == group(&found, 1).len();
+    if !input.ends_at(len) || (alone && !matches!(first.as_str(), "ctrl" | "cmd")) {
+        return None;
+    }
+    Said::new(len, said)
+}
+
+/// Says a key: its name, a letter or digit, or a function key.
+fn key_name(key: &str) -> Option<String> {
+    if let Some(name) = tables().keys.get(&key.to_lowercase()) {
+        return Some(name.clone());
+    }
+    let number = |digits: &str| digits.parse().ok().map(cardinal);
+    match key.chars().count() {
+        1 => number(key).or_else(|| Some(key.to_uppercase())),
+        2 | 3 => number(key.strip_prefix(['F', 'f'])?).map(|number| format!("F {number}")),
+        _ => None,
+    }
+}
+
 /// btw, idk, w/o.
 pub fn chat(input: &Input<'_>) -> Option<Said> {
     let found = pattern!(r"^([A-Za-z]+)(/[A-Za-z]*)?").captures(input.rest).filter(|_| input.is_fresh())?;
