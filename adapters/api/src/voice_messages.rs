@@ -10,6 +10,11 @@ pub trait VoiceMessages: Send + Sync {
     /// longer has their sources, as after a restart. Returns none if the message is gone.
     async fn parts(&self, chat: &ChatId, message: &MessageId) -> Result<Vec<InboundPart>, PlatformError>;
 
+    /// Returns whether replies in a chat can have a sound. Replies in a voice channel are spoken there already.
+    fn speaks_in(&self, _chat: &ChatId) -> bool {
+        true
+    }
+
     /// Adds the sound of a reply to the reply as it is shown. Does nothing if another reply or none is shown there by
     /// now, or if the reply has its sound already. Whatever takes the reply away takes the sound away, too.
     async fn speak(&self, outbound: &Outbound, note: &VoiceNote) -> Result<(), PlatformError>;

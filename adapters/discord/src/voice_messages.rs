@@ -11,7 +11,7 @@ use serenity::all::{CreateAttachment, EditAttachments, EditMessage, EditWebhookM
 use crate::attachments::parts;
 use crate::discord::{Discord, target};
 use crate::error::{Failure, failure, refusal};
-use crate::id::{Target, channel_of, message_of};
+use crate::id::{Target, channel_of, message_of, voice_channel_of};
 use crate::replies::{Replies, nobody};
 
 #[async_trait]
@@ -24,6 +24,10 @@ impl VoiceMessages for Discord {
             Err(error) if matches!(failure(&error), Failure::Gone | Failure::Refused) => Ok(Vec::new()),
             Err(error) => Err(refusal(&error)),
         }
+    }
+
+    fn speaks_in(&self, chat: &ChatId) -> bool {
+        voice_channel_of(chat).is_none()
     }
 
     async fn speak(&self, outbound: &Outbound, note: &VoiceNote) -> Result<(), PlatformError> {

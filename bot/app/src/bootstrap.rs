@@ -379,9 +379,7 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
         async move { classifiers(&config, &embedder, &|_, _| {}).await }
     });
     app.engine.add_job(Arc::new(BackgroundWriter::of(&app.engine)));
-    if let Some(settings) = crate::images::settings(config)? {
-        app.engine.draw_with(settings);
-    }
+    crate::images::draw(&app.engine, config)?;
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();
         app.engine.light(hearth).with_context(|| format!("opening {}", folder.display()))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use azera_config::{Config, Images, ImagesKind};
-use azera_engine::PictureSettings;
+use azera_engine::{Engine, PictureSettings};
 use azera_model_image::{ImageLimits, ImageModel, ImageSize};
 use azera_model_image_servers::{ImageServerConfig, ImageServerKind, Secret, Timeouts, connect};
 
@@ -44,8 +44,16 @@ pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
     Ok(Some(connect(config)?))
 }
 
+/// Lets the engine draw, if a server is configured.
+pub fn draw(engine: &Engine, config: &Config) -> anyhow::Result<()> {
+    if let Some(settings) = settings(config)? {
+        engine.draw_with(settings);
+    }
+    Ok(())
+}
+
 /// Returns what the engine needs to draw; `None` if nothing is configured.
-pub fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
+fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
     let images = &config.images;
     Ok(model(images)?.map(|model| PictureSettings {
         model,

@@ -158,7 +158,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("songbird", &["voice/discord"]),
     ("symphonia", &["voice/recordings"]),
     ("tantivy", &["memory/text"]),
-    ("tokio-tungstenite", &["bot/models/image-servers"]),
+    ("tokio-tungstenite", &["adapters/discord", "bot/models/image-servers"]),
     ("tracing-subscriber", &["bot/app"]),
 ];
 

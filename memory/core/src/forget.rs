@@ -82,8 +82,9 @@ impl Forgetting<'_> {
     fn forget_and_tell(self, what: &Forget, quotes: bool, witness: Option<&ReadScope>) -> Result<ForgetReceipt, Error> {
         self.ask_for_scrub()?;
         let mut loose = Vec::new();
-        let named = self.messages_to_forget(what, quotes, &mut loose)?;
+        // First: a picture that is drawn meanwhile is a message then, and found below.
         self.forget_waiting_pictures(what)?;
+        let named = self.messages_to_forget(what, quotes, &mut loose)?;
         let built_on = self.all_built_on(&named, &loose)?;
         // Removed items that the asker may not know about are counted separately.
         let (mut receipt, mut unreported) = (ForgetReceipt::default(), ForgetReceipt::default());
@@ -304,10 +305,14 @@ impl Forgetting<'_> {
         if waiting.is_empty() {
             return Ok(());
         }
+        // Whoever draws writes under the same locks, and looks there whether the picture still waits.
+        let _writing = self.0.writing_in(&waiting.iter().map(|row| row.chat.clone()).collect())?;
         let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-        for message in waiting {
-            batch.remove(Table::Pictures, keys::message(&message));
-            gone.message(message);
+        for row in waiting {
+            if self.0.pictures().is_waiting(&row.message)? {
+                batch.remove(Table::Pictures, keys::message(&row.message));
+                gone.message(row.message);
+            }
         }
         self.commit_forgetting(batch, gone)
     }

@@ -395,8 +395,13 @@ impl Pictures<'_> {
     }
 
     /// Returns the waiting pictures that `is_gone` names. They have no message that forgetting would find.
-    pub(crate) fn waiting_of(self, is_gone: impl Fn(&PictureRow) -> bool) -> Result<Vec<MessageId>, Error> {
-        Ok(self.waiting()?.into_iter().filter(is_gone).map(|row| row.message).collect())
+    pub(crate) fn waiting_of(self, is_gone: impl Fn(&PictureRow) -> bool) -> Result<Vec<PictureRow>, Error> {
+        Ok(self.waiting()?.into_iter().filter(is_gone).collect())
+    }
+
+    /// Returns true if a picture waits and is no message yet.
+    pub(crate) fn is_waiting(self, message: &MessageId) -> Result<bool, Error> {
+        Ok(self.raw(message)?.is_some_and(|row| row.drawn_at.is_none()))
     }
 
     fn raw(self, message: &MessageId) -> Result<Option<PictureRow>, Error> {

@@ -12,6 +12,9 @@ use tokio::sync::mpsc;
 
 use crate::session::Inbox;
 
+/// How long to wait for songbird to say how far it is.
+const STOPPING: Duration = Duration::from_millis(200);
+
 /// Plays sound in a call.
 pub(crate) struct Player {
     queue: VecDeque<Audio>,
@@ -102,7 +105,8 @@ impl Player {
         self.is_paused = false;
         let mut played = self.played;
         if let Some(playing) = self.playing.take() {
-            let state = playing.track.get_info().await;
+            // Without a connection, songbird does not answer.
+            let state = tokio::time::timeout(STOPPING, playing.track.get_info()).await.ok().and_then(Result::ok);
             playing.track.stop().ok();
             // A track that is gone was played to its end.
             played += state.map_or(playing.lasts, |state| state.play_time.min(playing.lasts));

@@ -14,6 +14,9 @@ use crate::resample::Resampler;
 
 /// The highest sample rate, in samples a second.
 pub const MAX_RATE: u32 = 384_000;
+
+/// The lowest rate that is read. Speech needs more, and a file of few bytes must not become hours of sound.
+const MIN_RATE: u32 = 4_000;
 /// The most packets in a row that may be broken before the whole file counts as broken.
 const MAX_BROKEN_PACKETS: usize = 100;
 
@@ -59,7 +62,7 @@ impl TrackDecoder {
                     error => PacketError::Final(damaged(error)),
                 })?;
                 let spec = *decoded.spec();
-                if spec.rate == 0 || spec.rate > MAX_RATE {
+                if !(MIN_RATE..=MAX_RATE).contains(&spec.rate) {
                     let why = format!("it has {} samples a second", spec.rate);
                     return Err(PacketError::Final(ReadError::Damaged(why)));
                 }
@@ -104,10 +107,12 @@ pub fn decode(
         broken = 0;
         let target = *target.get_or_insert(rate);
         let resampler = resampler.get_or_insert_with(|| Resampler::new(rate, target));
-        resampler.push(&mono, &mut out);
-        if out.len() > most_seconds * target.0 as usize {
+        // Asked before the samples are made: a small packet may hold hours of silence.
+        let more = rate.duration(mono.len()).as_secs_f64() * f64::from(target.0);
+        if out.len() as f64 + more > (most_seconds * target.0 as usize) as f64 {
             return Err(ReadError::TooLong(most_seconds));
         }
+        resampler.push(&mono, &mut out);
     }
     if let Some(resampler) = resampler {
         resampler.finish(&mut out);

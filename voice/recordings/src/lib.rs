@@ -1,4 +1,5 @@
-//! Reads sound files for recognition: WAV, FLAC, MP3, Ogg with Opus or Vorbis, and the sound of WebM and MP4 files.
+//! Reads sound files for recognition: WAV, FLAC, MP3, and Ogg with Opus or Vorbis.
+//! WebM and MP4 are left out: their readers allocate as much as a damaged file asks for.
 //!
 //! [`read`] decodes a file, mixes its channels and resamples the sound to 16 kHz; [`read_bytes`] does so with a file in
 //! memory, and [`read_as_recorded`] keeps the rate. [`wav_file`] writes a file. [`split`] cuts long sound at quiet places. This crate recognises nothing.

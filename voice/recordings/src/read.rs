@@ -40,7 +40,7 @@ pub enum ReadError {
     #[error("it lasts longer than {}; cut it into parts", in_words(*.0))]
     TooLong(usize),
     /// The content is not of a known form.
-    #[error("it is not sound in a form that Azera reads: WAV, FLAC, MP3, Ogg, WebM or M4A")]
+    #[error("it is not sound in a form that Azera reads: WAV, FLAC, MP3 or Ogg")]
     NotSound,
     /// The file is of a known form and cannot be decoded.
     #[error("it is damaged, or of an unusual kind: {0}")]

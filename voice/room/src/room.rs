@@ -266,8 +266,16 @@ impl Room {
 
     fn joined(&mut self, person: PersonId, name: String, decision: Option<bool>, actions: &mut Vec<Action>) {
         self.alone_since = None;
-        self.gate.decide(person.clone(), decision);
-        if self.present.insert(person.clone(), name).is_none() && decision.is_none() {
+        let is_new = self.present.insert(person.clone(), name).is_none();
+        // News of somebody who is there already may be older than their last decision. It takes consent away and never
+        // gives it.
+        if is_new || decision == Some(false) {
+            self.gate.decide(person.clone(), decision);
+        }
+        if decision == Some(false) {
+            self.drop_streams(&person, actions);
+        }
+        if is_new && decision.is_none() {
             actions.push(Action::Ask(person));
         }
     }

@@ -38,6 +38,11 @@ impl Attendance {
         self.lock().entry(channel).or_default().entry(user).or_insert(now.as_millisecond());
     }
 
+    /// Returns true if a person heard everything in a channel since some time.
+    pub(super) fn is_there(&self, channel: ChannelId, user: UserId) -> bool {
+        self.lock().get(&channel).is_some_and(|there| there.contains_key(&user))
+    }
+
     /// Records that something is about to be said before these people. All others miss it.
     ///
     /// # Errors

@@ -44,13 +44,14 @@ impl Channels {
 #[async_trait]
 impl VoiceChannels for Channels {
     async fn chat_of(&self, chat: &ChatId, person: &PersonId) -> Option<ChatId> {
-        let there = id::user_of(person).and_then(|user| self.whereabouts(chat, user)).map(|(_, channel)| channel);
         let here = || {
             let channel = id::channel_of(chat)?;
             let found = self.0.line.get()?.directory.channel(channel)?;
             matches!(found.kind, ChannelType::Voice | ChannelType::Stage).then_some(channel)
         };
-        id::voice_chat(there.or_else(here)?).ok()
+        let there = || Some(self.whereabouts(chat, id::user_of(person)?)?.1);
+        // A person who was asked in one voice channel may answer from another.
+        id::voice_chat(here().or_else(there)?).ok()
     }
 
     async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError> {

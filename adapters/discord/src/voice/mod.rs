@@ -224,6 +224,12 @@ impl VoiceCalls {
         let people = self.people(guild, channel);
         let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         if state.channel_id == Some(channel) && !is_bot {
+            // What is being said may rest on what was said before they came.
+            if !self.attendance.is_there(channel, state.user_id)
+                && let Some(call) = self.call_in(channel)
+            {
+                call.stop();
+            }
             self.joined(guild, channel, state.user_id).await;
         } else if let (Some(call), Ok(person)) = (self.call_in(channel), id::person(state.user_id)) {
             // Talk goes on without them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Choice, Outcome};
-use azera_types::{Inbound, MessageId, PersonId};
+use azera_types::{ChatId, Inbound, MessageId, PersonId};
 use azera_voice_discord::Report;
 use azera_voice_room::Said;
 use futures::FutureExt;
@@ -88,6 +88,9 @@ impl VoiceCalls {
         let calls = self.clone();
         let mut pending = Box::pin(async move {
             let Some(host) = calls.host.get() else { return };
+            if !calls.may_be_heard(&inbound.chat, &inbound.person).await {
+                return;
+            }
             match host.message(&calls.platform, inbound).await {
                 Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
                 Ok(Outcome::Replied(_)) => {}
@@ -98,6 +101,17 @@ impl VoiceCalls {
         if pending.as_mut().now_or_never().is_none() {
             tokio::spawn(pending);
         }
+    }
+
+    /// Returns whether a person may still be heard. Forgetting a person takes their consent away.
+    async fn may_be_heard(&self, chat: &ChatId, person: &PersonId) -> bool {
+        let Some((_, host)) = self.speech.get() else { return false };
+        let decision = host.may_be_heard(chat, person).await;
+        let may = matches!(decision, Ok(Some(true)));
+        if !may && let Some(call) = id::voice_channel_of(chat).and_then(|channel| self.call_in(channel)) {
+            call.decided(person.clone(), false);
+        }
+        may
     }
 
     /// Asks a person in the channel's text chat whether they may be heard.

@@ -442,11 +442,8 @@ fn personas_are_added_and_removed_by_file() {
     std::fs::write(&file, "---\nid: Mira!\nname: Mira\n---\n## Intent\nx\n").expect("a file");
     let refused = run(&["add", path]);
     assert!(!refused.status.success());
-    assert!(
-        String::from_utf8_lossy(&refused.stderr).contains("line 2"),
-        "{}",
-        String::from_utf8_lossy(&refused.stderr)
-    );
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(why.contains("line 2"), "{why}");
     // The record restores a deleted file.
     let restored = scratch.path().join("data/personas/areza.md");
     std::fs::remove_file(&restored).expect("the file was there");

@@ -53,7 +53,14 @@ impl Commands {
             },
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
+        let is_whole_person = matches!(target, Forget::Person(_));
         let receipt = self.forgetting.forget(target, quotes, Some(read_scope)).await?;
+        if is_whole_person
+            && let Some(voice) = at.adapter.voice()
+            && let Some(voice_chat) = voice.chat_of(&at.line.chat, &at.line.person).await
+        {
+            voice.decided(&voice_chat, &at.line.person, false).await;
+        }
         Ok(done(receipt_text(&receipt)))
     }
 

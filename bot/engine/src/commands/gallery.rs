@@ -50,6 +50,9 @@ impl Commands {
     async fn list_pictures(&self, at: &CommandContext<'_>, words: &str, page: usize) -> Result<CommandAnswer, Error> {
         let words: Vec<String> = words.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let mut found = self.pictures_here(at).await?;
+        // A picture for adults is shown only where such pictures may be drawn.
+        let rules = self.pictures.rules(at.adapter, &at.place).await?;
+        found.retain(|row| rules.check(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()]).is_ok());
         found.retain(|row| {
             let text = format!("{} {}", row.prompt.as_str(), row.name.as_deref().unwrap_or_default()).to_lowercase();
             words.iter().all(|word| text.contains(word))
@@ -132,6 +135,10 @@ impl Commands {
         let Some((row, (part, bytes))) = found else {
             return Ok(refused("There is no such picture that may be shown here; `/gallery` lists them.".into()));
         };
+        let rules = self.pictures.rules(at.adapter, &at.place).await?;
+        if rules.check(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()]).is_err() {
+            return Ok(refused("There is no such picture that may be shown here; `/gallery` lists them.".into()));
+        }
         let text = format!("Picture {}, {}: {}", row.number, at.day(row.asked_at), shortened(row.prompt.as_str(), 400));
         let choices = [("Again", "again"), ("Variation", "vary"), ("Delete", "delete")];
         let choices = choices

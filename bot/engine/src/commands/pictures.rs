@@ -31,7 +31,7 @@ impl Commands {
         arguments: &str,
     ) -> Result<CommandAnswer, Error> {
         match Wish::parse(arguments) {
-            Ok(wish) => self.ask_for_picture(at, wish, None).await,
+            Ok(wish) => self.ask_for_picture(at, wish, None, false).await,
             Err(error) => Ok(refused(error.to_string())),
         }
     }
@@ -63,7 +63,8 @@ impl Commands {
         &self,
         at: &CommandContext<'_>,
         wish: Wish,
-        starts_from: Option<PictureRow>,
+        original: Option<PictureRow>,
+        is_varied: bool,
     ) -> Result<CommandAnswer, Error> {
         let loaded = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?;
         let request = PictureRequest {
@@ -75,7 +76,8 @@ impl Commands {
             day: at.day(self.services.clock.now()),
             wish,
             name: None,
-            starts_from,
+            original,
+            is_varied,
             sources: Vec::new(),
             source_scopes: Vec::new(),
             from: self.services.clock.now(),
@@ -122,7 +124,7 @@ impl Commands {
             sampler: added.sampler.or(look.sampler),
             strength: added.strength,
         };
-        self.ask_for_picture(at, wish, varied.then_some(row)).await
+        self.ask_for_picture(at, wish, Some(row), varied).await
     }
 
     async fn delete_picture(&self, at: &CommandContext<'_>, rest: &str) -> Result<CommandAnswer, Error> {
@@ -130,7 +132,9 @@ impl Commands {
             Ok((row, _)) => row,
             Err(why) => return Ok(refused(why)),
         };
-        if row.person != at.line.person && at.access < Access::Admin {
+        // An admin manages the pictures of this place, not everything that may be shown here.
+        let manages = at.access >= Access::Admin && row.scope == at.place.scope();
+        if row.person != at.line.person && !manages {
             return Ok(refused("Only the person who asked for it, or an admin, can delete it.".into()));
         }
         let what = Forget::Message(row.message);

@@ -20,8 +20,10 @@ pub(crate) struct PictureRequest<'a> {
     pub(crate) day: String,
     pub(crate) wish: Wish,
     pub(crate) name: Option<String>,
-    /// The picture that it is a variation of.
-    pub(crate) starts_from: Option<PictureRow>,
+    /// The picture whose prompt and settings it takes over.
+    pub(crate) original: Option<PictureRow>,
+    /// True if the drawing starts from that picture, as a variation does.
+    pub(crate) is_varied: bool,
     /// The messages that it is built on, and what may be read with them.
     pub(crate) sources: Vec<MessageId>,
     pub(crate) source_scopes: Vec<SourceScope>,
@@ -36,18 +38,59 @@ pub(crate) enum Queued {
     Refused(String),
 }
 
+/// Returns what a picture shows that excludes these words: excluded clothes ask for a naked person, and excluded age for
+/// a child.
+fn opposite_of(negative: &str) -> &'static str {
+    const CLOTHES: [&str; 16] = [
+        "cloth",
+        "dress",
+        "shirt",
+        "pants",
+        "trousers",
+        "underwear",
+        "lingerie",
+        "bra",
+        "bikini",
+        "swimsuit",
+        "skirt",
+        "covered",
+        "censor",
+        "jeans",
+        "uniform",
+        "garment",
+    ];
+    const AGE: [&str; 9] = ["adult", "mature", "grown", "old", "aged", "elder", "wrinkle", "woman", "man"];
+    let negative = negative.to_lowercase();
+    let words: Vec<&str> = negative.split(|c: char| !c.is_alphanumeric()).collect();
+    let excludes = |list: &[&str]| words.iter().any(|word| list.iter().any(|listed| word.starts_with(listed)));
+    match (excludes(&CLOTHES), excludes(&AGE)) {
+        (true, true) => "nude child",
+        (true, false) => "nude",
+        (false, true) => "child",
+        (false, false) => "",
+    }
+}
+
 impl Pictures {
     /// Queues a picture.
     pub(crate) async fn ask(&self, request: PictureRequest<'_>) -> Result<Queued, Error> {
         let Some(settings) = self.settings() else { return Ok(Queued::Refused(NO_BACKEND.into())) };
         let rules = self.rules(request.platform, request.place).await?;
-        let original = request.starts_from.as_ref().map(|row| row.prompt.as_str()).unwrap_or_default();
-        let texts = [request.wish.prompt.as_str(), request.name.as_deref().unwrap_or_default(), original];
+        let original = request.original.as_ref().map(|row| row.prompt.as_str()).unwrap_or_default();
+        let negative = request.wish.negative.as_deref().unwrap_or_default();
+        let texts = [
+            request.wish.prompt.as_str(),
+            request.name.as_deref().unwrap_or_default(),
+            original,
+            // Some servers read it as part of the prompt. What it excludes can ask for the opposite.
+            negative,
+            opposite_of(negative),
+        ];
         if let Err(refusal) = rules.check(&texts) {
             tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
             return Ok(Queued::Refused(refusal.to_string()));
         }
-        if request.starts_from.is_some() && !settings.model.limits().takes_reference {
+        if request.is_varied && !settings.model.limits().takes_reference {
             return Ok(Queued::Refused("The server that draws cannot start from a picture.".into()));
         }
         let mut row = self.row(&request)?;
@@ -105,19 +148,19 @@ impl Pictures {
             prompt: Text::new(&request.wish.prompt),
             name: request.name.as_deref().map(Text::new),
             settings: serde_json::Value::Null,
-            starts_from: request.starts_from.as_ref().map(|row| row.message.clone()),
+            starts_from: request.original.as_ref().filter(|_| request.is_varied).map(|row| row.message.clone()),
             asked_at: self.services.clock.now(),
             tries: 0,
             drawn_at: None,
             model: None,
             scope,
         };
-        if let Some(original) = &request.starts_from {
+        if let Some(original) = &request.original {
             row.sources.push(original.message.clone());
-            row.from = row.from.min(original.asked_at);
+            row.from = row.from.min(original.from);
             row.source_scopes.extend(original.source_scopes.iter().cloned());
             if original.scope != row.scope {
-                row.source_scopes.push(SourceScope { scope: original.scope.clone(), from: original.asked_at });
+                row.source_scopes.push(SourceScope { scope: original.scope.clone(), from: original.from });
             }
         }
         Ok(row)

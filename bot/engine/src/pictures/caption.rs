@@ -28,11 +28,15 @@ pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Durati
         return format!("🎨 {what}\n{ahead} … ({} s)", since.as_secs());
     }
     let step = progress.step.min(progress.steps);
-    let full = step * CELLS / progress.steps;
-    let bar: String = (0..CELLS).map(|cell| if cell < full { '▰' } else { '▱' }).collect();
+    // A server may report any number.
+    let full = u64::from(step) * u64::from(CELLS) / u64::from(progress.steps).max(1);
+    let bar: String = (0..CELLS).map(|cell| if u64::from(cell) < full { '▰' } else { '▱' }).collect();
     let left = match step {
         0 => String::new(),
-        step => format!(", about {} s left", since.as_secs() * u64::from(progress.steps - step) / u64::from(step)),
+        step => format!(
+            ", about {} s left",
+            since.as_secs().saturating_mul(u64::from(progress.steps - step)) / u64::from(step)
+        ),
     };
     format!("🎨 {what}\n{bar} step {step} of {}{left}", progress.steps)
 }

@@ -98,6 +98,18 @@ impl Pictures {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
         }
+        // The channel or the rules may have changed while it waited.
+        let allowed = match platform.place_for_all(&row.chat).await? {
+            None => false,
+            Some(place) => {
+                let texts = [row.prompt.as_str(), row.name.as_deref().unwrap_or_default()];
+                self.rules(platform, &place).await?.check(&texts).is_ok()
+            }
+        };
+        if !allowed {
+            self.give_up(platform, row).await?;
+            return Ok(Onward::Next);
+        }
         let message = row.message.clone();
         let Some(tries) = self.services.blocking(move |memory| memory.pictures().tried(&message)).await? else {
             return Ok(Onward::Next);

@@ -54,7 +54,8 @@ impl Turns {
         committed: &Committed,
     ) {
         let Some(speaker) = self.services.voice().speaker else { return };
-        if request.platform.voice_messages().is_none() || !self.is_spoken(request, context, composition) {
+        let speaks = request.platform.voice_messages().is_some_and(|voice| voice.speaks_in(&committed.reply.chat));
+        if !speaks || !self.is_spoken(request, context, composition) {
             return;
         }
         let reply = committed.reply.clone();

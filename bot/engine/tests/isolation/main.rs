@@ -35,6 +35,7 @@ mod overrides;
 mod passages;
 mod pictures;
 mod reply_style;
+mod showing;
 mod surprise;
 mod test_engine;
 mod voice_fakes;

@@ -273,6 +273,11 @@ impl Platform for WatchedPlatform {
 
 #[async_trait]
 impl VoiceMessages for WatchedPlatform {
+    fn speaks_in(&self, _: &ChatId) -> bool {
+        self.watch.went("VoiceMessages::speaks_in");
+        true
+    }
+
     async fn parts(&self, _: &ChatId, message: &MessageId) -> Result<Vec<InboundPart>, PlatformError> {
         self.watch.went("VoiceMessages::parts");
         let words = self.spoken.lock().unwrap().get(message).cloned();
