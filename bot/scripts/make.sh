@@ -334,7 +334,7 @@ soak() {
 check() {
     lint
     scratch
-    cargo test --release --workspace --locked --exclude azera --exclude azera-model-llama --exclude azera-memory-redis \
+    cargo test --release --workspace --locked --exclude azera --exclude azera-adapter-discord --exclude azera-model-llama --exclude azera-memory-redis \
         --exclude azera-voice-engines --exclude azera-voice-whisper
 }
 

@@ -140,6 +140,7 @@ const FORMS: &[Form] = &[
     ("voice", "stop", &[], Members),
     ("voice", "consent", &[("choice", "yes")], Members),
     ("voice", "transcript", &[], Members),
+    ("voice", "replies", &[], Members),
     // Whether these are allowed depends on the person's own messages. Other tests check that.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),
@@ -243,7 +244,7 @@ pub fn square(fake: &FakeDiscord) -> ([u64; 3], u64) {
 }
 
 /// How long a search may fail to find a new message, which must be embedded first.
-const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
+pub const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Searches memory until a word is found, because indexing takes a moment. The bot must recall new memories at once.
 #[track_caller]

@@ -15,7 +15,7 @@ use crate::voice::people::{Ears, Voice};
 use crate::{as_described, fake, text};
 
 /// The bot's answer in these tests.
-const ANSWER: &str = "The last ferry leaves at six in the evening.";
+const ANSWER: &str = "The last train leaves at six in the evening.";
 
 /// Silence after which the bot has said everything.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -160,17 +160,17 @@ fn a_spoken_question_gets_a_spoken_answer() {
     let room = Room::open(&["Ann"], ANSWER);
     let (voice, ears) = (Voice::open(), Ears::open());
     // Without consent nothing is decoded.
-    room.say(&voice, 0, "Azera, when does the ferry leave?", Network::default());
+    room.say(&voice, 0, "Azera, when does the train leave?", Network::default());
     let [heard, decoded, dropped] = room.counts(0);
     assert_eq!((heard, decoded), (0, 0));
     assert!(dropped > 50, "{dropped}");
     assert!(room.press(0, "Hear me").starts_with("Thank you."));
-    room.say(&voice, 0, "When does the last ferry leave today?", Network::default());
+    room.say(&voice, 0, "When does the last train leave today?", Network::default());
     let said = room.hear(&ears, 0);
     room.print_latency(0);
     assert!(share(ANSWER, &said) > 0.7, "{said}");
     let prompts = room.prompts.lock().expect("no test panics while it holds this").clone();
-    assert!(prompts.iter().any(|prompt| prompt.contains("ferry leave today")), "{prompts:?}");
+    assert!(prompts.iter().any(|prompt| prompt.contains("train leave today")), "{prompts:?}");
     let transcript = room.command(0, "transcript", &[]);
     assert!(transcript.contains("**Ann:**") && transcript.contains(ANSWER), "{transcript}");
     // Nothing of it stands in a text chat.

@@ -241,7 +241,7 @@ pub const COMMANDS: &[Command] = &[
             form("rules", "rules", "show what is drawn here", &[]),
             of_admins(
                 "adult",
-                "allow nudity and sex, where the platform marks the place for adults",
+                "allow nudity and sex in channels for adults",
                 &[needed("choice", "`on` or `off`", OptionKind::Word)],
             ),
             of_admins("forbid", "never draw a word here", &[needed("word", "a word or a few", OptionKind::Text)]),

@@ -73,7 +73,7 @@ impl Commands {
             let (what, day) = (shortened(row.prompt.as_str(), 90).replace('`', "'"), at.day(row.asked_at));
             text.push_str(&format!("- `{}` {what} ({day}, seed {seed}{by})\n", row.number));
         }
-        text.push_str("`/gallery show NUMBER` gives you one.");
+        text.push_str("`/gallery show NUMBER` shows it whole.");
         let mut choices = Vec::new();
         // A line of a button has at most 80 bytes.
         let turn = |page: usize| match words.as_slice() {
