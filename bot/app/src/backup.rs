@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use azera_config::Config;
 use azera_engine::{Job, JobError};
 use azera_memory::{Memory, Record};
-use azera_memory_backup::{Backup, Folder, FolderListing, ForgetOutcome, RetentionRule};
+use azera_memory_backup::{Backup, Folder, FolderListing, ForgetOutcome, Inspection, RetentionRule};
 use azera_memory_blobs::DiskBlobs;
 use azera_memory_sled::SledStore;
 use azera_types::{Clock, SystemClock, Timestamp};
@@ -131,11 +131,19 @@ fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> 
     };
     found.reverse();
     for backup in found {
-        match check(&backup).and_then(|()| missing_files(&backup)) {
-            Ok(0) => println!("{} is whole: {}", name(&backup), line(&backup)),
-            Ok(missing) => {
+        let bar = Bar::new();
+        let inspected = backup.inspect(&mut |done| bar.bytes("checking", done, Some(backup.manifest.bytes)));
+        drop(bar);
+        match inspected {
+            Ok(Inspection::Whole) => println!("{} is whole: {}", name(&backup), line(&backup)),
+            Ok(Inspection::Removed) => println!("{} was removed meanwhile", name(&backup)),
+            Ok(Inspection::FilesMissing(missing)) => {
                 broken += 1;
-                println!("{} has its rows, and {missing} files of messages are missing", name(&backup));
+                println!(
+                    "{} has all its rows, but {missing} files of messages are missing or damaged; the next backup copies \
+                     them again if Azera still has them",
+                    name(&backup)
+                );
             }
             Err(error) => {
                 broken += 1;
@@ -150,15 +158,6 @@ fn verify(config: &Config, backup: Option<PathBuf>) -> anyhow::Result<ExitCode> 
 pub fn check(backup: &Backup) -> Result<(), azera_memory_backup::Error> {
     let bar = Bar::new();
     backup.verify(&mut |done| bar.bytes("checking", done, Some(backup.manifest.bytes)))
-}
-
-/// Returns how many files of messages cannot be read from a backup.
-fn missing_files(backup: &Backup) -> Result<usize, azera_memory_backup::Error> {
-    let mut missing = 0;
-    for id in backup.files()? {
-        missing += usize::from(!matches!(backup.file(&id), Ok(Some(_))));
-    }
-    Ok(missing)
 }
 
 /// Finds a backup by its path, or by its name in the backup folder.

@@ -80,6 +80,34 @@ impl Backup {
         self.read(progress, &mut |_| Ok(()))
     }
 
+    /// Reads every row and every file of a message, and compares them with their SHA-256. A running Azera may remove the
+    /// backup meanwhile, or rewrite it without forgotten content; a rewritten one is read again. `progress` is the same
+    /// as for [`Backup::verify`].
+    pub fn inspect(&self, progress: &mut dyn FnMut(u64)) -> Result<Inspection, Error> {
+        let mut backup = self.clone();
+        loop {
+            let found = backup.verify(progress).and_then(|()| backup.missing_files());
+            match Self::open(&backup.path) {
+                Ok(now) if now != backup => backup = now,
+                Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                    return Ok(Inspection::Removed);
+                }
+                _ => {
+                    return found.map(|missing| match missing {
+                        0 => Inspection::Whole,
+                        missing => Inspection::FilesMissing(missing),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Returns how many files of messages cannot be read from this backup.
+    fn missing_files(&self) -> Result<usize, Error> {
+        let files = self.files()?;
+        Ok(files.iter().filter(|id| !matches!(self.file(id), Ok(Some(_)))).count())
+    }
+
     /// Passes all rows to `take`, in order. Use them only if this succeeds: the SHA-256 is checked at the end.
     pub fn read(
         &self,
@@ -120,7 +148,7 @@ impl Backup {
     pub fn file(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
         match self.embedded(id)? {
             Some(bytes) => Ok(Some(bytes)),
-            None => Ok(files::beside(&self.path, &self.manifest.record)?.get(id)?),
+            None => Ok(files::beside(&self.path, &self.manifest.record).get(id)?),
         }
     }
 
@@ -146,6 +174,17 @@ impl Backup {
         entry.take(most).read_to_end(&mut bytes).map_err(Error::io(what, path))?;
         Ok(Some(bytes))
     }
+}
+
+/// The result of [`Backup::inspect`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inspection {
+    /// Every row and every file is there and unchanged.
+    Whole,
+    /// The rows are whole, and so many files of messages are missing or damaged.
+    FilesMissing(usize),
+    /// Azera removed the backup meanwhile.
+    Removed,
 }
 
 #[derive(serde::Deserialize)]

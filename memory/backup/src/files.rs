@@ -2,7 +2,7 @@
 //! of the record contains it any more.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use azera_memory::{BlobStore, Record};
 use azera_memory_blobs::DiskBlobs;
@@ -12,19 +12,33 @@ use crate::Error;
 use crate::file::Backup;
 
 /// Returns the files beside a backup of this record.
-pub(crate) fn beside(backup: &Path, record: &str) -> Result<DiskBlobs, Error> {
+pub(crate) fn beside(backup: &Path, record: &str) -> DiskBlobs {
     let folder = backup.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     in_folder(folder, record)
 }
 
 /// Returns the files in a folder of backups.
-pub(crate) fn in_folder(dir: &Path, record: &str) -> Result<DiskBlobs, Error> {
-    Ok(DiskBlobs::open(dir.join(format!("files-{record}")))?)
+pub(crate) fn in_folder(dir: &Path, record: &str) -> DiskBlobs {
+    DiskBlobs::at(path(dir, record))
 }
 
-/// Copies a file of the record beside its backups, unless it is there. A file that went meanwhile is left out: it was
-/// forgotten, or removed to make room.
+/// Returns the files in a folder of backups for the process that owns the record, and removes half-written ones.
+pub(crate) fn to_write(dir: &Path, record: &str) -> Result<DiskBlobs, Error> {
+    Ok(DiskBlobs::open(path(dir, record))?)
+}
+
+fn path(dir: &Path, record: &str) -> PathBuf {
+    dir.join(format!("files-{record}"))
+}
+
+/// Copies a file of the record beside its backups, unless it is there whole: each backup reads every file that it
+/// contains and compares the SHA-256. A file that went meanwhile is left out: it was forgotten, or removed to make room.
 pub(crate) fn copy(record: &Record<'_>, to: &DiskBlobs, id: &BlobId) -> Result<(), Error> {
+    match to.get(id) {
+        Ok(Some(_)) => return Ok(()),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "a file beside the backups is damaged; copying it again"),
+    }
     match record.blob(id) {
         Ok(Some(bytes)) => Ok(to.put(id, &bytes)?),
         Ok(None) => Ok(()),

@@ -1,11 +1,10 @@
 //! A folder of backups: makes them, removes old ones, and cleans them of forgotten items.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use azera_memory::{Batch, BlobStore, Forgotten, Record};
-use azera_types::{BlobId, Timestamp};
+use azera_types::Timestamp;
 use tempfile::NamedTempFile;
 
 use crate::Error;
@@ -93,12 +92,9 @@ impl Folder {
         // The record must know the folder before a backup holds anything to forget.
         let at = std::path::absolute(&self.dir).map_err(Error::io("finding the folder", &self.dir))?;
         record.add_backup_folders([(marker::name(&self.dir, record.identity())?, at)].into())?;
-        let files = files::in_folder(&self.dir, record.identity())?;
-        let held: HashSet<BlobId> = files.list()?.into_iter().map(|(id, _)| id).collect();
+        let files = files::to_write(&self.dir, record.identity())?;
         self.write_to(record, now, &self.free_name(record.identity(), now)?, progress, &mut |id| {
-            if !held.contains(id) {
-                files::copy(record, &files, id)?;
-            }
+            files::copy(record, &files, id)?;
             Ok(None)
         })
     }
@@ -154,7 +150,7 @@ impl Folder {
                 pruned += 1;
             }
         }
-        let files = files::in_folder(&self.dir, record)?;
+        let files = files::in_folder(&self.dir, record);
         if pruned > 0 {
             files::sweep(&files, &left)?;
         }
@@ -251,8 +247,9 @@ impl Folder {
         if *gone != before {
             sync(&self.dir)?;
         }
-        if let Err(error) = self.of(record).and_then(|left| files::sweep(&files::in_folder(&self.dir, record)?, &left))
-        {
+        // A half-written file may hold forgotten bytes; opening the folder to write removes it.
+        let files = files::to_write(&self.dir, record);
+        if let Err(error) = self.of(record).and_then(|left| files::sweep(&files?, &left)) {
             failed.get_or_insert(error);
         }
         failed.map_or(Ok(()), Err)

@@ -19,7 +19,7 @@ mod retention;
 mod rows;
 
 pub use error::Error;
-pub use file::Backup;
+pub use file::{Backup, Inspection};
 pub use folder::{Folder, FolderListing, ForgetOutcome};
 pub use manifest::Manifest;
 pub use retention::{BackupTime, RetentionRule};

@@ -2,7 +2,7 @@
 //!
 //! - `ab/cdef…` holds the bytes whose digest is `abcdef…`. Only the owner of the process can read it.
 //! - A file gets its name when it is whole and flushed. What a crash interrupts has another name, and goes at the next
-//!   [`DiskBlobs::open`].
+//!   [`DiskBlobs::open`], which only the process that writes the folder may call. Readers use [`DiskBlobs::at`].
 //! - A read compares the bytes with the name. It returns the right bytes or an error.
 
 use std::collections::BTreeSet;
@@ -27,9 +27,15 @@ pub struct DiskBlobs {
 }
 
 impl DiskBlobs {
-    /// Opens the folder `dir`, which need not exist, and removes what a crash left half written.
+    /// Returns the folder `dir`, which need not exist, as it is. Another process may be writing into it.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// Opens the folder `dir`, which need not exist, for the only process that writes into it. Removes what a crash left
+    /// half written.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, Error> {
-        let store = Self { dir: dir.into() };
+        let store = Self::at(dir);
         for name in names_in(&store.dir)? {
             if name.starts_with(PARTIAL) {
                 remove(&store.dir.join(name))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use azera_memory::conformance::{record_with_files, settings};
 use azera_memory::{BlobStore, Forget, Memory, NewChat, RamBlobs, RamStore, Record, blob_id, restore};
-use azera_memory_backup::{Backup, Folder, RetentionRule};
+use azera_memory_backup::{Backup, Folder, Inspection, RetentionRule};
 use azera_types::{BlobId, Inbound, InboundPart, MessageId, Part, PersonId, PlatformId, Scope, Timestamp};
 
 use crate::history::{at, chat, persona};
@@ -180,4 +180,64 @@ fn a_damaged_file_is_an_error_and_no_wrong_bytes() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(backup.file(&id).unwrap(), None);
     backup.verify(&mut |_| {}).unwrap();
+}
+
+#[test]
+fn the_next_backup_copies_damaged_and_missing_files_again() {
+    let talk = Talk::new();
+    talk.send("a", b"the first file");
+    let early = talk.back_up(100);
+    let path = talk.beside().into_keys().next().unwrap();
+    let damages: [&dyn Fn(); 3] =
+        [&|| std::fs::write(&path, b"the wrong file").unwrap(), &|| std::fs::write(&path, b"the").unwrap(), &|| {
+            std::fs::remove_file(&path).unwrap()
+        }];
+    for (damage, second) in damages.into_iter().zip(200..) {
+        damage();
+        assert_eq!(early.inspect(&mut |_| {}).unwrap(), Inspection::FilesMissing(1));
+        let late = talk.back_up(second);
+        assert_eq!(talk.beside().into_values().collect::<Vec<_>>(), [b"the first file"]);
+        for backup in [&early, &late] {
+            assert_eq!(backup.inspect(&mut |_| {}).unwrap(), Inspection::Whole);
+        }
+    }
+}
+
+#[test]
+fn a_reader_leaves_a_file_that_is_being_written() {
+    let talk = Talk::new();
+    let id = talk.send("a", b"the first file");
+    let backup = talk.back_up(100);
+    let files = talk.beside().into_keys().next().unwrap();
+    let files = files.parent().and_then(Path::parent).unwrap();
+    let partial = files.join(".new-abc123");
+    std::fs::write(&partial, b"half").unwrap();
+    assert_eq!(backup.inspect(&mut |_| {}).unwrap(), Inspection::Whole);
+    assert_eq!(backup.file(&id).unwrap().unwrap(), b"the first file");
+    assert!(talk.folder.list().unwrap().unreadable.is_empty());
+    assert!(partial.exists(), "a reader removed what another process writes");
+    talk.back_up(200);
+    assert!(!partial.exists(), "the next backup removes what a crash left");
+}
+
+#[test]
+fn what_changes_while_it_is_inspected_is_no_damage() {
+    let talk = Talk::new();
+    talk.send("a", b"a secret file");
+    talk.send("b", b"another file");
+    let rewritten = talk.back_up(100);
+    let mut forgot = false;
+    let inspected = rewritten.inspect(&mut |_| {
+        if !std::mem::replace(&mut forgot, true) {
+            talk.forget("a");
+        }
+    });
+    assert_eq!((inspected.unwrap(), forgot), (Inspection::Whole, true));
+    let removed = talk.back_up(200);
+    let inspected = removed.inspect(&mut |_| {
+        if removed.path.exists() {
+            std::fs::remove_file(&removed.path).unwrap();
+        }
+    });
+    assert_eq!(inspected.unwrap(), Inspection::Removed);
 }
