@@ -291,7 +291,7 @@ pub struct Memory {
     /// Characters of one memory that the model is shown: of a longer one, the parts that answer.
     #[schemars(range(min = 40, max = 4000))]
     pub snippet_chars: u32,
-    /// Seconds after which a message counts as a memory.
+    /// Seconds after which a message counts as a memory for replies. Searches by command find it at once.
     #[schemars(range(min = 0, max = 86_400))]
     pub min_age_s: u64,
     /// The similarity from which two memories of one scope count as the same statement, unless a word differs that may

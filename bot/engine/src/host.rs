@@ -68,7 +68,7 @@ impl Engine {
         let calendar = self.0.minds.calendar(&self.0.access, platform, &place.scope()).await?;
         let asking = Asking { person: &line.person, persona: &name, calendar: &calendar };
         let query = Text::new(&*line.query);
-        let recall = self.0.recall.recall(&read_scope, &query, asking, Default::default(), results).await?;
+        let recall = self.0.recall.search(&read_scope, &query, asking, results).await?;
         Ok(recall.hits.iter().map(hit).collect())
     }
 }

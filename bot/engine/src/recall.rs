@@ -65,6 +65,40 @@ impl RecallService {
         exclude: HashSet<MessageId>,
         results: usize,
     ) -> Result<Recall, Error> {
+        Ok(self.find(read_scope, text, asking, exclude, results, false).await?.0)
+    }
+
+    /// Returns what a person searches for, best first. Other than [`RecallService::recall`], this finds the latest
+    /// memories, too, even before they are indexed.
+    pub(crate) async fn search(
+        &self,
+        read_scope: &ReadScope,
+        text: &Text,
+        asking: Asking<'_>,
+        results: usize,
+    ) -> Result<Recall, Error> {
+        let (mut recall, query) = self.find(read_scope, text, asking, HashSet::new(), results, true).await?;
+        let read_scope = read_scope.clone();
+        let mut hits =
+            self.services.blocking(move |memory| memory.recall().find_unindexed(&read_scope, &query)).await?;
+        hits.retain(|hit| recall.hits.iter().all(|indexed| indexed.memory.id != hit.memory.id));
+        // Nothing tells how well they answer, and they are what was said last.
+        let best = recall.hits.first().map_or(0.0, |best| best.score);
+        hits.iter_mut().for_each(|hit| hit.score = best);
+        hits.append(&mut recall.hits);
+        hits.truncate(results);
+        Ok(Recall { hits, ..recall })
+    }
+
+    async fn find(
+        &self,
+        read_scope: &ReadScope,
+        text: &Text,
+        asking: Asking<'_>,
+        exclude: HashSet<MessageId>,
+        results: usize,
+        include_latest: bool,
+    ) -> Result<(Recall, Query), Error> {
         let started = Instant::now();
         let question = {
             let (read_scope, text, asker) = (read_scope.clone(), text.clone(), asking.person.clone());
@@ -78,7 +112,8 @@ impl RecallService {
         let now = self.services.clock.now();
         let event = question.event.as_ref().map(|event| event.embed.clone());
         let limits = self.services.config.limits;
-        let mut query = Query { question, vector: None, event_vector: None, now, exclude, limits, results };
+        let mut query =
+            Query { question, vector: None, event_vector: None, now, include_latest, exclude, limits, results };
         let words = {
             let (read_scope, query) = (read_scope.clone(), query.clone());
             self.services.blocking(move |memory| Ok(memory.recall().find_words(&read_scope, &query)))
@@ -107,7 +142,8 @@ impl RecallService {
             self.indexer.mark_indexes_suspect().await;
         }
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
-        Ok(Recall { hits: recalled.hits, missing: recalled.missing, vector: query.vector, plain, took_ms })
+        let vector = query.vector.clone();
+        Ok((Recall { hits: recalled.hits, missing: recalled.missing, vector, plain, took_ms }, query))
     }
 
     /// Embeds a text that somebody waits for.

@@ -74,6 +74,13 @@ pub fn shortened(text: &str, query: &str, chars: usize) -> Text {
     show(text, &excerpt(text, query, None, chars))
 }
 
+/// Returns how many words of `query` stand in `text`, and how many there are. Words that stand everywhere do not count.
+pub(crate) fn matching_words(text: &str, query: &str) -> (usize, usize) {
+    let text = Excerpted::new(text, query);
+    let found = text.matches.iter().fold(0, |words, (_, found)| words | found);
+    (found.count_ones() as usize, text.weights.len())
+}
+
 /// A text in units, with the words of a query in it.
 struct Excerpted {
     units: Vec<Unit>,

@@ -48,8 +48,16 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
         let recalled = tokio::task::block_in_place(|| {
             let (begun, exclude) = (Instant::now(), HashSet::new());
             let question = memory.recall().question(&read_scope, &text, &who, "Azera", &calendar)?;
-            let query =
-                Query { question, vector: Some(vector), event_vector: None, now, exclude, limits, results: RESULTS };
+            let query = Query {
+                question,
+                vector: Some(vector),
+                event_vector: None,
+                now,
+                include_latest: false,
+                exclude,
+                limits,
+                results: RESULTS,
+            };
             let recalled = memory.recall().find(&read_scope, &query)?;
             anyhow::Ok((recalled, begun.elapsed().as_secs_f64() * 1_000.0))
         });

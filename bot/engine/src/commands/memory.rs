@@ -47,8 +47,7 @@ impl Commands {
     async fn search_memory(&self, at: &CommandContext<'_>, words: &str) -> Result<CommandAnswer, Error> {
         let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
-        let recall =
-            self.recall.recall(&at.read_scope, &query, at.asking(&name), Default::default(), SEARCH_HITS).await?;
+        let recall = self.recall.search(&at.read_scope, &query, at.asking(&name), SEARCH_HITS).await?;
         if recall.hits.is_empty() {
             return Ok(done("I remember nothing like that which may be shown here.".into()));
         }

@@ -172,7 +172,7 @@ impl Commands {
     ) -> Result<CommandAnswer, Error> {
         let name = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona.name;
         let query = Text::new(words);
-        let recall = self.recall.recall(&at.read_scope, &query, at.asking(&name), Default::default(), SEARCHED).await?;
+        let recall = self.recall.search(&at.read_scope, &query, at.asking(&name), SEARCHED).await?;
         let mut text = String::new();
         for hit in recall.hits.iter().filter(|hit| filter.kinds.contains(&hit.memory.kind)).take(FOUND) {
             let (read_scope, id) = (at.read_scope.clone(), hit.memory.id);

@@ -305,11 +305,16 @@ impl Looking<'_> {
             event_vector: question.event.as_ref().map(|event| embed(&event.embed)),
             question,
             now: engine.clock.now(),
+            include_latest: true,
             exclude: HashSet::new(),
             limits: Limits::default(),
             results: MANY,
         };
         read!(self, memory.recall().find(&read_scope, &query), |found| found.hits.iter().map(describe_hit).collect());
+        read!(self, memory.recall().find_unindexed(&read_scope, &query), |found| found
+            .iter()
+            .map(describe_hit)
+            .collect());
         let words = memory.recall().find_words(&read_scope, &query);
         self.saw("Memory::recall().find_words", format!("{words:?}"));
         read!(self, memory.recall().find_with(&read_scope, &query, words), |found| found

@@ -24,6 +24,7 @@ mod guard;
 mod hearth;
 mod hours;
 mod index;
+mod latest;
 mod linked;
 mod look;
 mod maintenance;

@@ -11,12 +11,14 @@ mod changes;
 mod duplicates;
 mod fuse;
 mod order;
+mod query;
 pub(crate) mod question;
 mod time;
+mod unindexed;
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use azera_types::{Author, MemoryId, MessageId, Text, Timestamp};
+use azera_types::{Author, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::domains::Recall;
@@ -28,6 +30,7 @@ use crate::{
 };
 
 pub(crate) use authors::AuthorCache;
+pub use query::{Limits, Query};
 pub(crate) use question::name_tokens;
 pub use question::{AskedEvent, Question, Speaker};
 
@@ -52,39 +55,6 @@ const NEAR_DATE: f32 = 0.5;
 
 /// Candidate rows that all cores read at once. This reads more rows than needed, but finishes sooner.
 const ROWS_AT_ONCE: usize = 8;
-
-/// How deep recall searches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Candidates that each search contributes before fusion.
-    pub candidates: usize,
-}
-
-impl Default for Limits {
-    /// With 50, recall drops by a hundredth; 200 gains nothing.
-    fn default() -> Self {
-        Self { candidates: 100 }
-    }
-}
-
-/// A query for [`Recall::find`].
-#[derive(Debug, Clone)]
-pub struct Query {
-    /// The parsed question.
-    pub question: Question,
-    /// Vector of [`Question::embed`]; `None` if the embedding model is down.
-    pub vector: Option<Vec<f32>>,
-    /// Vector of [`AskedEvent::embed`], if the question names an event and the embedding model is up.
-    pub event_vector: Option<Vec<f32>>,
-    /// The current time.
-    pub now: Timestamp,
-    /// Messages that the prompt already shows.
-    pub exclude: HashSet<MessageId>,
-    /// How deep to search.
-    pub limits: Limits,
-    /// Number of hits wanted.
-    pub results: usize,
-}
 
 /// A recalled memory with its signals.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,8 +130,8 @@ impl Candidate {
 
 impl Recall<'_> {
     /// Returns the memories that help to answer a question, best first. Leaves out memories that `read_scope` does not
-    /// allow, that are newer than [`crate::MemoryConfig::min_age`], or that the prompt shows. An index that fails is
-    /// named in [`Recalled::missing`]; recall fails only if the record does.
+    /// allow, that are newer than [`crate::MemoryConfig::min_age`] unless [`Query::include_latest`] is set, or that the
+    /// prompt shows. An index that fails is named in [`Recalled::missing`]; recall fails only if the record does.
     pub fn find(self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
         let (words, vectors) = rayon::join(
             || self.find_words(read_scope, query),
@@ -183,7 +153,11 @@ impl Recall<'_> {
     }
 
     fn under<T>(self, read_scope: &ReadScope, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
-        let until = query.now.checked_sub(jiff_span(self.0.config.min_age)).unwrap_or(azera_types::Timestamp::MIN);
+        let until = match query.include_latest {
+            // A platform's clock may be ahead.
+            true => Timestamp::MAX,
+            false => query.now.checked_sub(jiff_span(self.0.config.min_age)).unwrap_or(Timestamp::MIN),
+        };
         let limit = query.limits.candidates;
         // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
         // the horizon on.
