@@ -1,10 +1,12 @@
 //! Permissions: the bot shows each person only what they may see at that moment.
 
+use std::time::Instant;
+
 use azera_fake_discord::{BOT, Bits, FakeDiscord, Overwrite};
 use serde_json::Value;
 
 use crate::bot::Bot;
-use crate::commands::find;
+use crate::commands::{SEARCH_TIMEOUT, find};
 use crate::model::{Model, SECRETS};
 use crate::{answers, as_described, fake};
 
@@ -19,9 +21,15 @@ fn answer_to_question(fake: &FakeDiscord, channel: u64, who: u64) -> String {
 #[track_caller]
 fn wait_for_answer(fake: &FakeDiscord, channel: u64, who: u64, word: &str) -> String {
     find(fake, channel, who, &format!("password of the old lighthouse door {word}"), word);
-    let answer_text = answer_to_question(fake, channel, who);
-    assert!(answer_text.contains(word), "{word} was not told, but: {answer_text}");
-    answer_text
+    // A search finds what was said just now by its words. Recall needs the indexes, which follow.
+    let until = Instant::now() + SEARCH_TIMEOUT;
+    loop {
+        let answer_text = answer_to_question(fake, channel, who);
+        if answer_text.contains(word) {
+            return answer_text;
+        }
+        assert!(Instant::now() < until, "{word} was not told, but: {answer_text}");
+    }
 }
 
 /// Tells the bot a secret and waits for its reply.
