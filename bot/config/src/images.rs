@@ -131,7 +131,8 @@ impl Images {
         if self.kind == ImagesKind::OpenAi && names_none(&self.url) {
             found.push((["url", "kind"], "`images.url` must be set: such a server can be anywhere".to_owned()));
         }
-        if self.workflow.is_some() && !matches!(self.kind, ImagesKind::ComfyUi) {
+        // Without a server, the keys of one stay for the day when there is one.
+        if self.workflow.is_some() && !matches!(self.kind, ImagesKind::ComfyUi | ImagesKind::None) {
             found.push((["workflow", "kind"], "`images.workflow` is for ComfyUI alone".to_owned()));
         }
         if self.width.max(self.height) > self.max_side {

@@ -137,6 +137,8 @@ fn contradicting_values_are_rejected() {
     assert!(load("[chat]\nprompt_tokens = 3840\n", &[]).is_ok(), "what just fits is allowed");
     assert_snapshot!(check("[gardener]\nsurprise = false\n[hearth]\nenabled = true\n"), @"azera.toml:2: `hearth.enabled` learns what surprised most, and with `gardener.surprise = false` nothing is measured: set that to true, or `hearth.enabled` to false");
     assert!(load("[gardener]\nenabled = false\n", &[]).is_ok(), "where nobody is to learn");
+    assert_snapshot!(check("[images]\nkind = \"automatic1111\"\nworkflow = \"a.json\"\n"), @"azera.toml:3: `images.workflow` is for ComfyUI alone");
+    assert!(load("[images]\nworkflow = \"a.json\"\n", &[]).is_ok(), "while nothing draws");
 }
 
 #[test]

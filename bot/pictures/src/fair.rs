@@ -72,7 +72,7 @@ mod tests {
         check(&["a.ann", "a.ann", "a.ann", "a.bob"], &[], &[1, 4, 2, 3]);
         check(&["a.ann", "a.bob", "a.cat", "b.dan"], &[], &[1, 4, 2, 3]);
         check(&["a.ann", "b.bob"], &[("a", "ann")], &[2, 1]);
-        check(&["a.ann", "b.ann", "b.bob"], &[("c", "ann")], &[1, 3, 2]);
+        check(&["a.ann", "b.ann", "b.bob"], &[("c", "ann")], &[3, 1, 2]);
         check(&[], &[], &[]);
     }
 

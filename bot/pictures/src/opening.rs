@@ -137,14 +137,14 @@ mod tests {
             "![ImageGen=",
             "【IMAGE_GEN:",
             "<image_gen ",
-            "[ *IMAGE-GEN*",
+            "[ *IMAGE-GEN*:",
         ] {
             check(yes, Some(true));
         }
         for no in ["[imagegenius", "[image]", "(image gen ", "x", "[a", "[    image_gen:", "!!![IMAGE_GEN:", "!x"] {
             check(no, Some(false));
         }
-        for maybe in ["[", "[ima", "[IMAGE_GEN", "\\", "![", "[image "] {
+        for maybe in ["[", "[ima", "[IMAGE_GEN", "\\", "![", "[image ", "[ *IMAGE-GEN*"] {
             check(maybe, None);
         }
     }

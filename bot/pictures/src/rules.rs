@@ -89,8 +89,10 @@ impl PromptRules {
         let lists = Words::builtin();
         let texts_in_words: Vec<Vec<&str>> = normalised.iter().map(|text| lists.meant(text)).collect();
         let has = |found: &dyn Fn(&[&str]) -> bool| texts_in_words.iter().any(|words| found(words));
-        let danger: Vec<_> = texts.iter().map(|text| DangerLexicon::builtin().find(text)).collect();
-        let is_sexual = has(&|words| lists.sexual.is_in(words)) || danger.iter().any(|found| found.sexual);
+        let lexicon = DangerLexicon::builtin();
+        let danger: Vec<_> = texts.iter().map(|text| lexicon.find(text)).collect();
+        // Here, too, a naked mole-rat is nothing sexual.
+        let is_sexual = has(&|words| lists.sexual.is_in(words) || lexicon.find(&words.join(" ")).sexual);
         let is_of_minors = has(&|words| lists.minor.is_in(words) || has_young_age(words))
             || danger.iter().any(|found| found.child || found.minor);
         let never = has(&|words| lists.refused.is_in(words)) || danger.iter().any(|found| found.sexualises_a_child());
@@ -211,7 +213,7 @@ mod tests {
         check(&rules, "big SPIDERS", Err(Refusal::Forbidden("spiders".into())));
         check(&rules, "a red, car", Err(Refusal::Forbidden("red car".into())));
         check(&rules, "spidersilk, a car that is red", Ok(()));
-        assert_eq!((forbidden_word(" ,. "), forbidden_word(&"x".repeat(61))), (None, None));
+        assert_eq!((forbidden_word(" ,. "), forbidden_word(&"xy".repeat(31))), (None, None));
     }
 
     #[test]

@@ -140,9 +140,11 @@ mod tests {
         let blocks = CORPUS.split("\n\n").map(str::trim).filter(|block| !block.is_empty() && !block.starts_with('#'));
         let case = |block: &str| {
             let mut lines = block.lines();
-            let mut next =
-                |mark: &str| lines.next().and_then(|line| line.strip_prefix(mark)).unwrap_or_else(|| panic!("{block}"));
-            let (from, shown, prompts) = (line(next("< ")), line(next("> ")), next("= "));
+            let mut next = |mark: char| {
+                let rest = lines.next().and_then(|line| line.strip_prefix(mark)).unwrap_or_else(|| panic!("{block}"));
+                rest.strip_prefix(' ').unwrap_or(rest)
+            };
+            let (from, shown, prompts) = (line(next('<')), line(next('>')), next('='));
             let prompts = prompts.split('|').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect();
             (from, shown, prompts)
         };

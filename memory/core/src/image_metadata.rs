@@ -194,7 +194,7 @@ mod tests {
     fn a_webp_loses_its_metadata_and_does_not_announce_any() {
         let whole = |chunks: &[u8]| [b"RIFF", &(chunks.len() as u32 + 4).to_le_bytes()[..], b"WEBP", chunks].concat();
         let (pixels, secrets) = (riff(b"VP8 ", b"odd"), [riff(b"EXIF", SECRET), riff(b"XMP ", SECRET)].concat());
-        let flags = |flags: u8| riff(b"VP8X", &[flags, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+        let flags = |flags: u8| riff(b"VP8X", &[flags, 0, 0, 0, 1, 1, 0, 1, 1, 0]);
         check(
             [whole(&[flags(0x2c | 0x10), pixels.clone(), secrets].concat()), SECRET.to_vec()].concat(),
             whole(&[flags(0x10), pixels].concat()),

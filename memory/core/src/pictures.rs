@@ -222,6 +222,36 @@ impl Pictures<'_> {
         Ok(Some(row.tries))
     }
 
+    /// Notes that the last try was interrupted, so that it does not count.
+    pub fn interrupted(self, message: &MessageId) -> Result<(), Error> {
+        let Some(row) = self.raw(message)? else { return Ok(()) };
+        let _writing = self.0.writing(&row.chat)?;
+        let Some(mut row) = self.raw(message)?.filter(|row| row.drawn_at.is_none()) else { return Ok(()) };
+        row.tries = row.tries.saturating_sub(1);
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Pictures, keys::message(message), &row)?;
+        self.0.store.commit(batch, Durability::Soon)
+    }
+
+    /// Returns true if a picture still waits, and nothing that it is built on was forgotten.
+    pub fn is_wanted(self, message: &MessageId) -> Result<bool, Error> {
+        match self.raw(message)?.filter(|row| row.drawn_at.is_none()) {
+            Some(row) => self.has_sources(&row),
+            None => Ok(false),
+        }
+    }
+
+    /// Returns true if nothing that a picture is built on was forgotten.
+    fn has_sources(self, row: &PictureRow) -> Result<bool, Error> {
+        for source in &row.sources {
+            let source = self.0.messages().raw_message(source)?;
+            if source.is_none_or(|source| source.author == Author::Forgotten) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Takes a picture out of the queue; returns it if it waited.
     pub fn cancel(self, message: &MessageId) -> Result<Option<PictureRow>, Error> {
         let Some(row) = self.raw(message)? else { return Ok(None) };
@@ -247,11 +277,8 @@ impl Pictures<'_> {
         }
         let _writing = self.0.writing_in(&chats)?;
         let Some(mut row) = self.raw(message)?.filter(|row| row.drawn_at.is_none()) else { return Ok(None) };
-        for source in &row.sources {
-            let source = self.0.messages().raw_message(source)?;
-            if source.is_none_or(|source| source.author == Author::Forgotten) {
-                return Ok(None);
-            }
+        if !self.has_sources(&row)? {
+            return Ok(None);
         }
         let mut batch = Batch::new();
         let mut post = self.post_of(&row, outcome.text)?;

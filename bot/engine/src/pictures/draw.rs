@@ -75,6 +75,7 @@ impl Pictures {
         if self.services.stopping.is_cancelled() {
             return Ok(None);
         }
+        let mut failed = None;
         for row in self.queue().await? {
             // The picture waits until its platform is attached.
             let Ok(platform) = self.services.platform(&row.platform) else { continue };
@@ -82,9 +83,16 @@ impl Pictures {
             self.progress().running.insert(row.message.clone(), token.clone());
             let onward = self.draw(settings, platform.as_ref(), &row, &token).await;
             self.progress().running.remove(&row.message);
-            return onward.map(Some);
+            match onward {
+                Ok(onward) => return Ok(Some(onward)),
+                // Its platform or the record fails. The others need not wait for that.
+                Err(error) => {
+                    tracing::warn!(picture = row.number, %error, "a picture is tried again later");
+                    failed = Some(Onward::Wait(FIRST_WAIT));
+                }
+            }
         }
-        Ok(None)
+        Ok(failed)
     }
 
     async fn draw(
@@ -114,6 +122,10 @@ impl Pictures {
         let Some(tries) = self.services.blocking(move |memory| memory.pictures().tried(&message)).await? else {
             return Ok(Onward::Next);
         };
+        if tries > MAX_TRIES {
+            self.give_up(platform, row).await?;
+            return Ok(Onward::Next);
+        }
         let Ok(look) = serde_json::from_value::<PictureLook>(row.settings.clone()) else {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
@@ -134,10 +146,15 @@ impl Pictures {
             biased;
             drawn = settings.model.generate(&request, &sender, token) => drawn,
             () = self.show_progress(platform, row, receiver) => Err(ImageError::Cancelled),
+            () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
         match drawn {
-            // It is drawn after the next start.
-            Err(ImageError::Cancelled) if self.services.stopping.is_cancelled() => Ok(Onward::Next),
+            // It is drawn after the next start. This was no try.
+            Err(ImageError::Cancelled) if self.services.stopping.is_cancelled() => {
+                let message = row.message.clone();
+                self.services.blocking(move |memory| memory.pictures().interrupted(&message)).await?;
+                Ok(Onward::Next)
+            }
             Err(ImageError::Cancelled) => {
                 self.give_up(platform, row).await?;
                 Ok(Onward::Next)
@@ -148,6 +165,25 @@ impl Pictures {
                 Ok(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT)))
             }
             drawn => self.end(platform, row, drawn, &look).await,
+        }
+    }
+
+    /// Stops the drawing once the picture is no longer wanted: somebody cancelled it, or forgot what it is built on. Runs
+    /// until it is dropped.
+    async fn stop_when_unwanted(&self, row: &PictureRow, token: &CancellationToken) {
+        loop {
+            let message = row.message.clone();
+            match self.services.blocking(move |memory| memory.pictures().is_wanted(&message)).await {
+                Ok(true) => tokio::time::sleep(BETWEEN_TEXTS).await,
+                unwanted => {
+                    if let Err(error) = unwanted {
+                        tracing::warn!(picture = row.number, %error, "cannot tell whether a picture is still wanted");
+                    }
+                    // The server must be told, so its client goes on until it ends by itself.
+                    token.cancel();
+                    return std::future::pending().await;
+                }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use azera_types::{Clock, Text};
 use crate::findings::{ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
 use crate::pass_time;
 use crate::test_engine::edit_to;
-use crate::world::{Act, Change, Fate, Founding, Target, Way, World};
+use crate::world::{Act, Change, Fate, Founding, PRIVATE, Target, Way, World};
 
 fn founding(members: u8, admins: u8, joined: bool) -> Founding {
     Founding { members, admins, joined }
@@ -173,6 +173,20 @@ async fn a_message_is_remembered_beside_its_file_until_it_is_edited() {
     assert!(scene.find(ANN, COMMONS, query).await.iter().any(|found| found == PIECE));
     // Her export holds it once.
     assert_eq!(scene.command(ANN, DM_ANN, "/memory export").await.matches(PIECE).count(), 1);
+}
+
+/// A name at the beginning of a sentence calls, whoever wrote it and why.
+#[test]
+fn a_name_within_a_message_calls_its_persona() {
+    let acts = [7, 0, 0, 0, 0].map(|hostile| say(2, 0, Way::Parrot, hostile));
+    let world = World {
+        careless: false,
+        realms: vec![founding(0b10100, 0b10100, false), founding(0, 0, false)],
+        private: PRIVATE.map(|_| founding(0, 0, false)).collect(),
+        acts: std::iter::once(Act::Command { who: 2, chat: 0, what: "/persona invite azera" }).chain(acts).collect(),
+        observer: (0, 2),
+    };
+    pass_time(&world, &Arc::default()).unwrap();
 }
 
 /// The time of the newest message in a chat used to be shown even to people who may not read that message.

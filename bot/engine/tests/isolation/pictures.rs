@@ -12,6 +12,7 @@ use azera_model_image::{
     DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ImageSize, Picture, ProgressSender,
 };
 use azera_types::Text;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
@@ -27,6 +28,8 @@ pub struct Painter {
     failures: AtomicUsize,
     /// Waits until it is cancelled.
     hangs: AtomicBool,
+    /// Told when it begins a picture.
+    begun: Notify,
 }
 
 #[async_trait]
@@ -52,6 +55,7 @@ impl ImageModel for Painter {
             asked.push(request.clone());
             asked.len()
         };
+        self.begun.notify_one();
         if self.hangs.load(Ordering::SeqCst) {
             cancelled.cancelled().await;
             return Err(ImageError::Cancelled);
@@ -303,6 +307,24 @@ async fn a_tag_in_a_reply_draws_a_picture_and_is_not_shown() {
     assert!(delivered.iter().all(|text| !text.contains("IMAGE_GEN")));
     assert_eq!(painter.asked.lock().unwrap()[0].prompt, "a violet tower");
     assert!(scene.posts()[0].0.contains("**Tower**"), "{:?}", scene.posts());
+}
+
+#[tokio::test]
+async fn forgetting_stops_the_drawing_that_is_built_on_it() {
+    let (mut scene, painter) = Scene::with_painter(|_| {}).await;
+    scene.engine.answered_by(Arc::new(ScriptedModel::saying("Look. [IMAGE_GEN: prompt=\"a violet tower\"]"))).await;
+    painter.hangs.store(true, Ordering::SeqCst);
+    let asked = scene.message(ANN, COMMONS, "show me a tower");
+    scene.engine.azera.message(scene.engine.platform.sim.id(), asked).await.unwrap();
+    let forget = async {
+        painter.begun.notified().await;
+        scene.ask(ANN, COMMONS, "/forget last quotes").await
+    };
+    let (settled, forgotten) = tokio::join!(scene.engine.azera.settle(), forget);
+    settled.unwrap();
+    assert!(forgotten.ok, "{}", forgotten.text);
+    assert!(scene.posts().is_empty());
+    assert!(scene.ask(ANN, COMMONS, "/picture queue").await.text.contains("No pictures"));
 }
 
 #[tokio::test]
