@@ -382,7 +382,8 @@ impl Inner {
                 continue;
             }
             let id = match stage {
-                Stage::Whole(outbound) => transaction(&shown.making(), &outbound.id, number),
+                // A post stands in the place of its own message: its edit must not have the id of the event that it changes.
+                Stage::Whole(outbound) => transaction(&format!("{}-whole", shown.making()), &outbound.id, number),
                 Stage::Making | Stage::Again(_) | Stage::Moved => TransactionId::new(),
             };
             send(&room, message.edit_of(&event), &id, stage).await?;

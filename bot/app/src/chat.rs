@@ -61,6 +61,10 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
         Input::Pipe { from: Box::new(tokio::io::BufReader::new(tokio::io::stdin())), per }
     };
     let summary = talk(&console, &app.engine, options, input).await;
+    if !interactive {
+        // A pipe ends with its last line, and what that asked for is still to come.
+        app.engine.draw_waiting().await;
+    }
     app.engine.stop().await;
     let summary = summary?;
     Ok(if summary.failed > 0 && !interactive { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -173,6 +173,14 @@ impl Engine {
         self.0.pictures.draw_with(settings);
     }
 
+    /// Draws the pictures that wait, for a caller that stops soon. Stops at the first whose server does not work; the
+    /// next start draws it.
+    pub async fn draw_waiting(&self) {
+        if let Err(error) = self.0.pictures.draw_all().await {
+            tracing::warn!(%error, "the pictures that wait are drawn after the next start");
+        }
+    }
+
     /// Indexes everything that is queued. Returns the number of memories indexed.
     ///
     /// # Errors

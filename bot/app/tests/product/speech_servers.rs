@@ -90,7 +90,7 @@ fn servers_hear_and_speak_and_the_models_here_take_their_place() {
     let file = |name: &str| scratch.path().join(name).to_str().expect("a plain path").to_owned();
     let both = format!("url = \"http://{}\"\n", server.address);
     let config = format!(
-        "[recognition_server]\napi = \"openai\"\nmodel = \"whisper-1\"\n{both}[speech_server]\napi = \"openai\"\nmodel = \"kokoro\"\nvoice = \"af_heart\"\n{both}"
+        "[recognition_server]\napi = \"openai\"\nmodel = \"whisper-1\"\n{both}[speech_server]\napi = \"openai\"\nmodel = \"kokoro\"\nvoice = \"af_heart\"\n{both}[voice]\nspeech_model = \"whisper-tiny.en\"\n"
     );
     let config_file = file("azera.toml");
     std::fs::write(&config_file, config).expect("a configuration");
