@@ -226,28 +226,28 @@ async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Resu
 }
 
 fn allow(need: Need, caller: Option<&Caller>, client: &Client) -> Result<(), Problem> {
-    let scope = |scope: Scope| match caller {
-        None => Err(Problem::unauthorized()),
-        Some(caller) if caller.scopes.contains(&scope) => Ok(()),
-        Some(_) => {
-            let detail = format!("This needs the scope {}, which your account or key does not have.", scope.as_str());
-            Err(Problem::forbidden("scope", detail))
-        }
+    match (need, caller) {
+        (Need::Public, _) => Ok(()),
+        (Need::LocalOrAdmin, _) if client.is_local => Ok(()),
+        (_, Some(caller)) => permit(need, caller),
+        (_, None) => Err(Problem::unauthorized()),
+    }
+}
+
+/// Fails if a caller lacks what something needs.
+pub(crate) fn permit(need: Need, caller: &Caller) -> Result<(), Problem> {
+    let scope = |scope: Scope| {
+        let detail = || format!("This needs the scope {}, which your account or key does not have.", scope.as_str());
+        if caller.scopes.contains(&scope) { Ok(()) } else { Err(Problem::forbidden("scope", detail())) }
     };
     match need {
         Need::Public => Ok(()),
-        Need::Session => match caller {
-            None => Err(Problem::unauthorized()),
-            Some(caller) if caller.session.is_some() => Ok(()),
-            Some(_) => Err(Problem::forbidden("session", "A key may not do that. Log in with your password.")),
-        },
+        Need::Session if caller.session.is_some() => Ok(()),
+        Need::Session => Err(Problem::forbidden("session", "A key may not do that. Log in with your password.")),
         Need::Scope(needed) => scope(needed),
-        Need::LocalOrAdmin if client.is_local => Ok(()),
         Need::LocalOrAdmin => scope(Scope::Admin),
-        Need::Local => match caller {
-            Some(caller) if caller.is_local => Ok(()),
-            _ => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
-        },
+        Need::Local if caller.is_local => Ok(()),
+        Need::Local => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
     }
 }
 

@@ -25,6 +25,7 @@ mod serve;
 mod settings;
 mod store;
 mod turn;
+mod typed;
 mod web;
 
 pub use error::{Error, StoreError};

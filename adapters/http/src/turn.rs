@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use uuid::{NoContext, Uuid};
 
 use crate::accounts::Caller;
+use crate::guard;
 use crate::live::{Listener, remainder};
 use crate::platform::PLATFORM;
 use crate::problem::Problem;
@@ -77,6 +78,7 @@ impl Shared {
             Typed::Talk => {}
             Typed::Unknown(name) => return Ok(Said::Answer(suggestion(name, &self.commands))),
             Typed::Command => {
+                guard::permit(crate::typed::need(text, &self.commands), caller)?;
                 let answer = self.command(caller, chat, text).await?;
                 let text = if answer.text.is_empty() { "Done.".to_owned() } else { answer.text };
                 return Ok(Said::Answer(text));

@@ -19,9 +19,26 @@ use serde_json::Value;
 
 const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
 
+const WORDS: &[Form] = &[Form { word: "search", ..form(Access::Member) }, form(Access::Member)];
+const USE: &[Form] = &[Form { word: "use", ..form(Access::Operator) }, form(Access::Member)];
+
+const fn form(access: Access) -> Form {
+    Form { name: "", word: "", help: "", access, options: &[] }
+}
+
+const fn command(name: &'static str, forms: &'static [Form]) -> Command {
+    Command { name, help: "", access: Access::Member, terminal: false, forms }
+}
+
 /// The commands of this engine.
-pub const COMMANDS: &[Command] =
-    &[Command { name: "why", help: "", access: Access::Member, terminal: false, forms: ALONE }];
+pub const COMMANDS: &[Command] = &[
+    command("why", ALONE),
+    command("memory", WORDS),
+    command("remember", WORDS),
+    command("forget", WORDS),
+    command("link", WORDS),
+    command("model", USE),
+];
 
 /// Accounts in memory.
 #[derive(Default)]

@@ -124,6 +124,43 @@ async fn a_key_does_what_its_scopes_say_until_it_is_revoked() {
     world.stop().await;
 }
 
+/// A key for a chat program is in the program's hands. What it types must do no more than its scopes say.
+#[tokio::test]
+async fn a_typed_command_needs_the_scope_of_what_it_does() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (mut chatter, _) = program(&mut owner, &["chat"]).await;
+    let typed = |line: &str| json!({"session_id": "s", "message": line});
+    for (line, code) in [
+        ("/memory search word", "scope"),
+        ("/remember this", "scope"),
+        ("/forget me", "scope"),
+        ("/memory forget me", "scope"),
+        ("/model use other", "scope"),
+        ("/Model USE other", "scope"),
+        ("/link", "session"),
+    ] {
+        chatter.send("POST", "/api/chat", Some(typed(line))).await.is(403, code);
+        let completion = json!({"model": "azera", "messages": [{"role": "user", "content": line}]});
+        let answer = chatter.send("POST", "/v1/chat/completions", Some(completion)).await;
+        assert_eq!((answer.status, &answer.json()["error"]["code"]), (403, &json!(code)), "{line}: {}", answer.body);
+    }
+    assert!(world.engine.commands.lock().unwrap().is_empty(), "none of them ran");
+    for line in ["/why", "/forget last", "/model"] {
+        assert_eq!(chatter.send("POST", "/api/chat", Some(typed(line))).await.status, 200, "{line}");
+    }
+    let (mut rememberer, _) = program(&mut owner, &["chat", "memory:read", "memory:write"]).await;
+    for (line, status) in [("/memory search word", 200), ("/forget me", 200), ("/model use other", 403)] {
+        assert_eq!(rememberer.send("POST", "/api/chat", Some(typed(line))).await.status, status, "{line}");
+    }
+    for line in ["/model use other", "/link"] {
+        assert_eq!(owner.send("POST", "/api/chat", Some(typed(line))).await.status, 200, "the owner's browser: {line}");
+    }
+    let mut guest = world.guest(&mut owner, "Bob").await;
+    guest.send("POST", "/api/chat", Some(typed("/model use other"))).await.is(403, "scope");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn commands_on_this_machine_make_keys_and_nothing_else() {
     let world = World::start().await;
