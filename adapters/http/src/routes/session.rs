@@ -162,22 +162,35 @@ async fn session(State(shared): State<Arc<Shared>>, caller: Option<Extension<Cal
     })
 }
 
-/// Counts failures to log in, and refuses further tries after too many.
-async fn guarded<F>(shared: &Shared, clients: &[String], attempt: F) -> Result<String, Problem>
+/// Counts failures to log in, and refuses further tries after too many. A try counts from its beginning, so that many at
+/// once are not allowed more.
+async fn guarded<T, F>(shared: &Shared, clients: &[String], attempt: F) -> Result<T, Problem>
 where
-    F: Future<Output = Result<String, Problem>>,
+    F: Future<Output = Result<T, Problem>>,
 {
     let now = shared.clock.now();
-    for client in clients {
-        shared.failures.check(client, now).map_err(Problem::too_many)?;
-    }
-    let done = attempt.await;
-    if matches!(&done, Err(problem) if matches!(problem.code, "wrong_password" | "link_used")) {
-        for client in clients {
-            shared.failures.count(client, now);
+    let give_back = |clients: &[String]| clients.iter().for_each(|client| shared.failures.give_back(client));
+    for (number, client) in clients.iter().enumerate() {
+        if let Err(seconds) = shared.failures.take(client, now) {
+            give_back(clients.get(..number).unwrap_or_default());
+            return Err(Problem::too_many(seconds));
         }
     }
+    let done = attempt.await;
+    if !matches!(&done, Err(problem) if matches!(problem.code, "wrong_password" | "link_used")) {
+        give_back(clients);
+    }
     done
+}
+
+/// Returns the name under which guesses of a password are counted, whoever guesses. It is short, however long the name.
+fn guessed(name: &str) -> String {
+    format!("name {}", crate::secrets::digest(&name.trim().to_lowercase()))
+}
+
+/// Returns the name under which somebody who is logged in is counted. Strangers cannot use it up.
+fn confirmed(caller: &Caller) -> String {
+    format!("account {}", caller.account)
 }
 
 /// Answers with a new session.
@@ -199,7 +212,7 @@ async fn set_up(
     Extension(client): Extension<Client>,
     Json(join): Json<Join>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("ip {}", client.address)];
+    let clients = [client.bucket("ip")];
     let attempt = shared.accounts.set_up(&join.code, &join.name, &join.password);
     let token = guarded(&shared, &clients, attempt).await?;
     tracing::info!("the owner's account was made");
@@ -212,7 +225,7 @@ async fn join(
     Extension(client): Extension<Client>,
     Json(join): Json<Join>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("ip {}", client.address)];
+    let clients = [client.bucket("ip")];
     let attempt = shared.accounts.join(&join.code, &join.name, &join.password);
     let token = guarded(&shared, &clients, attempt).await?;
     logged_in(&shared, &token, &client)
@@ -223,7 +236,7 @@ async fn log_in(
     Extension(client): Extension<Client>,
     Json(login): Json<Login>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("ip {}", client.address), format!("name {}", login.name.trim().to_lowercase())];
+    let clients = [client.bucket("ip"), guessed(&login.name)];
     let token = guarded(&shared, &clients, shared.accounts.log_in(&login.name, &login.password)).await?;
     logged_in(&shared, &token, &client)
 }
@@ -247,12 +260,8 @@ async fn password(
     caller: Caller,
     Json(wish): Json<NewPassword>,
 ) -> Result<axum::Json<Done>, Problem> {
-    let clients = [format!("name {}", caller.name.to_lowercase())];
-    let attempt = async {
-        shared.accounts.change_password(&caller, &wish.old, &wish.new).await?;
-        Ok(String::new())
-    };
-    guarded(&shared, &clients, attempt).await?;
+    let attempt = shared.accounts.change_password(&caller, &wish.old, &wish.new);
+    guarded(&shared, &[confirmed(&caller)], attempt).await?;
     Ok(axum::Json(Done { status: "updated" }))
 }
 
@@ -262,12 +271,7 @@ async fn delete_own(
     caller: Caller,
     Json(wish): Json<Deletion>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("name {}", caller.name.to_lowercase())];
-    let attempt = async {
-        shared.accounts.confirm(&caller, &wish.password).await?;
-        Ok(String::new())
-    };
-    guarded(&shared, &clients, attempt).await?;
+    guarded(&shared, &[confirmed(&caller)], shared.accounts.confirm(&caller, &wish.password)).await?;
     shared.delete_account(&caller).await?;
     let mut response = axum::Json(Done { status: "deleted" }).into_response();
     clear_cookie(&mut response, &client);

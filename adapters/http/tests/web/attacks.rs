@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::isolation::later;
 use crate::{World, program};
 
 #[tokio::test]
@@ -103,9 +104,83 @@ async fn guessing_a_password_is_slowed_down() {
     assert_eq!(answer.header("retry-after"), Some("60"));
     let right = json!({"name": "Ann", "password": "correct horse battery"});
     world.client().send("POST", "/api/login", Some(right)).await.is(429, "too_many");
-    // Keys are guessed no faster.
-    let mut thief = world.client().with_key("azk_0123_guess");
-    thief.send("GET", "/api/chats", None).await.is(429, "too_many");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn guesses_at_the_same_time_are_not_allowed_more() {
+    let world = World::start().await;
+    world.owner().await;
+    let guess = |number: usize| {
+        let mut client = world.client();
+        let body = json!({"name": "Ann", "password": format!("guess number {number}")});
+        async move { client.send("POST", "/api/login", Some(body)).await.status }
+    };
+    let statuses = futures::future::join_all((0..40).map(guess)).await;
+    let of = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((of(401), of(429)), (10, 30), "{statuses:?}");
+    // A right password costs nothing, however often it is used.
+    world.clock.advance_to(later(&world, 3_600));
+    for _ in 0..12 {
+        let right = json!({"name": "Ann", "password": "correct horse battery"});
+        assert_eq!(world.client().send("POST", "/api/login", Some(right)).await.status, 200);
+    }
+    world.stop().await;
+}
+
+/// A program with a revoked key may ask for hours. The other programs behind the same address go on.
+#[tokio::test]
+async fn wrong_keys_are_slowed_down_and_right_ones_are_not() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (mut right, _) = program(&mut owner, &["chat"]).await;
+    let mut wrong = world.client().with_key("azk_0123_guess");
+    for _ in 0..10 {
+        wrong.send("GET", "/api/chats", None).await.is(401, "unauthorized");
+    }
+    wrong.send("GET", "/api/chats", None).await.is(429, "too_many");
+    assert_eq!(right.send("GET", "/api/chats", None).await.status, 200);
+    let login = json!({"name": "Ann", "password": "correct horse battery"});
+    assert_eq!(world.client().send("POST", "/api/login", Some(login)).await.status, 200);
+    world.stop().await;
+}
+
+/// Strangers who guess an owner's password do not keep the owner from changing it.
+#[tokio::test]
+async fn a_login_still_confirms_while_strangers_guess() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    for number in 0..10 {
+        let guess = json!({"name": "Ann", "password": format!("guess number {number}")});
+        world.client().send("POST", "/api/login", Some(guess)).await.is(401, "wrong_password");
+    }
+    let change = json!({"old": "correct horse battery", "new": "a completely new one"});
+    assert_eq!(owner.send("PUT", "/api/password", Some(change)).await.status, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_change_is_completed_after_the_client_went_away() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (mut thief, made) = program(&mut owner, &["chat"]).await;
+    assert_eq!(thief.send("GET", "/api/chats", None).await.status, 200);
+    world.accounts.hold();
+    let path = format!("/api/keys/{}", made["id"].as_str().unwrap());
+    {
+        let mut leaving = owner.clone();
+        let sent = leaving.send("DELETE", &path, None);
+        tokio::select! {
+            answer = sent => panic!("the store is held: {answer:?}"),
+            () = world.accounts.held() => {}
+        }
+    }
+    // The server notices that the client is gone.
+    world.client().send("GET", "/health", None).await;
+    world.accounts.release();
+    // Changes happen one after the other, so the first one is done after this one.
+    assert_eq!(owner.send("POST", "/api/invitations", Some(json!({}))).await.status, 200);
+    thief.send("GET", "/api/chats", None).await.is(401, "unauthorized");
     world.stop().await;
 }
 

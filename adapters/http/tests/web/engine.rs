@@ -16,6 +16,7 @@ use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
 };
 use serde_json::Value;
+use tokio::sync::{Notify, Semaphore};
 
 const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
 
@@ -41,28 +42,56 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// Accounts in memory.
-#[derive(Default)]
-pub struct Accounts(Mutex<HashMap<PersonId, Value>>);
+pub struct Accounts {
+    stored: Mutex<HashMap<PersonId, Value>>,
+    /// A change takes a permit before it is stored.
+    open: Semaphore,
+    begun: Notify,
+}
+
+impl Default for Accounts {
+    fn default() -> Self {
+        Self { stored: Mutex::default(), open: Semaphore::new(Semaphore::MAX_PERMITS), begun: Notify::new() }
+    }
+}
 
 impl Accounts {
     pub fn text(&self) -> String {
-        format!("{:?}", self.0.lock().unwrap())
+        format!("{:?}", self.stored.lock().unwrap())
+    }
+
+    /// Lets changes wait until [`Self::release`].
+    pub fn hold(&self) {
+        self.open.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// Waits until a change waits.
+    pub async fn held(&self) {
+        self.begun.notified().await;
+    }
+
+    pub fn release(&self) {
+        self.open.add_permits(Semaphore::MAX_PERMITS);
     }
 }
 
 #[async_trait]
 impl AccountStore for Accounts {
     async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
-        Ok(self.0.lock().unwrap().clone().into_iter().collect())
+        Ok(self.stored.lock().unwrap().clone().into_iter().collect())
     }
 
     async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
-        self.0.lock().unwrap().insert(person.clone(), account.clone());
+        if self.open.available_permits() == 0 {
+            self.begun.notify_one();
+        }
+        let _permit = self.open.acquire().await.unwrap();
+        self.stored.lock().unwrap().insert(person.clone(), account.clone());
         Ok(())
     }
 
     async fn forget(&self, person: &PersonId) -> Result<(), StoreError> {
-        self.0.lock().unwrap().remove(person);
+        self.stored.lock().unwrap().remove(person);
         Ok(())
     }
 }

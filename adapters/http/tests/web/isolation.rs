@@ -90,7 +90,7 @@ async fn look(world: &World, client: &mut Client, who: usize, (whose, chat): (us
     shown
 }
 
-fn later(world: &World, seconds: i64) -> azera_types::Timestamp {
+pub fn later(world: &World, seconds: i64) -> azera_types::Timestamp {
     azera_types::Clock::now(&world.clock).checked_add(azera_types::Span::new().seconds(seconds)).unwrap()
 }
 
