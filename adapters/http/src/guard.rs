@@ -72,7 +72,8 @@ impl Client {
             }
         }
         let proto = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
-        let was_forwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"];
+        let was_forwarded =
+            ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
         Self {
             address,
             is_secure: proxies.contains(&peer) && proto == Some("https"),
@@ -82,15 +83,17 @@ impl Client {
 }
 
 impl Client {
-    /// Returns the name under which this client's requests of a kind are counted. Whoever has one IPv6 address has the
-    /// whole network of 64 bits, so that counts as one client.
+    /// Returns the name under which this client's requests of a kind are counted.
     pub(crate) fn bucket(&self, kind: &str) -> String {
-        match self.address {
-            IpAddr::V4(address) => format!("{kind} {address}"),
-            IpAddr::V6(address) => {
-                format!("{kind} {}/64", Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
-            }
-        }
+        format!("{kind} {}", network(self.address))
+    }
+}
+
+/// Returns what counts as one client. Whoever has one IPv6 address has the whole network of 64 bits.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 
@@ -127,7 +130,9 @@ fn entering(shared: &Shared, request: &Request) -> Result<Client, Problem> {
     }
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     let peer = peer.ok_or_else(|| Problem::internal(&"a request without an address"))?;
-    let client = Client::of(peer, headers, &shared.settings.trusted_proxies);
+    let mut client = Client::of(peer, headers, &shared.settings.trusted_proxies);
+    // A name for other machines came through a proxy, even if that does not say so.
+    client.is_local &= shared.is_own_name(name_of(host));
     shared.requests.take(&client.bucket("ip"), shared.clock.now()).map_err(Problem::too_many)?;
     Ok(client)
 }

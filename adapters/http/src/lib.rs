@@ -10,6 +10,7 @@
 //! - Secrets are stored as digests. Bodies and secrets are never logged.
 
 mod accounts;
+mod connection;
 mod endpoint;
 mod error;
 mod guard;

@@ -203,6 +203,8 @@ async fn a_large_body_or_head_is_refused() {
     let mut owner = world.owner().await;
     let large = json!({"title": "x".repeat(2 << 20)});
     owner.send("POST", "/api/chats", Some(large)).await.is(413, "too_large");
+    let login = json!({"name": "Ann", "password": "x".repeat(32 << 10)});
+    world.client().send("POST", "/api/login", Some(login)).await.is(413, "too_large");
     let settings = json!({"x": "x".repeat(100 << 10)});
     owner.send("PUT", "/api/settings/ui", Some(settings)).await.is(400, "invalid");
     let long = json!({"session_id": "s", "message": "x".repeat(200 << 10)});

@@ -41,10 +41,16 @@ impl World {
 
     /// Starts a web over accounts that an earlier one stored.
     async fn with(accounts: Arc<Accounts>) -> Self {
+        Self::listening("127.0.0.1:0", accounts).await
+    }
+
+    async fn listening(address: &str, accounts: Arc<Accounts>) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        #[cfg(unix)]
+        std::fs::write(folder.path().join("web.new"), "a file that everybody reads").unwrap();
         let clock = ManualClock::new(Timestamp::from_second(1_800_000_000).unwrap());
         let settings = Settings {
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: address.parse().unwrap(),
             trusted_proxies: Vec::new(),
             allowed_hosts: vec!["azera.example.org".to_owned()],
             folder: folder.path().to_owned(),
@@ -114,6 +120,9 @@ async fn health_ready_and_metrics_answer_without_a_login() {
     // A reverse proxy on the same machine brings requests from anywhere.
     let through = client.send_with("GET", "/metrics", &[("X-Forwarded-For", "203.0.113.9")], "").await;
     assert_eq!(through.status, 401);
+    // Not every proxy says that it is one.
+    let named = client.send_with("GET", "/metrics", &[("Host", "azera.example.org")], "").await;
+    assert_eq!(named.status, 401);
     world.engine.fail();
     let ready = client.send("GET", "/ready", None).await;
     assert_eq!((ready.status, ready.json()["code"].as_str()), (503, Some("not_ready")));

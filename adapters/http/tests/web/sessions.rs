@@ -191,6 +191,18 @@ async fn commands_on_this_machine_make_keys_and_nothing_else() {
     assert!(!folder.join("web.json").exists(), "a web that stopped is not found");
 }
 
+/// In a container the web listens on every address. Its links and commands use one that works.
+#[tokio::test]
+async fn commands_reach_a_web_that_listens_on_every_address() {
+    let world = World::listening("0.0.0.0:0", std::sync::Arc::default()).await;
+    world.owner().await;
+    let local = world.local();
+    assert_eq!(local.address, format!("http://127.0.0.1:{}", world.web.address().port()));
+    let listed = tokio::task::spawn_blocking(move || local.call("GET", "/api/local/keys", None)).await.unwrap();
+    assert_eq!(listed.unwrap()["total"], 0);
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn another_password_ends_other_sessions() {
     let world = World::start().await;
