@@ -65,7 +65,7 @@ impl Shared {
         text: &str,
     ) -> Result<Said, Problem> {
         let (host, person) = (self.host()?.clone(), caller.person()?);
-        self.messages.take(&caller.account, self.clock.now()).map_err(Problem::too_many)?;
+        self.count_message(caller)?;
         if text.trim().is_empty() {
             return Err(Problem::invalid("The message is empty."));
         }
@@ -100,6 +100,11 @@ impl Shared {
         let platform = self.platform.clone();
         let outcome = tokio::spawn(async move { host.message(&platform, inbound).await });
         Ok(Said::Message(Saying { listener, outcome }))
+    }
+
+    /// Counts something that costs as much as a message.
+    pub(crate) fn count_message(&self, caller: &Caller) -> Result<(), Problem> {
+        self.messages.take(&caller.account, self.clock.now()).map_err(Problem::too_many)
     }
 
     /// Runs a command in a chat of the person.

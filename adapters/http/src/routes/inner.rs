@@ -30,6 +30,9 @@ const MAX_HITS: usize = 100;
 /// Most bytes of an import.
 const MAX_IMPORT_BYTES: usize = 8 << 20;
 
+/// Most files of an import.
+const MAX_IMPORT_FILES: usize = 500;
+
 /// A persona.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Persona {
@@ -298,9 +301,17 @@ impl Shared {
         command: &str,
         mut files: Multipart,
     ) -> Result<axum::Json<Imported>, Problem> {
+        self.count_message(caller)?;
         let mut done = Imported { status: "ok", imported: 0, skipped: 0, errors: Vec::new() };
         let wrong = |error: axum::extract::multipart::MultipartError| Problem::invalid(error.body_text());
         while let Some(field) = files.next_field().await.map_err(wrong)? {
+            let number = done.imported + done.skipped;
+            if number >= MAX_IMPORT_FILES {
+                done.skipped += 1;
+                let why = format!("An import has at most {MAX_IMPORT_FILES} files. Import the rest separately.");
+                done.errors.extend((number == MAX_IMPORT_FILES).then_some(why));
+                continue;
+            }
             let bytes = field.bytes().await.map_err(wrong)?;
             let taken = match azera_adapter::given(bytes.to_vec()) {
                 Err(why) => Err(why.to_owned()),
@@ -388,6 +399,7 @@ async fn import_journal(
 }
 
 async fn trigger(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<Written>, Problem> {
+    shared.count_message(&caller)?;
     let at = shared.reading(&caller, HOME)?;
     let message = shared.perform(&caller, at.chat.clone(), "/journal trigger").await?;
     let newest = shared.reader()?.writings(&shared.platform, at, WritingKind::Journal, 1).await?;

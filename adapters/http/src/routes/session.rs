@@ -56,6 +56,9 @@ struct LogOut {
     /// End every session of the account.
     #[serde(default)]
     everywhere: bool,
+    /// End every session, and revoke every API key and invitation of the account.
+    #[serde(default)]
+    keys: bool,
 }
 
 /// What the request's session is.
@@ -248,7 +251,10 @@ async fn log_out(
     Json(wish): Json<LogOut>,
 ) -> Result<Response, Problem> {
     if let Some(open) = &caller.session {
-        shared.accounts.log_out(&caller.account, open, wish.everywhere).await?;
+        match wish.everywhere || wish.keys {
+            true => shared.accounts.log_out_everywhere(&caller.account, wish.keys).await?,
+            false => shared.accounts.log_out(&caller.account, open).await?,
+        }
     }
     let mut response = axum::Json(Done { status: "logged out" }).into_response();
     clear_cookie(&mut response, &client);
@@ -257,12 +263,17 @@ async fn log_out(
 
 async fn password(
     State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
     caller: Caller,
     Json(wish): Json<NewPassword>,
-) -> Result<axum::Json<Done>, Problem> {
+) -> Result<Response, Problem> {
     let attempt = shared.accounts.change_password(&caller, &wish.old, &wish.new);
-    guarded(&shared, &[confirmed(&caller)], attempt).await?;
-    Ok(axum::Json(Done { status: "updated" }))
+    let token = guarded(&shared, &[confirmed(&caller)], attempt).await?;
+    let mut response = axum::Json(Done { status: "updated" }).into_response();
+    if let Some(token) = token {
+        set_cookie(&mut response, &token, &client);
+    }
+    Ok(response)
 }
 
 async fn delete_own(
@@ -303,6 +314,8 @@ async fn invite(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axu
 impl Shared {
     /// Forgets everything that a person said, their chats with their titles, and the account.
     async fn delete_account(&self, caller: &Caller) -> Result<(), Problem> {
+        // Nobody says anything more while it is forgotten.
+        self.accounts.log_out_everywhere(&caller.account, true).await?;
         let chat = chat_id(&caller.account, "main")?;
         let reading = azera_adapter::Reading { chat: chat.clone(), person: caller.person()? };
         let chats = self.reader()?.chats(&self.platform, reading).await?;

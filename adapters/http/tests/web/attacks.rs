@@ -197,6 +197,33 @@ async fn too_many_requests_wait() {
     world.stop().await;
 }
 
+/// The engine writes an entry with the model, which costs as much as a reply.
+#[tokio::test]
+async fn costly_requests_count_as_messages() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    for _ in 0..30 {
+        assert_eq!(owner.send("POST", "/api/journal/trigger", None).await.status, 200);
+    }
+    owner.send("POST", "/api/journal/trigger", None).await.is(429, "too_many");
+    owner.send("POST", "/api/chat", Some(json!({"session_id": "s", "message": "x"}))).await.is(429, "too_many");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_import_has_a_bounded_number_of_files() {
+    let world = World::start().await;
+    let owner = world.owner().await;
+    let part = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"d.md\"\r\n\r\nA dream.\r\n";
+    let body = format!("{}--x--\r\n", part.repeat(600));
+    let headers = [("Content-Type", "multipart/form-data; boundary=x")];
+    let imported = owner.send_with("POST", "/api/dreams/import", &headers, &body).await.json();
+    assert_eq!((&imported["imported"], &imported["skipped"]), (&json!(500), &json!(100)), "{imported}");
+    assert_eq!(imported["errors"].as_array().unwrap().len(), 1, "{imported}");
+    assert!(imported["errors"][0].as_str().unwrap().contains("500"), "{imported}");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_large_body_or_head_is_refused() {
     let world = World::start().await;

@@ -18,6 +18,8 @@ use azera_types::{
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::client::Client;
+
 const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
 
 const WORDS: &[Form] = &[Form { word: "search", ..form(Access::Member) }, form(Access::Member)];
@@ -109,6 +111,9 @@ pub struct Engine {
     chats: Mutex<HashMap<ChatId, ChatInfo>>,
     lines: Mutex<Vec<Line>>,
     pub commands: Mutex<Vec<(ChatId, String)>>,
+    /// Asks for its chats while everything of a person is forgotten, and what it was answered.
+    pub intruder: Mutex<Option<Client>>,
+    pub intruded: Mutex<Option<u16>>,
     fails: AtomicBool,
 }
 
@@ -119,6 +124,8 @@ impl Engine {
             chats: Mutex::default(),
             lines: Mutex::default(),
             commands: Mutex::default(),
+            intruder: Mutex::default(),
+            intruded: Mutex::default(),
             fails: AtomicBool::new(false),
         }
     }
@@ -249,6 +256,11 @@ impl Host for Engine {
         }
         self.commands.lock().unwrap().push((line.chat.clone(), line.text.to_string()));
         if line.text.starts_with("/forget me") {
+            let intruder = self.intruder.lock().unwrap().take();
+            if let Some(mut intruder) = intruder {
+                let status = intruder.send("GET", "/api/chats", None).await.status;
+                *self.intruded.lock().unwrap() = Some(status);
+            }
             let mine = self.heard(&line.person).await;
             let mut lines = self.lines.lock().unwrap();
             lines.retain(|line| mine.iter().all(|gone| gone.message.id != line.message.id));

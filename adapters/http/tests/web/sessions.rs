@@ -79,6 +79,14 @@ async fn logging_out_everywhere_ends_every_session() {
     for client in [&mut here, &mut third] {
         assert_eq!(client.send("GET", "/api/chats", None).await.status, 401);
     }
+    let login = json!({"name": "ann", "password": "correct horse battery"});
+    assert_eq!(here.send("POST", "/api/login", Some(login)).await.status, 200);
+    let (mut key, _) = program(&mut here, &["chat"]).await;
+    assert_eq!(key.send("GET", "/api/chats", None).await.status, 200);
+    assert_eq!(here.clone().send("POST", "/api/logout", Some(json!({"keys": true}))).await.status, 200);
+    for client in [&mut here, &mut key] {
+        assert_eq!(client.send("GET", "/api/chats", None).await.status, 401);
+    }
     world.stop().await;
 }
 
@@ -212,9 +220,12 @@ async fn another_password_ends_other_sessions() {
     there.send("POST", "/api/login", Some(login("correct horse battery"))).await;
     let change = |old: &str| json!({"old": old, "new": "a completely new one"});
     here.send("PUT", "/api/password", Some(change("wrong password!"))).await.is(403, "wrong_password");
+    let mut thief = here.clone();
+    assert_eq!(thief.send("GET", "/api/chats", None).await.status, 200);
     assert_eq!(here.send("PUT", "/api/password", Some(change("correct horse battery"))).await.status, 200);
     assert_eq!(here.send("GET", "/api/chats", None).await.status, 200);
     assert_eq!(there.send("GET", "/api/chats", None).await.status, 401);
+    thief.send("GET", "/api/chats", None).await.is(401, "unauthorized");
     world.client().send("POST", "/api/login", Some(login("correct horse battery"))).await.is(401, "wrong_password");
     assert_eq!(world.client().send("POST", "/api/login", Some(login("a completely new one"))).await.status, 200);
     world.stop().await;
