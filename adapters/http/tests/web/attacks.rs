@@ -224,6 +224,60 @@ async fn an_import_has_a_bounded_number_of_files() {
     world.stop().await;
 }
 
+/// One account that cannot be read would keep the web from starting.
+#[tokio::test]
+async fn what_a_guest_stores_can_be_read_at_the_next_start() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let guest = world.guest(&mut owner, "Bob").await;
+    for levels in [31, 32, 100, 120, 124, 125, 126, 127] {
+        let body = format!("{}1{}", r#"{"x":"#.repeat(levels), "}".repeat(levels));
+        for path in ["/api/settings/ui", "/api/settings/editor"] {
+            let headers = [("Content-Type", "application/json")];
+            let answer = guest.send_with("PUT", path, &headers, &body).await;
+            assert_eq!(answer.status, if levels <= 32 { 200 } else { 400 }, "{levels}: {}", answer.body);
+        }
+    }
+    let accounts = world.accounts.clone();
+    world.stop().await;
+    let world = World::with(accounts).await;
+    let login = json!({"name": "Bob", "password": "another long password"});
+    assert_eq!(world.client().send("POST", "/api/login", Some(login)).await.status, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn odd_input_is_no_fault_of_the_server() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let document = owner.send("GET", "/api/openapi.json", None).await.json();
+    let (deep, json) = ("[".repeat(100_000), ("Content-Type", "application/json"));
+    let huge = r#"{"limit": 1e999, "order": 99999999999999999999, "n": -1, "scopes": [1e400]}"#;
+    let bodies: [&[u8]; 9] =
+        [b"", b"null", b"[]", b"{", b"\xff\xfe{}", b"\"\\ud800\"", b"{\"a\":\"\0\"}", deep.as_bytes(), huge.as_bytes()];
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in ["post", "put", "delete"].into_iter().filter(|method| methods.get(method).is_some()) {
+            // These end the session, or take no body.
+            if ["/api/logout", "/api/journal/trigger", "/api/invitations"].contains(&path.as_str()) {
+                continue;
+            }
+            let concrete = path.replace("{id}", "x").replace("{name}", "x").replace("{filename}", "x");
+            for body in bodies {
+                world.clock.advance_to(later(&world, 1));
+                let answer = owner.send_bytes(&method.to_uppercase(), &concrete, &[json], body).await;
+                let is_told = (200..500).contains(&answer.status) || answer.status == 501;
+                assert!(is_told, "{method} {path}: {} {}", answer.status, answer.body);
+            }
+        }
+    }
+    for path in ["/api/chats/%ff", "/api/history/%ff%fe", "/api/chats/search?q", "/%ff"] {
+        let answer = owner.send("GET", path, None).await;
+        assert!((400..500).contains(&answer.status), "{path}: {} {}", answer.status, answer.body);
+    }
+    assert_eq!(owner.send("GET", "/api/session", None).await.json()["name"], "Ann");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_large_body_or_head_is_refused() {
     let world = World::start().await;

@@ -45,7 +45,8 @@ pub const COMMANDS: &[Command] = &[
 
 /// Accounts in memory.
 pub struct Accounts {
-    stored: Mutex<HashMap<PersonId, Value>>,
+    /// As the record has them: in bytes.
+    stored: Mutex<HashMap<PersonId, Vec<u8>>>,
     /// A change takes a permit before it is stored.
     open: Semaphore,
     begun: Notify,
@@ -59,7 +60,8 @@ impl Default for Accounts {
 
 impl Accounts {
     pub fn text(&self) -> String {
-        format!("{:?}", self.stored.lock().unwrap())
+        let stored = self.stored.lock().unwrap();
+        stored.values().map(|account| String::from_utf8_lossy(account).into_owned()).collect()
     }
 
     /// Lets changes wait until [`Self::release`].
@@ -80,7 +82,9 @@ impl Accounts {
 #[async_trait]
 impl AccountStore for Accounts {
     async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
-        Ok(self.stored.lock().unwrap().clone().into_iter().collect())
+        let stored = self.stored.lock().unwrap();
+        let parsed = stored.iter().map(|(person, account)| Ok((person.clone(), serde_json::from_slice(account)?)));
+        parsed.collect::<Result<_, serde_json::Error>>().map_err(|error| StoreError(error.to_string()))
     }
 
     async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
@@ -88,7 +92,7 @@ impl AccountStore for Accounts {
             self.begun.notify_one();
         }
         let _permit = self.open.acquire().await.unwrap();
-        self.stored.lock().unwrap().insert(person.clone(), account.clone());
+        self.stored.lock().unwrap().insert(person.clone(), serde_json::to_vec(account).unwrap());
         Ok(())
     }
 
