@@ -23,8 +23,12 @@ pub(crate) const REQUESTS: Rate = Rate { burst: 120.0, per_s: 20.0 };
 /// Messages to a persona of one account.
 pub(crate) const MESSAGES: Rate = Rate { burst: 30.0, per_s: 0.5 };
 
-/// Wrong passwords and codes, from one address or for one name: ten, then one every minute.
+/// Wrong passwords and codes, from one address: ten, then one every minute.
 pub(crate) const FAILURES: Rate = Rate { burst: 10.0, per_s: 1.0 / 60.0 };
+
+/// Wrong passwords for one name, from all addresses: fifty, then three every minute. One address alone cannot keep up with
+/// that, so it locks nobody out.
+pub(crate) const GUESSES: Rate = Rate { burst: 50.0, per_s: 1.0 / 20.0 };
 
 struct Bucket {
     tokens: f64,

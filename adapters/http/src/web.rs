@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::accounts::{Accounts, Caller};
 use crate::connection::Places;
 use crate::guard::Client;
-use crate::limits::{FAILURES, MESSAGES, REQUESTS, RateLimit};
+use crate::limits::{FAILURES, GUESSES, MESSAGES, REQUESTS, RateLimit};
 use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
@@ -39,7 +39,10 @@ pub(crate) struct Shared {
     pub(crate) accounts: Accounts,
     pub(crate) live: Arc<LiveReplies>,
     pub(crate) requests: RateLimit,
+    /// Failures to log in, by address, and to confirm a password, by account.
     pub(crate) failures: RateLimit,
+    /// Failures to log in, by name.
+    pub(crate) guesses: RateLimit,
     pub(crate) messages: RateLimit,
     /// The commands that make sense here.
     pub(crate) commands: Vec<Command>,
@@ -173,6 +176,7 @@ impl Web {
             live: Arc::default(),
             requests: RateLimit::new(REQUESTS),
             failures: RateLimit::new(FAILURES),
+            guesses: RateLimit::new(GUESSES),
             messages: RateLimit::new(MESSAGES),
             commands: settings.commands.iter().filter(|command| !command.terminal).copied().collect(),
             stop: CancellationToken::new(),

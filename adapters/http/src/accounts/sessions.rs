@@ -123,9 +123,7 @@ impl Accounts {
     pub(super) async fn prepared(&self, name: &str, password: &str, role: Role) -> Result<(Account, String), Problem> {
         let name = checked_name(name)?;
         check_password(password)?;
-        if self.find(|account| account.is_named(&name).then_some(())).is_some() {
-            return Err(Problem::new(axum::http::StatusCode::CONFLICT, "name_taken", "That name is taken."));
-        }
+        self.check_free(&name)?;
         let password = password.to_owned();
         let password = self.hash(move || PasswordHash::of(&password)).await??;
         let mut account = Account {
@@ -141,6 +139,14 @@ impl Accounts {
         };
         let token = account.log_in(self.clock.now())?;
         Ok((account, token))
+    }
+
+    /// Fails if an account has this name.
+    pub(super) fn check_free(&self, name: &str) -> Result<(), Problem> {
+        match self.find(|account| account.is_named(name).then_some(())) {
+            Some(()) => Err(Problem::new(axum::http::StatusCode::CONFLICT, "name_taken", "That name is taken.")),
+            None => Ok(()),
+        }
     }
 
     /// Logs in. Returns the token of a new session; an older token never becomes valid by a login.

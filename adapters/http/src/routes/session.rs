@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
+use azera_types::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ use super::{Done, List};
 use crate::accounts::{Caller, Role, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::guard::{Client, clear_cookie, set_cookie};
+use crate::limits::RateLimit;
 use crate::platform::{PLATFORM, chat_id, realm_id, suffix_of};
 use crate::problem::Problem;
 use crate::web::Shared;
@@ -165,23 +167,16 @@ async fn session(State(shared): State<Arc<Shared>>, caller: Option<Extension<Cal
     })
 }
 
-/// Counts failures to log in, and refuses further tries after too many. A try counts from its beginning, so that many at
-/// once are not allowed more.
-async fn guarded<T, F>(shared: &Shared, clients: &[String], attempt: F) -> Result<T, Problem>
+/// Counts failures of one client, and refuses further tries after too many. A try counts from its beginning, so that many
+/// at once are not allowed more.
+async fn guarded<T, F>(limit: &RateLimit, client: &str, now: Timestamp, attempt: F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Problem>>,
 {
-    let now = shared.clock.now();
-    let give_back = |clients: &[String]| clients.iter().for_each(|client| shared.failures.give_back(client));
-    for (number, client) in clients.iter().enumerate() {
-        if let Err(seconds) = shared.failures.take(client, now) {
-            give_back(clients.get(..number).unwrap_or_default());
-            return Err(Problem::too_many(seconds));
-        }
-    }
+    limit.take(client, now).map_err(Problem::too_many)?;
     let done = attempt.await;
     if !matches!(&done, Err(problem) if matches!(problem.code, "wrong_password" | "link_used")) {
-        give_back(clients);
+        limit.give_back(client);
     }
     done
 }
@@ -215,9 +210,8 @@ async fn set_up(
     Extension(client): Extension<Client>,
     Json(join): Json<Join>,
 ) -> Result<Response, Problem> {
-    let clients = [client.bucket("ip")];
     let attempt = shared.accounts.set_up(&join.code, &join.name, &join.password);
-    let token = guarded(&shared, &clients, attempt).await?;
+    let token = guarded(&shared.failures, &client.bucket("ip"), shared.clock.now(), attempt).await?;
     tracing::info!("the owner's account was made");
     shared.forget_setup_link()?;
     logged_in(&shared, &token, &client)
@@ -228,9 +222,8 @@ async fn join(
     Extension(client): Extension<Client>,
     Json(join): Json<Join>,
 ) -> Result<Response, Problem> {
-    let clients = [client.bucket("ip")];
     let attempt = shared.accounts.join(&join.code, &join.name, &join.password);
-    let token = guarded(&shared, &clients, attempt).await?;
+    let token = guarded(&shared.failures, &client.bucket("ip"), shared.clock.now(), attempt).await?;
     logged_in(&shared, &token, &client)
 }
 
@@ -239,8 +232,10 @@ async fn log_in(
     Extension(client): Extension<Client>,
     Json(login): Json<Login>,
 ) -> Result<Response, Problem> {
-    let clients = [client.bucket("ip"), guessed(&login.name)];
-    let token = guarded(&shared, &clients, shared.accounts.log_in(&login.name, &login.password)).await?;
+    let (now, name) = (shared.clock.now(), guessed(&login.name));
+    let attempt = shared.accounts.log_in(&login.name, &login.password);
+    let attempt = guarded(&shared.guesses, &name, now, attempt);
+    let token = guarded(&shared.failures, &client.bucket("ip"), now, attempt).await?;
     logged_in(&shared, &token, &client)
 }
 
@@ -268,7 +263,7 @@ async fn password(
     Json(wish): Json<NewPassword>,
 ) -> Result<Response, Problem> {
     let attempt = shared.accounts.change_password(&caller, &wish.old, &wish.new);
-    let token = guarded(&shared, &[confirmed(&caller)], attempt).await?;
+    let token = guarded(&shared.failures, &confirmed(&caller), shared.clock.now(), attempt).await?;
     let mut response = axum::Json(Done { status: "updated" }).into_response();
     if let Some(token) = token {
         set_cookie(&mut response, &token, &client);
@@ -282,7 +277,8 @@ async fn delete_own(
     caller: Caller,
     Json(wish): Json<Deletion>,
 ) -> Result<Response, Problem> {
-    guarded(&shared, &[confirmed(&caller)], shared.accounts.confirm(&caller, &wish.password)).await?;
+    let attempt = shared.accounts.confirm(&caller, &wish.password);
+    guarded(&shared.failures, &confirmed(&caller), shared.clock.now(), attempt).await?;
     shared.delete_account(&caller).await?;
     let mut response = axum::Json(Done { status: "deleted" }).into_response();
     clear_cookie(&mut response, &client);

@@ -128,6 +128,29 @@ async fn guesses_at_the_same_time_are_not_allowed_more() {
     world.stop().await;
 }
 
+#[tokio::test]
+async fn one_address_locks_nobody_out() {
+    let world = World::listening("127.0.0.1:0", &["127.0.0.1"], std::sync::Arc::default()).await;
+    world.owner().await;
+    let guess = async |address: &str, password: &str| {
+        let headers = [("Content-Type", "application/json"), ("X-Forwarded-For", address)];
+        let body = json!({"name": "Ann", "password": password}).to_string();
+        world.client().send_with("POST", "/api/login", &headers, &body).await.status
+    };
+    for minute in 0..30 {
+        guess("203.0.113.9", &format!("guess number {minute}")).await;
+        world.clock.advance_to(later(&world, 60));
+    }
+    assert_eq!(guess("198.51.100.1", "correct horse battery").await, 200);
+    // Many addresses together are slowed down, too.
+    let mut refused = 0;
+    for number in 0..60 {
+        refused += usize::from(guess(&format!("192.0.2.{number}"), "a wrong password").await == 429);
+    }
+    assert_eq!(refused, 10);
+    world.stop().await;
+}
+
 /// A program with a revoked key may ask for hours. The other programs behind the same address go on.
 #[tokio::test]
 async fn wrong_keys_are_slowed_down_and_right_ones_are_not() {

@@ -41,17 +41,17 @@ impl World {
 
     /// Starts a web over accounts that an earlier one stored.
     async fn with(accounts: Arc<Accounts>) -> Self {
-        Self::listening("127.0.0.1:0", accounts).await
+        Self::listening("127.0.0.1:0", &[], accounts).await
     }
 
-    async fn listening(address: &str, accounts: Arc<Accounts>) -> Self {
+    async fn listening(address: &str, proxies: &[&str], accounts: Arc<Accounts>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         #[cfg(unix)]
         std::fs::write(folder.path().join("web.new"), "a file that everybody reads").unwrap();
         let clock = ManualClock::new(Timestamp::from_second(1_800_000_000).unwrap());
         let settings = Settings {
             listen: address.parse().unwrap(),
-            trusted_proxies: Vec::new(),
+            trusted_proxies: proxies.iter().map(|proxy| proxy.parse().unwrap()).collect(),
             allowed_hosts: vec!["azera.example.org".to_owned()],
             folder: folder.path().to_owned(),
             commands: engine::COMMANDS,

@@ -202,7 +202,7 @@ async fn commands_on_this_machine_make_keys_and_nothing_else() {
 /// In a container the web listens on every address. Its links and commands use one that works.
 #[tokio::test]
 async fn commands_reach_a_web_that_listens_on_every_address() {
-    let world = World::listening("0.0.0.0:0", std::sync::Arc::default()).await;
+    let world = World::listening("0.0.0.0:0", &[], std::sync::Arc::default()).await;
     world.owner().await;
     let local = world.local();
     assert_eq!(local.address, format!("http://127.0.0.1:{}", world.web.address().port()));
