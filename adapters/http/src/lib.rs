@@ -18,6 +18,7 @@ mod limits;
 mod live;
 mod local;
 mod openapi;
+mod persona_store;
 mod platform;
 mod problem;
 mod routes;
@@ -31,6 +32,7 @@ mod web;
 
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
+pub use persona_store::{PersonaDraft, PersonaError, PersonaStore};
 pub use platform::PLATFORM;
 pub use settings::Settings;
 pub use store::{AccountStore, Operations};

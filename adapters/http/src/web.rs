@@ -16,7 +16,7 @@ use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
-use crate::{AccountStore, Error, Operations, Settings, routes, secrets, serve};
+use crate::{AccountStore, Error, Operations, PersonaStore, Settings, routes, secrets, serve};
 
 /// The beginning of the key for commands on this machine.
 const LOCAL_KEY: &str = "azl_";
@@ -29,6 +29,8 @@ pub struct Parts {
     pub reader: Arc<dyn Reader>,
     /// The state of the program.
     pub operations: Arc<dyn Operations>,
+    /// The personas that everybody may use.
+    pub personas: Arc<dyn PersonaStore>,
 }
 
 /// What every request may use.
@@ -76,6 +78,11 @@ impl Shared {
     /// Returns the state of the program.
     pub(crate) fn operations(&self) -> Result<&Arc<dyn Operations>, Problem> {
         Ok(&self.parts()?.operations)
+    }
+
+    /// Returns the personas that everybody may use.
+    pub(crate) fn persona_store(&self) -> Result<&Arc<dyn PersonaStore>, Problem> {
+        Ok(&self.parts()?.personas)
     }
 
     /// Returns true if a person has an account.

@@ -1,17 +1,17 @@
-//! The inner life: personas, dreams, the journal, moods, and the memory's search.
+//! The inner life: dreams, the journal, moods, and the memory's search.
 
 use std::sync::Arc;
 
 use axum::extract::{Multipart, State};
 use axum::http::Method;
-use azera_adapter::{Hit, PersonaSummary, SearchRequest, ShownWriting, WritingKind};
+use azera_adapter::{Hit, SearchRequest, ShownWriting, WritingKind};
 use azera_types::Text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::List;
 use crate::accounts::{Caller, Scope};
-use crate::endpoint::{Endpoint, Json, Need, Parameter, Params, Parted};
+use crate::endpoint::{Endpoint, Json, Need, Parameter, Params};
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -32,34 +32,6 @@ const MAX_IMPORT_BYTES: usize = 8 << 20;
 
 /// Most files of an import.
 const MAX_IMPORT_FILES: usize = 500;
-
-/// A persona.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Persona {
-    /// Its id.
-    id: String,
-    /// Its name.
-    name: String,
-    /// `ai` for a persona that answers, `user` for a role that people play.
-    r#type: &'static str,
-    /// Whether it is a role that people play.
-    is_user: bool,
-    /// What it is for.
-    description: String,
-    /// Its whole file, in Markdown.
-    system_prompt: String,
-    /// The number of its version.
-    version: u32,
-    /// When this version was stored (RFC 3339).
-    updated_at: String,
-}
-
-/// A file to start a persona with.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Template {
-    /// The file, in Markdown.
-    content: String,
-}
 
 /// A dream.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -210,10 +182,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         endpoint.answers::<Imported>()
     };
     vec![
-        Endpoint::new(Method::GET, "/api/personas", chat, "List the personas", personas).answers::<List<Persona>>(),
-        Endpoint::new(Method::GET, "/api/personas/template", chat, "Get a file to start a persona with", template)
-            .answers::<Template>(),
-        Endpoint::new(Method::GET, "/api/personas/{id}", chat, "Show a persona", persona).answers::<Persona>(),
         Endpoint::new(Method::GET, "/api/dreams", read, "List the newest dreams", dreams).answers::<List<Dream>>(),
         Endpoint::new(Method::GET, "/api/dreams/search", read, "Search the dreams", search_dreams)
             .asks(Q)
@@ -235,21 +203,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .answers::<Stored>(),
         Endpoint::new(Method::GET, "/api/status", chat, "Tell how the persona feels", feeling).answers::<Feeling>(),
     ]
-}
-
-impl From<PersonaSummary> for Persona {
-    fn from(persona: PersonaSummary) -> Self {
-        Self {
-            id: persona.id.to_string(),
-            name: persona.name,
-            r#type: if persona.is_user { "user" } else { "ai" },
-            is_user: persona.is_user,
-            description: persona.intent,
-            system_prompt: persona.markdown,
-            version: persona.version,
-            updated_at: persona.at.to_string(),
-        }
-    }
 }
 
 impl From<ShownWriting> for Dream {
@@ -334,28 +287,6 @@ impl Shared {
         }
         Ok(axum::Json(done))
     }
-}
-
-async fn personas(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<Persona>>, Problem> {
-    let at = shared.reading(&caller, HOME)?;
-    let personas = shared.reader()?.personas(&shared.platform, at).await?;
-    Ok(axum::Json(personas.into_iter().map(Persona::from).collect::<Vec<_>>().into()))
-}
-
-async fn persona(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    Parted(id): Parted<String>,
-) -> Result<axum::Json<Persona>, Problem> {
-    let at = shared.reading(&caller, HOME)?;
-    let personas = shared.reader()?.personas(&shared.platform, at).await?;
-    let found = personas.into_iter().find(|persona| persona.id.as_str() == id);
-    found.map(|persona| axum::Json(persona.into())).ok_or_else(|| Problem::not_found("persona"))
-}
-
-async fn template(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<Template>, Problem> {
-    let chat = shared.reading(&caller, HOME)?.chat;
-    Ok(axum::Json(Template { content: shared.perform(&caller, chat, "/persona template").await? }))
 }
 
 async fn dreams(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<Dream>>, Problem> {
