@@ -9,6 +9,7 @@ mod isolation;
 mod models;
 mod openai;
 mod personas;
+mod routes;
 mod sessions;
 
 use std::sync::Arc;
