@@ -37,7 +37,8 @@ pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
 pub use reader::{
-    BranchSummary, ChatSummary, MindSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting, WritingKind,
+    BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
+    WritingKind,
 };
 pub use typed::{Typed, suggestion, typed};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};

@@ -120,6 +120,21 @@ pub struct ShownWriting {
     pub at: Timestamp,
 }
 
+/// A chat model that answers, or could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSummary {
+    /// Its name.
+    pub name: String,
+    /// One line of description for people.
+    pub title: String,
+    /// Whether it is on this machine, or on a server that Azera uses.
+    pub is_installed: bool,
+    /// The size of its file; `None` if it has none here.
+    pub bytes: Option<u64>,
+    /// How much of it is downloaded, in percent, during a download.
+    pub fetched: Option<u8>,
+}
+
 /// How a persona feels in a place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MindSummary {
@@ -161,4 +176,7 @@ pub trait Reader: Send + Sync {
 
     /// Returns how the persona that answers in the chat feels there. `None` for a person who cannot read the chat.
     async fn mind(&self, platform: &PlatformId, at: Reading) -> Result<Option<MindSummary>, HostError>;
+
+    /// Returns the known chat models. They are no secret, and the same everywhere.
+    async fn models(&self) -> Result<Vec<ModelSummary>, HostError>;
 }

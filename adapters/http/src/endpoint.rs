@@ -17,6 +17,9 @@ use crate::web::Shared;
 /// Largest body of a request, unless an endpoint takes files.
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 
+/// Largest body of a request that anybody may send.
+const MAX_PUBLIC_BODY_BYTES: usize = 16 << 10;
+
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -87,7 +90,7 @@ impl Endpoint {
             may_stream: false,
             takes_files: false,
             also: &[],
-            body_bytes: MAX_BODY_BYTES,
+            body_bytes: if need == Need::Public { MAX_PUBLIC_BODY_BYTES } else { MAX_BODY_BYTES },
             handler: on(filter, handler),
         }
     }

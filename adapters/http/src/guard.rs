@@ -1,6 +1,6 @@
 //! What every request passes before its handler: the host and origin that it names, limits of rate and size, and who sent it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,12 +72,28 @@ impl Client {
             }
         }
         let proto = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
-        let was_forwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"];
+        let was_forwarded =
+            ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
         Self {
             address,
             is_secure: proxies.contains(&peer) && proto == Some("https"),
             is_local: peer.is_loopback() && !was_forwarded.iter().any(|name| headers.contains_key(*name)),
         }
+    }
+}
+
+impl Client {
+    /// Returns the name under which this client's requests of a kind are counted.
+    pub(crate) fn bucket(&self, kind: &str) -> String {
+        format!("{kind} {}", network(self.address))
+    }
+}
+
+/// Returns what counts as one client. Whoever has one IPv6 address has the whole network of 64 bits.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 
@@ -114,8 +130,10 @@ fn entering(shared: &Shared, request: &Request) -> Result<Client, Problem> {
     }
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     let peer = peer.ok_or_else(|| Problem::internal(&"a request without an address"))?;
-    let client = Client::of(peer, headers, &shared.settings.trusted_proxies);
-    shared.requests.take(&format!("ip {}", client.address), shared.clock.now()).map_err(Problem::too_many)?;
+    let mut client = Client::of(peer, headers, &shared.settings.trusted_proxies);
+    // A name for other machines came through a proxy, even if that does not say so.
+    client.is_local &= shared.is_own_name(name_of(host));
+    shared.requests.take(&client.bucket("ip"), shared.clock.now()).map_err(Problem::too_many)?;
     Ok(client)
 }
 
@@ -192,7 +210,7 @@ async fn admitted(admission: &Admission, request: Request, next: Next) -> Result
     if let Some(caller) = caller {
         request.extensions_mut().insert(caller);
     }
-    let mut response = next.run(request).await;
+    let mut response = completed(request, next).await?;
     if let Some((account, open)) = session {
         shared.accounts.note_session(&account, &open).await?;
         if open.is_due
@@ -205,16 +223,23 @@ async fn admitted(admission: &Admission, request: Request, next: Next) -> Result
     Ok(response)
 }
 
+/// Handles a request. A change runs to its end even if the client goes away, so that none is done by half.
+async fn completed(request: Request, next: Next) -> Result<Response, Problem> {
+    if is_safe(request.method()) {
+        return Ok(next.run(request).await);
+    }
+    tokio::spawn(next.run(request)).await.map_err(|error| Problem::internal(&error))
+}
+
 /// Returns who sent a request; `None` for somebody unknown. A wrong key is an error, and counts as an attempt to guess.
 async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
     if let Some(authorization) = headers.get(header::AUTHORIZATION) {
-        let (from, now) = (format!("ip {}", client.address), shared.clock.now());
-        shared.failures.check(&from, now).map_err(Problem::too_many)?;
         let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
         let key = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")).map(|(_, key)| key.trim());
         let caller = key.and_then(|key| shared.by_token(key, client));
         let Some(caller) = caller else {
-            shared.failures.count(&from, now);
+            // A key that works is not refused because of others that do not.
+            shared.failures.take(&client.bucket("key"), shared.clock.now()).map_err(Problem::too_many)?;
             return Err(Problem::unauthorized());
         };
         if let Some(key) = &caller.key {
@@ -226,28 +251,28 @@ async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Resu
 }
 
 fn allow(need: Need, caller: Option<&Caller>, client: &Client) -> Result<(), Problem> {
-    let scope = |scope: Scope| match caller {
-        None => Err(Problem::unauthorized()),
-        Some(caller) if caller.scopes.contains(&scope) => Ok(()),
-        Some(_) => {
-            let detail = format!("This needs the scope {}, which your account or key does not have.", scope.as_str());
-            Err(Problem::forbidden("scope", detail))
-        }
+    match (need, caller) {
+        (Need::Public, _) => Ok(()),
+        (Need::LocalOrAdmin, _) if client.is_local => Ok(()),
+        (_, Some(caller)) => permit(need, caller),
+        (_, None) => Err(Problem::unauthorized()),
+    }
+}
+
+/// Fails if a caller lacks what something needs.
+pub(crate) fn permit(need: Need, caller: &Caller) -> Result<(), Problem> {
+    let scope = |scope: Scope| {
+        let detail = || format!("This needs the scope {}, which your account or key does not have.", scope.as_str());
+        if caller.scopes.contains(&scope) { Ok(()) } else { Err(Problem::forbidden("scope", detail())) }
     };
     match need {
         Need::Public => Ok(()),
-        Need::Session => match caller {
-            None => Err(Problem::unauthorized()),
-            Some(caller) if caller.session.is_some() => Ok(()),
-            Some(_) => Err(Problem::forbidden("session", "A key may not do that. Log in with your password.")),
-        },
+        Need::Session if caller.session.is_some() => Ok(()),
+        Need::Session => Err(Problem::forbidden("session", "A key may not do that. Log in with your password.")),
         Need::Scope(needed) => scope(needed),
-        Need::LocalOrAdmin if client.is_local => Ok(()),
         Need::LocalOrAdmin => scope(Scope::Admin),
-        Need::Local => match caller {
-            Some(caller) if caller.is_local => Ok(()),
-            _ => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
-        },
+        Need::Local if caller.is_local => Ok(()),
+        Need::Local => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
     }
 }
 
@@ -319,6 +344,17 @@ mod tests {
         check(ip("10.0.0.1"), "1.1.1.1, nonsense", &proxies, ip("10.0.0.1"));
         check(ip("127.0.0.1"), "198.51.100.1", &proxies, ip("127.0.0.1"));
         assert!(Client::of(ip("127.0.0.1"), &HeaderMap::new(), &proxies).is_local);
+    }
+
+    #[test]
+    fn a_network_of_64_bits_is_one_client() {
+        let bucket = |address: &str| {
+            let client = Client { address: address.parse().unwrap(), is_secure: false, is_local: false };
+            client.bucket("ip")
+        };
+        assert_eq!(bucket("2001:db8:1:2::1"), bucket("2001:db8:1:2:ffff::9"));
+        assert_ne!(bucket("2001:db8:1:2::1"), bucket("2001:db8:1:3::1"));
+        assert_ne!(bucket("203.0.113.1"), bucket("203.0.113.2"));
     }
 
     #[test]

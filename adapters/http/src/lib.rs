@@ -10,6 +10,7 @@
 //! - Secrets are stored as digests. Bodies and secrets are never logged.
 
 mod accounts;
+mod connection;
 mod endpoint;
 mod error;
 mod guard;
@@ -17,6 +18,7 @@ mod limits;
 mod live;
 mod local;
 mod openapi;
+mod persona_store;
 mod platform;
 mod problem;
 mod routes;
@@ -25,10 +27,12 @@ mod serve;
 mod settings;
 mod store;
 mod turn;
+mod typed;
 mod web;
 
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
+pub use persona_store::{PersonaDraft, PersonaError, PersonaStore};
 pub use platform::PLATFORM;
 pub use settings::Settings;
 pub use store::{AccountStore, Operations};

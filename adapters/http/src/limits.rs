@@ -23,8 +23,12 @@ pub(crate) const REQUESTS: Rate = Rate { burst: 120.0, per_s: 20.0 };
 /// Messages to a persona of one account.
 pub(crate) const MESSAGES: Rate = Rate { burst: 30.0, per_s: 0.5 };
 
-/// Wrong passwords and codes, from one address or for one name: ten, then one every minute.
+/// Wrong passwords and codes, from one address: ten, then one every minute.
 pub(crate) const FAILURES: Rate = Rate { burst: 10.0, per_s: 1.0 / 60.0 };
+
+/// Wrong passwords for one name, from all addresses: fifty, then three every minute. One address alone cannot keep up with
+/// that, so it locks nobody out.
+pub(crate) const GUESSES: Rate = Rate { burst: 50.0, per_s: 1.0 / 20.0 };
 
 struct Bucket {
     tokens: f64,
@@ -42,31 +46,30 @@ impl RateLimit {
         Self { rate, buckets: Mutex::default() }
     }
 
-    /// Counts a request. The error is the number of seconds to wait.
+    /// Counts a request, before it is done: requests at the same time share the bucket. The error is the number of seconds
+    /// to wait.
     pub(crate) fn take(&self, client: &str, now: Timestamp) -> Result<(), u64> {
-        self.check(client, now)?;
-        self.count(client, now);
-        Ok(())
-    }
-
-    /// Returns the number of seconds to wait as an error, if no request is allowed now. Counts nothing.
-    pub(crate) fn check(&self, client: &str, now: Timestamp) -> Result<(), u64> {
-        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let tokens = buckets.get(client).map_or(self.rate.burst, |bucket| self.filled(bucket, now));
-        if tokens >= 1.0 { Ok(()) } else { Err(((1.0 - tokens) / self.rate.per_s).ceil().max(1.0) as u64) }
-    }
-
-    /// Counts a request that was allowed.
-    pub(crate) fn count(&self, client: &str, now: Timestamp) {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let tokens = buckets.get(client).map_or(self.rate.burst, |bucket| self.filled(bucket, now));
+        if tokens < 1.0 {
+            return Err(((1.0 - tokens) / self.rate.per_s).ceil().max(1.0) as u64);
+        }
         if !buckets.contains_key(client) && buckets.len() >= MAX_CLIENTS {
             let mut levels: Vec<f64> = buckets.values().map(|bucket| self.filled(bucket, now)).collect();
             levels.sort_by(f64::total_cmp);
             let median = levels.get(levels.len() / 2).copied().unwrap_or(self.rate.burst);
             buckets.retain(|_, bucket| self.filled(bucket, now) < median);
         }
-        buckets.insert(client.to_owned(), Bucket { tokens: (tokens - 1.0).max(0.0), at: now });
+        buckets.insert(client.to_owned(), Bucket { tokens: tokens - 1.0, at: now });
+        Ok(())
+    }
+
+    /// Returns what [`Self::take`] took, for a request that turned out to be harmless.
+    pub(crate) fn give_back(&self, client: &str) {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bucket) = buckets.get_mut(client) {
+            bucket.tokens = (bucket.tokens + 1.0).min(self.rate.burst);
+        }
     }
 
     fn filled(&self, bucket: &Bucket, now: Timestamp) -> f64 {
@@ -90,6 +93,17 @@ mod tests {
         assert_eq!(limit.take("bob", at(0)), Ok(()), "each client has a bucket of its own");
         assert_eq!(limit.take("ann", at(2)), Ok(()));
         assert_eq!(limit.take("ann", at(2)), Err(2));
+    }
+
+    #[test]
+    fn a_harmless_request_is_given_back() {
+        let limit = RateLimit::new(Rate { burst: 1.0, per_s: 0.001 });
+        limit.take("ann", at(0)).unwrap();
+        assert!(limit.take("ann", at(0)).is_err());
+        limit.give_back("ann");
+        limit.give_back("ann");
+        assert_eq!(limit.take("ann", at(0)), Ok(()));
+        assert!(limit.take("ann", at(0)).is_err(), "nobody gets more than the burst");
     }
 
     #[test]

@@ -131,8 +131,13 @@ impl Local {
         let path = Self::path(folder);
         let new = path.with_extension("new");
         let written = || {
+            // A file that is there already might be readable for others.
+            match std::fs::remove_file(&new) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
             let mut options = std::fs::OpenOptions::new();
-            options.write(true).create(true).truncate(true);
+            options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let mut file = options.open(&new)?;

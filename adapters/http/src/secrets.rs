@@ -53,7 +53,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
 }
 
 /// A password as it is stored: the digest with the salt and the cost that made it.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PasswordHash {
     salt: String,
     hash: String,

@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::connection::{Place, Places, TimedStream};
 use crate::guard::Peer;
 
 /// Most connections at once. Further ones wait.
@@ -37,19 +38,22 @@ const GRACE: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `stop` is cancelled, then lets running requests end.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
-    let (graceful, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+pub(crate) async fn serve(listener: TcpListener, router: Router, places: Places, stop: CancellationToken) {
+    let (graceful, free) = (GracefulShutdown::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
     loop {
         let accepted = async {
-            let place = places.clone().acquire_owned().await.ok();
-            (place, listener.accept().await)
+            let free = free.clone().acquire_owned().await.ok();
+            (free, listener.accept().await)
         };
-        let (place, accepted) = tokio::select! {
+        let (free, accepted) = tokio::select! {
             accepted = accepted => accepted,
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, peer)) => connect(stream, peer, router.clone(), &graceful, place),
+            Ok((stream, peer)) => match places.take(peer.ip().to_canonical()) {
+                Some(place) => connect(stream, peer, router.clone(), &graceful, (place, free)),
+                None => tracing::debug!("an address has too many connections"),
+            },
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -67,7 +71,7 @@ fn connect(
     peer: SocketAddr,
     router: Router,
     graceful: &GracefulShutdown,
-    place: Option<OwnedSemaphorePermit>,
+    held: (Place, Option<OwnedSemaphorePermit>),
 ) {
     // The pieces of a reply are small and must not wait for each other.
     if let Err(error) = stream.set_nodelay(true) {
@@ -82,12 +86,12 @@ fn connect(
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(TimedStream::new(stream)), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");
         }
-        drop(place);
+        drop(held);
     });
 }

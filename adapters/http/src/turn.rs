@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use uuid::{NoContext, Uuid};
 
 use crate::accounts::Caller;
+use crate::guard;
 use crate::live::{Listener, remainder};
 use crate::platform::PLATFORM;
 use crate::problem::Problem;
@@ -64,7 +65,7 @@ impl Shared {
         text: &str,
     ) -> Result<Said, Problem> {
         let (host, person) = (self.host()?.clone(), caller.person()?);
-        self.messages.take(&caller.account, self.clock.now()).map_err(Problem::too_many)?;
+        self.count_message(caller)?;
         if text.trim().is_empty() {
             return Err(Problem::invalid("The message is empty."));
         }
@@ -77,6 +78,7 @@ impl Shared {
             Typed::Talk => {}
             Typed::Unknown(name) => return Ok(Said::Answer(suggestion(name, &self.commands))),
             Typed::Command => {
+                guard::permit(crate::typed::need(text, &self.commands), caller)?;
                 let answer = self.command(caller, chat, text).await?;
                 let text = if answer.text.is_empty() { "Done.".to_owned() } else { answer.text };
                 return Ok(Said::Answer(text));
@@ -98,6 +100,11 @@ impl Shared {
         let platform = self.platform.clone();
         let outcome = tokio::spawn(async move { host.message(&platform, inbound).await });
         Ok(Said::Message(Saying { listener, outcome }))
+    }
+
+    /// Counts something that costs as much as a message.
+    pub(crate) fn count_message(&self, caller: &Caller) -> Result<(), Problem> {
+        self.messages.take(&caller.account, self.clock.now()).map_err(Problem::too_many)
     }
 
     /// Runs a command in a chat of the person.

@@ -1,6 +1,6 @@
 //! The web as one object: the platform that the engine sees, and the server that people reach.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use azera_adapter::{Command, Host, Reader};
@@ -9,13 +9,14 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::accounts::{Accounts, Caller};
+use crate::connection::Places;
 use crate::guard::Client;
-use crate::limits::{FAILURES, MESSAGES, REQUESTS, RateLimit};
+use crate::limits::{FAILURES, GUESSES, MESSAGES, REQUESTS, RateLimit};
 use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
-use crate::{AccountStore, Error, Operations, Settings, routes, secrets, serve};
+use crate::{AccountStore, Error, Operations, PersonaStore, Settings, routes, secrets, serve};
 
 /// The beginning of the key for commands on this machine.
 const LOCAL_KEY: &str = "azl_";
@@ -28,6 +29,8 @@ pub struct Parts {
     pub reader: Arc<dyn Reader>,
     /// The state of the program.
     pub operations: Arc<dyn Operations>,
+    /// The personas that everybody may use.
+    pub personas: Arc<dyn PersonaStore>,
 }
 
 /// What every request may use.
@@ -38,14 +41,19 @@ pub(crate) struct Shared {
     pub(crate) accounts: Accounts,
     pub(crate) live: Arc<LiveReplies>,
     pub(crate) requests: RateLimit,
+    /// Failures to log in, by address, and to confirm a password, by account.
     pub(crate) failures: RateLimit,
+    /// Failures to log in, by name.
+    pub(crate) guesses: RateLimit,
     pub(crate) messages: RateLimit,
     /// The commands that make sense here.
     pub(crate) commands: Vec<Command>,
     /// Cancelled when the web stops.
     pub(crate) stop: CancellationToken,
-    /// The names, in lower case, by which the web is reached.
-    hosts: Vec<String>,
+    /// The names, in lower case, by which this machine reaches the web.
+    own_names: Vec<String>,
+    /// Further names, in lower case, by which others reach it.
+    public_names: Vec<String>,
     host: OnceLock<Arc<dyn Host>>,
     parts: OnceLock<Parts>,
     /// Digest of the key for commands on this machine, and the file that names it.
@@ -72,6 +80,11 @@ impl Shared {
         Ok(&self.parts()?.operations)
     }
 
+    /// Returns the personas that everybody may use.
+    pub(crate) fn persona_store(&self) -> Result<&Arc<dyn PersonaStore>, Problem> {
+        Ok(&self.parts()?.personas)
+    }
+
     /// Returns true if a person has an account.
     pub(crate) fn has(&self, person: &PersonId) -> bool {
         account_of(person).is_some_and(|account| self.accounts.role_of(account).is_some())
@@ -79,8 +92,12 @@ impl Shared {
 
     /// Returns true if this is a name of this server. Another site that resolves its own name to this machine is refused.
     pub(crate) fn serves(&self, name: &str) -> bool {
-        let name = name.trim_end_matches('.').to_lowercase();
-        self.hosts.contains(&name)
+        self.is_own_name(name) || self.public_names.contains(&plain_name(name))
+    }
+
+    /// Returns true if this is a name by which this machine reaches the web.
+    pub(crate) fn is_own_name(&self, name: &str) -> bool {
+        self.own_names.contains(&plain_name(name))
     }
 
     /// Writes the file for commands on this machine again, without the link that was used.
@@ -117,6 +134,20 @@ impl std::fmt::Debug for Web {
     }
 }
 
+fn plain_name(name: &str) -> String {
+    name.trim_end_matches('.').to_lowercase()
+}
+
+/// Returns an address by which this machine reaches a server that listens on `address`.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
 /// Returns the names by which a server at this address is reached on its own machine.
 fn own_names(address: IpAddr) -> Vec<String> {
     let literal = |address: IpAddr| match address {
@@ -143,16 +174,16 @@ impl Web {
         })?;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: wanted, source })?;
         let platform = PlatformId::new(PLATFORM).map_err(|error| Error::Setting(error.to_string()))?;
-        let hosts =
-            own_names(address.ip()).into_iter().chain(settings.allowed_hosts.iter().map(|it| it.to_lowercase()));
         let shared = Shared {
-            hosts: hosts.collect(),
+            own_names: own_names(address.ip()),
+            public_names: settings.allowed_hosts.iter().map(|name| plain_name(name)).collect(),
             platform,
             accounts: Accounts::new(clock.clone()),
             clock,
             live: Arc::default(),
             requests: RateLimit::new(REQUESTS),
             failures: RateLimit::new(FAILURES),
+            guesses: RateLimit::new(GUESSES),
             messages: RateLimit::new(MESSAGES),
             commands: settings.commands.iter().filter(|command| !command.terminal).copied().collect(),
             stop: CancellationToken::new(),
@@ -164,9 +195,9 @@ impl Web {
         Ok(Arc::new(Self { shared: Arc::new(shared), listener: std::sync::Mutex::new(Some(listener)), address }))
     }
 
-    /// Returns the address that the web listens on.
+    /// Returns the address by which this machine reaches the web.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        reachable(self.address)
     }
 
     /// Sets what the web needs. Call it once, before [`Web::begin`].
@@ -181,7 +212,7 @@ impl Web {
     /// # Errors
     /// The accounts cannot be read, or the file cannot be written.
     pub async fn begin(&self) -> Result<Option<String>, Error> {
-        let address = format!("http://{}", self.address);
+        let address = format!("http://{}", self.address());
         // What stands after `#` is sent to no server, so it is in no log.
         let setup = self.shared.accounts.load().await?.map(|token| format!("{address}/#setup={token}"));
         let key = format!("{LOCAL_KEY}{}", secrets::token()?);
@@ -197,7 +228,8 @@ impl Web {
         let listener = self.listener.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(listener) = listener {
             let ending = self.shared.stop.clone();
-            let served = serve::serve(listener, routes::router(&self.shared), ending.clone());
+            let places = Places::new(&self.shared.settings.trusted_proxies);
+            let served = serve::serve(listener, routes::router(&self.shared), places, ending.clone());
             tokio::select! {
                 () = served => {}
                 () = async { stop.cancelled().await; ending.cancel(); std::future::pending::<()>().await } => {}

@@ -40,6 +40,7 @@ impl ModelCatalog for RegistryCatalog {
             title: format!("on a server ({})", server.api.as_str()),
             name: server.full_name(),
             installed: true,
+            bytes: None,
             fetched: None,
             failed: None,
         });
@@ -50,6 +51,10 @@ impl ModelCatalog for RegistryCatalog {
             name: listed.entry.name,
             title: listed.entry.title,
             installed: matches!(listed.state, State::Installed(_)),
+            bytes: match &listed.state {
+                State::Installed(manifest) => Some(manifest.size),
+                _ => None,
+            },
         });
         on_server.into_iter().chain(here).collect()
     }

@@ -12,6 +12,8 @@ pub struct CatalogModel {
     pub title: String,
     /// Whether its file is on this machine.
     pub installed: bool,
+    /// The size of that file.
+    pub bytes: Option<u64>,
     /// How much of it is downloaded, in percent, during a download.
     pub fetched: Option<u8>,
     /// Why the last download failed. Only the operator sees this, because it may name private things such as paths.

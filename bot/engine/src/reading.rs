@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    BranchSummary, ChatSummary, HostError, MindSummary, PersonaSummary, Platform, Reader, Reading, ShownMessage,
-    ShownWriting, State, WritingKind,
+    BranchSummary, ChatSummary, HostError, MindSummary, ModelSummary, PersonaSummary, Platform, Reader, Reading,
+    ShownMessage, ShownWriting, State, WritingKind,
 };
 use azera_memory::{ChatRow, Kind, PersonaRow, ReadScope};
 use azera_personas::PersonaKind;
@@ -156,6 +156,21 @@ impl Engine {
             .collect())
     }
 
+    async fn list_models(&self) -> Result<Vec<ModelSummary>, Error> {
+        let catalog = Arc::clone(&self.0.services.models);
+        let models = self.0.services.blocking(move |_| Ok(catalog.list())).await?;
+        Ok(models
+            .into_iter()
+            .map(|model| ModelSummary {
+                name: model.name,
+                title: model.title,
+                is_installed: model.installed,
+                bytes: model.bytes,
+                fetched: model.fetched,
+            })
+            .collect())
+    }
+
     async fn read_mind(&self, platform: &PlatformId, at: Reading) -> Result<Option<MindSummary>, Error> {
         let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
         let now = self.0.services.clock.now();
@@ -230,5 +245,9 @@ impl Reader for Engine {
 
     async fn mind(&self, platform: &PlatformId, at: Reading) -> Result<Option<MindSummary>, HostError> {
         self.for_adapter(self.read_mind(platform, at).await)
+    }
+
+    async fn models(&self) -> Result<Vec<ModelSummary>, HostError> {
+        self.for_adapter(self.list_models().await)
     }
 }

@@ -2,7 +2,7 @@
 
 use azera_types::{Span, Timestamp};
 
-use super::account::Invitation;
+use super::account::{Account, Invitation};
 use super::{Accounts, Caller, Role};
 use crate::problem::Problem;
 use crate::secrets::{digest, same, token};
@@ -41,17 +41,16 @@ impl Accounts {
             return Err(Problem::forbidden("full", "There are as many accounts as this Azera takes."));
         }
         let (account, token) = self.prepared(name, password, Role::Guest).await?;
-        // The invitation goes first: after a crash in between, it makes no second account.
-        self.change(&inviter, |inviter| {
-            let before = inviter.invitations.len();
-            inviter.invitations.retain(|one| !same(&one.code, &wanted));
-            if inviter.invitations.len() == before { Err(unusable()) } else { Ok(()) }
-        })
-        .await?;
         let _changing = self.changing.lock().await;
-        if self.find(|other| other.is_named(&account.name).then_some(())).is_some() {
-            return Err(Problem::new(axum::http::StatusCode::CONFLICT, "name_taken", "That name is taken."));
+        self.check_free(&account.name)?;
+        let mut inviter = self.with(&inviter, Account::clone).ok_or_else(unusable)?;
+        let before = inviter.invitations.len();
+        inviter.invitations.retain(|one| !same(&one.code, &wanted));
+        if inviter.invitations.len() == before {
+            return Err(unusable());
         }
+        // The invitation goes first: after a crash in between, it makes no second account.
+        self.keep(inviter).await?;
         self.keep(account).await?;
         Ok(token)
     }

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use azera_types::{Clock, PersonId};
+use tokio::sync::Semaphore;
 
 pub(crate) use account::{Account, MAX_NAME_CHARS, Role, Scope};
 pub(crate) use keys::{KeyInfo, NewKey};
@@ -29,6 +30,12 @@ const MAX_ACCOUNTS: usize = 1_000;
 /// Computations of a password's hash at once. Each takes 19 MB and tens of milliseconds.
 const MAX_HASHING: usize = 2;
 
+/// Most further computations that wait. At a few dozen each second, the last one waits about two seconds.
+const MAX_WAITING: usize = 64;
+
+/// Seconds after which a client may ask again for a computation that found no place.
+const BUSY_S: u64 = 5;
+
 /// Every account.
 pub(crate) struct Accounts {
     store: OnceLock<Arc<dyn AccountStore>>,
@@ -36,7 +43,9 @@ pub(crate) struct Accounts {
     accounts: RwLock<HashMap<String, Account>>,
     /// Held while an account is changed and stored.
     changing: tokio::sync::Mutex<()>,
-    hashing: tokio::sync::Semaphore,
+    hashing: Arc<Semaphore>,
+    /// Places of the computations that run or wait.
+    waiting: Arc<Semaphore>,
     /// Digest of the token that makes the owner's account; `None` once there is one.
     setup: RwLock<Option<String>>,
 }
@@ -73,7 +82,8 @@ impl Accounts {
             clock,
             accounts: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
-            hashing: tokio::sync::Semaphore::new(MAX_HASHING),
+            hashing: Arc::new(Semaphore::new(MAX_HASHING)),
+            waiting: Arc::new(Semaphore::new(MAX_HASHING + MAX_WAITING)),
             setup: RwLock::default(),
         }
     }
@@ -186,8 +196,14 @@ impl Accounts {
 
     /// Runs a slow computation on a thread of its own, a few at a time.
     async fn hash<T: Send + 'static>(&self, compute: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-        let _permit = self.hashing.acquire().await.map_err(|error| Problem::internal(&error))?;
-        tokio::task::spawn_blocking(compute).await.map_err(|error| Problem::internal(&error))
+        let place = self.waiting.clone().try_acquire_owned().map_err(|_| Problem::too_many(BUSY_S))?;
+        let turn = self.hashing.clone().acquire_owned().await.map_err(|error| Problem::internal(&error))?;
+        // A computation goes on even if nobody waits for it any more. So it holds its place itself.
+        let computed = tokio::task::spawn_blocking(move || {
+            let _held = (place, turn);
+            compute()
+        });
+        computed.await.map_err(|error| Problem::internal(&error))
     }
 
     fn is_full(&self) -> bool {

@@ -16,6 +16,9 @@ const MAX_LABEL_CHARS: usize = 60;
 /// Largest settings of a client, in bytes of JSON.
 const MAX_SETTINGS_BYTES: usize = 64 << 10;
 
+/// Most levels of a client's settings. They are stored inside an account, and what is nested too deeply cannot be read again.
+const MAX_SETTINGS_LEVELS: usize = 32;
+
 /// A group of chats, or a tag.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Label {
@@ -117,6 +120,15 @@ fn checked(name: &str, color: Option<&str>) -> Result<String, Problem> {
     Ok(name.to_owned())
 }
 
+/// Returns how deeply a value is nested. The parser has bounded that.
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 impl Accounts {
     /// Returns the groups or tags of an account: groups by their place, tags newest first.
     pub(crate) fn labels(&self, account: &str, kind: LabelKind) -> Vec<Label> {
@@ -209,6 +221,9 @@ impl Accounts {
         let bytes = serde_json::to_vec(&settings).map_err(|error| Problem::internal(&error))?.len();
         if bytes > MAX_SETTINGS_BYTES {
             return Err(Problem::invalid(format!("Settings have at most {MAX_SETTINGS_BYTES} bytes.")));
+        }
+        if settings.values().any(|value| levels(value) >= MAX_SETTINGS_LEVELS) {
+            return Err(Problem::invalid(format!("Settings are nested at most {MAX_SETTINGS_LEVELS} levels deep.")));
         }
         self.change(account, |account| {
             if of_editor {

@@ -61,6 +61,14 @@ impl Session {
         Ok((session, token))
     }
 
+    /// Gives the session another token, and returns it. Earlier ones no longer work.
+    fn replace_token(&mut self, now: Timestamp) -> Result<String, Problem> {
+        let token = token()?;
+        (self.token, self.before) = (digest(&token), None);
+        (self.renewed_at, self.used_at) = (now, now);
+        Ok(token)
+    }
+
     fn is_over(&self, now: Timestamp) -> bool {
         now >= later(self.created_at, hours(SESSION_DAYS * 24)) || now >= later(self.used_at, hours(IDLE_DAYS * 24))
     }
@@ -115,9 +123,7 @@ impl Accounts {
     pub(super) async fn prepared(&self, name: &str, password: &str, role: Role) -> Result<(Account, String), Problem> {
         let name = checked_name(name)?;
         check_password(password)?;
-        if self.find(|account| account.is_named(&name).then_some(())).is_some() {
-            return Err(Problem::new(axum::http::StatusCode::CONFLICT, "name_taken", "That name is taken."));
-        }
+        self.check_free(&name)?;
         let password = password.to_owned();
         let password = self.hash(move || PasswordHash::of(&password)).await??;
         let mut account = Account {
@@ -135,26 +141,33 @@ impl Accounts {
         Ok((account, token))
     }
 
+    /// Fails if an account has this name.
+    pub(super) fn check_free(&self, name: &str) -> Result<(), Problem> {
+        match self.find(|account| account.is_named(name).then_some(())) {
+            Some(()) => Err(Problem::new(axum::http::StatusCode::CONFLICT, "name_taken", "That name is taken.")),
+            None => Ok(()),
+        }
+    }
+
     /// Logs in. Returns the token of a new session; an older token never becomes valid by a login.
     pub(crate) async fn log_in(&self, name: &str, password: &str) -> Result<String, Problem> {
         let known = self.find(|account| account.is_named(name).then(|| (account.id.clone(), account.password.clone())));
         let password = password.to_owned();
-        let id = self
+        let known = self
             .hash(move || match known {
-                Some((id, hash)) => hash.matches(&password).then_some(id),
+                Some((id, hash)) => hash.matches(&password).then_some((id, hash)),
                 // Unknown names take as long as wrong passwords.
                 None => PasswordHash::of(&password).ok().and(None),
             })
             .await?;
-        let Some(id) = id else {
-            return Err(Problem::new(
-                axum::http::StatusCode::UNAUTHORIZED,
-                "wrong_password",
-                "The name or the password is wrong.",
-            ));
+        let wrong = || {
+            let detail = "The name or the password is wrong.";
+            Problem::new(axum::http::StatusCode::UNAUTHORIZED, "wrong_password", detail)
         };
+        let (id, hash) = known.ok_or_else(wrong)?;
         let now = self.clock.now();
-        self.change(&id, |account| account.log_in(now)).await
+        // The password may have been changed since it was read.
+        self.change(&id, |account| if account.password == hash { account.log_in(now) } else { Err(wrong()) }).await
     }
 
     /// Returns whom the token of a session stands for.
@@ -200,11 +213,24 @@ impl Accounts {
         .await
     }
 
-    /// Ends a session, or every session of the account.
-    pub(crate) async fn log_out(&self, account: &str, open: &OpenSession, everywhere: bool) -> Result<(), Problem> {
+    /// Ends a session.
+    pub(crate) async fn log_out(&self, account: &str, open: &OpenSession) -> Result<(), Problem> {
         let now = self.clock.now();
         self.change(account, |account| {
-            account.sessions.retain(|session| !everywhere && !session.has(&open.digest, now));
+            account.sessions.retain(|session| !session.has(&open.digest, now));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Ends every session of the account and, with `keys`, revokes every key and invitation.
+    pub(crate) async fn log_out_everywhere(&self, account: &str, keys: bool) -> Result<(), Problem> {
+        self.change(account, |account| {
+            account.sessions.clear();
+            if keys {
+                account.keys.clear();
+                account.invitations.clear();
+            }
             Ok(())
         })
         .await
@@ -222,8 +248,14 @@ impl Accounts {
         }
     }
 
-    /// Changes a password, and ends every session but the one that asks.
-    pub(crate) async fn change_password(&self, caller: &Caller, old: &str, new: &str) -> Result<(), Problem> {
+    /// Changes a password, and ends every session but the one that asks. That one gets another token, which is returned:
+    /// somebody else may have the old one.
+    pub(crate) async fn change_password(
+        &self,
+        caller: &Caller,
+        old: &str,
+        new: &str,
+    ) -> Result<Option<String>, Problem> {
         check_password(new)?;
         let Some(known) = self.with(&caller.account, |account| account.password.clone()) else {
             return Err(Problem::unauthorized());
@@ -238,7 +270,7 @@ impl Accounts {
         self.change(&caller.account, |account| {
             account.password = hash;
             account.sessions.retain(|session| session.has(&open, now));
-            Ok(())
+            account.sessions.iter_mut().map(|session| session.replace_token(now)).next_back().transpose()
         })
         .await
     }

@@ -1,17 +1,17 @@
-//! The inner life: personas, dreams, the journal, moods, and the memory's search.
+//! The inner life: dreams, the journal, moods, and the memory's search.
 
 use std::sync::Arc;
 
 use axum::extract::{Multipart, State};
 use axum::http::Method;
-use azera_adapter::{Hit, PersonaSummary, SearchRequest, ShownWriting, WritingKind};
+use azera_adapter::{Hit, SearchRequest, ShownWriting, WritingKind};
 use azera_types::Text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::List;
 use crate::accounts::{Caller, Scope};
-use crate::endpoint::{Endpoint, Json, Need, Parameter, Params, Parted};
+use crate::endpoint::{Endpoint, Json, Need, Parameter, Params};
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -30,33 +30,8 @@ const MAX_HITS: usize = 100;
 /// Most bytes of an import.
 const MAX_IMPORT_BYTES: usize = 8 << 20;
 
-/// A persona.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Persona {
-    /// Its id.
-    id: String,
-    /// Its name.
-    name: String,
-    /// `ai` for a persona that answers, `user` for a role that people play.
-    r#type: &'static str,
-    /// Whether it is a role that people play.
-    is_user: bool,
-    /// What it is for.
-    description: String,
-    /// Its whole file, in Markdown.
-    system_prompt: String,
-    /// The number of its version.
-    version: u32,
-    /// When this version was stored (RFC 3339).
-    updated_at: String,
-}
-
-/// A file to start a persona with.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Template {
-    /// The file, in Markdown.
-    content: String,
-}
+/// Most files of an import.
+const MAX_IMPORT_FILES: usize = 500;
 
 /// A dream.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -207,10 +182,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         endpoint.answers::<Imported>()
     };
     vec![
-        Endpoint::new(Method::GET, "/api/personas", chat, "List the personas", personas).answers::<List<Persona>>(),
-        Endpoint::new(Method::GET, "/api/personas/template", chat, "Get a file to start a persona with", template)
-            .answers::<Template>(),
-        Endpoint::new(Method::GET, "/api/personas/{id}", chat, "Show a persona", persona).answers::<Persona>(),
         Endpoint::new(Method::GET, "/api/dreams", read, "List the newest dreams", dreams).answers::<List<Dream>>(),
         Endpoint::new(Method::GET, "/api/dreams/search", read, "Search the dreams", search_dreams)
             .asks(Q)
@@ -232,21 +203,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .answers::<Stored>(),
         Endpoint::new(Method::GET, "/api/status", chat, "Tell how the persona feels", feeling).answers::<Feeling>(),
     ]
-}
-
-impl From<PersonaSummary> for Persona {
-    fn from(persona: PersonaSummary) -> Self {
-        Self {
-            id: persona.id.to_string(),
-            name: persona.name,
-            r#type: if persona.is_user { "user" } else { "ai" },
-            is_user: persona.is_user,
-            description: persona.intent,
-            system_prompt: persona.markdown,
-            version: persona.version,
-            updated_at: persona.at.to_string(),
-        }
-    }
 }
 
 impl From<ShownWriting> for Dream {
@@ -298,9 +254,17 @@ impl Shared {
         command: &str,
         mut files: Multipart,
     ) -> Result<axum::Json<Imported>, Problem> {
+        self.count_message(caller)?;
         let mut done = Imported { status: "ok", imported: 0, skipped: 0, errors: Vec::new() };
         let wrong = |error: axum::extract::multipart::MultipartError| Problem::invalid(error.body_text());
         while let Some(field) = files.next_field().await.map_err(wrong)? {
+            let number = done.imported + done.skipped;
+            if number >= MAX_IMPORT_FILES {
+                done.skipped += 1;
+                let why = format!("An import has at most {MAX_IMPORT_FILES} files. Import the rest separately.");
+                done.errors.extend((number == MAX_IMPORT_FILES).then_some(why));
+                continue;
+            }
             let bytes = field.bytes().await.map_err(wrong)?;
             let taken = match azera_adapter::given(bytes.to_vec()) {
                 Err(why) => Err(why.to_owned()),
@@ -323,28 +287,6 @@ impl Shared {
         }
         Ok(axum::Json(done))
     }
-}
-
-async fn personas(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<Persona>>, Problem> {
-    let at = shared.reading(&caller, HOME)?;
-    let personas = shared.reader()?.personas(&shared.platform, at).await?;
-    Ok(axum::Json(personas.into_iter().map(Persona::from).collect::<Vec<_>>().into()))
-}
-
-async fn persona(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    Parted(id): Parted<String>,
-) -> Result<axum::Json<Persona>, Problem> {
-    let at = shared.reading(&caller, HOME)?;
-    let personas = shared.reader()?.personas(&shared.platform, at).await?;
-    let found = personas.into_iter().find(|persona| persona.id.as_str() == id);
-    found.map(|persona| axum::Json(persona.into())).ok_or_else(|| Problem::not_found("persona"))
-}
-
-async fn template(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<Template>, Problem> {
-    let chat = shared.reading(&caller, HOME)?.chat;
-    Ok(axum::Json(Template { content: shared.perform(&caller, chat, "/persona template").await? }))
 }
 
 async fn dreams(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<Dream>>, Problem> {
@@ -388,6 +330,7 @@ async fn import_journal(
 }
 
 async fn trigger(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<Written>, Problem> {
+    shared.count_message(&caller)?;
     let at = shared.reading(&caller, HOME)?;
     let message = shared.perform(&caller, at.chat.clone(), "/journal trigger").await?;
     let newest = shared.reader()?.writings(&shared.platform, at, WritingKind::Journal, 1).await?;

@@ -18,8 +18,6 @@ struct Missing {
 
 const IMAGES: &str = "This version makes no pictures.";
 const SPEECH: &str = "The web does not speak yet. `azera say` makes sound files.";
-const PERSONAS: &str = "The web does not change personas yet. `azera persona add` and `/persona upload` do.";
-const MODELS: &str = "The web does not manage models yet. `azera models` and `/model` do.";
 
 const fn missing(
     method: Method,
@@ -32,10 +30,7 @@ const fn missing(
 }
 
 /// Every endpoint without an engine. bot/docs/web.md lists them.
-const MISSING: [Missing; 18] = [
-    missing(Method::POST, "/api/personas", "Add a persona", "personas_unavailable", PERSONAS),
-    missing(Method::PUT, "/api/personas/{id}", "Change a persona", "personas_unavailable", PERSONAS),
-    missing(Method::DELETE, "/api/personas/{id}", "Remove a persona", "personas_unavailable", PERSONAS),
+const MISSING: [Missing; 12] = [
     missing(
         Method::GET,
         "/api/logs",
@@ -50,9 +45,6 @@ const MISSING: [Missing; 18] = [
         "mood_unavailable",
         "A mood follows from what is said, and cannot be set.",
     ),
-    missing(Method::GET, "/api/models", "List the models", "models_unavailable", MODELS),
-    missing(Method::POST, "/api/models/pull", "Download a model", "models_unavailable", MODELS),
-    missing(Method::DELETE, "/api/models/{name}", "Remove a model", "models_unavailable", MODELS),
     missing(Method::POST, "/api/tts/synthesize", "Speak a text", "speech_unavailable", SPEECH),
     missing(Method::POST, "/api/voice-samples/upload", "Add a voice sample", "speech_unavailable", SPEECH),
     missing(Method::GET, "/api/voice-samples/{filename}", "Get a voice sample", "speech_unavailable", SPEECH),

@@ -4,9 +4,11 @@ mod chats;
 mod inner;
 mod keys;
 mod missing;
+mod models;
 mod openai;
 mod organise;
 mod page;
+mod personas;
 mod session;
 mod system;
 mod talk;
@@ -58,6 +60,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         chats::endpoints(),
         organise::endpoints(),
         inner::endpoints(),
+        models::endpoints(),
+        personas::endpoints(),
         missing::endpoints(),
         page::endpoints(),
     ];

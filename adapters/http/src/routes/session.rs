@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
+use azera_types::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ use super::{Done, List};
 use crate::accounts::{Caller, Role, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::guard::{Client, clear_cookie, set_cookie};
+use crate::limits::RateLimit;
 use crate::platform::{PLATFORM, chat_id, realm_id, suffix_of};
 use crate::problem::Problem;
 use crate::web::Shared;
@@ -56,6 +58,9 @@ struct LogOut {
     /// End every session of the account.
     #[serde(default)]
     everywhere: bool,
+    /// End every session, and revoke every API key and invitation of the account.
+    #[serde(default)]
+    keys: bool,
 }
 
 /// What the request's session is.
@@ -162,22 +167,28 @@ async fn session(State(shared): State<Arc<Shared>>, caller: Option<Extension<Cal
     })
 }
 
-/// Counts failures to log in, and refuses further tries after too many.
-async fn guarded<F>(shared: &Shared, clients: &[String], attempt: F) -> Result<String, Problem>
+/// Counts failures of one client, and refuses further tries after too many. A try counts from its beginning, so that many
+/// at once are not allowed more.
+async fn guarded<T, F>(limit: &RateLimit, client: &str, now: Timestamp, attempt: F) -> Result<T, Problem>
 where
-    F: Future<Output = Result<String, Problem>>,
+    F: Future<Output = Result<T, Problem>>,
 {
-    let now = shared.clock.now();
-    for client in clients {
-        shared.failures.check(client, now).map_err(Problem::too_many)?;
-    }
+    limit.take(client, now).map_err(Problem::too_many)?;
     let done = attempt.await;
-    if matches!(&done, Err(problem) if matches!(problem.code, "wrong_password" | "link_used")) {
-        for client in clients {
-            shared.failures.count(client, now);
-        }
+    if !matches!(&done, Err(problem) if matches!(problem.code, "wrong_password" | "link_used")) {
+        limit.give_back(client);
     }
     done
+}
+
+/// Returns the name under which guesses of a password are counted, whoever guesses. It is short, however long the name.
+fn guessed(name: &str) -> String {
+    format!("name {}", crate::secrets::digest(&name.trim().to_lowercase()))
+}
+
+/// Returns the name under which somebody who is logged in is counted. Strangers cannot use it up.
+fn confirmed(caller: &Caller) -> String {
+    format!("account {}", caller.account)
 }
 
 /// Answers with a new session.
@@ -199,9 +210,8 @@ async fn set_up(
     Extension(client): Extension<Client>,
     Json(join): Json<Join>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("ip {}", client.address)];
     let attempt = shared.accounts.set_up(&join.code, &join.name, &join.password);
-    let token = guarded(&shared, &clients, attempt).await?;
+    let token = guarded(&shared.failures, &client.bucket("ip"), shared.clock.now(), attempt).await?;
     tracing::info!("the owner's account was made");
     shared.forget_setup_link()?;
     logged_in(&shared, &token, &client)
@@ -212,9 +222,8 @@ async fn join(
     Extension(client): Extension<Client>,
     Json(join): Json<Join>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("ip {}", client.address)];
     let attempt = shared.accounts.join(&join.code, &join.name, &join.password);
-    let token = guarded(&shared, &clients, attempt).await?;
+    let token = guarded(&shared.failures, &client.bucket("ip"), shared.clock.now(), attempt).await?;
     logged_in(&shared, &token, &client)
 }
 
@@ -223,8 +232,10 @@ async fn log_in(
     Extension(client): Extension<Client>,
     Json(login): Json<Login>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("ip {}", client.address), format!("name {}", login.name.trim().to_lowercase())];
-    let token = guarded(&shared, &clients, shared.accounts.log_in(&login.name, &login.password)).await?;
+    let (now, name) = (shared.clock.now(), guessed(&login.name));
+    let attempt = shared.accounts.log_in(&login.name, &login.password);
+    let attempt = guarded(&shared.guesses, &name, now, attempt);
+    let token = guarded(&shared.failures, &client.bucket("ip"), now, attempt).await?;
     logged_in(&shared, &token, &client)
 }
 
@@ -235,7 +246,10 @@ async fn log_out(
     Json(wish): Json<LogOut>,
 ) -> Result<Response, Problem> {
     if let Some(open) = &caller.session {
-        shared.accounts.log_out(&caller.account, open, wish.everywhere).await?;
+        match wish.everywhere || wish.keys {
+            true => shared.accounts.log_out_everywhere(&caller.account, wish.keys).await?,
+            false => shared.accounts.log_out(&caller.account, open).await?,
+        }
     }
     let mut response = axum::Json(Done { status: "logged out" }).into_response();
     clear_cookie(&mut response, &client);
@@ -244,16 +258,17 @@ async fn log_out(
 
 async fn password(
     State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
     caller: Caller,
     Json(wish): Json<NewPassword>,
-) -> Result<axum::Json<Done>, Problem> {
-    let clients = [format!("name {}", caller.name.to_lowercase())];
-    let attempt = async {
-        shared.accounts.change_password(&caller, &wish.old, &wish.new).await?;
-        Ok(String::new())
-    };
-    guarded(&shared, &clients, attempt).await?;
-    Ok(axum::Json(Done { status: "updated" }))
+) -> Result<Response, Problem> {
+    let attempt = shared.accounts.change_password(&caller, &wish.old, &wish.new);
+    let token = guarded(&shared.failures, &confirmed(&caller), shared.clock.now(), attempt).await?;
+    let mut response = axum::Json(Done { status: "updated" }).into_response();
+    if let Some(token) = token {
+        set_cookie(&mut response, &token, &client);
+    }
+    Ok(response)
 }
 
 async fn delete_own(
@@ -262,12 +277,8 @@ async fn delete_own(
     caller: Caller,
     Json(wish): Json<Deletion>,
 ) -> Result<Response, Problem> {
-    let clients = [format!("name {}", caller.name.to_lowercase())];
-    let attempt = async {
-        shared.accounts.confirm(&caller, &wish.password).await?;
-        Ok(String::new())
-    };
-    guarded(&shared, &clients, attempt).await?;
+    let attempt = shared.accounts.confirm(&caller, &wish.password);
+    guarded(&shared.failures, &confirmed(&caller), shared.clock.now(), attempt).await?;
     shared.delete_account(&caller).await?;
     let mut response = axum::Json(Done { status: "deleted" }).into_response();
     clear_cookie(&mut response, &client);
@@ -299,6 +310,8 @@ async fn invite(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axu
 impl Shared {
     /// Forgets everything that a person said, their chats with their titles, and the account.
     async fn delete_account(&self, caller: &Caller) -> Result<(), Problem> {
+        // Nobody says anything more while it is forgotten.
+        self.accounts.log_out_everywhere(&caller.account, true).await?;
         let chat = chat_id(&caller.account, "main")?;
         let reading = azera_adapter::Reading { chat: chat.clone(), person: caller.person()? };
         let chats = self.reader()?.chats(&self.platform, reading).await?;

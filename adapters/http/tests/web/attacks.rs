@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::isolation::later;
 use crate::{World, program};
 
 #[tokio::test]
@@ -103,9 +104,106 @@ async fn guessing_a_password_is_slowed_down() {
     assert_eq!(answer.header("retry-after"), Some("60"));
     let right = json!({"name": "Ann", "password": "correct horse battery"});
     world.client().send("POST", "/api/login", Some(right)).await.is(429, "too_many");
-    // Keys are guessed no faster.
-    let mut thief = world.client().with_key("azk_0123_guess");
-    thief.send("GET", "/api/chats", None).await.is(429, "too_many");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn guesses_at_the_same_time_are_not_allowed_more() {
+    let world = World::start().await;
+    world.owner().await;
+    let guess = |number: usize| {
+        let mut client = world.client();
+        let body = json!({"name": "Ann", "password": format!("guess number {number}")});
+        async move { client.send("POST", "/api/login", Some(body)).await.status }
+    };
+    let statuses = futures::future::join_all((0..40).map(guess)).await;
+    let of = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((of(401), of(429)), (10, 30), "{statuses:?}");
+    // A right password costs nothing, however often it is used.
+    world.clock.advance_to(later(&world, 3_600));
+    for _ in 0..12 {
+        let right = json!({"name": "Ann", "password": "correct horse battery"});
+        assert_eq!(world.client().send("POST", "/api/login", Some(right)).await.status, 200);
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn one_address_locks_nobody_out() {
+    let world = World::listening("127.0.0.1:0", &["127.0.0.1"], std::sync::Arc::default()).await;
+    world.owner().await;
+    let guess = async |address: &str, password: &str| {
+        let headers = [("Content-Type", "application/json"), ("X-Forwarded-For", address)];
+        let body = json!({"name": "Ann", "password": password}).to_string();
+        world.client().send_with("POST", "/api/login", &headers, &body).await.status
+    };
+    for minute in 0..30 {
+        guess("203.0.113.9", &format!("guess number {minute}")).await;
+        world.clock.advance_to(later(&world, 60));
+    }
+    assert_eq!(guess("198.51.100.1", "correct horse battery").await, 200);
+    // Many addresses together are slowed down, too.
+    let mut refused = 0;
+    for number in 0..60 {
+        refused += usize::from(guess(&format!("192.0.2.{number}"), "a wrong password").await == 429);
+    }
+    assert_eq!(refused, 10);
+    world.stop().await;
+}
+
+/// A program with a revoked key may ask for hours. The other programs behind the same address go on.
+#[tokio::test]
+async fn wrong_keys_are_slowed_down_and_right_ones_are_not() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (mut right, _) = program(&mut owner, &["chat"]).await;
+    let mut wrong = world.client().with_key("azk_0123_guess");
+    for _ in 0..10 {
+        wrong.send("GET", "/api/chats", None).await.is(401, "unauthorized");
+    }
+    wrong.send("GET", "/api/chats", None).await.is(429, "too_many");
+    assert_eq!(right.send("GET", "/api/chats", None).await.status, 200);
+    let login = json!({"name": "Ann", "password": "correct horse battery"});
+    assert_eq!(world.client().send("POST", "/api/login", Some(login)).await.status, 200);
+    world.stop().await;
+}
+
+/// Strangers who guess an owner's password do not keep the owner from changing it.
+#[tokio::test]
+async fn a_login_still_confirms_while_strangers_guess() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    for number in 0..10 {
+        let guess = json!({"name": "Ann", "password": format!("guess number {number}")});
+        world.client().send("POST", "/api/login", Some(guess)).await.is(401, "wrong_password");
+    }
+    let change = json!({"old": "correct horse battery", "new": "a completely new one"});
+    assert_eq!(owner.send("PUT", "/api/password", Some(change)).await.status, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_change_is_completed_after_the_client_went_away() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (mut thief, made) = program(&mut owner, &["chat"]).await;
+    assert_eq!(thief.send("GET", "/api/chats", None).await.status, 200);
+    world.accounts.hold();
+    let path = format!("/api/keys/{}", made["id"].as_str().unwrap());
+    {
+        let mut leaving = owner.clone();
+        let sent = leaving.send("DELETE", &path, None);
+        tokio::select! {
+            answer = sent => panic!("the store is held: {answer:?}"),
+            () = world.accounts.held() => {}
+        }
+    }
+    // The server notices that the client is gone.
+    world.client().send("GET", "/health", None).await;
+    world.accounts.release();
+    // Changes happen one after the other, so the first one is done after this one.
+    assert_eq!(owner.send("POST", "/api/invitations", Some(json!({}))).await.status, 200);
+    thief.send("GET", "/api/chats", None).await.is(401, "unauthorized");
     world.stop().await;
 }
 
@@ -122,12 +220,95 @@ async fn too_many_requests_wait() {
     world.stop().await;
 }
 
+/// The engine writes an entry with the model, which costs as much as a reply.
+#[tokio::test]
+async fn costly_requests_count_as_messages() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    for _ in 0..30 {
+        assert_eq!(owner.send("POST", "/api/journal/trigger", None).await.status, 200);
+    }
+    owner.send("POST", "/api/journal/trigger", None).await.is(429, "too_many");
+    owner.send("POST", "/api/chat", Some(json!({"session_id": "s", "message": "x"}))).await.is(429, "too_many");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_import_has_a_bounded_number_of_files() {
+    let world = World::start().await;
+    let owner = world.owner().await;
+    let part = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"d.md\"\r\n\r\nA dream.\r\n";
+    let body = format!("{}--x--\r\n", part.repeat(600));
+    let headers = [("Content-Type", "multipart/form-data; boundary=x")];
+    let imported = owner.send_with("POST", "/api/dreams/import", &headers, &body).await.json();
+    assert_eq!((&imported["imported"], &imported["skipped"]), (&json!(500), &json!(100)), "{imported}");
+    assert_eq!(imported["errors"].as_array().unwrap().len(), 1, "{imported}");
+    assert!(imported["errors"][0].as_str().unwrap().contains("500"), "{imported}");
+    world.stop().await;
+}
+
+/// One account that cannot be read would keep the web from starting.
+#[tokio::test]
+async fn what_a_guest_stores_can_be_read_at_the_next_start() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let guest = world.guest(&mut owner, "Bob").await;
+    for levels in [31, 32, 100, 120, 124, 125, 126, 127] {
+        let body = format!("{}1{}", r#"{"x":"#.repeat(levels), "}".repeat(levels));
+        for path in ["/api/settings/ui", "/api/settings/editor"] {
+            let headers = [("Content-Type", "application/json")];
+            let answer = guest.send_with("PUT", path, &headers, &body).await;
+            assert_eq!(answer.status, if levels <= 32 { 200 } else { 400 }, "{levels}: {}", answer.body);
+        }
+    }
+    let accounts = world.accounts.clone();
+    world.stop().await;
+    let world = World::with(accounts).await;
+    let login = json!({"name": "Bob", "password": "another long password"});
+    assert_eq!(world.client().send("POST", "/api/login", Some(login)).await.status, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn odd_input_is_no_fault_of_the_server() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let document = owner.send("GET", "/api/openapi.json", None).await.json();
+    let (deep, json) = ("[".repeat(100_000), ("Content-Type", "application/json"));
+    let huge = r#"{"limit": 1e999, "order": 99999999999999999999, "n": -1, "scopes": [1e400]}"#;
+    let bodies: [&[u8]; 9] =
+        [b"", b"null", b"[]", b"{", b"\xff\xfe{}", b"\"\\ud800\"", b"{\"a\":\"\0\"}", deep.as_bytes(), huge.as_bytes()];
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in ["post", "put", "delete"].into_iter().filter(|method| methods.get(method).is_some()) {
+            // These end the session, or take no body.
+            if ["/api/logout", "/api/journal/trigger", "/api/invitations"].contains(&path.as_str()) {
+                continue;
+            }
+            let concrete = path.replace("{id}", "x").replace("{name}", "x").replace("{filename}", "x");
+            for body in bodies {
+                world.clock.advance_to(later(&world, 1));
+                let answer = owner.send_bytes(&method.to_uppercase(), &concrete, &[json], body).await;
+                let is_told = (200..500).contains(&answer.status) || answer.status == 501;
+                assert!(is_told, "{method} {path}: {} {}", answer.status, answer.body);
+            }
+        }
+    }
+    for path in ["/api/chats/%ff", "/api/history/%ff%fe", "/api/chats/search?q", "/%ff"] {
+        let answer = owner.send("GET", path, None).await;
+        assert!((400..500).contains(&answer.status), "{path}: {} {}", answer.status, answer.body);
+    }
+    assert_eq!(owner.send("GET", "/api/session", None).await.json()["name"], "Ann");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_large_body_or_head_is_refused() {
     let world = World::start().await;
     let mut owner = world.owner().await;
     let large = json!({"title": "x".repeat(2 << 20)});
     owner.send("POST", "/api/chats", Some(large)).await.is(413, "too_large");
+    let login = json!({"name": "Ann", "password": "x".repeat(32 << 10)});
+    world.client().send("POST", "/api/login", Some(login)).await.is(413, "too_large");
     let settings = json!({"x": "x".repeat(100 << 10)});
     owner.send("PUT", "/api/settings/ui", Some(settings)).await.is(400, "invalid");
     let long = json!({"session_id": "s", "message": "x".repeat(200 << 10)});

@@ -68,6 +68,11 @@ impl Client {
 
     /// Sends a request with these headers.
     pub async fn send_with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        self.send_bytes(method, path, headers, body.as_bytes()).await
+    }
+
+    /// Sends a request with these headers and a body that need be no text.
+    pub async fn send_bytes(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         let is_named = |name: &str| headers.iter().any(|(named, _)| named.eq_ignore_ascii_case(name));
         let own = [
@@ -84,7 +89,7 @@ impl Client {
         for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        self.raw(format!("{head}\r\n{body}").as_bytes()).await
+        self.raw(&[format!("{head}\r\n").as_bytes(), body].concat()).await
     }
 
     /// Sends bytes, and returns what comes back.

@@ -7,45 +7,97 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, Command, CommandAnswer,
-    CommandLine, Edit, Form, Hit, Host, HostError, Making, MemoryIdText, MindSummary, Outcome, PersonaSummary,
-    Platform, Reader, Reading, SearchRequest, ShownMessage, ShownWriting, State, StreamEvent, Turn, TurnUsage,
-    WritingKind,
+    CommandLine, Edit, Form, Hit, Host, HostError, Making, MemoryIdText, MindSummary, ModelSummary, Outcome,
+    PersonaSummary, Platform, Reader, Reading, SearchRequest, ShownMessage, ShownWriting, State, StreamEvent, Turn,
+    TurnUsage, WritingKind,
 };
-use azera_adapter_http::{AccountStore, Operations, StoreError};
+use azera_adapter_http::{AccountStore, Operations, PersonaDraft, PersonaError, PersonaStore, StoreError};
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
 };
 use serde_json::Value;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::client::Client;
 
 const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
 
+const WORDS: &[Form] = &[Form { word: "search", ..form(Access::Member) }, form(Access::Member)];
+const USE: &[Form] = &[Form { word: "use", ..form(Access::Operator) }, form(Access::Member)];
+
+const fn form(access: Access) -> Form {
+    Form { name: "", word: "", help: "", access, options: &[] }
+}
+
+const fn command(name: &'static str, forms: &'static [Form]) -> Command {
+    Command { name, help: "", access: Access::Member, terminal: false, forms }
+}
+
 /// The commands of this engine.
-pub const COMMANDS: &[Command] =
-    &[Command { name: "why", help: "", access: Access::Member, terminal: false, forms: ALONE }];
+pub const COMMANDS: &[Command] = &[
+    command("why", ALONE),
+    command("memory", WORDS),
+    command("remember", WORDS),
+    command("forget", WORDS),
+    command("link", WORDS),
+    command("model", USE),
+];
 
 /// Accounts in memory.
-#[derive(Default)]
-pub struct Accounts(Mutex<HashMap<PersonId, Value>>);
+pub struct Accounts {
+    /// As the record has them: in bytes.
+    stored: Mutex<HashMap<PersonId, Vec<u8>>>,
+    /// A change takes a permit before it is stored.
+    open: Semaphore,
+    begun: Notify,
+}
+
+impl Default for Accounts {
+    fn default() -> Self {
+        Self { stored: Mutex::default(), open: Semaphore::new(Semaphore::MAX_PERMITS), begun: Notify::new() }
+    }
+}
 
 impl Accounts {
     pub fn text(&self) -> String {
-        format!("{:?}", self.0.lock().unwrap())
+        let stored = self.stored.lock().unwrap();
+        stored.values().map(|account| String::from_utf8_lossy(account).into_owned()).collect()
+    }
+
+    /// Lets changes wait until [`Self::release`].
+    pub fn hold(&self) {
+        self.open.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// Waits until a change waits.
+    pub async fn held(&self) {
+        self.begun.notified().await;
+    }
+
+    pub fn release(&self) {
+        self.open.add_permits(Semaphore::MAX_PERMITS);
     }
 }
 
 #[async_trait]
 impl AccountStore for Accounts {
     async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
-        Ok(self.0.lock().unwrap().clone().into_iter().collect())
+        let stored = self.stored.lock().unwrap();
+        let parsed = stored.iter().map(|(person, account)| Ok((person.clone(), serde_json::from_slice(account)?)));
+        parsed.collect::<Result<_, serde_json::Error>>().map_err(|error| StoreError(error.to_string()))
     }
 
     async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
-        self.0.lock().unwrap().insert(person.clone(), account.clone());
+        if self.open.available_permits() == 0 {
+            self.begun.notify_one();
+        }
+        let _permit = self.open.acquire().await.unwrap();
+        self.stored.lock().unwrap().insert(person.clone(), serde_json::to_vec(account).unwrap());
         Ok(())
     }
 
     async fn forget(&self, person: &PersonId) -> Result<(), StoreError> {
-        self.0.lock().unwrap().remove(person);
+        self.stored.lock().unwrap().remove(person);
         Ok(())
     }
 }
@@ -63,6 +115,15 @@ pub struct Engine {
     chats: Mutex<HashMap<ChatId, ChatInfo>>,
     lines: Mutex<Vec<Line>>,
     pub commands: Mutex<Vec<(ChatId, String)>>,
+    /// How far a download is at each look, the last one first.
+    pub download: Mutex<Vec<u8>>,
+    /// The models that are not installed.
+    pub absent: Mutex<Vec<&'static str>>,
+    /// The personas that an owner added.
+    pub added: Mutex<Vec<PersonaSummary>>,
+    /// Asks for its chats while everything of a person is forgotten, and what it was answered.
+    pub intruder: Mutex<Option<Client>>,
+    pub intruded: Mutex<Option<u16>>,
     fails: AtomicBool,
 }
 
@@ -73,6 +134,11 @@ impl Engine {
             chats: Mutex::default(),
             lines: Mutex::default(),
             commands: Mutex::default(),
+            download: Mutex::default(),
+            absent: Mutex::new(vec!["large"]),
+            added: Mutex::default(),
+            intruder: Mutex::default(),
+            intruded: Mutex::default(),
             fails: AtomicBool::new(false),
         }
     }
@@ -202,7 +268,15 @@ impl Host for Engine {
             return Err(HostError::NotAllowed);
         }
         self.commands.lock().unwrap().push((line.chat.clone(), line.text.to_string()));
+        if line.text.as_str() == "/model pull large" {
+            *self.download.lock().unwrap() = vec![100, 60, 60, 0];
+        }
         if line.text.starts_with("/forget me") {
+            let intruder = self.intruder.lock().unwrap().take();
+            if let Some(mut intruder) = intruder {
+                let status = intruder.send("GET", "/api/chats", None).await.status;
+                *self.intruded.lock().unwrap() = Some(status);
+            }
             let mine = self.heard(&line.person).await;
             let mut lines = self.lines.lock().unwrap();
             lines.retain(|line| mine.iter().all(|gone| gone.message.id != line.message.id));
@@ -251,7 +325,8 @@ impl Reader for Engine {
             at: now(),
             markdown: "# Azera".into(),
         };
-        Ok(vec![persona("azera", false), persona("protag", true)])
+        let added = self.added.lock().unwrap().clone();
+        Ok([persona("azera", false), persona("protag", true)].into_iter().chain(added).collect())
     }
 
     async fn chats(&self, _: &PlatformId, at: Reading) -> Result<Vec<ChatSummary>, HostError> {
@@ -309,6 +384,19 @@ impl Reader for Engine {
         let state = State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) };
         Ok(may.then(|| MindSummary { persona: Self::persona(), state, last_exchange: Some(now()), last_dream: None }))
     }
+
+    async fn models(&self) -> Result<Vec<ModelSummary>, HostError> {
+        let fetched = self.download.lock().unwrap().pop();
+        if fetched == Some(100) && !self.fails.load(Ordering::SeqCst) {
+            self.absent.lock().unwrap().clear();
+        }
+        let model = |name: &'static str, bytes, fetched| {
+            let is_installed = !self.absent.lock().unwrap().contains(&name);
+            let bytes = Some(bytes).filter(|_| is_installed);
+            ModelSummary { name: name.into(), title: format!("a {name} one"), is_installed, bytes, fetched }
+        };
+        Ok(vec![model("large", 9_000_000_000, fetched), model("tiny:2", 7, None)])
+    }
 }
 
 #[async_trait]
@@ -319,5 +407,40 @@ impl Operations for Engine {
 
     async fn metrics(&self) -> Result<String, StoreError> {
         Ok("azera_turns_total 0\n".into())
+    }
+}
+
+#[async_trait]
+impl PersonaStore for Engine {
+    async fn add(&self, draft: PersonaDraft) -> Result<PersonaId, PersonaError> {
+        let name = draft.name.ok_or_else(|| PersonaError::Refused("A persona needs a name.".into()))?;
+        let id = PersonaId::new(name.to_lowercase()).unwrap();
+        self.added.lock().unwrap().push(PersonaSummary {
+            id: id.clone(),
+            name,
+            is_user: draft.is_user == Some(true),
+            intent: draft.intent.unwrap_or_default(),
+            version: 1,
+            at: now(),
+            markdown: draft.text.unwrap_or_default(),
+        });
+        Ok(id)
+    }
+
+    async fn change(&self, id: &PersonaId, draft: PersonaDraft) -> Result<(), PersonaError> {
+        let mut added = self.added.lock().unwrap();
+        let persona = added.iter_mut().find(|persona| persona.id == *id).ok_or(PersonaError::Missing)?;
+        persona.version += 1;
+        persona.name = draft.name.unwrap_or_else(|| persona.name.clone());
+        persona.intent = draft.intent.unwrap_or_else(|| persona.intent.clone());
+        persona.markdown = draft.text.unwrap_or_else(|| persona.markdown.clone());
+        Ok(())
+    }
+
+    async fn remove(&self, id: &PersonaId) -> Result<(), PersonaError> {
+        let mut added = self.added.lock().unwrap();
+        let before = added.len();
+        added.retain(|persona| persona.id != *id);
+        if added.len() == before { Err(PersonaError::Refused("It is built in.".into())) } else { Ok(()) }
     }
 }

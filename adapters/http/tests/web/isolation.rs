@@ -90,7 +90,7 @@ async fn look(world: &World, client: &mut Client, who: usize, (whose, chat): (us
     shown
 }
 
-fn later(world: &World, seconds: i64) -> azera_types::Timestamp {
+pub fn later(world: &World, seconds: i64) -> azera_types::Timestamp {
     azera_types::Clock::now(&world.clock).checked_add(azera_types::Span::new().seconds(seconds)).unwrap()
 }
 
@@ -102,8 +102,11 @@ async fn a_deleted_account_takes_everything_with_it() {
     tell(&mut bob, "quagmire").await;
     let (mut key, _) = program(&mut bob, &["chat"]).await;
     bob.send("DELETE", "/api/account", Some(json!({"password": "not the password"}))).await.is(403, "wrong_password");
+    *world.engine.intruder.lock().unwrap() = Some(key.clone());
     let gone = bob.clone().send("DELETE", "/api/account", Some(json!({"password": "another long password"}))).await;
     assert_eq!(gone.status, 200, "{}", gone.body);
+    let intruded = *world.engine.intruded.lock().unwrap();
+    assert_eq!(intruded, Some(401), "nothing is said while everything is forgotten");
     for client in [&mut bob, &mut key] {
         assert_eq!(client.send("GET", "/api/chats", None).await.status, 401);
     }

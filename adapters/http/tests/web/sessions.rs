@@ -79,6 +79,14 @@ async fn logging_out_everywhere_ends_every_session() {
     for client in [&mut here, &mut third] {
         assert_eq!(client.send("GET", "/api/chats", None).await.status, 401);
     }
+    let login = json!({"name": "ann", "password": "correct horse battery"});
+    assert_eq!(here.send("POST", "/api/login", Some(login)).await.status, 200);
+    let (mut key, _) = program(&mut here, &["chat"]).await;
+    assert_eq!(key.send("GET", "/api/chats", None).await.status, 200);
+    assert_eq!(here.clone().send("POST", "/api/logout", Some(json!({"keys": true}))).await.status, 200);
+    for client in [&mut here, &mut key] {
+        assert_eq!(client.send("GET", "/api/chats", None).await.status, 401);
+    }
     world.stop().await;
 }
 
@@ -124,6 +132,43 @@ async fn a_key_does_what_its_scopes_say_until_it_is_revoked() {
     world.stop().await;
 }
 
+/// A key for a chat program is in the program's hands. What it types must do no more than its scopes say.
+#[tokio::test]
+async fn a_typed_command_needs_the_scope_of_what_it_does() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (mut chatter, _) = program(&mut owner, &["chat"]).await;
+    let typed = |line: &str| json!({"session_id": "s", "message": line});
+    for (line, code) in [
+        ("/memory search word", "scope"),
+        ("/remember this", "scope"),
+        ("/forget me", "scope"),
+        ("/memory forget me", "scope"),
+        ("/model use other", "scope"),
+        ("/Model USE other", "scope"),
+        ("/link", "session"),
+    ] {
+        chatter.send("POST", "/api/chat", Some(typed(line))).await.is(403, code);
+        let completion = json!({"model": "azera", "messages": [{"role": "user", "content": line}]});
+        let answer = chatter.send("POST", "/v1/chat/completions", Some(completion)).await;
+        assert_eq!((answer.status, &answer.json()["error"]["code"]), (403, &json!(code)), "{line}: {}", answer.body);
+    }
+    assert!(world.engine.commands.lock().unwrap().is_empty(), "none of them ran");
+    for line in ["/why", "/forget last", "/model"] {
+        assert_eq!(chatter.send("POST", "/api/chat", Some(typed(line))).await.status, 200, "{line}");
+    }
+    let (mut rememberer, _) = program(&mut owner, &["chat", "memory:read", "memory:write"]).await;
+    for (line, status) in [("/memory search word", 200), ("/forget me", 200), ("/model use other", 403)] {
+        assert_eq!(rememberer.send("POST", "/api/chat", Some(typed(line))).await.status, status, "{line}");
+    }
+    for line in ["/model use other", "/link"] {
+        assert_eq!(owner.send("POST", "/api/chat", Some(typed(line))).await.status, 200, "the owner's browser: {line}");
+    }
+    let mut guest = world.guest(&mut owner, "Bob").await;
+    guest.send("POST", "/api/chat", Some(typed("/model use other"))).await.is(403, "scope");
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn commands_on_this_machine_make_keys_and_nothing_else() {
     let world = World::start().await;
@@ -154,6 +199,18 @@ async fn commands_on_this_machine_make_keys_and_nothing_else() {
     assert!(!folder.join("web.json").exists(), "a web that stopped is not found");
 }
 
+/// In a container the web listens on every address. Its links and commands use one that works.
+#[tokio::test]
+async fn commands_reach_a_web_that_listens_on_every_address() {
+    let world = World::listening("0.0.0.0:0", &[], std::sync::Arc::default()).await;
+    world.owner().await;
+    let local = world.local();
+    assert_eq!(local.address, format!("http://127.0.0.1:{}", world.web.address().port()));
+    let listed = tokio::task::spawn_blocking(move || local.call("GET", "/api/local/keys", None)).await.unwrap();
+    assert_eq!(listed.unwrap()["total"], 0);
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn another_password_ends_other_sessions() {
     let world = World::start().await;
@@ -163,9 +220,12 @@ async fn another_password_ends_other_sessions() {
     there.send("POST", "/api/login", Some(login("correct horse battery"))).await;
     let change = |old: &str| json!({"old": old, "new": "a completely new one"});
     here.send("PUT", "/api/password", Some(change("wrong password!"))).await.is(403, "wrong_password");
+    let mut thief = here.clone();
+    assert_eq!(thief.send("GET", "/api/chats", None).await.status, 200);
     assert_eq!(here.send("PUT", "/api/password", Some(change("correct horse battery"))).await.status, 200);
     assert_eq!(here.send("GET", "/api/chats", None).await.status, 200);
     assert_eq!(there.send("GET", "/api/chats", None).await.status, 401);
+    thief.send("GET", "/api/chats", None).await.is(401, "unauthorized");
     world.client().send("POST", "/api/login", Some(login("correct horse battery"))).await.is(401, "wrong_password");
     assert_eq!(world.client().send("POST", "/api/login", Some(login("a completely new one"))).await.status, 200);
     world.stop().await;

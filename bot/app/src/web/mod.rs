@@ -1,7 +1,8 @@
-//! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `operations`
-//! measures the program.
+//! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `personas`
+//! changes the personas that everybody may use, `operations` measures the program.
 
 mod operations;
+mod personas;
 mod store;
 
 use std::net::IpAddr;
@@ -14,7 +15,7 @@ use azera_adapter::{Host, Platform};
 use azera_adapter_http::{Error, Local, LocalError, Parts, Settings, Web};
 use azera_config::Config;
 use azera_engine::COMMANDS;
-use azera_types::SystemClock;
+use azera_types::{PersonaId, SystemClock};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -43,8 +44,9 @@ pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connectio
     let settings = settings(config)?;
     // The folder holds the file by which commands find the web.
     std::fs::create_dir_all(&settings.folder).with_context(|| format!("making {}", settings.folder.display()))?;
+    let role = PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?;
     match Web::bind(settings, Arc::new(SystemClock)).await {
-        Ok(web) => Ok(Some(Arc::new(Connected { web, config: config.clone() }))),
+        Ok(web) => Ok(Some(Arc::new(Connected { web, config: config.clone(), role }))),
         Err(error @ Error::Taken { .. }) => {
             tracing::warn!("the web is not served: {error}. Set http.listen to another port, or http.enabled to false");
             Ok(None)
@@ -56,6 +58,8 @@ pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connectio
 struct Connected {
     web: Arc<Web>,
     config: Config,
+    /// The role that people play.
+    role: PersonaId,
 }
 
 #[async_trait]
@@ -69,6 +73,12 @@ impl Connection for Connected {
             accounts: Arc::new(store::RecordAccounts::new(app.memory.clone(), self.web.as_platform().id().clone())),
             reader: Arc::new(app.engine.clone()),
             operations: Arc::new(operations::AppOperations::new(app, &self.config)),
+            personas: Arc::new(personas::RecordPersonas::new(
+                app.memory.clone(),
+                &app.data,
+                &self.config.chat.persona,
+                self.role.clone(),
+            )),
         });
     }
 

@@ -429,7 +429,7 @@ struct OneModel(Arc<dyn ChatModel>);
 impl ModelCatalog for OneModel {
     fn list(&self) -> Vec<CatalogModel> {
         let title = "says what it is told to".into();
-        vec![CatalogModel { name: "scripted".into(), title, installed: true, fetched: None, failed: None }]
+        vec![CatalogModel { name: "scripted".into(), title, installed: true, bytes: None, fetched: None, failed: None }]
     }
 
     async fn load(&self, _: &str) -> Result<Arc<dyn ChatModel>, String> {

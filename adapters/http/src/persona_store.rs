@@ -1,0 +1,53 @@
+use async_trait::async_trait;
+use azera_types::PersonaId;
+use thiserror::Error;
+
+use crate::StoreError;
+
+/// What an owner says about a persona. What is `None` stays, or has its usual value in a new persona.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct PersonaDraft {
+    /// The displayed name.
+    pub name: Option<String>,
+    /// True for a role that people play.
+    pub is_user: Option<bool>,
+    /// What it is for.
+    pub intent: Option<String>,
+    /// A whole persona file, or a text that says who the persona is.
+    pub text: Option<String>,
+    /// The name of its voice.
+    pub voice: Option<String>,
+}
+
+impl std::fmt::Debug for PersonaDraft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PersonaDraft")
+    }
+}
+
+/// Why a persona was not changed.
+#[derive(Debug, Error)]
+pub enum PersonaError {
+    /// There is no such persona that everybody may use.
+    #[error("there is no such persona")]
+    Missing,
+    /// The draft is wrong, or the persona must stay. The text is for the owner.
+    #[error("{0}")]
+    Refused(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The personas that everybody may use. Only owners change them.
+#[async_trait]
+pub trait PersonaStore: Send + Sync {
+    /// Adds a persona. Returns its id.
+    async fn add(&self, draft: PersonaDraft) -> Result<PersonaId, PersonaError>;
+
+    /// Stores the next version of a persona. Earlier versions stay.
+    async fn change(&self, id: &PersonaId, draft: PersonaDraft) -> Result<(), PersonaError>;
+
+    /// Removes a persona. What it remembers stays.
+    async fn remove(&self, id: &PersonaId) -> Result<(), PersonaError>;
+}
