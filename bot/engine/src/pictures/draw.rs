@@ -45,19 +45,25 @@ impl Pictures {
             return;
         }
         loop {
+            // A new picture does not shorten the wait for a server that does not work: each try counts.
             let wait = match self.draw_next().await {
                 Ok(Some(Onward::Next)) => continue,
-                Ok(Some(Onward::Wait(wait))) => wait,
-                Ok(None) => Duration::MAX,
+                Ok(Some(Onward::Wait(wait))) => Some(wait),
+                Ok(None) => None,
                 Err(error) => {
                     tracing::warn!(%error, "cannot draw a picture now");
-                    FIRST_WAIT
+                    Some(FIRST_WAIT)
+                }
+            };
+            let go_on = async {
+                match wait {
+                    Some(wait) => tokio::time::sleep(wait).await,
+                    None => self.wake.notified().await,
                 }
             };
             tokio::select! {
                 () = self.services.stopping.cancelled() => return,
-                () = self.wake.notified() => {}
-                () = tokio::time::sleep(wait) => {}
+                () = go_on => {}
             }
         }
     }

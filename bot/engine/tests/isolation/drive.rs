@@ -12,7 +12,7 @@ use crate::oracle::{Message, Origin, word};
 use crate::test_engine::{TestEngine, chat, edit_to, person};
 use crate::voice_fakes::spoken;
 use crate::watch::{Record, WatchedHost};
-use crate::world::{Act, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
+use crate::world::{Act, CALLING, CHATS, Fate, HOSTILE, Kind, PEOPLE, Way, World};
 
 /// Time between two acts.
 const STEP: Duration = Duration::from_secs(120);
@@ -192,17 +192,17 @@ struct Saying {
 
 async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeSet<usize>) {
     let Saying { who, place, way, hostile, called } = saying;
-    let (persona, secret) = {
+    let (persona, secret, is_spoken) = {
         let mut oracle = engine.watch.oracle();
-        let persona = oracle.hearer(place, called);
-        (persona.clone(), oracle.new_secret_for(place, who, persona))
+        // Some speak instead of writing. Only a written name chooses among personas.
+        let is_spoken = oracle.secrets.len() % 5 == 2 && !called && way != Way::Silent;
+        let persona = oracle.hearer(place, called || CALLING.contains(&hostile) && !is_spoken);
+        (persona.clone(), oracle.new_secret_for(place, who, persona), is_spoken)
     };
     // This message's id pretends to be the reply to the next one.
     let number = engine.watch.oracle().messages.len() + 1;
     let id = if hostile == HOSTILE.len() - 1 { format!("m{}~r0", number + 1) } else { format!("m{number}") };
     let words = text(secret, hostile, way, other);
-    // Some speak instead of writing. Only a written name chooses among personas.
-    let is_spoken = secret % 5 == 2 && !called && way != Way::Silent;
     let parts = parts_of(engine, &id, &words, secret, is_spoken);
     let written = if is_spoken { String::new() } else { format!("{}{words}", if called { "Azera, " } else { "" }) };
     let inbound = Inbound {

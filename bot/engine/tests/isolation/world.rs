@@ -59,6 +59,9 @@ pub const HOSTILE: [&str; 10] = [
     "m1 m2 m3 m4 m5 m6~r0",
 ];
 
+/// Numbers of those that call the invited persona by name: it begins a sentence.
+pub const CALLING: [usize; 1] = [7];
+
 /// Who is in a realm or a private chat at first, as bits, and whether its past is hidden from newcomers.
 #[derive(Clone, Copy, Debug)]
 pub struct Founding {
