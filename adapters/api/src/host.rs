@@ -1,11 +1,10 @@
 use async_trait::async_trait;
 use azera_types::{
-    ChatId, Inbound, InboundPart, MemoryId, MessageId, Part, PersonId, PersonaId, PlatformId, RealmId, Scope, Text,
-    Timestamp,
+    ChatId, InboundPart, MemoryId, MessageId, Part, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Chart, HostError, OptionKind, State};
+use crate::{Chart, HostError, InboundEvent, OptionKind, Receipt, State};
 
 /// A chat of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,39 +249,14 @@ pub struct SearchRequest {
 /// The interface of the engine that adapters call. Every call names the platform that the adapter was attached with.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// Stores a new chat; a known one keeps its settings.
-    async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError>;
-
-    /// Handles a message. It is first stored and flushed. Returns once the reply is delivered, or once it is clear that
-    /// there is none.
-    async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError>;
-
-    /// Stores and flushes a message, and returns `true`, or `false` if it was known. The turn runs later. This is for
-    /// platforms that deliver messages in order and must know how far they are.
-    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError>;
-
-    /// Handles an edit: updates the record, and if the message was answered, generates the reply again. `None` if the
-    /// message is unknown.
-    async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError>;
-
-    /// Handles a deletion: forgets the message and the replies built on it.
-    async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError>;
-
-    /// Stores chunks of a long file that came with a message. They have the message's scope and are forgotten with it.
-    /// The message must be known; after an edit, its chunks must be sent again. `version` is the time of the edit that
-    /// the chunks came with, as in [`Host::edited`]. Chunks of an older version than the stored one are ignored,
-    /// because the person withdrew those words.
-    async fn attached(
-        &self,
-        platform: &PlatformId,
-        message: &MessageId,
-        version: Option<Timestamp>,
-        pieces: Vec<Text>,
-    ) -> Result<(), HostError>;
-
-    /// Handles that the bot left a realm: forgets everything said in its public chats and in `chats`, which belong to
-    /// it.
-    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError>;
+    /// Stores what happened on a platform and flushes it. This is the one way in. The receipt says what was stored, and
+    /// waits for the reply if the caller wants that: a platform that delivers messages in order must know how far they
+    /// are, and goes on.
+    ///
+    /// # Errors
+    ///
+    /// Fails if nothing could be stored. What fails later is an error of [`Receipt::outcome`].
+    async fn submit(&self, platform: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError>;
 
     /// Runs a command.
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError>;

@@ -14,6 +14,7 @@ mod event;
 mod given;
 mod host;
 mod host_error;
+mod inbound_event;
 mod outbound;
 mod platform;
 mod reaction;
@@ -33,6 +34,7 @@ pub use host::{
     TurnUsage,
 };
 pub use host_error::{Cause, HostError};
+pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;

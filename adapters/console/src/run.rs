@@ -2,9 +2,10 @@ use std::collections::HashMap;
 use std::pin::{Pin, pin};
 
 use azera_adapter::{
-    ChatInfo, Command, CommandAnswer, CommandLine, Host, HostError, Outcome, Platform, Typed as Kind, suggestion, typed,
+    ChatInfo, Command, CommandAnswer, CommandLine, Host, HostError, InboundEvent, Outcome, Platform, Typed as Kind,
+    suggestion, typed,
 };
-use azera_types::{ChatId, IdError, Inbound, MessageId, PersonId, PersonaId, Text};
+use azera_types::{ChatId, IdError, Inbound, MessageId, PersonId, PersonaId, PlatformId, Text};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncBufRead;
@@ -271,7 +272,7 @@ impl Talk<'_> {
         let (host, platform, chat, message) = (self.host, self.console.id(), self.chat.clone(), inbound.id.clone());
         self.console.begin_turn(&chat);
         self.under_way.push(Box::pin(async move {
-            let outcome = host.message(platform, inbound).await;
+            let outcome = answered(host, platform, inbound).await;
             Ended { chat, message, outcome }
         }));
         // A turn starts when it is first polled. The next message must not overtake it.
@@ -291,7 +292,8 @@ impl Talk<'_> {
 
     async fn open(&self) -> Result<(), Error> {
         let info = ChatInfo { chat: self.chat.clone(), title: None, persona: self.persona.clone() };
-        Ok(self.host.open_chat(self.console.id(), info).await?)
+        self.host.submit(self.console.id(), InboundEvent::Chat(info)).await?;
+        Ok(())
     }
 
     fn inbound(&self, text: &str) -> Result<Inbound, Error> {
@@ -316,7 +318,7 @@ impl Talk<'_> {
         let (chat, message) = (self.chat.clone(), inbound.id.clone());
         self.console.begin_turn(&chat);
         self.console.show(|view| view.waiting()).map_err(Error::Output)?;
-        let mut turn = pin!(self.host.message(self.console.id(), inbound));
+        let mut turn = pin!(answered(self.host, self.console.id(), inbound));
         let outcome = loop {
             tokio::select! {
                 outcome = &mut turn => break outcome,
@@ -428,4 +430,9 @@ async fn interrupt() {
         // The signal cannot be received, so it never comes.
         std::future::pending::<()>().await;
     }
+}
+
+/// Submits a message and waits for its reply.
+async fn answered(host: &dyn Host, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+    host.submit(platform, InboundEvent::Message(inbound)).await?.outcome().await
 }

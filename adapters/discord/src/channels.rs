@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use azera_adapter::{Edit, Host, HostError, Outcome};
+use azera_adapter::{Edit, Host, HostError, InboundEvent, Outcome};
 use azera_types::{Clock, PlatformId, Text, Timestamp};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -237,7 +237,7 @@ impl ChannelRegistry {
     ) {
         let mut wait = FIRST_WAIT;
         for attempt in 1..=ATTEMPTS {
-            match self.context.host.message(&self.context.platform, inbound.clone()).await {
+            match self.answered(inbound.clone()).await {
                 Ok(outcome) => {
                     if let Outcome::Skipped(reason) = outcome {
                         tracing::debug!(message = %said, why = reason.why(), "not answered");
@@ -263,12 +263,19 @@ impl ChannelRegistry {
         self.context.sync_cursor.handled(channel, said);
     }
 
+    /// Submits a message and waits for its reply.
+    async fn answered(&self, inbound: azera_types::Inbound) -> Result<Outcome, HostError> {
+        let event = InboundEvent::Message(inbound);
+        self.context.host.submit(&self.context.platform, event).await?.outcome().await
+    }
+
     /// Stores the chunks of long files with their message.
     async fn hand_in(&self, message: &azera_types::MessageId, MessageChunks { version, pieces }: MessageChunks) {
         if pieces.is_empty() {
             return;
         }
-        if let Err(error) = self.context.host.attached(&self.context.platform, message, version, pieces).await {
+        let event = InboundEvent::Chunks { message: message.clone(), version, pieces };
+        if let Err(error) = self.context.host.submit(&self.context.platform, event).await {
             tracing::warn!(%message, %error, "cannot store the rest of a long file");
         }
     }
@@ -292,7 +299,12 @@ impl ChannelRegistry {
         let mut pending = Box::pin(async move {
             let sign = registry.context.typing.start(channel, registry.context.shown.clone());
             let edit = Edit { text: Text::new(text), parts, at: at(edited) };
-            if let Err(error) = registry.context.host.edited(&registry.context.platform, &id, edit).await {
+            let event = InboundEvent::Edit { message: id.clone(), edit };
+            let answered = match registry.context.host.submit(&registry.context.platform, event).await {
+                Ok(receipt) => receipt.outcome().await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = answered {
                 tracing::warn!(message = %id, %error, "cannot answer an edited message again");
             }
             registry.hand_in(&id, MessageChunks { version: Some(at(edited)), pieces }).await;
@@ -310,7 +322,8 @@ impl ChannelRegistry {
             for message in messages {
                 let own = registry.context.shown.forget_message(message).map(|reply| reply.id());
                 let Ok(id) = own.unwrap_or_else(|| id::message(message)) else { continue };
-                if let Err(error) = registry.context.host.deleted(&registry.context.platform, &id).await {
+                let event = InboundEvent::Deletion { message: id.clone() };
+                if let Err(error) = registry.context.host.submit(&registry.context.platform, event).await {
                     tracing::error!(message = %id, %channel, %error, "cannot forget a deleted message");
                 }
             }
@@ -366,7 +379,8 @@ impl ChannelRegistry {
         let mut wait = FIRST_WAIT;
         for attempt in 1..=ATTEMPTS {
             let Some(Ok(inbound)) = &inbound else { break };
-            match self.context.host.take_in(&self.context.platform, inbound.clone()).await {
+            let event = InboundEvent::Message(inbound.clone());
+            match self.context.host.submit(&self.context.platform, event).await {
                 Ok(_) => {
                     self.hand_in(&inbound.id, MessageChunks { version: version(&message), pieces }).await;
                     break;

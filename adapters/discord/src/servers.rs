@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use azera_adapter::InboundEvent;
 use azera_types::{Clock, Timestamp};
 use serenity::all::GuildId;
 use tokio::time::MissedTickBehavior;
@@ -85,8 +86,9 @@ impl LeaveCleanup {
             let chats = channels.into_iter().flat_map(|channel| [id::chat(channel), id::voice_chat(channel)]);
             let chats = chats.collect::<Result<Vec<_>, _>>();
             let (Ok(realm), Ok(chats)) = (id::realm(server), chats) else { continue };
-            match self.registry.context.host.left(&self.registry.context.platform, &realm, chats).await {
-                Ok(()) => {
+            let event = InboundEvent::Left { realm, chats };
+            match self.registry.context.host.submit(&self.registry.context.platform, event).await {
+                Ok(_) => {
                     self.sync_cursor.forget_server(server);
                     tracing::info!(%server, "forgot a server that removed the bot");
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use azera_adapter::{
-    ChatInfo, CommandAnswer, CommandLine, HostError, Outcome, SkipReason, StreamEvent, Turn, Typed, suggestion, typed,
+    ChatInfo, CommandAnswer, CommandLine, HostError, InboundEvent, Outcome, SkipReason, StreamEvent, Turn, Typed, suggestion, typed,
 };
 use azera_types::{ChatId, Inbound, MessageId, PersonaId, Text};
 use futures::Stream;
@@ -73,7 +73,8 @@ impl Shared {
             let detail = format!("A message has at most {} bytes.", azera_types::MAX_TEXT_BYTES);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
         }
-        host.open_chat(&self.platform, ChatInfo { chat: chat.clone(), title: None, persona }).await?;
+        let info = ChatInfo { chat: chat.clone(), title: None, persona };
+        host.submit(&self.platform, InboundEvent::Chat(info)).await?;
         match typed(text, &self.commands, &[]) {
             Typed::Talk => {}
             Typed::Unknown(name) => return Ok(Said::Answer(suggestion(name, &self.commands))),
@@ -98,7 +99,7 @@ impl Shared {
         };
         let listener = self.live.listen(&inbound.id);
         let platform = self.platform.clone();
-        let outcome = tokio::spawn(async move { host.message(&platform, inbound).await });
+        let outcome = tokio::spawn(async move { host.submit(&platform, InboundEvent::Message(inbound)).await?.outcome().await });
         Ok(Said::Message(Saying { listener, outcome }))
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{ChatInfo, Edit, Host, HostError, command_of};
+use azera_adapter::{ChatInfo, Edit, Host, HostError, InboundEvent, Recorded, command_of};
 use azera_types::{ChatId, Inbound, InboundPart, MessageId, PersonId};
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
@@ -343,10 +343,11 @@ impl Worker {
         self.note_first(inbound).await.map_err(|error| HostError::Storage(error.into()))?;
         if !self.opened.contains(&inbound.chat) {
             let info = ChatInfo { chat: inbound.chat.clone(), title: self.room.name(), persona: None };
-            self.host.open_chat(&self.matrix.id, info).await?;
+            self.host.submit(&self.matrix.id, InboundEvent::Chat(info)).await?;
             self.opened.insert(inbound.chat.clone());
         }
-        self.host.take_in(&self.matrix.id, inbound.clone()).await
+        let receipt = self.host.submit(&self.matrix.id, InboundEvent::Message(inbound.clone())).await?;
+        Ok(receipt.recorded() == Recorded::New)
     }
 
     /// Records the first message of a room that may be an upgrade, because later members cannot read all of it.
@@ -368,7 +369,8 @@ impl Worker {
             return Ok(());
         }
         let edit = Edit { parts: self.parts(&now), text: now.text, at: now.at };
-        self.host.edited(&self.matrix.id, &message_id(target)?, edit).await?;
+        let event = InboundEvent::Edit { message: message_id(target)?, edit };
+        self.host.submit(&self.matrix.id, event).await?.outcome().await?;
         Ok(())
     }
 
@@ -381,7 +383,7 @@ impl Worker {
                 None if self.is_reaction(target).await => return Ok(()),
                 None => message_id(target)?,
             };
-            self.host.deleted(&self.matrix.id, &message).await?;
+            self.host.submit(&self.matrix.id, InboundEvent::Deletion { message }).await?;
             Ok(())
         };
         self.log(forget.await);

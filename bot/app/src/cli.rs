@@ -54,15 +54,15 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Chat in the terminal; piped input is one message per line, or as `--message-per` says
+    /// Chat in the terminal; each line of piped input is a message, unless `--message-per` says otherwise
     #[command(
         after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  git diff | azera chat --message-per file\n  azera chat --json < messages.txt"
     )]
     Chat(ChatOptions),
-    /// Run the configured platforms until Ctrl-C
+    /// Serve Discord and Matrix, as configured, until Ctrl-C
     #[command(after_help = "Example:\n  AZERA__MATRIX__PASSWORD=... azera run --config azera.toml")]
     Run(RunOptions),
-    /// Discord: print the invite link
+    /// Print the link that invites the Discord bot
     Discord {
         #[command(subcommand)]
         command: DiscordCommand,

@@ -3,7 +3,6 @@
 
 mod avatars;
 mod backup;
-mod bench;
 mod bootstrap;
 mod catch_up;
 mod chat;
@@ -17,10 +16,10 @@ mod discord;
 #[path = "discord_left_out.rs"]
 mod discord;
 mod doctor;
-mod eval;
 mod health;
 mod hearth;
 mod images;
+mod lab;
 #[cfg(not(all(
     feature = "discord",
     feature = "http",
@@ -37,7 +36,6 @@ mod matrix;
 #[cfg(not(feature = "matrix"))]
 #[path = "matrix_left_out.rs"]
 mod matrix;
-mod measure;
 mod memory;
 mod model_catalog;
 mod models;
@@ -45,7 +43,6 @@ mod persona;
 mod persona_add;
 mod persona_folder;
 mod progress;
-mod replay;
 mod restore;
 mod room;
 mod run;
@@ -75,6 +72,7 @@ use azera_config::{Config, LogFormat};
 use clap::Parser;
 
 use cli::{Cli, Command, DiscordCommand, EvalCommand, VoiceCommand};
+use lab::{bench, eval, replay};
 
 fn main() -> ExitCode {
     waiting::restart_with_short_spins();
@@ -113,20 +111,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,
             Command::Memory { command, .. } => memory::run(&config, command).await,
-            Command::Eval { command: EvalCommand::Recall(options) } => eval::recall::recall(&config, options).await,
-            Command::Eval { command: EvalCommand::Time(options) } => eval::time::time(&config, options).await,
-            Command::Eval { command: EvalCommand::Changes(options) } => eval::changes::changes(&config, options).await,
-            Command::Eval { command: EvalCommand::Mood(options) } => eval::moods::mood(&config, options).await,
-            Command::Eval { command: EvalCommand::Tags(options) } => eval::labels::tags(&config, options).await,
-            Command::Eval { command: EvalCommand::Extraction(options) } => {
-                eval::extraction::extraction(&config, options).await
-            }
-            Command::Eval { command: EvalCommand::Dreams(options) } => eval::dreams::dreams(&config, options).await,
-            Command::Eval { command: EvalCommand::Manners(options) } => eval::manners::manners(&config, options).await,
-            Command::Eval { command: EvalCommand::Talk(options) } => eval::talk::talk(&config, options).await,
-            Command::Eval { command: EvalCommand::Claims(options) } => eval::claims::claims(&config, options).await,
-            Command::Eval { command: EvalCommand::Safety(options) } => eval::safety::safety(&config, options).await,
-            Command::Eval { command: EvalCommand::Facts(options) } => eval::facts::facts(&config, options).await,
+            Command::Eval { command } => eval::run(&config, command).await,
             Command::Hearth { command } => hearth::run(&config, command).await,
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Backup { command, to, .. } => backup::run(&config, command, to),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use azera_adapter::{Host, SearchRequest};
+use azera_adapter::{Host, InboundEvent, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
 use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, ReadScope};
@@ -124,7 +124,7 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
     // Use a separate chat, so that a search with another persona changes no real chat.
     let chat = chat_id(&person.id, &format!("search-{}", persona(config, viewer)?))?;
     let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
-    app.engine.open_chat(&platform, info).await?;
+    app.engine.submit(&platform, InboundEvent::Chat(info)).await?;
     let line = SearchRequest { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
     let hits = app.engine.search(&platform, line).await?;
     if json {

@@ -12,7 +12,7 @@ use azera_types::Timestamp;
 use serde_json::Value;
 
 use crate::cli::TourOptions;
-use crate::replay::Stage;
+use crate::lab::replay::Stage;
 
 const DAYS: &str = include_str!("../tour/days.jsonl");
 

@@ -4,16 +4,17 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError, Outcome,
-    SearchRequest,
+    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
+    InboundEvent, Receipt, Recorded, SearchRequest,
 };
 use azera_memory::Forget;
-use azera_types::{ChatId, Inbound, MessageId, PlatformId, RealmId, Text, Timestamp};
+use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::recall::Asking;
 use crate::report::hit;
+use crate::turn::Submitted;
 
 /// Maximum number of hits of a search.
 const MAX_SEARCH_HITS: usize = 100;
@@ -52,6 +53,51 @@ impl Engine {
         })
     }
 
+    async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<Recorded, Error> {
+        let chat = info.chat.clone();
+        self.0.turns.ensure_chat(platform, info).await?;
+        // Messages that could not be answered while their chat was unknown can be answered now.
+        self.0.turns.take_up(|message| message.chat == chat).await?;
+        Ok(Recorded::New)
+    }
+
+    async fn delete(&self, message: MessageId) -> Result<Recorded, Error> {
+        let gone = self.0.forgetting.forget(Forget::Message(message), true, None).await?;
+        Ok(match gone.messages + gone.replies {
+            0 => Recorded::Ignored(IgnoreReason::UnknownMessage),
+            _ => Recorded::New,
+        })
+    }
+
+    async fn store_chunks(
+        &self,
+        message: MessageId,
+        version: Option<Timestamp>,
+        pieces: Vec<Text>,
+    ) -> Result<Recorded, Error> {
+        let stored =
+            self.0.services.blocking(move |memory| memory.memories().store_chunks(&message, version, pieces)).await?;
+        if stored == 0 {
+            return Ok(Recorded::Ignored(IgnoreReason::NothingNew));
+        }
+        self.0.indexer.wake();
+        Ok(Recorded::New)
+    }
+
+    async fn leave(&self, platform: &PlatformId, realm: RealmId, chats: Vec<ChatId>) -> Result<Recorded, Error> {
+        let platform = platform.clone();
+        let own = self
+            .0
+            .services
+            .blocking(move |memory| {
+                let known: HashSet<ChatId> = memory.chats().list(&platform)?.into_iter().map(|chat| chat.id).collect();
+                Ok(chats.into_iter().filter(|chat| known.contains(chat)).collect())
+            })
+            .await?;
+        self.0.forgetting.forget(Forget::Realm(realm, own), true, None).await?;
+        Ok(Recorded::New)
+    }
+
     async fn search_memories(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, Error> {
         let adapter = self.0.services.platform(platform)?;
         let Some(place) = self.0.services.place(adapter.as_ref(), &line.chat, &line.person).await? else {
@@ -75,59 +121,26 @@ impl Engine {
 
 #[async_trait]
 impl Host for Engine {
-    async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
-        let chat = info.chat.clone();
-        self.0.turns.ensure_chat(platform, info).await?;
-        // Messages that could not be answered while their chat was unknown can be answered now.
-        Ok(self.0.turns.take_up(|message| message.chat == chat).await?)
-    }
-
-    async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
-        let receiving = self.for_adapter(self.0.turns.receive(platform, inbound).await)?;
-        self.for_adapter(receiving.outcome().await)
-    }
-
-    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        let receiving = self.for_adapter(self.0.turns.receive(platform, inbound).await)?;
-        self.for_adapter(receiving.recorded().await)
-    }
-
-    async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError> {
-        self.for_adapter(self.0.turns.edit(platform, id, edit).await)
-    }
-
-    async fn deleted(&self, _platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        let forgotten = self.0.forgetting.forget(Forget::Message(id.clone()), true, None).await;
-        self.for_adapter(forgotten).map(drop)
-    }
-
-    async fn attached(
-        &self,
-        _platform: &PlatformId,
-        message: &MessageId,
-        version: Option<Timestamp>,
-        pieces: Vec<Text>,
-    ) -> Result<(), HostError> {
-        let message = message.clone();
-        if self.0.services.blocking(move |memory| memory.memories().store_chunks(&message, version, pieces)).await? > 0
-        {
-            self.0.indexer.wake();
-        }
-        Ok(())
-    }
-
-    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
-        let platform = platform.clone();
-        let own = self
-            .0
-            .services
-            .blocking(move |memory| {
-                let known: HashSet<ChatId> = memory.chats().list(&platform)?.into_iter().map(|chat| chat.id).collect();
-                Ok(chats.into_iter().filter(|chat| known.contains(chat)).collect())
-            })
-            .await?;
-        self.0.forgetting.forget(Forget::Realm(realm.clone(), own), true, None).await?;
-        Ok(())
+    async fn submit(&self, platform: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        let submitted = match event {
+            InboundEvent::Chat(info) => {
+                return self.for_adapter(self.open_chat(platform, info).await).map(Receipt::unanswered);
+            }
+            InboundEvent::Deletion { message } => {
+                return self.for_adapter(self.delete(message).await).map(Receipt::unanswered);
+            }
+            InboundEvent::Chunks { message, version, pieces } => {
+                return self.for_adapter(self.store_chunks(message, version, pieces).await).map(Receipt::unanswered);
+            }
+            InboundEvent::Left { realm, chats } => {
+                return self.for_adapter(self.leave(platform, realm, chats).await).map(Receipt::unanswered);
+            }
+            InboundEvent::Message(inbound) => self.0.turns.receive(platform, inbound).await,
+            InboundEvent::Edit { message, edit } => self.0.turns.edit(platform, &message, edit).await,
+        };
+        let Submitted { recorded, ending } = self.for_adapter(submitted)?;
+        let engine = self.clone();
+        Ok(Receipt::new(recorded, async move { engine.for_adapter(ending.await) }))
     }
 
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {

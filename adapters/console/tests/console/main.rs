@@ -4,6 +4,7 @@
 
 mod commands;
 
+use std::future::ready;
 use std::io::{self, Cursor, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,14 +12,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine,
-    CommandOption, Edit, FileContent, Form, Hit, Host, HostError, Making, OptionKind, Outbound, Outcome, Platform,
-    PlatformError, SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
+    Access, AnswerFile, AutocompleteOption, AutocompleteRequest, Command, CommandAnswer, CommandLine, CommandOption,
+    FileContent, Form, Hit, Host, HostError, InboundEvent, Making, OptionKind, Outbound, Outcome, Platform,
+    PlatformError, Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
 };
 use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, MessagePer, Options, Person, chat_id, run};
-use azera_types::{
-    ChatId, Inbound, ManualClock, MessageId, Part, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp,
-};
+use azera_types::{ChatId, Inbound, ManualClock, MessageId, Part, PersonaId, PlaceKind, PlatformId, Text};
 
 /// A writer whose output the test can read.
 #[derive(Clone, Default)]
@@ -63,14 +62,8 @@ impl Core {
     }
 }
 
-#[async_trait]
-impl Host for Core {
-    async fn open_chat(&self, _: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
-        self.heard.lock().unwrap().push(format!("open {}", info.chat));
-        Ok(())
-    }
-
-    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+impl Core {
+    async fn message(&self, inbound: Inbound) -> Result<Outcome, HostError> {
         let n = {
             let mut heard = self.heard.lock().unwrap();
             heard.push(format!("{} in {}: {}", inbound.name, inbound.chat, &*inbound.text));
@@ -135,17 +128,22 @@ impl Host for Core {
             recalled: Vec::new(),
         })))
     }
+}
 
-    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        self.message(platform, inbound).await.map(|_| true)
-    }
-
-    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
-        Ok(None)
-    }
-
-    async fn deleted(&self, _: &PlatformId, _: &MessageId) -> Result<(), HostError> {
-        Ok(())
+#[async_trait]
+impl Host for Core {
+    async fn submit(&self, _: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        Ok(match event {
+            InboundEvent::Message(inbound) => {
+                let outcome = self.message(inbound).await?;
+                Receipt::new(Recorded::New, ready(Ok(outcome)))
+            }
+            InboundEvent::Chat(info) => {
+                self.heard.lock().unwrap().push(format!("open {}", info.chat));
+                Receipt::unanswered(Recorded::New)
+            }
+            other => panic!("the console sends no {other:?}"),
+        })
     }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
@@ -169,20 +167,6 @@ impl Host for Core {
             "/quit" => CommandAnswer { ok: true, leave: true, ..CommandAnswer::default() },
             _ => CommandAnswer { text: "There is no such command.".into(), ..CommandAnswer::default() },
         })
-    }
-
-    async fn attached(
-        &self,
-        _: &PlatformId,
-        _: &MessageId,
-        _: Option<Timestamp>,
-        _: Vec<Text>,
-    ) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
-        Ok(())
     }
 
     async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Choice, Outcome};
+use azera_adapter::{Choice, InboundEvent, Outcome};
 use azera_types::{ChatId, Inbound, MessageId, PersonId};
 use azera_voice_discord::Report;
 use azera_voice_room::Said;
@@ -91,7 +91,8 @@ impl VoiceCalls {
             if !calls.may_be_heard(&inbound.chat, &inbound.person).await {
                 return;
             }
-            match host.message(&calls.platform, inbound).await {
+            let answered = async { host.submit(&calls.platform, InboundEvent::Message(inbound)).await?.outcome().await };
+            match answered.await {
                 Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
                 Ok(Outcome::Replied(_)) => {}
                 Err(error) => tracing::warn!(%error, "cannot answer an utterance"),

@@ -1,16 +1,17 @@
 //! A minimal engine: it recognises a message by its id, and delivers a reply until Discord has it.
 
 use std::collections::HashSet;
+use std::future::ready;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, Command, CommandAnswer, CommandLine, CommandOption,
-    Edit, Form, Hit, Host, HostError, Making, MessageAction, OptionKind, Outbound, Outcome, Platform, SearchRequest,
-    SkipReason, State, StreamEvent,
+    Access, AutocompleteOption, AutocompleteRequest, Command, CommandAnswer, CommandLine, CommandOption, Form, Hit,
+    Host, HostError, IgnoreReason, InboundEvent, Making, MessageAction, OptionKind, Outbound, Outcome, Platform,
+    Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent,
 };
 use azera_adapter_discord::Discord;
-use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, RealmId, Text, Timestamp};
+use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, Text, Timestamp};
 use tokio::sync::watch;
 
 pub const COMMANDS: &[Command] = &[Command {
@@ -129,31 +130,19 @@ impl Core {
     }
 }
 
-#[async_trait]
-impl Host for Core {
-    async fn open_chat(&self, _: &PlatformId, _: ChatInfo) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+impl Core {
+    /// Receives a message; it is answered in the background, as the engine does.
+    fn received(&self, inbound: Inbound) -> Result<Receipt, HostError> {
         self.receive(&inbound)?;
-        if self.is_new(&inbound.id) { self.answer(&inbound).await } else { Ok(Outcome::Skipped(SkipReason::Duplicate)) }
-    }
-
-    async fn take_in(&self, _: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        self.receive(&inbound)?;
-        let new = self.is_new(&inbound.id);
-        if let Some(core) = self.myself.upgrade().filter(|_| new) {
-            tokio::spawn(async move { core.answer(&inbound).await.map(drop) });
+        if !self.is_new(&inbound.id) {
+            return Ok(Receipt::new(Recorded::Known, ready(Ok(Outcome::Skipped(SkipReason::Duplicate)))));
         }
-        Ok(new)
+        let core = self.myself.upgrade().ok_or(HostError::Stopping)?;
+        let answer = tokio::spawn(async move { core.answer(&inbound).await });
+        Ok(Receipt::new(Recorded::New, async move { answer.await.map_err(|_| HostError::Interrupted)? }))
     }
 
-    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
-        Ok(None)
-    }
-
-    async fn deleted(&self, _: &PlatformId, id: &MessageId) -> Result<(), HostError> {
+    async fn deleted(&self, id: &MessageId) -> Result<(), HostError> {
         let reply = MessageId::new(format!("{id}~r0")).expect("an id");
         let chat = ChatId::new("discord:1").expect("an id");
         self.discord()
@@ -161,28 +150,33 @@ impl Host for Core {
             .await
             .map_err(|error| HostError::Internal(error.into()))
     }
+}
+
+#[async_trait]
+impl Host for Core {
+    async fn submit(&self, _: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        match event {
+            InboundEvent::Message(inbound) => return self.received(inbound),
+            InboundEvent::Edit { .. } => {
+                return Ok(Receipt::unanswered(Recorded::Ignored(IgnoreReason::UnknownMessage)));
+            }
+            InboundEvent::Deletion { message } => self.deleted(&message).await?,
+            InboundEvent::Chunks { pieces, .. } => {
+                self.record.brought.send_modify(|brought| *brought += pieces.len());
+            }
+            InboundEvent::Left { .. } => {
+                self.record.left.send_modify(|left| *left += 1);
+                self.record.forget.subscribe().wait_for(|forget| *forget).await.expect("the record lives");
+            }
+            InboundEvent::Chat(_) => {}
+        }
+        Ok(Receipt::unanswered(Recorded::New))
+    }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         let about = line.about.map_or_else(String::new, |reply| format!(" about {reply}"));
         let text = format!("{} by {}{about}", line.text.as_str(), line.name);
         Ok(CommandAnswer { ok: true, text, ..CommandAnswer::default() })
-    }
-
-    async fn attached(
-        &self,
-        _: &PlatformId,
-        _: &MessageId,
-        _: Option<Timestamp>,
-        pieces: Vec<Text>,
-    ) -> Result<(), HostError> {
-        self.record.brought.send_modify(|brought| *brought += pieces.len());
-        Ok(())
-    }
-
-    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
-        self.record.left.send_modify(|left| *left += 1);
-        self.record.forget.subscribe().wait_for(|forget| *forget).await.expect("the record lives");
-        Ok(())
     }
 
     async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {

@@ -1,15 +1,16 @@
 //! A minimal engine: it keeps what people said, and answers with fixed words.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError, Making,
-    Outbound, Outcome, Platform, SearchRequest, SkipReason, State, StreamEvent, VoiceHost,
+    AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Hit, Host, HostError, InboundEvent, Making,
+    Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
-use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, RealmId, Text, Timestamp};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text};
 use azera_voice_api::{Style, VoiceActivity};
 use azera_voice_engines::SileroVad;
 
@@ -72,13 +73,8 @@ impl VoiceHost for Engine {
     }
 }
 
-#[async_trait]
-impl Host for Engine {
-    async fn open_chat(&self, _: &PlatformId, _: ChatInfo) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+impl Engine {
+    async fn answer(&self, inbound: Inbound) -> Result<Outcome, HostError> {
         let discord = self.discord();
         let place = discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Internal(e.into()))?;
         let place = place.ok_or(HostError::NotAllowed)?;
@@ -106,31 +102,15 @@ impl Host for Engine {
         discord.deliver(&outbound).await.map_err(|error| HostError::Internal(error.into()))?;
         Ok(Outcome::Skipped(SkipReason::Empty))
     }
+}
 
-    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        self.message(platform, inbound).await.map(|_| true)
-    }
-
-    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
-        Ok(None)
-    }
-
-    async fn deleted(&self, _: &PlatformId, _: &MessageId) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn attached(
-        &self,
-        _: &PlatformId,
-        _: &MessageId,
-        _: Option<Timestamp>,
-        _: Vec<Text>,
-    ) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
-        Ok(())
+#[async_trait]
+impl Host for Engine {
+    async fn submit(&self, _: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        match event {
+            InboundEvent::Message(inbound) => Ok(Receipt::new(Recorded::New, ready(self.answer(inbound).await))),
+            _ => Ok(Receipt::unanswered(Recorded::New)),
+        }
     }
 
     /// Takes the line of a button below the question about consent.

@@ -2,7 +2,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use azera_adapter::{ChatInfo, CommandLine, Edit, Host, HostError, Outcome, Platform, SearchRequest};
+use azera_adapter::{
+    ChatInfo, CommandLine, Edit, Host, HostError, InboundEvent, Outcome, Platform, Recorded, SearchRequest,
+};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
 
 use crate::out::{OutFile, OutLine};
@@ -117,8 +119,8 @@ impl Player<'_> {
             return self.tell_error(about, e);
         }
         let info = ChatInfo { chat: line.chat.clone(), title: None, persona: line.persona.clone() };
-        let done = self.session.host().open_chat(self.platform.id(), info).await;
-        self.tell_failure(about, done)
+        let done = self.session.host().submit(self.platform.id(), InboundEvent::Chat(info)).await;
+        self.tell_failure(about, done.map(drop))
     }
 
     async fn message(&mut self, line: &MessageLine) -> Result<(), Error> {
@@ -138,10 +140,16 @@ impl Player<'_> {
             mentions: line.mentions.clone().unwrap_or_default(),
             reply_to: line.reply_to.clone(),
         };
-        match self.session.host().message(self.platform.id(), inbound).await {
-            Ok(outcome) => self.tell_outcome(about, outcome),
+        match self.submit(InboundEvent::Message(inbound)).await {
+            Ok((_, outcome)) => self.tell_outcome(about, outcome),
             Err(e) => self.tell_error(about, e),
         }
+    }
+
+    /// Submits an event and waits for its end.
+    async fn submit(&self, event: InboundEvent) -> Result<(Recorded, Outcome), HostError> {
+        let receipt = self.session.host().submit(self.platform.id(), event).await?;
+        Ok((receipt.recorded(), receipt.outcome().await?))
     }
 
     async fn edit(&mut self, line: &EditLine) -> Result<(), Error> {
@@ -153,9 +161,9 @@ impl Player<'_> {
         let about = Subject { chat: said.as_ref().map(|said| &said.chat), ..about };
         let parts = line.files.iter().map(FileLine::inbound).collect();
         let edit = Edit { text: line.text.clone(), parts, at: line.at };
-        match self.session.host().edited(self.platform.id(), &line.id, edit).await {
-            Ok(Some(outcome)) => self.tell_outcome(about, outcome),
-            Ok(None) => self.tell_error(about, "there is no such message"),
+        match self.submit(InboundEvent::Edit { message: line.id.clone(), edit }).await {
+            Ok((Recorded::Ignored(_), _)) => self.tell_error(about, "there is no such message"),
+            Ok((_, outcome)) => self.tell_outcome(about, outcome),
             Err(e) => self.tell_error(about, e),
         }
     }
@@ -165,8 +173,9 @@ impl Player<'_> {
         if let Err(e) = self.platform.with_world(|world| world.reachable(&line.id).map(|_| ())) {
             return self.tell_error(about, e);
         }
-        let done = self.session.host().deleted(self.platform.id(), &line.id).await;
-        self.tell_failure(about, done)
+        let event = InboundEvent::Deletion { message: line.id.clone() };
+        let done = self.session.host().submit(self.platform.id(), event).await;
+        self.tell_failure(about, done.map(drop))
     }
 
     async fn command(&mut self, line: &CommandGiven) -> Result<(), Error> {

@@ -3,17 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::{HashMap, HashSet};
+use std::future::ready;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
-    MemoryIdText, Outbound, Outcome, Platform, SearchRequest, SkipReason, State, Turn, TurnUsage,
+    AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
+    InboundEvent, MemoryIdText, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State, Turn,
+    TurnUsage,
 };
 use azera_fake_sim::{Error, Played, Session, SessionError, SimPlatform, Timeline, replay};
-use azera_types::{
-    ChatId, Clock, Inbound, ManualClock, MemoryId, MessageId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
-};
+use azera_types::{Clock, Inbound, ManualClock, MemoryId, MessageId, PersonaId, PlatformId, Scope, Text, Timestamp};
 
 /// The fake engine's data on disk.
 #[derive(Default)]
@@ -72,12 +72,7 @@ impl Core {
     }
 }
 
-#[async_trait]
-impl Host for Core {
-    async fn open_chat(&self, _: &PlatformId, _: ChatInfo) -> Result<(), HostError> {
-        Ok(())
-    }
-
+impl Core {
     async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
         assert_eq!(platform.as_str(), "sim");
         if !self.disk.lock().unwrap().seen.insert(inbound.id.clone()) {
@@ -87,24 +82,34 @@ impl Host for Core {
         self.answer(&inbound).await
     }
 
-    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        self.message(platform, inbound).await.map(|_| true)
-    }
-
-    async fn edited(
-        &self,
-        _: &PlatformId,
-        id: &MessageId,
-        Edit { text, .. }: Edit,
-    ) -> Result<Option<Outcome>, HostError> {
-        let Some(mut inbound) = self.disk.lock().unwrap().inbound.get(id).cloned() else { return Ok(None) };
+    async fn edited(&self, id: &MessageId, text: Text) -> Result<Receipt, HostError> {
+        let known = self.disk.lock().unwrap().inbound.get(id).cloned();
+        let Some(mut inbound) = known else {
+            return Ok(Receipt::unanswered(Recorded::Ignored(IgnoreReason::UnknownMessage)));
+        };
         inbound.text = text;
-        self.answer(&inbound).await.map(Some)
+        let outcome = self.answer(&inbound).await?;
+        Ok(Receipt::new(Recorded::New, ready(Ok(outcome))))
     }
+}
 
-    async fn deleted(&self, _: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        self.disk.lock().unwrap().inbound.remove(id);
-        Ok(())
+#[async_trait]
+impl Host for Core {
+    async fn submit(&self, platform: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        Ok(match event {
+            InboundEvent::Message(inbound) => {
+                let outcome = self.message(platform, inbound).await?;
+                Receipt::new(Recorded::New, ready(Ok(outcome)))
+            }
+            InboundEvent::Edit { message, edit } => self.edited(&message, edit.text).await?,
+            InboundEvent::Deletion { message } => {
+                self.disk.lock().unwrap().inbound.remove(&message);
+                Receipt::unanswered(Recorded::New)
+            }
+            InboundEvent::Chat(_) | InboundEvent::Chunks { .. } | InboundEvent::Left { .. } => {
+                Receipt::unanswered(Recorded::New)
+            }
+        })
     }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
@@ -115,20 +120,6 @@ impl Host for Core {
         }
         let access = self.platform.access(&line.chat, &line.person).await.unwrap();
         Ok(CommandAnswer { ok: &*line.text == "/why", text: format!("{access:?}"), ..CommandAnswer::default() })
-    }
-
-    async fn attached(
-        &self,
-        _: &PlatformId,
-        _: &MessageId,
-        _: Option<Timestamp>,
-        _: Vec<Text>,
-    ) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn left(&self, _: &PlatformId, _: &RealmId, _: Vec<ChatId>) -> Result<(), HostError> {
-        Ok(())
     }
 
     async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {

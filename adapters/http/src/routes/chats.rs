@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::Method;
-use azera_adapter::{BranchSummary, ChatInfo, ChatSummary, Reading, ShownMessage};
+use azera_adapter::{BranchSummary, ChatInfo, ChatSummary, InboundEvent, Reading, ShownMessage};
 use azera_types::{Author, ChatId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -244,7 +244,9 @@ impl Shared {
     /// Forgets a chat with its title.
     pub(super) async fn delete_chat(&self, caller: &Caller, id: &str) -> Result<(), Problem> {
         let chat = self.chat(caller, id).await?;
-        Ok(self.host()?.left(&self.platform, &realm_id(&caller.account)?, vec![chat.chat]).await?)
+        let left = InboundEvent::Left { realm: realm_id(&caller.account)?, chats: vec![chat.chat] };
+        self.host()?.submit(&self.platform, left).await?;
+        Ok(())
     }
 }
 
@@ -274,7 +276,7 @@ async fn create(
     let id = crate::secrets::id()?.to_string();
     let chat = own_chat(&caller, &id)?;
     let info = ChatInfo { chat: chat.clone(), title: Some(checked_title(new.title)?), persona: None };
-    shared.host()?.open_chat(&shared.platform, info).await?;
+    shared.host()?.submit(&shared.platform, InboundEvent::Chat(info)).await?;
     if let Some(group) = &new.group_id {
         shared.set_group(&caller, &chat, Some(group)).await?;
     }
@@ -333,7 +335,7 @@ async fn change(
     let before = shared.chat(&caller, &id).await?;
     if let Some(title) = changes.title {
         let info = ChatInfo { chat: before.chat.clone(), title: Some(checked_title(Some(title))?), persona: None };
-        shared.host()?.open_chat(&shared.platform, info).await?;
+        shared.host()?.submit(&shared.platform, InboundEvent::Chat(info)).await?;
     }
     if let Some(group) = changes.group_id.filter(|group| *group != before.group) {
         shared.set_group(&caller, &before.chat, group.as_deref()).await?;

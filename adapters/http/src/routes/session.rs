@@ -317,7 +317,8 @@ impl Shared {
         let chats = self.reader()?.chats(&self.platform, reading).await?;
         self.perform(caller, chat, "/forget me quotes").await?;
         let mine = chats.into_iter().map(|listed| listed.chat).filter(|chat| !suffix_of(chat).is_empty()).collect();
-        self.host()?.left(&self.platform, &realm_id(&caller.account)?, mine).await?;
+        let left = azera_adapter::InboundEvent::Left { realm: realm_id(&caller.account)?, chats: mine };
+        self.host()?.submit(&self.platform, left).await?;
         self.accounts.remove(&caller.account).await?;
         tracing::info!("an account of the {PLATFORM} was deleted");
         Ok(())

@@ -1,19 +1,20 @@
 //! An engine that answers in fixed words, and reads by the same law: it asks the platform who may read a chat.
 
 use std::collections::{BTreeSet, HashMap};
+use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, Command, CommandAnswer,
-    CommandLine, Edit, Form, Hit, Host, HostError, Making, MemoryIdText, MindSummary, ModelSummary, Outcome,
-    PersonaSummary, Platform, Reader, Reading, SearchRequest, ShownMessage, ShownWriting, State, StreamEvent, Turn,
-    TurnUsage, WritingKind,
+    CommandLine, Form, Hit, Host, HostError, InboundEvent, Making, MemoryIdText, MindSummary, ModelSummary, Outcome,
+    PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMessage, ShownWriting, State,
+    StreamEvent, Turn, TurnUsage, WritingKind,
 };
 use azera_adapter_http::{AccountStore, Operations, PersonaDraft, PersonaError, PersonaStore, StoreError};
 use azera_types::{
-    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
+    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
@@ -172,18 +173,16 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-#[async_trait]
-impl Host for Engine {
-    async fn open_chat(&self, _: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
+impl Engine {
+    fn open_chat(&self, info: ChatInfo) {
         let mut chats = self.chats.lock().unwrap();
         let known = chats.entry(info.chat.clone()).or_insert_with(|| info.clone());
         if info.title.is_some() {
             known.title = info.title;
         }
-        Ok(())
     }
 
-    async fn message(&self, _: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+    async fn answer(&self, inbound: Inbound) -> Result<Outcome, HostError> {
         if !self.may_read(&inbound.chat, &inbound.person).await {
             return Err(HostError::NotAllowed);
         }
@@ -231,36 +230,28 @@ impl Host for Engine {
         })))
     }
 
-    async fn take_in(&self, _: &PlatformId, _: Inbound) -> Result<bool, HostError> {
-        Ok(true)
-    }
-
-    async fn edited(&self, _: &PlatformId, _: &MessageId, _: Edit) -> Result<Option<Outcome>, HostError> {
-        Ok(None)
-    }
-
-    async fn deleted(&self, _: &PlatformId, _: &MessageId) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn attached(
-        &self,
-        _: &PlatformId,
-        _: &MessageId,
-        _: Option<Timestamp>,
-        _: Vec<Text>,
-    ) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn left(&self, _: &PlatformId, _: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
+    fn leave(&self, chats: Vec<ChatId>) {
         self.lines.lock().unwrap().retain(|line| !chats.contains(&line.chat));
         for chat in chats {
             if let Some(info) = self.chats.lock().unwrap().get_mut(&chat) {
                 info.title = None;
             }
         }
-        Ok(())
+    }
+}
+
+#[async_trait]
+impl Host for Engine {
+    async fn submit(&self, _: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        match event {
+            InboundEvent::Message(inbound) => {
+                return Ok(Receipt::new(Recorded::New, ready(self.answer(inbound).await)));
+            }
+            InboundEvent::Chat(info) => self.open_chat(info),
+            InboundEvent::Left { chats, .. } => self.leave(chats),
+            _ => {}
+        }
+        Ok(Receipt::unanswered(Recorded::New))
     }
 
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {

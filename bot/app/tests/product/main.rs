@@ -10,6 +10,7 @@ mod documented;
 mod files;
 mod forgetting;
 mod hearth;
+mod help_texts;
 mod hostile;
 mod http;
 mod indexes;

@@ -145,7 +145,8 @@ impl Commands {
         if question.author.person() != Some(&at.line.person) && at.access < azera_adapter::Access::Admin {
             return Ok(refused("Only the person I answered, or an admin, can have it answered again.".into()));
         }
-        match self.turns.answer_again(adapter, at.platform, question, at.line.person.clone()).await? {
+        let turn = self.turns.answer_again(adapter, at.platform, question, at.line.person.clone())?;
+        match turn.await.map_err(|_| Error::Interrupted)?? {
             Outcome::Replied(_) => Ok(done(String::new())),
             Outcome::Skipped(reason) => Ok(refused(reason.why().to_owned())),
         }

@@ -1,14 +1,16 @@
 //! Stage *ingest*: a message is in the record, flushed, before anything else happens; then it waits for its turn in its chat.
 
 use std::collections::{HashMap, HashSet};
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use azera_adapter::{ChatInfo, Edit, Outcome, Platform, SkipReason};
+use azera_adapter::{ChatInfo, Edit, IgnoreReason, Outcome, Platform, Recorded, SkipReason};
 use azera_memory::{Forget, InboxRow, MessageRow, NewChat, Received};
 use azera_types::{Inbound, MessageId, PersonId, PlatformId, Text, composed};
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -18,24 +20,27 @@ use crate::error::Error;
 use crate::queue::Ticket;
 use crate::turn::Turns;
 
-/// A message that is being taken in.
-pub(crate) struct Receiving {
-    /// Resolves to true for a new message. The sender is dropped if recording fails.
-    recorded: oneshot::Receiver<bool>,
-    turn: JoinHandle<Result<Outcome, Error>>,
+/// An event that is in the record.
+pub(crate) struct Submitted {
+    pub(crate) recorded: Recorded,
+    /// Waits for the answer. The answer goes on if this is dropped.
+    pub(crate) ending: BoxFuture<'static, Result<Outcome, Error>>,
 }
 
-impl Receiving {
-    pub(crate) async fn recorded(self) -> Result<bool, Error> {
-        match self.recorded.await {
-            Ok(new) => Ok(new),
-            Err(_) => self.turn.await.map_err(|_| Error::Interrupted)?.map(|_| false),
-        }
+impl Submitted {
+    /// An event that needs no turn.
+    fn ended(recorded: Recorded, reason: SkipReason) -> Self {
+        Self { recorded, ending: ready(Ok(Outcome::Skipped(reason))).boxed() }
     }
 
-    pub(crate) async fn outcome(self) -> Result<Outcome, Error> {
-        self.turn.await.map_err(|_| Error::Interrupted)?
+    fn answered_by(recorded: Recorded, turn: JoinHandle<Result<Outcome, Error>>) -> Self {
+        Self { recorded, ending: ended(turn).boxed() }
     }
+}
+
+/// Returns the end of a turn that runs in a task of its own.
+async fn ended(turn: JoinHandle<Result<Outcome, Error>>) -> Result<Outcome, Error> {
+    turn.await.map_err(|_| Error::Interrupted)?
 }
 
 /// Marks a turn as in progress. Dropping it removes the mark, also on panic.
@@ -151,13 +156,12 @@ impl Turns {
         answered
     }
 
-    /// Takes in a message. The result has two parts: `recorded` resolves when the message is stored, `outcome` when its
-    /// turn ends.
+    /// Records a message, and then answers it in a task of its own.
     pub(crate) async fn receive(
         self: &Arc<Self>,
         platform: &PlatformId,
         mut inbound: Inbound,
-    ) -> Result<Receiving, Error> {
+    ) -> Result<Submitted, Error> {
         let text = until_heard(Text::new(&*inbound.text), inbound.parts.iter().map(|inbound| &inbound.part));
         (inbound.name, inbound.text) = (composed(&inbound.name).into_owned(), text);
         let adapter = self.services.platform(platform)?;
@@ -196,7 +200,12 @@ impl Turns {
             turns.files.hold(&inbox.message, None, inbound.parts);
             turns.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await
         });
-        Ok(Receiving { recorded, turn })
+        match recorded.await {
+            Ok(true) => Ok(Submitted::answered_by(Recorded::New, turn)),
+            Ok(false) => Ok(Submitted::answered_by(Recorded::Known, turn)),
+            // The task ended before the message was in the record.
+            Err(_) => Err(ended(turn).await.err().unwrap_or(Error::Interrupted)),
+        }
     }
 
     pub(crate) async fn ensure_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), Error> {
@@ -210,26 +219,29 @@ impl Turns {
         self.services.blocking(move |memory| memory.chats().open(new, now)).await.map(drop)
     }
 
+    /// Records an edit. If the message was answered, its reply is generated again in a task of its own.
     pub(crate) async fn edit(
         self: &Arc<Self>,
         platform: &PlatformId,
         id: &MessageId,
         edit: Edit,
-    ) -> Result<Option<Outcome>, Error> {
+    ) -> Result<Submitted, Error> {
+        let unknown = || Submitted::ended(Recorded::Ignored(IgnoreReason::UnknownMessage), SkipReason::Empty);
         let Edit { text, parts, at } = edit;
         if says_nothing(&text) && parts.is_empty() {
-            return self.edited_to_nothing(id).await;
+            let is_gone = self.edited_to_nothing(id).await?;
+            return Ok(if is_gone { Submitted::ended(Recorded::New, SkipReason::Empty) } else { unknown() });
         }
         let text = until_heard(Text::new(text.as_str()), parts.iter().map(|inbound| &inbound.part));
         let edited = {
             let (id, parts) = (id.clone(), parts.iter().map(|inbound| inbound.part.clone()).collect());
             self.services.blocking(move |memory| memory.turns().edit_with_parts(&id, text, parts, at)).await?
         };
-        let Some(message) = edited else { return Ok(None) };
+        let Some(message) = edited else { return Ok(unknown()) };
         self.indexer.wake();
         self.surprise.exchanges.changed(&message.id);
         self.learning.withdraw_unfounded(Some(&message.id)).await;
-        let Some(person) = message.author.person().cloned() else { return Ok(None) };
+        let Some(person) = message.author.person().cloned() else { return Ok(unknown()) };
         let adapter = self.services.platform(platform)?;
         self.files.hold(id, Some(at), parts);
         let open = {
@@ -241,25 +253,30 @@ impl Turns {
             if self.under_way().contains(id) {
                 self.changed_amid().insert(id.clone(), message);
             }
-            return Ok(Some(Outcome::Skipped(SkipReason::Duplicate)));
+            return Ok(Submitted::ended(Recorded::New, SkipReason::Duplicate));
         }
-        let answered = self.answer_again(adapter, platform, message, person).await;
-        // A turn releases the files itself, unless there was none.
-        self.files.release(id);
-        answered.map(Some)
+        Ok(match self.answer_again(adapter, platform, message, person) {
+            Ok(turn) => Submitted::answered_by(Recorded::New, turn),
+            Err(error) => {
+                // No turn will release them.
+                self.files.release(id);
+                Submitted { recorded: Recorded::New, ending: ready(Err(error)).boxed() }
+            }
+        })
     }
 
-    /// Deletes a message whose author took every word back, with its memory and its answer.
-    async fn edited_to_nothing(&self, id: &MessageId) -> Result<Option<Outcome>, Error> {
+    /// Deletes a message whose author took every word back, with its memory and its answer. Returns false if there is no
+    /// such message of a person.
+    async fn edited_to_nothing(&self, id: &MessageId) -> Result<bool, Error> {
         let owner = {
             let id = id.clone();
             self.services.blocking(move |memory| memory.messages().owner(&id)).await?
         };
         if owner.is_none_or(|owner| owner.by_persona) {
-            return Ok(None);
+            return Ok(false);
         }
         self.forgetting.forget(Forget::Message(id.clone()), true, None).await?;
-        Ok(Some(Outcome::Skipped(SkipReason::Empty)))
+        Ok(true)
     }
 
     /// Answers a message again that was changed while it was answered.
@@ -267,20 +284,24 @@ impl Turns {
         let (turns, adapter, person) = (Arc::clone(self), request.platform.clone(), request.inbox.person.clone());
         self.services.tasks.spawn(async move {
             let (platform, id) = (adapter.id().clone(), message.id.clone());
-            if let Err(error) = turns.answer_again(adapter, &platform, message, person).await {
+            let answered = match turns.answer_again(adapter, &platform, message, person) {
+                Ok(turn) => ended(turn).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = answered {
                 tracing::warn!(message = %id, %error, "a message that was changed amid its answer is not answered again");
             }
         });
     }
 
-    /// Regenerates the reply to a message. Skips if there is none.
-    pub(crate) async fn answer_again(
+    /// Begins to generate the reply to a message again.
+    pub(crate) fn answer_again(
         self: &Arc<Self>,
         adapter: Arc<dyn Platform>,
         platform: &PlatformId,
         message: MessageRow,
         person: PersonId,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<JoinHandle<Result<Outcome, Error>>, Error> {
         let inbox = InboxRow {
             message: message.id.clone(),
             platform: platform.clone(),
@@ -291,6 +312,6 @@ impl Turns {
         };
         let ticket = self.queues.enter(&message.chat).ok_or(Error::QueueFull)?;
         let request = TurnRequest::new(adapter, message, inbox, true);
-        self.spawn_turn(ticket, request).await.map_err(|_| Error::Interrupted)?
+        Ok(self.spawn_turn(ticket, request))
     }
 }

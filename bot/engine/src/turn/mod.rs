@@ -49,6 +49,7 @@ pub(crate) use context::{TurnContext, TurnRequest};
 pub(crate) use earlier::Earlier;
 pub(crate) use generation::{any_seed, derived_seed};
 pub(crate) use history::recalled_memory;
+pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};
 pub(crate) use spoken::SpokenReplies;
 

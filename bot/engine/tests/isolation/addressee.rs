@@ -46,7 +46,7 @@ async fn only_the_persona_that_is_called_hears_a_message() {
     for (text, wanted) in [("and the tray is tin quiet", "azera"), ("Luna, the jar is glass quiet", &usual)] {
         let mut inbound = scene.message(ANN, COMMONS, text);
         inbound.reply_to = Some(reply.clone());
-        let outcome = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
+        let outcome = scene.submit(inbound).await.unwrap();
         scene.engine.azera.settle().await.unwrap();
         assert_eq!(answered(&outcome).0, wanted, "{text}");
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use azera_adapter::{Host, Platform};
+use azera_adapter::Host;
 use azera_types::{Clock, Text};
 
 use crate::findings::{ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
@@ -147,28 +147,28 @@ async fn a_message_is_remembered_beside_its_file_until_it_is_edited() {
     const PIECE: &str = "log, 2: the heron is made of copper";
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, COMMONS, "what does the zeppelin log say? quiet");
-    let (sim, id) = (scene.engine.platform.sim.clone(), inbound.id.clone());
+    let id = inbound.id.clone();
     let (memory, of) = (scene.engine.memory.clone(), id.clone());
     scene
         .engine
         .meanwhile
         .set(move || assert_eq!(memory.memories().store_chunks(&of, None, vec![Text::new(PIECE)]).unwrap(), 1));
-    scene.engine.azera.message(sim.id(), inbound).await.unwrap();
+    scene.submit(inbound).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     let both = ["what does the zeppelin log say? quiet", PIECE];
     let found = scene.find(ANN, COMMONS, "the zeppelin log, the copper heron").await;
     assert!(both.iter().all(|text| found.iter().any(|found| found == text)), "{found:?}");
     // The message now says only its new text, and of its file only what is attached again.
     let now = scene.engine.clock.now();
-    scene.engine.azera.edited(sim.id(), &id, edit_to("where is the zeppelin? quiet", now)).await.unwrap();
+    scene.edit(&id, edit_to("where is the zeppelin? quiet", now)).await;
     scene.engine.azera.settle().await.unwrap();
     let query = "where is the zeppelin, and the copper heron?";
     assert_eq!(scene.find(ANN, COMMONS, query).await, ["where is the zeppelin? quiet"]);
     // The file of the earlier version comes too late.
-    scene.engine.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
+    scene.attach(&id, None, PIECE).await;
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.find(ANN, COMMONS, query).await, ["where is the zeppelin? quiet"]);
-    scene.engine.azera.attached(sim.id(), &id, Some(now), vec![Text::new(PIECE)]).await.unwrap();
+    scene.attach(&id, Some(now), PIECE).await;
     scene.engine.azera.settle().await.unwrap();
     assert!(scene.find(ANN, COMMONS, query).await.iter().any(|found| found == PIECE));
     // Her export holds it once.
@@ -214,9 +214,9 @@ async fn a_chunk_of_a_file_can_be_pinned_once() {
     const PIECE: &str = "log, 2: the heron is made of copper";
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, COMMONS, "what does the zeppelin log say? quiet");
-    let (sim, id) = (scene.engine.platform.sim.clone(), inbound.id.clone());
-    scene.engine.azera.message(sim.id(), inbound).await.unwrap();
-    scene.engine.azera.attached(sim.id(), &id, None, vec![Text::new(PIECE)]).await.unwrap();
+    let id = inbound.id.clone();
+    scene.submit(inbound).await.unwrap();
+    scene.attach(&id, None, PIECE).await;
     scene.engine.azera.settle().await.unwrap();
     let answer = scene.command(ANN, COMMONS, "/memory search the copper heron").await;
     let line = answer.lines().find(|line| line.contains(PIECE)).unwrap_or_else(|| panic!("{answer}"));

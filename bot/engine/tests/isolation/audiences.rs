@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use azera_adapter::{Host, Platform};
 use azera_model_api::LoraId;
 use tokio::sync::Notify;
 
@@ -105,7 +104,7 @@ async fn forgetting_an_example_ends_the_running_job() {
     it.scene.wait(2 * 60).await;
     let forgotten = async {
         begun.notified().await;
-        it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &said[2]).await.unwrap();
+        it.scene.delete(&said[2]).await;
         go_on.notify_one();
     };
     tokio::join!(it.scene.wait(4 * HOUR), forgotten);
@@ -161,7 +160,7 @@ async fn live_chat_takes_precedence_over_training() {
     let question = it.scene.message(BOB, DM_BOB, "is anybody awake? quiet");
     let talk = async {
         begun.notified().await;
-        it.scene.engine.azera.message(it.scene.engine.platform.sim.id(), question).await.unwrap()
+        it.scene.submit(question).await.unwrap()
     };
     tokio::join!(it.scene.wait(4 * HOUR), talk);
     assert_eq!(*it.model.overtaken.lock().unwrap(), Some(false), "it waits for the end of that");

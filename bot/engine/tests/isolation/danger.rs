@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_adapter::{Host, Outcome, Platform};
+use azera_adapter::{Host, InboundEvent, Outcome, Platform};
 use tokio::sync::Notify;
 
 use crate::findings::{AN, ANN, COMMONS, DM_ANN, Scene};
@@ -32,7 +32,7 @@ async fn say_in(scene: &mut Scene, who: usize, text: &str) -> String {
 
 async fn say_at(scene: &mut Scene, who: usize, place: usize, text: &str) -> String {
     let inbound = scene.message(who, place, text);
-    match scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap() {
+    match scene.submit(inbound).await.unwrap() {
         Outcome::Replied(turn) => turn.text.as_str().to_owned(),
         Outcome::Skipped(why) => panic!("silent: {}", why.why()),
     }
@@ -81,7 +81,8 @@ async fn a_turn_waits_for_classifiers_in_training() {
     scene.engine.reopen_with(begin).await;
     let inbound = scene.message(ANN, DM_ANN, "the kettle whistles in the kitchen");
     let (azera, platform) = (scene.engine.azera.clone(), scene.engine.platform.sim.id().clone());
-    let turn = tokio::spawn(async move { azera.message(&platform, inbound).await });
+    let turn =
+        tokio::spawn(async move { azera.submit(&platform, InboundEvent::Message(inbound)).await?.outcome().await });
     // Long afterwards there is still no reply, because nothing was judged yet.
     for _ in 0..1_000 {
         tokio::task::yield_now().await;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, Platform};
+use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, InboundEvent, Platform};
 use azera_types::{Clock, Inbound, InboundPart, MessageId, Part, RealmId, Text};
 
 use crate::look::{look_closely, look_up_all};
@@ -50,7 +50,8 @@ pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<us
     // Leaving a realm that nobody ever heard of removes nothing.
     let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
     let nowhere = RealmId::new("nowhere").unwrap();
-    host.left(engine.platform.sim.id(), &nowhere, Vec::new()).await.map_err(|error| error.to_string())?;
+    let left = InboundEvent::Left { realm: nowhere, chats: Vec::new() };
+    host.submit(engine.platform.sim.id(), left).await.map_err(|error| error.to_string())?;
     look_up_all(&engine).await;
     let observer = observer(&engine, world);
     let seen = look_closely(&engine, observer.0, observer.1).await;
@@ -253,7 +254,8 @@ async fn say(engine: &mut TestEngine, saying: Saying, fate: Fate, other: &BTreeS
         let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
         host.settle().await.unwrap();
         let piece = Text::new(format!("log, 2: {}", inbound.text.as_str()));
-        drop(host.attached(engine.platform.sim.id(), &inbound.id, None, vec![piece]).await);
+        let chunks = InboundEvent::Chunks { message: inbound.id.clone(), version: None, pieces: vec![piece] };
+        drop(host.submit(engine.platform.sim.id(), chunks).await);
     }
     engine.meanwhile.forget();
     *engine.platform.hang.lock().unwrap() = None;
@@ -305,7 +307,7 @@ async fn edit(engine: &TestEngine, nth: usize, way: Way, other: &BTreeSet<usize>
 async fn delete(engine: &TestEngine, nth: usize) {
     let Some((id, message)) = reachable(engine, nth) else { return };
     let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
-    host.deleted(engine.platform.sim.id(), &id).await.unwrap();
+    host.submit(engine.platform.sim.id(), InboundEvent::Deletion { message: id }).await.unwrap();
     engine.watch.oracle().forget_secrets(message.secrets);
 }
 

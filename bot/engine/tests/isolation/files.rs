@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_adapter::{CommandAnswer, CommandLine, Edit, Host, Platform};
+use azera_adapter::{CommandAnswer, CommandLine, Edit, Host, InboundEvent, Platform};
 use azera_memory::blob_id;
 use azera_types::{Clock, FetchError, Fetching, InboundPart, Part, PartSource, Text};
 
@@ -33,7 +33,7 @@ impl Scene {
     async fn send(&mut self, who: usize, place: usize, name: &str, source: Arc<dyn PartSource>) {
         let mut inbound = self.message(who, place, "look at that");
         inbound.parts.push(part(name, source));
-        self.engine.azera.message(self.engine.platform.sim.id(), inbound).await.unwrap();
+        self.submit(inbound).await.unwrap();
         self.engine.azera.settle().await.unwrap();
     }
 
@@ -102,7 +102,6 @@ async fn the_same_file_of_two_people_is_each_ones_own() {
 #[tokio::test]
 async fn a_withdrawn_file_is_gone() {
     let mut scene = Scene::open(false, false).await;
-    let sim = scene.engine.platform.sim.clone();
     scene.send(ANN, COMMONS, "plan.txt", Arc::new(SECRET.to_vec())).await;
     let edited = scene.last();
     let edit = |name: &str, source: Arc<dyn PartSource>| Edit {
@@ -111,11 +110,11 @@ async fn a_withdrawn_file_is_gone() {
         at: scene.engine.clock.now(),
     };
     let other = edit("other.txt", Arc::new(b"harmless".to_vec()));
-    scene.engine.azera.edited(sim.id(), &edited, other).await.unwrap();
+    scene.edit(&edited, other).await;
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.given(ANN, COMMONS, "plan.txt").await, None);
     assert_eq!(scene.given(ANN, COMMONS, "other.txt").await.as_deref(), Some(b"harmless".as_slice()));
-    scene.engine.azera.deleted(sim.id(), &edited).await.unwrap();
+    scene.delete(&edited).await;
     assert_eq!((scene.given(ANN, COMMONS, "other.txt").await, scene.stored()), (None, 0));
 }
 
@@ -129,7 +128,7 @@ async fn a_file_that_is_not_kept_is_never_fetched() {
     inbound.parts.push(part("overheard.txt", overheard.clone()));
     // Handed in again, too, as after a crash.
     for _ in 0..2 {
-        scene.engine.azera.message(scene.engine.platform.sim.id(), inbound.clone()).await.unwrap();
+        scene.submit(inbound.clone()).await.unwrap();
         scene.engine.azera.settle().await.unwrap();
     }
     scene.send(AN, COMMONS, "addressed.txt", addressed.clone()).await;
@@ -147,13 +146,13 @@ async fn a_file_that_comes_with_an_edit_before_the_answer_is_kept_if_its_message
         inbound.mentions_bot = mentions_bot;
         let id = inbound.id.clone();
         let source = Arc::new(Counted::default());
-        scene.engine.azera.take_in(sim.id(), inbound).await.unwrap();
+        scene.engine.azera.submit(sim.id(), InboundEvent::Message(inbound)).await.unwrap();
         let edit = Edit {
             text: Text::new("look at this, Ann"),
             parts: vec![part("edited.txt", source.clone())],
             at: scene.engine.clock.now(),
         };
-        scene.engine.azera.edited(sim.id(), &id, edit).await.unwrap();
+        scene.edit(&id, edit).await;
         scene.engine.azera.settle().await.unwrap();
         assert_eq!(source.0.load(Ordering::SeqCst), kept, "to the bot: {mentions_bot}");
     }

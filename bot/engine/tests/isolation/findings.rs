@@ -89,7 +89,7 @@ impl Scene {
 
     pub async fn say(&mut self, who: usize, place: usize, text: &str) -> Outcome {
         let inbound = self.message(who, place, text);
-        let outcome = self.engine.azera.message(self.engine.platform.sim.id(), inbound).await.unwrap();
+        let outcome = self.submit(inbound).await.unwrap();
         self.engine.azera.settle().await.unwrap();
         outcome
     }
@@ -144,7 +144,7 @@ impl Scene {
         let platform = self.engine.platform.clone();
         *platform.hang.lock().unwrap() = Some(false);
         tokio::select! {
-            outcome = self.engine.azera.message(platform.sim.id(), inbound) => panic!("{outcome:?}"),
+            outcome = self.submit(inbound) => panic!("{outcome:?}"),
             () = platform.hung.notified() => {}
         }
     }
@@ -283,7 +283,7 @@ async fn a_question_that_not_everybody_can_read_stays_unanswered() {
     scene.engine.change_meanwhile(&scene.engine.meanwhile, Change::Join(BOB, Target::Chat(DEN)));
     let inbound = scene.message(AN, DEN, "how are you? say it");
     scene.pass(1);
-    assert!(scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.is_err());
+    assert!(scene.submit(inbound).await.is_err());
     assert_eq!(scene.delivered(), [""; 0]);
     assert!(scene.engine.memory.turns().all_open().unwrap().is_empty());
 }
@@ -334,7 +334,7 @@ async fn a_receipt_counts_what_the_asker_may_know() {
 async fn stats_count_only_unindexed_memories_of_this_place() {
     let mut scene = Scene::open(false, false).await;
     let inbound = scene.message(ANN, DM_ANN, "a secret, quiet");
-    scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
+    scene.submit(inbound).await.unwrap();
     assert!(scene.engine.memory.indexing().queued().unwrap() > 0);
     let stats = |text: &str| text.contains("Still being indexed");
     let name = |who: usize| PEOPLE[who].1.to_owned();
@@ -373,8 +373,8 @@ async fn a_message_with_the_id_of_a_fact_is_not_that_fact() {
             secrets: Vec::new(),
         },
     );
-    scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
-    scene.engine.azera.deleted(scene.engine.platform.sim.id(), &MessageId::new(&fact).unwrap()).await.unwrap();
+    scene.submit(inbound).await.unwrap();
+    scene.delete(&MessageId::new(&fact).unwrap()).await;
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.find(AN, DM_AN, find).await.len(), before, "the reply built on the fact stands");
 }
@@ -385,10 +385,10 @@ async fn a_message_with_the_id_of_a_reply_is_not_overwritten() {
     let mut scene = Scene::open(false, false).await;
     let mut early = scene.message(ANN, DM_ANN, "the first of all, quiet");
     early.id = MessageId::new("m9~r0").unwrap();
-    scene.engine.azera.message(scene.engine.platform.sim.id(), early).await.unwrap();
+    scene.submit(early).await.unwrap();
     scene.said = 8;
     let inbound = scene.message(AN, DM_AN, "hello, quiet");
-    let outcome = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await;
+    let outcome = scene.submit(inbound).await;
     assert!(outcome.is_err(), "{outcome:?}");
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.find(ANN, DM_ANN, "the first").await, ["the first of all, quiet"]);
@@ -429,7 +429,7 @@ async fn a_realms_persona_speaks_only_where_all_readers_are_members() {
         assert!(!secrets_in(&answer).contains(&own), "{command}: {answer}");
     }
     let inbound = scene.message(AN, DEN, "and now? say it");
-    let refused = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap_err();
+    let refused = scene.submit(inbound).await.unwrap_err();
     assert!(refused.to_string().contains("there is no persona luna"), "{refused}");
     scene.change(Change::Leave(BOB, Target::Chat(DEN)));
     assert!(matches!(scene.say(AN, DEN, "alone again? say it").await, Outcome::Replied(_)));

@@ -127,7 +127,7 @@ async fn a_dream_is_forgotten_with_its_post_and_without_its_sources() {
     let mut scene = Scene::open(false, false).await;
     night(&mut scene).await;
     let post = MessageId::new(format!("post~{}", scene.written(ANN, COMMONS, Kind::Dream).await[0].id.0)).unwrap();
-    scene.engine.azera.deleted(scene.engine.platform.sim.id(), &post).await.unwrap();
+    scene.delete(&post).await;
     assert_eq!(scene.written(ANN, COMMONS, Kind::Dream).await, []);
 }
 
@@ -276,7 +276,7 @@ async fn a_background_request_yields_to_live_chat_and_is_retried() {
     let azera = scene.engine.azera.clone();
     let writing = tokio::spawn(async move { azera.settle().await });
     slow.begun.notified().await;
-    let outcome = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
+    let outcome = scene.submit(inbound).await.unwrap();
     assert!(matches!(outcome, Outcome::Replied(_)));
     writing.await.unwrap().unwrap();
     assert_eq!(given_up.load(Ordering::SeqCst), 1);

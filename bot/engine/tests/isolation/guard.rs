@@ -13,8 +13,8 @@ use crate::watch::{BY_A_LINK, Record};
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
 pub const TELLING: [&str; 28] = [
     BY_A_LINK,
-    "Host::message",
-    "Host::edited",
+    "Receipt of a message",
+    "Receipt of an edit",
     "Host::autocomplete",
     "Host::search",
     "Platform::deliver",

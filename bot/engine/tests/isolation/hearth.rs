@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use azera_adapter::{Host, Platform};
+use azera_adapter::Host;
 use azera_engine::{LossChange as Loss, TrainingJob};
 use azera_memory::Kind;
 use azera_types::Clock;
@@ -139,7 +139,7 @@ async fn older_messages_in_a_prompt_need_consent_too() {
     it.talk(ANN, COMMONS, "lantern").await;
     it.talk(ANN, COMMONS, "magpie").await;
     assert_eq!(it.fake_trainer.count(), 0, "he did not want it");
-    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &his).await.unwrap();
+    it.scene.delete(&his).await;
     it.scene.wait(8 * HOUR).await;
     assert_eq!(it.fake_trainer.count(), 0, "he did not want it when it was answered, either");
     it.talk(ANN, COMMONS, "heron").await;
@@ -166,7 +166,7 @@ async fn forgetting_a_source_withdraws_the_lora_and_the_rest_is_trained_on_again
     assert_eq!(it.files().len(), 4);
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(2)]);
     assert!(it.fake_trainer.seen().contains("magpie library"));
-    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &second[4]).await.unwrap();
+    it.scene.delete(&second[4]).await;
     it.scene.engine.azera.settle().await.unwrap();
     assert_eq!(it.files().len(), 2, "the one before had not seen it");
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
@@ -177,7 +177,7 @@ async fn forgetting_a_source_withdraws_the_lora_and_the_rest_is_trained_on_again
     assert!(seen.contains("magpie orchard") && !seen.contains("magpie library"), "{seen}");
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(3)]);
     // This message stood in every later prompt.
-    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &first[1]).await.unwrap();
+    it.scene.delete(&first[1]).await;
     it.scene.engine.azera.settle().await.unwrap();
     assert_eq!(it.files(), Vec::<PathBuf>::new(), "each of them had seen it");
     assert_eq!(it.reply(ANN, DM_ANN).await, []);
@@ -207,8 +207,8 @@ async fn replies_from_before_an_edit_are_not_trained_on_again() {
     it.talk(ANN, COMMONS, "lantern").await;
     assert_eq!(it.fake_trainer.count(), 1);
     assert!(it.fake_trainer.seen().contains("umbrella drips"), "it was recalled");
-    let (sim, now) = (it.scene.engine.platform.sim.id().clone(), it.scene.engine.clock.now());
-    it.scene.engine.azera.edited(&sim, &recalled, edit_to("never mind quiet", now)).await.unwrap();
+    let now = it.scene.engine.clock.now();
+    it.scene.edit(&recalled, edit_to("never mind quiet", now)).await;
     it.scene.engine.azera.settle().await.unwrap();
     assert_eq!(it.files(), Vec::<PathBuf>::new(), "it had learned from it");
     for _ in 0..6 {

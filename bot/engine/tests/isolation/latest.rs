@@ -40,7 +40,7 @@ async fn a_search_finds_what_is_not_indexed_yet() {
     scene.change(Change::Join(BOB, GUILD));
     scene.engine.embedder_down.store(true, std::sync::atomic::Ordering::Relaxed);
     let inbound = scene.message(ANN, DEN, "the zeppelin lands at noon, quiet");
-    let outcome = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
+    let outcome = scene.submit(inbound).await.unwrap();
     assert!(matches!(outcome, Outcome::Replied(_)), "{outcome:?}");
     assert!(scene.search_now(ANN, DEN, "zeppelin").await.contains("lands at noon"));
     let answer = scene.search_now(BOB, COMMONS, "zeppelin").await;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use azera_adapter::{Host, Platform};
+use azera_adapter::Host;
 use azera_engine::{
     JOB_EXTENSION, LossChange as Loss, OFFLOAD_FOLDER, OffloadError, OffloadResult, OffloadTransport, RESULT_EXTENSION,
     TrainError, TrainingJob, TrainingResult,
@@ -129,7 +129,7 @@ async fn a_result_is_rejected_if_a_source_was_forgotten_meanwhile() {
         let (mut it, _, _) = open().await;
         let said = it.talk(ANN, DM_ANN, "lantern").await;
         let job = offloaded(&it, JOB_EXTENSION).remove(0);
-        it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &said[gone]).await.unwrap();
+        it.scene.delete(&said[gone]).await;
         it.scene.engine.azera.settle().await.unwrap();
         assert_eq!(all_offloaded(&it), 0, "the course goes at once");
         put_result(&it, &job, 1);
@@ -303,7 +303,7 @@ async fn forgetting_a_message_that_is_only_compared_removes_the_job() {
     let record: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
     let names = |part: &serde_json::Value| part["messages"].as_object().unwrap().contains_key(first.as_str());
     assert!(names(&record["holds"]) && !names(&record["learnt"]["roots"]), "{record:#}");
-    it.scene.engine.azera.deleted(it.scene.engine.platform.sim.id(), &first).await.unwrap();
+    it.scene.delete(&first).await;
     it.scene.engine.azera.settle().await.unwrap();
     assert_eq!(all_offloaded(&it), 0);
 }

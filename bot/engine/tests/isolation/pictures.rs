@@ -315,7 +315,7 @@ async fn forgetting_stops_the_drawing_that_is_built_on_it() {
     scene.engine.answered_by(Arc::new(ScriptedModel::saying("Look. [IMAGE_GEN: prompt=\"a violet tower\"]"))).await;
     painter.hangs.store(true, Ordering::SeqCst);
     let asked = scene.message(ANN, COMMONS, "show me a tower");
-    scene.engine.azera.message(scene.engine.platform.sim.id(), asked).await.unwrap();
+    scene.submit(asked).await.unwrap();
     let forget = async {
         painter.begun.notified().await;
         scene.ask(ANN, COMMONS, "/forget last quotes").await

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use azera_adapter::{Host, Outcome, Platform};
+use azera_adapter::Outcome;
 
 use crate::findings::{ANN, DM_ANN, Scene};
 use crate::oracle::word;
@@ -17,7 +17,7 @@ const INSULTS: [&str; 3] = [
 /// Returns the reply to a message, in which the model repeats every secret of its prompt.
 async fn answer(scene: &mut Scene, text: &str) -> String {
     let inbound = scene.message(ANN, DM_ANN, text);
-    let outcome = scene.engine.azera.message(scene.engine.platform.sim.id(), inbound).await.unwrap();
+    let outcome = scene.submit(inbound).await.unwrap();
     match outcome {
         Outcome::Replied(turn) => turn.text.as_str().to_owned(),
         Outcome::Skipped(why) => panic!("silent: {}", why.why()),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_adapter::{ChatInfo, Edit, Host, Platform};
+use azera_adapter::{ChatInfo, Edit, Host, InboundEvent, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
 use azera_config::Gardener as Garden;
 use azera_engine::{
@@ -159,7 +159,7 @@ impl TestEngine {
         let host = WatchedHost { host: &self.azera, watch: &self.watch };
         for number in 0..CHATS.len() {
             let info = ChatInfo { chat: chat(number), title: None, persona: None };
-            host.open_chat(self.platform.sim.id(), info).await.unwrap();
+            host.submit(self.platform.sim.id(), InboundEvent::Chat(info)).await.unwrap();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use azera_adapter::{Host, Outcome, Platform, SkipReason};
+use azera_adapter::{Host, Outcome, SkipReason};
 use azera_memory::{Order, Table};
 use azera_types::Inbound;
 
@@ -26,7 +26,7 @@ impl Scene {
     }
 
     async fn hand_in(&self, inbound: Inbound) -> Outcome {
-        let outcome = self.engine.azera.message(self.engine.platform.sim.id(), inbound).await.unwrap();
+        let outcome = self.submit(inbound).await.unwrap();
         self.engine.azera.settle().await.unwrap();
         outcome
     }
@@ -129,7 +129,7 @@ async fn a_transcript_that_was_stored_is_not_made_twice() {
     let platform = scene.engine.platform.clone();
     *platform.hang.lock().unwrap() = Some(false);
     tokio::select! {
-        outcome = scene.engine.azera.message(platform.sim.id(), inbound) => panic!("{outcome:?}"),
+        outcome = scene.submit(inbound) => panic!("{outcome:?}"),
         () = platform.hung.notified() => {}
     }
     assert_eq!(scene.heard(), 1);

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
-    Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, SearchRequest, StreamEvent, Streaming,
-    VoiceChannels, VoiceMessages,
+    Access, AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
+    InboundEvent, Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, Receipt, Recorded,
+    SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
 use azera_fake_sim::SimPlatform;
 use azera_types::{
-    ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Text, Timestamp,
+    ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp,
     VoiceNote,
 };
 use tokio::sync::Notify;
@@ -334,14 +334,13 @@ pub struct WatchedHost<'a> {
 }
 
 impl WatchedHost<'_> {
-    fn outcome(&self, path: &str, chat: &ChatId, person: &PersonId, outcome: &Result<Option<Outcome>, HostError>) {
+    fn outcome(&self, path: &str, chat: &ChatId, person: &PersonId, outcome: &Result<Outcome, HostError>) {
         match outcome {
-            Ok(Some(Outcome::Replied(turn))) => {
+            Ok(Outcome::Replied(turn)) => {
                 self.watch.shown_for(path, Some(&turn.to), &turn.text);
                 self.watch.shown_for(path, Some(&turn.to), &hits_text(&turn.recalled));
             }
-            Ok(Some(Outcome::Skipped(reason))) => self.watch.shown_in(path, chat, person, reason.why()),
-            Ok(None) => self.watch.went(path),
+            Ok(Outcome::Skipped(reason)) => self.watch.shown_in(path, chat, person, reason.why()),
             Err(error) => self.watch.shown_in(path, chat, person, &error.to_string()),
         }
     }
@@ -352,57 +351,45 @@ pub fn hits_text(hits: &[Hit]) -> String {
     serde_json::to_string(hits).unwrap()
 }
 
-#[async_trait]
-impl Host for WatchedHost<'_> {
-    async fn open_chat(&self, platform: &PlatformId, info: ChatInfo) -> Result<(), HostError> {
-        self.watch.went("Host::open_chat");
-        self.host.open_chat(platform, info).await
-    }
-
-    async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
+/// Events that the worlds submit. What the receipts tell is judged.
+impl WatchedHost<'_> {
+    pub async fn message(&self, platform: &PlatformId, inbound: Inbound) -> Result<Outcome, HostError> {
         let (chat, person) = (inbound.chat.clone(), inbound.person.clone());
-        let outcome = self.host.message(platform, inbound).await.map(Some);
-        self.outcome("Host::message", &chat, &person, &outcome);
-        outcome.map(|outcome| outcome.unwrap())
-    }
-
-    async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<bool, HostError> {
-        self.watch.went("Host::take_in");
-        let (chat, person) = (inbound.chat.clone(), inbound.person.clone());
-        let taken = self.host.take_in(platform, inbound).await;
-        if let Err(error) = &taken {
-            self.watch.shown_in("Host::take_in", &chat, &person, &error.to_string());
-        }
-        taken
-    }
-
-    async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Option<Outcome>, HostError> {
-        let message = self.watch.oracle().messages[id.as_str()].clone();
-        let outcome = self.host.edited(platform, id, edit).await;
-        let chat = ChatId::new(CHATS[message.chat].0).unwrap();
-        self.outcome("Host::edited", &chat, &PersonId::new(PEOPLE[message.by].0).unwrap(), &outcome);
+        let outcome = self.ended(platform, InboundEvent::Message(inbound)).await;
+        self.outcome("Receipt of a message", &chat, &person, &outcome);
         outcome
     }
 
-    async fn deleted(&self, platform: &PlatformId, id: &MessageId) -> Result<(), HostError> {
-        self.watch.went("Host::deleted");
-        self.host.deleted(platform, id).await
+    /// Submits a message and does not wait for its reply.
+    pub async fn take_in(&self, platform: &PlatformId, inbound: Inbound) -> Result<Recorded, HostError> {
+        let (chat, person) = (inbound.chat.clone(), inbound.person.clone());
+        let taken = self.submit(platform, InboundEvent::Message(inbound)).await;
+        if let Err(error) = &taken {
+            self.watch.shown_in("Receipt of a message", &chat, &person, &error.to_string());
+        }
+        taken.map(|receipt| receipt.recorded())
     }
 
-    async fn attached(
-        &self,
-        platform: &PlatformId,
-        message: &MessageId,
-        version: Option<Timestamp>,
-        pieces: Vec<Text>,
-    ) -> Result<(), HostError> {
-        self.watch.went("Host::attached");
-        self.host.attached(platform, message, version, pieces).await
+    pub async fn edited(&self, platform: &PlatformId, id: &MessageId, edit: Edit) -> Result<Outcome, HostError> {
+        let message = self.watch.oracle().messages[id.as_str()].clone();
+        let outcome = self.ended(platform, InboundEvent::Edit { message: id.clone(), edit }).await;
+        let chat = ChatId::new(CHATS[message.chat].0).unwrap();
+        self.outcome("Receipt of an edit", &chat, &PersonId::new(PEOPLE[message.by].0).unwrap(), &outcome);
+        outcome
     }
 
-    async fn left(&self, platform: &PlatformId, realm: &RealmId, chats: Vec<ChatId>) -> Result<(), HostError> {
-        self.watch.went("Host::left");
-        self.host.left(platform, realm, chats).await
+    async fn ended(&self, platform: &PlatformId, event: InboundEvent) -> Result<Outcome, HostError> {
+        self.submit(platform, event).await?.outcome().await
+    }
+}
+
+#[async_trait]
+impl Host for WatchedHost<'_> {
+    /// Submits an event. Nothing of the answer is judged here: the platform judges what is delivered, and
+    /// [`WatchedHost::message`] and [`WatchedHost::edited`] what the receipt tells.
+    async fn submit(&self, platform: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        self.watch.went("Host::submit");
+        self.host.submit(platform, event).await
     }
 
     async fn command(&self, platform: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use super::train::{bar, show};
 use super::train_local::LocalTrainer;
-use crate::bench::rounded;
 use crate::bootstrap::{chosen, family, models};
 use crate::cli::BenchHearth;
-use crate::measure::Resident;
+use crate::lab::bench::rounded;
+use crate::lab::measure::Resident;
 
 /// What two people say over some weeks, and the replies.
 const TALK: &str = include_str!("../../../eval/talk.jsonl");

@@ -17,7 +17,7 @@ use crate::cli::EvalDreams;
 use crate::{bootstrap, replay};
 
 /// Days of talk, written for this project.
-const DAYS: &str = include_str!("../../eval/days.jsonl");
+const DAYS: &str = include_str!("../../../eval/days.jsonl");
 
 /// Cosine similarity from which a dream repeats another.
 const REPEATED_SIMILARITY: f32 = 0.85;

@@ -25,8 +25,8 @@ use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::EvalSafety;
 use crate::{loras, stores, trust};
 
-const MESSAGES: &str = include_str!("../../eval/safety_messages.jsonl");
-const TALKS: &str = include_str!("../../eval/safety_talks.jsonl");
+const MESSAGES: &str = include_str!("../../../eval/safety_messages.jsonl");
+const TALKS: &str = include_str!("../../../eval/safety_talks.jsonl");
 
 #[derive(Debug, Deserialize)]
 struct Message {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use azera_adapter::{Host, Outcome};
+use azera_adapter::{Host, InboundEvent, Outcome};
 use azera_config::Config;
 use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_types::{Clock, Inbound, ManualClock, MessageId, PlatformId, Text, Timestamp};
@@ -18,8 +18,8 @@ use super::crowd::{self, CHANNELS, Crowd, PEOPLE, Spot};
 use super::{fill, rounded};
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::BenchTurn;
-use crate::eval::world;
-use crate::measure::{Resident, median, percentile};
+use crate::lab::eval::world;
+use crate::lab::measure::{Resident, median, percentile};
 use crate::stores;
 
 /// Memories written before the second half of the turns, for the vector index to build into graphs meanwhile. A few
@@ -151,7 +151,8 @@ impl Talk<'_> {
             reply_to: None,
         };
         let begun = Instant::now();
-        let outcome = self.app.engine.message(&self.platform, inbound).await?;
+        let receipt = self.app.engine.submit(&self.platform, InboundEvent::Message(inbound)).await?;
+        let outcome = receipt.outcome().await?;
         let ms = begun.elapsed().as_secs_f64() * 1_000.0;
         match outcome {
             Outcome::Replied(_) => Ok(ms),

@@ -14,7 +14,7 @@ use super::crowd::{self, Crowd, Spot};
 use super::{fill, rounded};
 use crate::bootstrap;
 use crate::cli::BenchRecall;
-use crate::measure::{Resident, folder_mb, median, percentile};
+use crate::lab::measure::{Resident, folder_mb, median, percentile};
 use crate::stores;
 
 /// Questions before the measurement starts, so that it does not count the first read of each page.

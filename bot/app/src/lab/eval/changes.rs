@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::timelines::{self, Said, TimelineRun};
 use crate::cli::EvalTimelines;
-use crate::measure::median;
+use crate::lab::measure::median;
 
 /// Worlds written for this project by `bot/scripts/worlds_changes.py`.
-const WORLDS: &str = include_str!("../../eval/changes.jsonl");
+const WORLDS: &str = include_str!("../../../eval/changes.jsonl");
 
 #[derive(Debug, Deserialize)]
 struct World {

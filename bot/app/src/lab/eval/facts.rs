@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cli::EvalFacts;
-use crate::replay;
+use crate::lab::replay;
 
 /// Fifty facts of many kinds, written for this project.
-const FACTS: &str = include_str!("../../eval/facts.jsonl");
+const FACTS: &str = include_str!("../../../eval/facts.jsonl");
 
 /// Messages between the facts.
 const SMALL_TALK: [&str; 12] = [

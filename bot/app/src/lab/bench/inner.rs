@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use azera_adapter::{Access, Host, Making, Outbound, Outcome, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter::{
+    Access, Host, InboundEvent, Making, Outbound, Outcome, Platform, PlatformError, StreamEvent, Streaming,
+};
 use azera_config::Config;
 use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_model_api::{ChatMessage, ChatRequest, Event, Priority, Role, Sampling};
@@ -19,8 +21,8 @@ use serde_json::{Value, json};
 use super::rounded;
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::BenchInner;
-use crate::eval::world;
-use crate::measure::{median, percentile};
+use crate::lab::eval::world;
+use crate::lab::measure::{median, percentile};
 use crate::stores;
 
 /// Turns before the measurement starts.
@@ -139,7 +141,8 @@ impl BenchApp {
         };
         self.platform.reset();
         let begun = Instant::now();
-        let outcome = self.app.engine.message(&PlatformId::new(PLATFORM)?, inbound).await?;
+        let receipt = self.app.engine.submit(&PlatformId::new(PLATFORM)?, InboundEvent::Message(inbound)).await?;
+        let outcome = receipt.outcome().await?;
         if let Outcome::Skipped(why) = outcome {
             bail!("a turn was not answered: {}", why.why());
         }

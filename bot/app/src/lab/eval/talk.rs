@@ -20,7 +20,7 @@ use crate::cli::EvalFacts;
 use crate::stores;
 
 /// Written for this project. They share nothing with training examples.
-const TALKS: &str = include_str!("../../eval/openings.jsonl");
+const TALKS: &str = include_str!("../../../eval/openings.jsonl");
 
 /// The name of the person in every conversation.
 const PERSON: &str = "Robin";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use azera_adapter::{Hit, Host, SearchRequest};
+use azera_adapter::{Hit, Host, InboundEvent, SearchRequest};
 use azera_config::Config;
 use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_memory::ReadScope;
@@ -120,7 +120,7 @@ impl TimelineRun {
             reply_to: None,
             parts: Vec::new(),
         };
-        self.app.engine.message(&self.platform, inbound).await?;
+        self.app.engine.submit(&self.platform, InboundEvent::Message(inbound)).await?.outcome().await?;
         self.app.engine.settle().await?;
         Ok(())
     }

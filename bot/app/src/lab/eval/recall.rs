@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use azera_adapter::{Host, SearchRequest};
+use azera_adapter::{Host, InboundEvent, SearchRequest};
 use azera_config::Config;
 use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_types::{ChatId, Inbound, ManualClock, MessageId, PersonId, PlatformId, Text, Timestamp};
@@ -16,8 +16,8 @@ use serde_json::json;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::EvalRecall;
-use crate::eval::world;
-use crate::measure::{median, percentile};
+use crate::lab::eval::world;
+use crate::lab::measure::{median, percentile};
 use crate::stores;
 
 /// Maximum number of turns to retrieve for a question.
@@ -145,7 +145,7 @@ impl RecallRun {
                 mentions: Vec::new(),
                 reply_to: None,
             };
-            app.engine.message(&platform, inbound).await?;
+            app.engine.submit(&platform, InboundEvent::Message(inbound)).await?.outcome().await?;
         }
         app.engine.settle().await?;
         let last = conversation.turns.iter().map(|turn| turn.time).max().unwrap_or(first.time);

@@ -13,7 +13,7 @@ use azera_types::{Inbound, PlatformId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::crowd::{self, Crowd};
-use crate::measure;
+use crate::lab::measure;
 use crate::{bootstrap, stores};
 
 /// Memories indexed at a time.

@@ -18,7 +18,7 @@ use crate::cli::EvalFacts;
 use crate::stores;
 
 /// Fifty-two messages of ten made-up people. They share no name, topic or run of six words with the training examples.
-const MESSAGES: &str = include_str!("../../../models/dataset/eval/manners.jsonl");
+const MESSAGES: &str = include_str!("../../../../models/dataset/eval/manners.jsonl");
 
 /// Phrases of which one occurs in a reply that admits not knowing.
 const NOT_KNOWN: [&str; 14] = [

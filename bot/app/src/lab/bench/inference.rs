@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use azera_adapter::{Host, Outcome, TurnUsage};
+use azera_adapter::{Host, InboundEvent, Outcome, TurnUsage};
 use azera_config::Config;
 use azera_fake_sim::{PLATFORM, SimPlatform, Timeline};
 use azera_model_api::{ChatMessage, ChatModel, ChatRequest, Embedder, Lora, Priority, Purpose, Role, Sampling, Usage};
@@ -17,8 +17,8 @@ use super::loras::loras;
 use super::rounded;
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::BenchInference;
-use crate::eval::world;
-use crate::measure::{Resident, median};
+use crate::lab::eval::world;
+use crate::lab::measure::{Resident, median};
 use crate::stores;
 
 /// Runs of each measurement; the median counts.
@@ -220,7 +220,8 @@ async fn turn(
         mentions: Vec::new(),
         reply_to: None,
     };
-    match app.engine.message(&PlatformId::new(PLATFORM)?, inbound).await? {
+    let receipt = app.engine.submit(&PlatformId::new(PLATFORM)?, InboundEvent::Message(inbound)).await?;
+    match receipt.outcome().await? {
         Outcome::Replied(turn) => Ok(turn.usage),
         Outcome::Skipped(why) => bail!("a turn was not answered: {}", why.why()),
     }

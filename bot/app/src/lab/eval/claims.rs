@@ -18,7 +18,7 @@ use crate::stores;
 
 /// A hundred sentences with a claim, and forty pairs of which half replace one claim by another. They share no name,
 /// value or run of six words with the training examples.
-const SENTENCES: &str = include_str!("../../eval/claims.jsonl");
+const SENTENCES: &str = include_str!("../../../eval/claims.jsonl");
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]

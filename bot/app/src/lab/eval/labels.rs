@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::bootstrap;
 use crate::cli::EvalLabels;
-use crate::measure::median;
+use crate::lab::measure::median;
 use crate::progress::Bar;
 
 /// Name for a sentence without labels.

@@ -15,7 +15,7 @@ use super::crowd::Crowd;
 use super::inference::{REPLY_TOKENS, RUNS, long, stories, usages};
 use super::rounded;
 use crate::bootstrap::llama_config;
-use crate::measure::{median, percentile};
+use crate::lab::measure::{median, percentile};
 
 /// Rank of the LoRAs.
 const RANK: u16 = 16;
