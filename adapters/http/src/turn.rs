@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use azera_adapter::{
-    ChatInfo, CommandAnswer, CommandLine, HostError, InboundEvent, Outcome, SkipReason, StreamEvent, Turn, Typed, suggestion, typed,
+    ChatInfo, CommandAnswer, CommandLine, HostError, InboundEvent, Outcome, SkipReason, StreamEvent, Turn, Typed,
+    suggestion, typed,
 };
 use azera_types::{ChatId, Inbound, MessageId, PersonaId, Text};
 use futures::Stream;
@@ -99,7 +100,8 @@ impl Shared {
         };
         let listener = self.live.listen(&inbound.id);
         let platform = self.platform.clone();
-        let outcome = tokio::spawn(async move { host.submit(&platform, InboundEvent::Message(inbound)).await?.outcome().await });
+        let outcome =
+            tokio::spawn(async move { host.submit(&platform, InboundEvent::Message(inbound)).await?.outcome().await });
         Ok(Said::Message(Saying { listener, outcome }))
     }
 

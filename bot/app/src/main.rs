@@ -71,7 +71,7 @@ use anyhow::Context;
 use azera_config::{Config, LogFormat};
 use clap::Parser;
 
-use cli::{Cli, Command, DiscordCommand, EvalCommand, VoiceCommand};
+use cli::{Cli, Command, DiscordCommand, VoiceCommand};
 use lab::{bench, eval, replay};
 
 fn main() -> ExitCode {

@@ -91,7 +91,8 @@ impl VoiceCalls {
             if !calls.may_be_heard(&inbound.chat, &inbound.person).await {
                 return;
             }
-            let answered = async { host.submit(&calls.platform, InboundEvent::Message(inbound)).await?.outcome().await };
+            let answered =
+                async { host.submit(&calls.platform, InboundEvent::Message(inbound)).await?.outcome().await };
             match answered.await {
                 Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
                 Ok(Outcome::Replied(_)) => {}

@@ -10,7 +10,7 @@ use azera_adapter::{
     Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
-use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
 use azera_voice_api::{Style, VoiceActivity};
 use azera_voice_engines::SileroVad;
 

@@ -11,8 +11,7 @@ use azera_adapter::{
 };
 use azera_fake_sim::SimPlatform;
 use azera_types::{
-    ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp,
-    VoiceNote,
+    ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp, VoiceNote,
 };
 use tokio::sync::Notify;
 
