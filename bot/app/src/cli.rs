@@ -26,9 +26,9 @@ pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;
 pub use transcribe::TranscribeOptions;
 pub use voice::{SamplesCommand, VoiceCommand};
+pub use web::WebOptions;
 #[cfg(feature = "http")]
 pub use web::{KeyCommand, WebCommand};
-pub use web::WebOptions;
 
 /// The widest lines of `--help`.
 const HELP_COLUMNS: usize = 80;

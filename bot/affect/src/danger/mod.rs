@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-pub use reading::Reading;
+pub use reading::{Harm, Reading};
 pub use reply::names_a_measure;
 
 use pattern::{List, PatternError, Slots, Spacing};
@@ -50,6 +50,8 @@ pub struct Danger {
     pub romance: bool,
     /// The text asks for a romantic or sexual game with a child in it.
     pub child_romance: bool,
+    /// The text asks the companion to be somebody under 18.
+    pub child_role: bool,
     /// The language of the first phrase found, as an ISO 639-1 code (`tl` for Filipino).
     pub language: Option<&'static str>,
 }
@@ -57,7 +59,12 @@ pub struct Danger {
 impl Danger {
     /// Whether the text asks for something sexual or romantic with a child in it. No model answers that.
     pub fn sexualises_a_child(&self) -> bool {
-        self.child_romance || (self.sexual && self.child) || (self.minor && self.is_intimate())
+        self.child_romance || (self.sexual && self.child) || (self.has_minor() && self.is_intimate())
+    }
+
+    /// Whether the person, or the role that the companion is to play, is under 18.
+    pub fn has_minor(&self) -> bool {
+        self.minor || self.child_role
     }
 
     /// Whether the text asks for something sexual or romantic. With somebody under 18, no model answers that.
@@ -245,6 +252,7 @@ impl Danger {
         self.child |= here.child;
         self.romance |= here.romance;
         self.child_romance |= here.child_romance;
+        self.child_role |= here.child_role;
     }
 }
 
