@@ -333,10 +333,8 @@ fn safety(
     let in_crisis = help.contains(&Help::Crisis);
     let is_minor = bond.is_minor() || earlier.minor;
     let plays_minor = bond.keep_young_role(found.child_role || earlier.child_role, at);
-    if found.sexualises_a_child()
-        || (found.is_intimate() && (is_minor || plays_minor))
-        || (earlier.refused && !in_crisis)
-    {
+    let is_intimate = found.sexualises_a_child() || found.is_intimate_with(is_minor, plays_minor);
+    if is_intimate || (earlier.refused && !in_crisis) {
         // The person may be reporting what was done to them.
         let help = if in_crisis { Help::Crisis } else { Help::Danger };
         return (Writer::Nobody(to.refusal()), vec![help.text(to)]);

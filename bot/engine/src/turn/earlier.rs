@@ -63,7 +63,7 @@ impl Earlier {
         let child_role = before().any(|(_, found)| found.child_role);
         let mut earlier = Self { minor, child_role, ..Self::default() };
         for (_, found) in own.iter().take(FOLLOWING).filter(|(row, _)| age_s(row, message.at) <= FOLLOWS_S) {
-            let refused = found.sexualises_a_child() || ((minor || child_role) && found.is_intimate());
+            let refused = found.sexualises_a_child() || found.is_intimate_with(minor, child_role);
             earlier.self_harm |= found.self_harm;
             earlier.threat |= found.threat;
             earlier.refused |= refused;

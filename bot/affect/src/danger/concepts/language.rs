@@ -17,9 +17,18 @@ impl CommonWords {
         self.0.push(words.split_whitespace().map(|word| normalise(word).trim().to_owned()).collect());
     }
 
-    /// Returns for each language whether a message may be in it. Two languages may share a message, and a short message may be in
-    /// any.
+    /// Returns for each language whether a message may be in it: it has two fifths of the common words that the likeliest language has.
+    /// So related languages help each other, two may share a message, and a short message may be in any.
     pub(super) fn likely(&self, sentences: &[String]) -> Vec<bool> {
+        self.with(sentences, |count, most| 5 * count + 2 >= 2 * most)
+    }
+
+    /// Returns for each language whether no other has more common words in a message.
+    pub(super) fn likeliest(&self, sentences: &[String]) -> Vec<bool> {
+        self.with(sentences, |count, most| count == most)
+    }
+
+    fn with(&self, sentences: &[String], passes: impl Fn(usize, usize) -> bool) -> Vec<bool> {
         let count = |common: &HashSet<String>| {
             sentences
                 .iter()
@@ -29,7 +38,7 @@ impl CommonWords {
         };
         let counts: Vec<usize> = self.0.iter().map(count).collect();
         let most = counts.iter().copied().max().unwrap_or_default();
-        self.0.iter().zip(counts).map(|(common, count)| common.is_empty() || 2 * count + 1 >= most).collect()
+        self.0.iter().zip(counts).map(|(common, count)| common.is_empty() || passes(count, most)).collect()
     }
 }
 
@@ -47,5 +56,6 @@ mod tests {
         assert_eq!(likely("Can you help me with my homework?"), [true, false, true]);
         assert_eq!(likely("Tôi không biết bạn của tôi"), [false, true, true]);
         assert_eq!(likely("can pin"), [true, true, true]);
+        assert_eq!(common.likeliest(&[normalise("can pin")]), [true, false, true]);
     }
 }

@@ -197,7 +197,8 @@ impl ConceptNet {
 
     /// Returns the sentences in which a phrase for `finding` counts; `None` if that is every sentence.
     pub(super) fn unguarded(&self, sentences: &[String], finding: Finding) -> Option<Vec<String>> {
-        let marks = self.by_language(sentences);
+        // A word of another language guards nothing.
+        let marks = self.places(sentences, &self.common.likeliest(sentences));
         let guarded = |number: usize| {
             let guards = || self.guards.iter().filter(|guard| guard.finding == finding);
             marks
@@ -220,9 +221,13 @@ impl ConceptNet {
 
     /// Returns the concepts of each sentence in each language that the message may be in. Languages without any are left out.
     fn by_language(&self, sentences: &[String]) -> Vec<(&'static str, Vec<Places>)> {
+        self.places(sentences, &self.common.likely(sentences))
+    }
+
+    /// Returns the concepts of each sentence in each of these languages.
+    fn places(&self, sentences: &[String], languages: &[bool]) -> Vec<(&'static str, Vec<Places>)> {
         let marked: Vec<Vec<Mark>> = sentences.iter().map(|sentence| self.marks(sentence)).collect();
-        let likely = self.common.likely(sentences);
-        let languages = self.codes.iter().zip(likely).enumerate().filter(|(_, (_, likely))| *likely);
+        let languages = self.codes.iter().zip(languages).enumerate().filter(|(_, (_, likely))| **likely);
         let places = |language: usize| -> Vec<Places> {
             let own = |marks: &Vec<Mark>| {
                 let own = marks.iter().filter(|mark| mark.language == language);
@@ -276,6 +281,7 @@ impl Danger {
             Finding::Romance => self.romance,
             Finding::ChildRomance => self.child_romance,
             Finding::ChildRole => self.child_role,
+            Finding::IntimateWords => self.intimate_words,
         }
     }
 
@@ -288,6 +294,7 @@ impl Danger {
             Finding::Romance => self.romance = true,
             Finding::ChildRomance => self.child_romance = true,
             Finding::ChildRole => self.child_role = true,
+            Finding::IntimateWords => self.intimate_words = true,
         }
     }
 }

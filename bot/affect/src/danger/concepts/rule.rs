@@ -27,6 +27,8 @@ pub(in crate::danger) enum Finding {
     ChildRomance,
     /// The companion is asked to be somebody under 18.
     ChildRole,
+    /// Romance or sex, among whomever.
+    IntimateWords,
 }
 
 /// Rules as they are written.
