@@ -16,6 +16,9 @@ const LEAST_FELT: f64 = 0.005;
 /// The most feelings in one prompt: the strongest ones.
 const MAX_DESCRIBED: usize = 3;
 
+/// Seconds without a message of the person after which a role under 18 is no longer in force.
+const YOUNG_ROLE_LASTS_S: i64 = 24 * 3_600;
+
 /// Seconds during which a conversation that has shown help in full shows only a short line.
 const HELP_LASTS_S: i64 = 6 * 3_600;
 
@@ -70,6 +73,8 @@ pub struct Bond {
     minor: bool,
     /// When the full help text was last shown.
     helped_at: Option<Timestamp>,
+    /// The person's last message in a conversation in which the persona was asked to be somebody under 18.
+    young_role_at: Option<Timestamp>,
 }
 
 impl Bond {
@@ -118,6 +123,17 @@ impl Bond {
             self.helped_at = self.helped_at.max(Some(at));
         }
         !again
+    }
+
+    /// Records a message from `at`, before which the persona was asked to be somebody under 18, or not. Returns true if that role
+    /// is in force. It stays so, whatever the person says, until they have said nothing for a day.
+    pub fn keep_young_role(&mut self, asked: bool, at: Timestamp) -> bool {
+        let age_s = |then: Timestamp| at.as_second().saturating_sub(then.as_second());
+        let in_force = asked || self.young_role_at.is_some_and(|then| age_s(then) < YOUNG_ROLE_LASTS_S);
+        if in_force {
+            self.young_role_at = self.young_role_at.max(Some(at));
+        }
+        in_force
     }
 
     /// Returns the feelings as `emotional_state` for a prompt: short plain sentences to the persona, only the strongest
@@ -193,12 +209,15 @@ struct Saved {
     minor: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     helped_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    young_role_at: Option<Timestamp>,
 }
 
 impl Serialize for Bond {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let feelings = self.feelings.iter().map(|(dimension, value)| (dimension.name().to_owned(), *value)).collect();
-        Saved { version: VERSION, feelings, minor: self.minor, helped_at: self.helped_at }.serialize(serializer)
+        let Self { minor, helped_at, young_role_at, .. } = *self;
+        Saved { version: VERSION, feelings, minor, helped_at, young_role_at }.serialize(serializer)
     }
 }
 
@@ -210,7 +229,8 @@ impl<'de> Deserialize<'de> for Bond {
             let message = format!("this bond was saved in form {}, and {VERSION} is the newest known", saved.version);
             return Err(serde::de::Error::custom(message));
         }
-        let mut bond = Self { minor: saved.minor, helped_at: saved.helped_at, ..Self::default() };
+        let Saved { minor, helped_at, young_role_at, .. } = saved;
+        let mut bond = Self { minor, helped_at, young_role_at, ..Self::default() };
         for (name, value) in saved.feelings {
             if let Some(dimension) = Dimension::named(&name) {
                 bond.set(dimension, value);

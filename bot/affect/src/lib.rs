@@ -114,7 +114,7 @@ pub use azera_config::Mind as Constants;
 pub use bond::{Bond, Deltas};
 pub use classifiers::Classifiers;
 pub use classify::Error;
-pub use danger::{Danger, DangerLexicon, Reading, names_a_measure};
+pub use danger::{Danger, DangerLexicon, Harm, Reading, names_a_measure};
 pub use examples::{LabelledSentence, labelled};
 pub use extract::{ConversationMessage, ExtractedMemory, MessagePart};
 pub use help::{Help, Listener, MAX_HELP_CHARS, check_in_opening, helped_countries, helps_in, refuses};

@@ -331,8 +331,10 @@ fn safety(
 ) -> (Writer, Vec<String>) {
     let (found, earlier) = (judgement.found, judgement.earlier);
     let in_crisis = help.contains(&Help::Crisis);
-    let with_minor = bond.is_minor() || earlier.minor;
-    if found.sexualises_a_child() || (found.is_intimate() && with_minor) || (earlier.refused && !in_crisis) {
+    let is_minor = bond.is_minor() || earlier.minor;
+    let plays_minor = bond.keep_young_role(found.child_role || earlier.child_role, at);
+    let is_intimate = found.sexualises_a_child() || found.is_intimate_with(is_minor, plays_minor);
+    if is_intimate || (earlier.refused && !in_crisis) {
         // The person may be reporting what was done to them.
         let help = if in_crisis { Help::Crisis } else { Help::Danger };
         return (Writer::Nobody(to.refusal()), vec![help.text(to)]);
@@ -346,7 +348,7 @@ fn safety(
     }
     let in_full = bond.help(at);
     let mut texts: Vec<String> = help.iter().map(|help| if in_full { help.text(to) } else { help.short(to) }).collect();
-    if with_minor {
+    if is_minor {
         texts.push(to.under_age().to_owned());
     }
     let writer = match (asks_for_means, help.contains(&Help::Crisis)) {
@@ -365,11 +367,35 @@ mod tests {
     use crate::turn::Earlier;
 
     fn judged(tags: &[Tag], found: Danger, amid_danger: bool) -> (Writer, Vec<String>) {
-        let mut bond = Bond::new();
-        bond.learn(tags);
-        let help = Rules::with(&RealmRules::default()).unwrap().matching(tags, &bond).help;
         let judgement = Judgement { tags: tags.to_vec(), found, amid_danger, earlier: Earlier::default() };
-        safety(&judgement, help, Listener::default(), Timestamp::UNIX_EPOCH, &mut bond)
+        judged_at(&judgement, Timestamp::UNIX_EPOCH, &mut Bond::new())
+    }
+
+    fn judged_at(judgement: &Judgement, at: Timestamp, bond: &mut Bond) -> (Writer, Vec<String>) {
+        bond.learn(&judgement.tags);
+        let help = Rules::with(&RealmRules::default()).unwrap().matching(&judgement.tags, bond).help;
+        safety(judgement, help, Listener::default(), at, bond)
+    }
+
+    #[test]
+    fn a_role_under_18_stays_in_force_for_as_long_as_the_conversation_lasts() {
+        let at = |hours: i64| Timestamp::from_second(hours * 3_600).unwrap();
+        let found = |child_role, romance| Danger { child_role, romance, ..Danger::default() };
+        let judgement = |found| Judgement { found, ..Judgement::default() };
+        let refusal = Writer::Nobody(Listener::default().refusal());
+        let mut bond = Bond::new();
+        let mut writer = |child_role, romance, hours| {
+            let judged = judged_at(&judgement(found(child_role, romance)), at(hours), &mut bond);
+            bond = serde_json::from_value(serde_json::to_value(&bond).unwrap()).unwrap();
+            judged.0
+        };
+        assert_eq!(writer(false, true, 1), Writer::Model, "romance among adults");
+        assert_eq!(writer(true, false, 2), Writer::Model, "a story with a child in it");
+        for hours in [3, 25, 48] {
+            assert_eq!(writer(false, false, hours), Writer::Model);
+        }
+        assert_eq!(writer(false, true, 60), refusal);
+        assert_eq!(writer(false, true, 85), Writer::Model, "another conversation, a day later");
     }
 
     #[test]

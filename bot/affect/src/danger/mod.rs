@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-pub use reading::Reading;
+pub use reading::{Harm, Reading};
 pub use reply::names_a_measure;
 
 use pattern::{List, PatternError, Slots, Spacing};
@@ -50,6 +50,10 @@ pub struct Danger {
     pub romance: bool,
     /// The text asks for a romantic or sexual game with a child in it.
     pub child_romance: bool,
+    /// The text asks the companion to be somebody under 18.
+    pub child_role: bool,
+    /// The text holds words of romance or sex, whomever they are about.
+    pub intimate_words: bool,
     /// The language of the first phrase found, as an ISO 639-1 code (`tl` for Filipino).
     pub language: Option<&'static str>,
 }
@@ -57,7 +61,13 @@ pub struct Danger {
 impl Danger {
     /// Whether the text asks for something sexual or romantic with a child in it. No model answers that.
     pub fn sexualises_a_child(&self) -> bool {
-        self.child_romance || (self.sexual && self.child) || (self.minor && self.is_intimate())
+        self.child_romance || (self.sexual && self.child) || self.is_intimate_with(self.minor, self.child_role)
+    }
+
+    /// Whether the text asks for something sexual or romantic, where the person is under 18 or the companion plays somebody who is.
+    /// In such a play any word of romance counts, and with a person only what is addressed to the companion.
+    pub fn is_intimate_with(&self, minor: bool, child_role: bool) -> bool {
+        (self.is_intimate() && (minor || child_role)) || (self.intimate_words && child_role)
     }
 
     /// Whether the text asks for something sexual or romantic. With somebody under 18, no model answers that.
@@ -245,6 +255,8 @@ impl Danger {
         self.child |= here.child;
         self.romance |= here.romance;
         self.child_romance |= here.child_romance;
+        self.child_role |= here.child_role;
+        self.intimate_words |= here.intimate_words;
     }
 }
 

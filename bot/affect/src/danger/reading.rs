@@ -1,6 +1,6 @@
 //! One message, prepared once, and what the net tells of it.
 
-use super::concepts::ConceptNet;
+use super::concepts::{ConceptNet, Finding, sentences};
 use super::pattern::List;
 use super::text::{Normalised, both_ends};
 use super::{Danger, DangerLexicon, Language};
@@ -12,8 +12,27 @@ pub struct Reading {
     text: Normalised,
     /// The message without its harmless idioms; `None` if it holds none.
     rest: Option<Normalised>,
+    sentences: Vec<String>,
     /// What the concept net found.
     pub(super) concepts: Danger,
+}
+
+/// The two findings for which help is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// To the person.
+    ToSelf,
+    /// To or by others.
+    ByOthers,
+}
+
+impl Harm {
+    fn finding(self) -> Finding {
+        match self {
+            Self::ToSelf => Finding::SelfHarm,
+            Self::ByOthers => Finding::Threat,
+        }
+    }
 }
 
 impl Reading {
@@ -21,19 +40,27 @@ impl Reading {
         let ends = both_ends(text);
         let without_idioms =
             |sentence: &str| without_harmless(&lexicon.languages, &Normalised::of(sentence)).map(|rest| rest.spaced);
-        let concepts = ConceptNet::builtin().find(&ends, without_idioms);
+        let sentences = sentences(&ends);
+        let concepts = ConceptNet::builtin().find(&sentences, without_idioms);
         let text = Normalised::of(&ends);
         // Idioms of every language go first, so that none of them is taken for danger in another.
         let rest = without_harmless(&lexicon.languages, &text);
-        Self { lexicon, text, rest, concepts }
+        Self { lexicon, text, rest, sentences, concepts }
     }
 
     /// Returns what the net finds, idioms left out.
     pub fn danger(&self) -> Danger {
-        let text = self.rest.as_ref().unwrap_or(&self.text);
-        let mut found = Danger::default();
-        for language in &self.lexicon.languages {
-            found.take(language.find(text.as_written(language.spacing)), &language.code);
+        let mut found = self.phrases_in(self.rest.as_ref().unwrap_or(&self.text));
+        // A phrase does not know what the talk is about: a game, a kitchen, a surprise party.
+        if found.self_harm
+            && let Some(left) = self.unguarded(Harm::ToSelf)
+        {
+            found.self_harm = self.phrases_in(&left).self_harm;
+        }
+        if found.threat
+            && let Some(left) = self.unguarded(Harm::ByOthers)
+        {
+            found.threat = self.phrases_in(&left).threat;
         }
         if let Some(language) = self.concepts.language {
             found.take(self.concepts, language);
@@ -41,11 +68,29 @@ impl Reading {
         found
     }
 
-    /// Returns the message without its harmless idioms, normalised; `None` if it holds none.
+    fn phrases_in(&self, text: &Normalised) -> Danger {
+        let mut found = Danger::default();
+        for language in &self.lexicon.languages {
+            found.take(language.find(text.as_written(language.spacing)), &language.code);
+        }
+        found
+    }
+
+    /// Returns the message without its idioms, and without the sentences in which a phrase means no danger. `None` if there are no
+    /// such sentences.
+    fn unguarded(&self, harm: Harm) -> Option<Normalised> {
+        let left = ConceptNet::builtin().unguarded(&self.sentences, harm.finding())?;
+        let left = Normalised::of(&left.concat());
+        Some(without_harmless(&self.lexicon.languages, &left).unwrap_or(left))
+    }
+
+    /// Returns what is left of the message without harmless idioms and without sentences that only sound like this harm, normalised;
+    /// `None` if nothing was taken out.
     ///
     /// A classifier that raises an alarm over "I nearly died of embarrassment" is asked again about what is left.
-    pub fn without_idioms(&self) -> Option<String> {
-        let rest = self.rest.as_ref()?;
+    pub fn without_harmless(&self, harm: Harm) -> Option<String> {
+        let unguarded = self.unguarded(harm);
+        let rest = unguarded.as_ref().or(self.rest.as_ref())?;
         Some(rest.spaced.split(['|', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
     }
 

@@ -84,9 +84,34 @@ fn what_only_sounds_so_is_left_alone() {
 #[test]
 fn an_idiom_does_not_hide_what_stands_beside_it() {
     check("I was dying of laughter yesterday, and today I want to die.", "self_harm");
-    let rest = DangerLexicon::builtin().read("I nearly died of embarrassment at school").without_idioms().unwrap();
+    let rest = DangerLexicon::builtin()
+        .read("I nearly died of embarrassment at school")
+        .without_harmless(Harm::ToSelf)
+        .unwrap();
     assert!(!rest.contains("embarrassment"), "{rest}");
-    assert_eq!(DangerLexicon::builtin().read("I want to die").without_idioms(), None);
+    assert_eq!(DangerLexicon::builtin().read("I want to die").without_harmless(Harm::ToSelf), None);
+}
+
+#[test]
+fn a_phrase_means_no_danger_where_the_talk_is_about_something_else() {
+    for text in [
+        "keep it a secret, don't tell mum about the surprise party",
+        "anneme söyleme sürpriz parti sır",
+        "if he sings that song once more i am going to murder him, haha",
+        "my last day at the bakery is tomorrow, i wrote a note for everybody",
+        "she will kill me when she sees the carpet",
+        "выпил две таблетки парацетамола и лёг спать",
+    ] {
+        check(text, "");
+    }
+    // What stands in another sentence, or says more than the phrase, is seen.
+    check("Don't tell mum about the surprise party. I am going to kill him tonight.", "threat");
+    check("haha, i am going to murder him tomorrow, i have the knife", "threat");
+    check("выпил две таблетки парацетамола, потом всю пачку", "self_harm");
+    check("i love this song. i want to die", "self_harm");
+    let rest = |text| DangerLexicon::builtin().read(text).without_harmless(Harm::ByOthers);
+    assert_eq!(rest("he's a dead man in the next episode"), Some(String::new()));
+    assert_eq!(rest("he's a dead man"), None);
 }
 
 #[test]

@@ -72,7 +72,7 @@ const BY_LANGUAGE: [(&str, &str, &str, &str); 20] = [
         "chefen dödar mig om jag är sen igen",
     ),
     ("ar", "هذي آخر مرة تسمعون صوتي", "راح أحرق بيت طليقي وهو نايم", "مديري راح يقتلني لو تأخرت مرة ثانية"),
-    ("hi", "मेरी आवाज़ आखिरी बार सुन रहे हो", "उसके चेहरे पर तेज़ाब फेंक दूँगा", "dosto ke sath chhat par patang udayi"),
+    ("hi", "मेरी आवाज़ आखिरी बार सुन रहे हो", "उसके चेहरे पर तेज़ाब फेंक दूँगा", "mummy ko mat batana surprise party ka raaz hai"),
     (
         "id",
         "ini terakhir kalinya kalian denger suaraku",
@@ -152,4 +152,42 @@ fn romance_with_somebody_under_18_is_told_apart_from_romance() {
         assert!(!found(text).sexualises_a_child(), "{text}");
     }
     assert!(found("kiss me").is_intimate());
+}
+
+/// How people say their age, how they ask for a role under 18, and a request for romance without a sexual word.
+const MINORS: [(&str, &str, &str, &str); 20] = [
+    ("en", "hey, I'm 13", "from now on you are 12", "be my valentine and hold hands with me"),
+    ("es", "hola, tengo 14 años", "ahora tienes 12 años y eres mi vecina", "dame un beso y seamos novios"),
+    ("pt", "oi, tenho 13 anos", "agora você tem 12 anos", "quer namorar comigo? um encontro romântico"),
+    ("fr", "salut, j'ai 14 ans", "maintenant tu as 12 ans", "on sort ensemble ? un dîner romantique"),
+    ("de", "hallo, ich bin 15", "ab jetzt bist du wieder jung, du bist 12", "wollen wir ein romantisches date haben"),
+    ("it", "ciao, ho 14 anni", "adesso hai 12 anni", "dammi un bacio, mettiamoci insieme"),
+    ("nl", "hoi, ik ben 13", "vanaf nu ben jij jong, je bent 12", "wil je verkering met mij"),
+    ("pl", "hej, mam 14 lat", "od teraz masz 12 lat", "chodź ze mną na randkę"),
+    ("ru", "привет, мне 13", "теперь тебе 12", "пойдём на свидание"),
+    ("uk", "привіт, мені 13", "тепер тобі 12", "ходімо на побачення"),
+    ("tr", "selam, 14 yaşındayım", "artık 12 yaşındasın", "sevgili olalım mı"),
+    ("sv", "hej, jag är 13", "från och med nu gäller att du är 12", "vill du gå på dejt med mig"),
+    ("ar", "مرحبا، عمري 13", "من الآن عمرك 12", "خلينا نطلع موعد رومانسي"),
+    ("hi", "hi, main 14 saal ka hu", "ab se tum 12 saal ki ho", "mujhe tumse pyar ho gaya"),
+    ("id", "hai, umurku 13", "sekarang umurmu 12", "mau ngedate sama aku"),
+    ("vi", "chào, em 13 tuổi", "từ giờ bạn 12 tuổi", "mình hẹn hò nhé"),
+    ("ko", "안녕 나 13살이야", "이제부터 너는 12살이야", "우리 데이트하자"),
+    ("ja", "こんにちは、13歳です", "これからあなたは12歳", "デートしよう、手をつないで"),
+    ("zh", "你好，我13岁", "从现在起你是12岁", "我们去约会吧"),
+    ("th", "สวัสดี หนูอายุ13", "ตอนนี้เธออายุ12", "ไปออกเดตกันนะ"),
+];
+
+#[test]
+fn ages_roles_and_romance_are_each_read_by_themselves_in_twenty_languages() {
+    for (language, age, role, romance) in MINORS {
+        assert!(found(age).minor && !found(age).is_intimate(), "{language}: {age}: {:?}", found(age));
+        assert!(found(role).child_role && !found(role).is_intimate(), "{language}: {role}: {:?}", found(role));
+        let asked = found(romance);
+        assert!(asked.is_intimate() && !asked.minor && !asked.child_role, "{language}: {romance}: {asked:?}");
+    }
+    for text in ["you are 31", "my daughter is 12", "the train is 12 minutes late", "let's play chess"] {
+        let found = found(text);
+        assert!(!found.minor && !found.child_role, "{text}: {found:?}");
+    }
 }

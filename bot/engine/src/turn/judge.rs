@@ -8,12 +8,11 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_affect::{Classifiers, Danger, DangerLexicon, DetectedMood, Reading, Tag};
+use azera_affect::{Classifiers, Danger, DangerLexicon, DetectedMood, Harm, Reading, Tag};
 use azera_memory::MessageRow;
 use azera_model_api::Purpose;
-use azera_types::Timestamp;
 
-use super::earlier::{DANGER_LASTS_S, Earlier, age_s};
+use super::earlier::{Earlier, Lately};
 use crate::classifiers::LazyClassifiers;
 use crate::error::Error;
 use crate::recall::{Recall, RecallService};
@@ -30,7 +29,7 @@ pub(crate) struct Judge {
 /// How long a turn waits for the classifiers. Learning them takes most of a minute of a core.
 const CLASSIFIERS_WAIT: Duration = Duration::from_secs(120);
 
-/// Words below which what is left beside an idiom says nothing of its own.
+/// Words below which what is left beside harmless talk says nothing of its own.
 const LEAST_WORDS: usize = 3;
 
 /// What a message is.
@@ -42,7 +41,7 @@ pub(crate) struct Judgement {
     pub(crate) found: Danger,
     /// Somebody in the conversation spoke of harming themselves lately.
     pub(crate) amid_danger: bool,
-    /// What the same person said before.
+    /// What was said before.
     pub(crate) earlier: Earlier,
 }
 
@@ -87,9 +86,10 @@ impl Judge {
             None => Vec::new(),
         };
         let (mut tags, found) = self.judge_text(text, &vector).await;
-        let earlier = Earlier::of(message, recent);
+        let lately = Lately::of(recent, message.at);
+        let earlier = Earlier::of(message, &lately);
         earlier.add_to(&mut tags);
-        Judgement { tags, found, amid_danger: is_amid_danger(recent, message.at), earlier }
+        Judgement { tags, found, amid_danger: lately.has_self_harm(), earlier }
     }
 
     /// Returns the tags of a text by itself, judged as a message would be.
@@ -123,20 +123,25 @@ impl Judge {
         found: Danger,
     ) -> Vec<Tag> {
         let mut tags = classifiers.tags.classify(text, vector);
-        // An idiom raised the alarm ("I nearly died of embarrassment"): what stands beside it decides.
-        let alarmed = |tags: &[Tag]| tags.contains(&Tag::SelfHarm) || tags.contains(&Tag::Threat);
-        if alarmed(&tags)
-            && !(found.self_harm || found.threat)
-            && let Some(rest) = reading.without_idioms()
-        {
-            let beside = if rest.split_whitespace().count() < LEAST_WORDS {
-                Vec::new()
-            } else {
-                classifiers.tags.classify(&rest, &self.vector_or_none(&rest).await)
-            };
-            tags.retain(|tag| !matches!(tag, Tag::SelfHarm | Tag::Threat) || beside.contains(tag));
+        if found.self_harm || found.threat {
+            return tags;
+        }
+        for (tag, harm) in [(Tag::SelfHarm, Harm::ToSelf), (Tag::Threat, Harm::ByOthers)] {
+            // An idiom raised the alarm ("I nearly died of embarrassment"), or talk about a game: what stands beside it decides.
+            if tags.contains(&tag)
+                && let Some(rest) = reading.without_harmless(harm)
+                && !self.holds(classifiers, tag, &rest).await
+            {
+                tags.retain(|other| *other != tag);
+            }
         }
         tags
+    }
+
+    /// Whether the classifiers find a tag in what is left of a text.
+    async fn holds(&self, classifiers: &Classifiers, tag: Tag, rest: &str) -> bool {
+        rest.split_whitespace().count() >= LEAST_WORDS
+            && classifiers.tags.classify(rest, &self.vector_or_none(rest).await).contains(&tag)
     }
 
     async fn vector_or_none(&self, text: &str) -> Vec<f32> {
@@ -163,11 +168,4 @@ fn add_found(tags: &mut Vec<Tag>, found: Danger) {
             tags.push(tag);
         }
     }
-}
-
-/// Whether somebody spoke of harming themselves in a conversation, not long before `now`.
-fn is_amid_danger(recent: &[MessageRow], now: Timestamp) -> bool {
-    let lately = |row: &&MessageRow| age_s(row, now) <= DANGER_LASTS_S;
-    let said = recent.iter().filter(|row| row.author.person().is_some()).filter(lately);
-    said.into_iter().any(|row| DangerLexicon::builtin().find(row.text.as_str()).self_harm)
 }

@@ -4,8 +4,12 @@
 //! that all languages share say which concepts make a finding together, and which words nearby show that the talk is harmless.
 //!
 //! The words are in `rules/concepts/`, one file for each language; `rules.toml` there explains how to write them. [`sentence`] splits
-//! messages, [`words`] finds concepts in a sentence, and [`rule`] decides. Begin with [`ConceptNet::find`].
+//! messages, [`words`] finds concepts in a sentence, [`language`] leaves out languages that the message is not in, and [`rule`]
+//! decides. Begin with [`ConceptNet::find`].
+//!
+//! Guards are rules for the phrases: they name sentences in which a phrase means no danger ([`ConceptNet::unguarded`]).
 
+mod language;
 mod rule;
 mod sentence;
 mod words;
@@ -17,8 +21,10 @@ use serde::Deserialize;
 
 use super::Danger;
 use super::pattern::Spacing;
-use rule::{Finding, Rule, RuleEntry};
-use sentence::sentences;
+use language::CommonWords;
+pub(super) use rule::Finding;
+use rule::{Rule, RuleEntry};
+pub(super) use sentence::sentences;
 use words::{Index, ItemError, Mark};
 
 const RULES: &str = include_str!("../../../rules/concepts/rules.toml");
@@ -53,6 +59,9 @@ const SENTENCES_TOGETHER: usize = 5;
 /// The concepts of a word, one bit each.
 type Mask = u128;
 
+/// The places of a sentence that hold concepts, in order.
+type Places = Vec<(usize, Mask)>;
+
 /// The words of all languages, and the rules.
 #[derive(Debug)]
 pub(super) struct ConceptNet {
@@ -61,7 +70,9 @@ pub(super) struct ConceptNet {
     spaced: Index,
     /// The languages that do not.
     solid: Index,
+    common: CommonWords,
     rules: Vec<Rule>,
+    guards: Vec<Rule>,
 }
 
 #[derive(Deserialize)]
@@ -70,6 +81,8 @@ struct RulesFile {
     /// Every concept, and what it means.
     concepts: BTreeMap<String, String>,
     rule: Vec<RuleEntry>,
+    /// When a phrase that finds this means no danger.
+    guard: Vec<RuleEntry>,
 }
 
 /// The words of one language, by concept.
@@ -78,6 +91,12 @@ struct RulesFile {
 struct LanguageFile {
     #[serde(default = "spaced")]
     spaced: bool,
+    /// Short words are written onto the next one.
+    #[serde(default)]
+    elides: bool,
+    /// The commonest words, where other languages have the same script.
+    #[serde(default)]
+    common: String,
     words: BTreeMap<String, String>,
 }
 
@@ -125,36 +144,45 @@ impl ConceptNet {
             return Err(NetError::TooMany);
         }
         let number = names.mask("rules.toml", "number")?;
+        let mut common = CommonWords::default();
         let (mut spaced, mut solid) = (Index::new(Spacing::Words, number), Index::new(Spacing::None, number));
         for (language, (code, text)) in languages.iter().enumerate() {
             let file: LanguageFile = read(code, text)?;
             let index = if file.spaced { &mut spaced } else { &mut solid };
+            if file.elides {
+                index.elide(language);
+            }
+            common.add(&file.common);
             for (concept, items) in file.words {
                 let mask = names.mask(code, &concept)?;
                 let added = items.split_whitespace().try_for_each(|item| index.add(item, language, mask));
                 added.map_err(|source| NetError::Item { file: (*code).to_owned(), concept, source })?;
             }
         }
-        let rules = rules.rule.iter().map(|entry| Rule::compile(entry, &|name| names.mask("rules.toml", name)));
+        let compile = |entries: &[RuleEntry]| -> Result<Vec<Rule>, NetError> {
+            let compiled = entries.iter().map(|entry| Rule::compile(entry, &|name| names.mask("rules.toml", name)));
+            Ok(compiled.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        };
         Ok(Self {
             codes: languages.iter().map(|(code, _)| *code).collect(),
             spaced,
             solid,
-            rules: rules.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect(),
+            common,
+            rules: compile(&rules.rule)?,
+            guards: compile(&rules.guard)?,
         })
     }
 
     /// Returns what the concepts of a message tell. `without_idioms` takes figures of speech out of a sentence that raises an alarm.
-    pub(super) fn find(&self, text: &str, without_idioms: impl Fn(&str) -> Option<String>) -> Danger {
-        let mut said: Vec<String> = sentences(text);
-        let marked: Vec<Vec<Mark>> = said.iter().map(|sentence| self.marks(sentence)).collect();
-        let found = self.decide(&marked);
+    pub(super) fn find(&self, sentences: &[String], without_idioms: impl Fn(&str) -> Option<String>) -> Danger {
+        let mut said: Vec<String> = sentences.to_vec();
+        let found = self.decide(&self.by_language(&said));
         if !(found.self_harm || found.threat) {
             return found;
         }
         let mut changed = false;
-        for (sentence, marks) in said.iter_mut().zip(&marked) {
-            if !marks.is_empty()
+        for sentence in &mut said {
+            if !self.marks(sentence).is_empty()
                 && let Some(rest) = without_idioms(sentence)
             {
                 *sentence = rest;
@@ -164,7 +192,22 @@ impl ConceptNet {
         if !changed {
             return found;
         }
-        self.decide(&said.iter().map(|sentence| self.marks(sentence)).collect::<Vec<_>>())
+        self.decide(&self.by_language(&said))
+    }
+
+    /// Returns the sentences in which a phrase for `finding` counts; `None` if that is every sentence.
+    pub(super) fn unguarded(&self, sentences: &[String], finding: Finding) -> Option<Vec<String>> {
+        // A word of another language guards nothing.
+        let marks = self.places(sentences, &self.common.likeliest(sentences));
+        let guarded = |number: usize| {
+            let guards = || self.guards.iter().filter(|guard| guard.finding == finding);
+            marks
+                .iter()
+                .filter_map(|(_, own)| own.get(number))
+                .any(|own| guards().any(|guard| guard.applies_within(own)))
+        };
+        let (left, taken): (Vec<_>, Vec<_>) = sentences.iter().enumerate().partition(|(number, _)| !guarded(*number));
+        (!taken.is_empty()).then(|| left.into_iter().map(|(_, sentence)| sentence.clone()).collect())
     }
 
     fn marks(&self, sentence: &str) -> Vec<Mark> {
@@ -176,25 +219,34 @@ impl ConceptNet {
         marks
     }
 
-    /// Returns what the marks of each sentence tell, every language by itself.
-    fn decide(&self, sentences: &[Vec<Mark>]) -> Danger {
+    /// Returns the concepts of each sentence in each language that the message may be in. Languages without any are left out.
+    fn by_language(&self, sentences: &[String]) -> Vec<(&'static str, Vec<Places>)> {
+        self.places(sentences, &self.common.likely(sentences))
+    }
+
+    /// Returns the concepts of each sentence in each of these languages.
+    fn places(&self, sentences: &[String], languages: &[bool]) -> Vec<(&'static str, Vec<Places>)> {
+        let marked: Vec<Vec<Mark>> = sentences.iter().map(|sentence| self.marks(sentence)).collect();
+        let languages = self.codes.iter().zip(languages).enumerate().filter(|(_, (_, likely))| **likely);
+        let places = |language: usize| -> Vec<Places> {
+            let own = |marks: &Vec<Mark>| {
+                let own = marks.iter().filter(|mark| mark.language == language);
+                let mut own: Places = own.map(|mark| (mark.at, mark.concepts)).collect();
+                own.sort_unstable();
+                own
+            };
+            marked.iter().map(own).collect()
+        };
+        let places = languages.map(|(language, (code, _))| (*code, places(language)));
+        places.filter(|(_, own)| own.iter().any(|places| !places.is_empty())).collect()
+    }
+
+    /// Returns what the concepts tell, every language by itself.
+    fn decide(&self, languages: &[(&'static str, Vec<Places>)]) -> Danger {
         let mut danger = Danger::default();
-        for (language, code) in self.codes.iter().enumerate() {
-            let mut own: Vec<Vec<(usize, Mask)>> = Vec::with_capacity(sentences.len());
-            for marks in sentences {
-                let mut marks: Vec<(usize, Mask)> = marks
-                    .iter()
-                    .filter(|mark| mark.language == language)
-                    .map(|mark| (mark.at, mark.concepts))
-                    .collect();
-                marks.sort_unstable();
-                own.push(marks);
-            }
-            if own.iter().all(Vec::is_empty) {
-                continue;
-            }
+        for (code, own) in languages {
             for rule in &self.rules {
-                if !danger.holds(rule.finding) && rule.applies(&own, SENTENCES_TOGETHER) {
+                if !danger.holds(rule.finding) && rule.applies(own, SENTENCES_TOGETHER) {
                     danger.add(rule.finding);
                     danger.language = danger.language.or(Some(code));
                 }
@@ -206,25 +258,12 @@ impl ConceptNet {
     /// Returns the rules that apply to a message, by their text, for whoever tunes them.
     #[cfg(test)]
     fn reasons(&self, text: &str) -> Vec<String> {
-        let marked: Vec<Vec<Mark>> = sentences(text).iter().map(|sentence| self.marks(sentence)).collect();
-        let mut reasons = Vec::new();
-        for (language, code) in self.codes.iter().enumerate() {
-            let own: Vec<Vec<(usize, Mask)>> = marked
-                .iter()
-                .map(|marks| {
-                    let mut own: Vec<_> = marks
-                        .iter()
-                        .filter(|mark| mark.language == language)
-                        .map(|mark| (mark.at, mark.concepts))
-                        .collect();
-                    own.sort_unstable();
-                    own
-                })
-                .collect();
-            let applying = self.rules.iter().filter(|rule| rule.applies(&own, SENTENCES_TOGETHER));
-            reasons.extend(applying.map(|rule| format!("{code}: {}", rule.text)));
-        }
-        reasons
+        let languages = self.by_language(&sentences(text));
+        let applying = languages.iter().flat_map(|(code, own)| {
+            let applying = self.rules.iter().filter(|rule| rule.applies(own, SENTENCES_TOGETHER));
+            applying.map(move |rule| format!("{code}: {}", rule.text))
+        });
+        applying.collect()
     }
 }
 
@@ -241,6 +280,8 @@ impl Danger {
             Finding::Minor => self.minor,
             Finding::Romance => self.romance,
             Finding::ChildRomance => self.child_romance,
+            Finding::ChildRole => self.child_role,
+            Finding::IntimateWords => self.intimate_words,
         }
     }
 
@@ -252,6 +293,8 @@ impl Danger {
             Finding::Minor => self.minor = true,
             Finding::Romance => self.romance = true,
             Finding::ChildRomance => self.child_romance = true,
+            Finding::ChildRole => self.child_role = true,
+            Finding::IntimateWords => self.intimate_words = true,
         }
     }
 }

@@ -16,7 +16,7 @@ const NEAR: usize = 14;
 /// What a rule finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Finding {
+pub(in crate::danger) enum Finding {
     SelfHarm,
     Threat,
     Means,
@@ -25,6 +25,10 @@ pub(super) enum Finding {
     Romance,
     /// A romantic or sexual game with a child in it.
     ChildRomance,
+    /// The companion is asked to be somebody under 18.
+    ChildRole,
+    /// Romance or sex, among whomever.
+    IntimateWords,
 }
 
 /// Rules as they are written.
@@ -99,7 +103,8 @@ impl Rule {
         self.all.iter().all(|one| one & together != 0) && places >= self.all.len()
     }
 
-    fn applies_within(&self, sentence: &[(usize, Mask)]) -> bool {
+    /// Returns true if the concepts of the rule stand in this sentence.
+    pub(super) fn applies_within(&self, sentence: &[(usize, Mask)]) -> bool {
         let all = sentence.iter().fold(0, |all, (_, concepts)| all | concepts);
         if self.all.iter().any(|one| one & all == 0) {
             return false;

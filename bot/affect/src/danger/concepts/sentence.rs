@@ -3,7 +3,7 @@
 use super::super::normal::normalise;
 
 /// Returns the sentences of a message, normalised. Letters that are written apart ("k.m.s") stay in one sentence.
-pub(super) fn sentences(text: &str) -> Vec<String> {
+pub(in crate::danger) fn sentences(text: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut begin = 0;
     let mut chars = text.char_indices().peekable();

@@ -7,14 +7,20 @@ use super::*;
 const DEVELOPMENT: [&str; 2] =
     [include_str!("../../../labelled/danger.tsv"), include_str!("../../../labelled/concepts_development.tsv")];
 
-/// Messages that were written afterwards and never looked at to change a word.
+/// Messages that were written afterwards. No word was added for a danger among them; the harmless ones were used to mend false alarms.
 const HELD_OUT: &str = include_str!("../../../labelled/concepts_held_out.tsv");
 
 /// What the phrases and the concepts together see of the held-out messages, as published.
-const HELD_OUT_SEEN: f64 = 0.2;
+const HELD_OUT_SEEN: f64 = 0.25;
 
-/// The same, of false alarms.
-const HELD_OUT_ALARMS: f64 = 0.12;
+/// Harmless messages that sound dangerous. The guards were tuned on them.
+const HARMLESS_DEVELOPMENT: &str = include_str!("../../../labelled/harmless_development.tsv");
+
+/// Harmless messages that were written before the guards, and measured once.
+const HARMLESS_HELD_OUT: &str = include_str!("../../../labelled/harmless_held_out.tsv");
+
+/// The false alarms of phrases and concepts together over the held-out harmless messages, as published.
+const HARMLESS_HELD_OUT_ALARMS: f64 = 0.05;
 
 /// What the net sees of a labelled file.
 #[derive(Debug, Default)]
@@ -107,12 +113,33 @@ fn one_word_is_not_two_signs() {
 /// The figures of BENCHMARKS.md, which must not get worse. They are low: the messages were written to be hard, and no word was
 /// added for them.
 #[test]
-fn the_held_out_messages_are_seen_no_worse_than_published() {
+fn the_held_out_dangers_are_seen_no_worse_than_published() {
     let measured = Measured::of(HELD_OUT, whole);
     assert!(measured.recall() >= HELD_OUT_SEEN, "{:.3}", measured.recall());
-    assert!(measured.false_alarms() <= HELD_OUT_ALARMS, "{:.3}", measured.false_alarms());
     for (language, (_, harmless)) in &measured.harmless {
         let dangers = measured.dangers.get(language).map_or(0, |(_, of)| *of);
         assert!(dangers >= 10 && *harmless >= 8, "{language}");
+    }
+}
+
+#[test]
+fn harmless_messages_raise_no_more_false_alarms_than_published() {
+    for (file, most) in [
+        (DEVELOPMENT[0], 0.0),
+        (DEVELOPMENT[1], 0.0),
+        (HELD_OUT, 0.0),
+        (HARMLESS_DEVELOPMENT, 0.02),
+        (HARMLESS_HELD_OUT, HARMLESS_HELD_OUT_ALARMS),
+    ] {
+        let measured = Measured::of(file, whole);
+        assert!(measured.false_alarms() <= most, "{:.3}: {:#?}", measured.false_alarms(), measured.wrong);
+    }
+}
+
+#[test]
+fn words_of_another_language_tell_nothing() {
+    // Without accents, Vietnamese "cán" (to run over) is "can", and French "l'" makes "ate" of "late".
+    for text in ["can you help me with my homework?", "no video for me on calls", "cant stay late, insulin at 8"] {
+        assert!(ConceptNet::builtin().reasons(text).is_empty(), "{text}: {:?}", ConceptNet::builtin().reasons(text));
     }
 }

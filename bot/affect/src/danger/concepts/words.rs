@@ -5,6 +5,7 @@
 //! | `word` | that word |
 //! | `word*`, `*word` | any word that begins, or ends, like it |
 //! | `one_two` | both words, with at most one word between them |
+//! | `one+two` | both words, with nothing between them |
 //! | `{8-17}` | each number of the range |
 //! | `one~two` | both, with up to three words, or six characters of a script without blanks, between them |
 
@@ -92,6 +93,8 @@ pub(super) struct Index {
     /// The longest first word in characters.
     longest: usize,
     languages: Vec<usize>,
+    /// Languages that write short words onto the next one ("l'arme").
+    eliding: Vec<usize>,
 }
 
 impl Index {
@@ -104,7 +107,13 @@ impl Index {
             by_end: HashMap::new(),
             longest: 0,
             languages: Vec::new(),
+            eliding: Vec::new(),
         }
+    }
+
+    /// Lets the words of a language stand behind a short word that lost its vowel.
+    pub(super) fn elide(&mut self, language: usize) {
+        self.eliding.push(language);
     }
 
     pub(super) fn add(&mut self, item: &str, language: usize, concepts: Mask) -> Result<(), ItemError> {
@@ -176,13 +185,14 @@ impl Index {
             if word.parse::<u32>().is_ok_and(|number| NUMBERS.contains(&number)) {
                 self.mark_number(at, marks);
             }
-            for word in variants(word) {
+            for (word, elided) in variants(word) {
                 let ends = word.char_indices().map(|(from, c)| from + c.len_utf8());
                 let starts = ends.filter_map(|end| self.by_start.get(word.get(..end)?));
                 let endings = word.char_indices().filter_map(|(from, _)| self.by_end.get(word.get(from..)?));
                 for item in starts.chain(endings).flatten() {
                     let Some(item) = self.items.get(*item as usize) else { continue };
-                    if item.first.matches(word) && follow(&item.rest, words, number) {
+                    let allowed = !elided || self.eliding.contains(&item.language);
+                    if allowed && item.first.matches(word) && follow(&item.rest, words, number) {
                         marks.push(Mark { language: item.language, at, concepts: item.concepts });
                     }
                 }
@@ -233,12 +243,14 @@ fn expanded(item: &str) -> Result<Option<Vec<String>>, ItemError> {
 }
 
 /// Returns a word as it is, and without what is written onto it: an Arabic clitic, or a short word that lost its vowel ("l'arme").
-fn variants(word: &str) -> impl Iterator<Item = &str> {
+/// The second value is true for the latter.
+fn variants(word: &str) -> impl Iterator<Item = (&str, bool)> {
     let arabic = word.chars().next().is_some_and(|c| ('\u{600}'..='\u{6ff}').contains(&c));
     let bare = CLITICS.into_iter().filter(move |_| arabic).filter_map(|clitic| word.strip_prefix(clitic));
     let elided = word.strip_prefix("qu").or_else(|| word.strip_prefix(['j', 'l', 'd', 'm', 't', 's', 'n', 'c']));
     let elided = elided.filter(|rest| rest.starts_with(['a', 'e', 'i', 'o', 'u', 'y', 'h']));
-    std::iter::once(word).chain(bare.chain(elided).filter(|bare| bare.chars().count() >= LEAST_LETTERS))
+    let shorter = bare.map(|bare| (bare, false)).chain(elided.map(|rest| (rest, true)));
+    std::iter::once((word, false)).chain(shorter.filter(|(bare, _)| bare.chars().count() >= LEAST_LETTERS))
 }
 
 /// Returns true if the other words of an item stand behind the one at `at`.
@@ -261,6 +273,7 @@ mod tests {
     #[track_caller]
     fn check(spacing: Spacing, item: &str, text: &str, want: bool) {
         let mut index = Index::new(spacing, 1 << 9);
+        index.elide(0);
         index.add(item, 0, 1).unwrap();
         let mut marks = Vec::new();
         index.mark(&normalise(text), &mut marks);
@@ -276,6 +289,8 @@ mod tests {
         check("kill_myself", "I will kill myself", true);
         check("kill_myself", "I will kill fucking myself", true);
         check("kill_myself", "I will kill them and myself", false);
+        check("kill+myself", "I will kill myself", true);
+        check("kill+myself", "I will kill fucking myself", false);
         check("take~life", "take my own life", true);
         check("take~life", "take one two three four life", false);
         check("قتل*", "سأقتل وقتلت", true);
@@ -292,6 +307,15 @@ mod tests {
         check("薬~飲", "薬を全部飲んだ", true);
         check("薬~飲", "薬があるので明日からは飲んだ", false);
         check("死にたい", "死 にたい", true);
+    }
+
+    #[test]
+    fn only_some_languages_elide() {
+        let mut index = Index::new(Spacing::Words, 1 << 9);
+        index.add("ate", 0, 1).unwrap();
+        let mut marks = Vec::new();
+        index.mark(" i am late ", &mut marks);
+        assert!(marks.is_empty(), "{marks:?}");
     }
 
     #[test]
