@@ -32,7 +32,8 @@ fn a_voice_note_is_written_and_read_again() {
     let scratch = tempfile::tempdir().expect("a folder");
     let note = spoken(scratch.path(), "The old lighthouse stands behind the garden.");
     assert!(note.starts_with(b"OggS") && note.windows(8).any(|bytes| bytes == b"OpusHead"));
-    let words = recognised(scratch.path(), &note, "note.ogg");
+    // Whether it is written "lighthouse" or "light house" does not matter.
+    let words = recognised(scratch.path(), &note, "note.ogg").replace(' ', "");
     assert!(words.contains("lighthouse") && words.contains("garden"), "{words}");
 }
 

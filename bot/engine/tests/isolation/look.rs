@@ -212,6 +212,8 @@ impl Looking<'_> {
         self.saw("Reader::mind", format!("{:?}", mind.map(|mind| mind.persona)));
         let texts = written.iter().map(|one| format!("{} {:?} {}", one.text.as_str(), one.themes, one.kind));
         self.saw("Reader::writings", lines(texts.collect()));
+        let models = azera.models().await.map(|models| models.into_iter().map(|model| model.title).collect());
+        self.saw("Reader::models", lines(models.unwrap_or_default()));
     }
 
     fn saw(&mut self, path: &str, text: String) {
