@@ -98,7 +98,6 @@ fn a_phrase_means_no_danger_where_the_talk_is_about_something_else() {
         "keep it a secret, don't tell mum about the surprise party",
         "anneme söyleme sürpriz parti sır",
         "if he sings that song once more i am going to murder him, haha",
-        "my last day at the bakery is tomorrow, i wrote a note for everybody",
         "she will kill me when she sees the carpet",
         "выпил две таблетки парацетамола и лёг спать",
     ] {
@@ -109,9 +108,6 @@ fn a_phrase_means_no_danger_where_the_talk_is_about_something_else() {
     check("haha, i am going to murder him tomorrow, i have the knife", "threat");
     check("выпил две таблетки парацетамола, потом всю пачку", "self_harm");
     check("i love this song. i want to die", "self_harm");
-    let rest = |text| DangerLexicon::builtin().read(text).without_harmless(Harm::ByOthers);
-    assert_eq!(rest("he's a dead man in the next episode"), Some(String::new()));
-    assert_eq!(rest("he's a dead man"), None);
 }
 
 #[test]

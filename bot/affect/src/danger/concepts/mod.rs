@@ -91,8 +91,8 @@ struct RulesFile {
 struct LanguageFile {
     #[serde(default = "spaced")]
     spaced: bool,
-    /// Short words are written onto the next one.
-    #[serde(default)]
+    /// Short words may be written onto the next one.
+    #[serde(default = "elides")]
     elides: bool,
     /// The commonest words, where other languages have the same script.
     #[serde(default)]
@@ -101,6 +101,10 @@ struct LanguageFile {
 }
 
 fn spaced() -> bool {
+    true
+}
+
+fn elides() -> bool {
     true
 }
 

@@ -20,7 +20,7 @@ const HARMLESS_DEVELOPMENT: &str = include_str!("../../../labelled/harmless_deve
 const HARMLESS_HELD_OUT: &str = include_str!("../../../labelled/harmless_held_out.tsv");
 
 /// The false alarms of phrases and concepts together over the held-out harmless messages, as published.
-const HARMLESS_HELD_OUT_ALARMS: f64 = 0.05;
+const HARMLESS_HELD_OUT_ALARMS: f64 = 0.0371;
 
 /// What the net sees of a labelled file.
 #[derive(Debug, Default)]
@@ -127,8 +127,8 @@ fn harmless_messages_raise_no_more_false_alarms_than_published() {
     for (file, most) in [
         (DEVELOPMENT[0], 0.0),
         (DEVELOPMENT[1], 0.0),
-        (HELD_OUT, 0.0),
-        (HARMLESS_DEVELOPMENT, 0.02),
+        (HELD_OUT, 0.032),
+        (HARMLESS_DEVELOPMENT, 0.075),
         (HARMLESS_HELD_OUT, HARMLESS_HELD_OUT_ALARMS),
     ] {
         let measured = Measured::of(file, whole);
