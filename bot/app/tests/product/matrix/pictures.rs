@@ -24,7 +24,7 @@ fn a_picture_is_sent_as_the_room_is_and_obeys_reactions() {
         let bytes = scene.ann.fetch(json!({"content": picture.content}));
         assert!(bytes.starts_with(b"\x89PNG"));
         let press = |ann: &mut Person, event: &str, key: &str| {
-            ann.act(json!({"do": "send", "room": room.id, "kind": "m.reaction", "content": {
+            ann.act(json!({"do": "send", "room": room.id, "kind": "m.reaction", "encrypted": encrypted, "content": {
                 "m.relates_to": {"rel_type": "m.annotation", "event_id": event, "key": key}}}));
         };
         press(&mut scene.ann, &picture.event, "🎲");
