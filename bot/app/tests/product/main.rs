@@ -16,6 +16,7 @@ mod http;
 mod indexes;
 mod kills;
 mod matrix;
+mod mcp;
 mod memory_commands;
 mod mind;
 mod mistakes;
