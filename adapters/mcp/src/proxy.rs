@@ -292,7 +292,9 @@ mod tests {
 
     #[test]
     fn a_key_is_sent_to_no_other_machine_in_the_clear() {
-        for url in ["http://127.0.0.1:3000/mcp", "http://localhost/mcp", "http://[::1]:1/mcp", "https://example.org/mcp"] {
+        for url in
+            ["http://127.0.0.1:3000/mcp", "http://localhost/mcp", "http://[::1]:1/mcp", "https://example.org/mcp"]
+        {
             assert!(Upstream::new(url, "azk_a_b", None).is_ok(), "{url}");
         }
         for url in ["http://example.org/mcp", "http://localhost.example.org/mcp", "http://10.0.0.1/mcp", "nonsense"] {

@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
-    Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary, PersonaSummary,
-    Reader, Reading, Receipt, Recorded, SearchRequest, ShownMemory, ShownMessage, ShownWriting, State, WritingKind,
+    Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
+    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMemory, ShownMessage, ShownWriting, State,
+    WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
