@@ -235,6 +235,20 @@ openai_client() {
     touch "$dir/.installed-$version"
 }
 
+# Installs the official SDK of the Model Context Protocol for the tests.
+mcp_sdk() {
+    local version=2.3.0 dir
+    [[ -z ${AZERA_TEST_MCP:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/mcp
+    AZERA_TEST_MCP=$dir
+    [[ ! -e $dir/.installed-$version ]] || return 0
+    say "fetching the mcp package into $dir"
+    rm -rf "$dir" && mkdir -p "$dir"
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir" \
+        "mcp==$version" || die "the mcp package could not be fetched: see above." "With network, once: make test"
+    touch "$dir/.installed-$version"
+}
+
 # Installs discord.js, a second client for the fake Discord. An independent library shows that the fake behaves like Discord.
 # Without Node.js, that test and `make test` say that it did not run.
 discord_js() {
@@ -268,6 +282,7 @@ build_tests() {
     homeserver
     matrix_js
     openai_client
+    mcp_sdk
     discord_js
     say "building the tests in $CARGO_TARGET_DIR"
     # This also makes the full build of the binary.
@@ -286,7 +301,7 @@ build_tests() {
     # Ignore the user's own configuration for the test models.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
         die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
-    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI AZERA_TEST_MCP
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 

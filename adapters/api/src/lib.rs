@@ -15,6 +15,7 @@ mod given;
 mod host;
 mod host_error;
 mod inbound_event;
+mod memories;
 mod outbound;
 mod platform;
 mod reaction;
@@ -35,6 +36,7 @@ pub use host::{
 };
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
+pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownMemory};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;

@@ -17,6 +17,7 @@ mod guard;
 mod limits;
 mod live;
 mod local;
+mod mcp;
 mod openapi;
 mod persona_store;
 mod platform;
@@ -32,6 +33,7 @@ mod web;
 
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
+pub use mcp::{Mcp, McpCaller};
 pub use persona_store::{PersonaDraft, PersonaError, PersonaStore};
 pub use platform::PLATFORM;
 pub use settings::Settings;

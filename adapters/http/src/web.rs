@@ -16,7 +16,7 @@ use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
-use crate::{AccountStore, Error, Operations, PersonaStore, Settings, routes, secrets, serve};
+use crate::{AccountStore, Error, Mcp, Operations, PersonaStore, Settings, routes, secrets, serve};
 
 /// The beginning of the key for commands on this machine.
 const LOCAL_KEY: &str = "azl_";
@@ -31,6 +31,8 @@ pub struct Parts {
     pub operations: Arc<dyn Operations>,
     /// The personas that everybody may use.
     pub personas: Arc<dyn PersonaStore>,
+    /// What answers at `/mcp`, if this build speaks the Model Context Protocol.
+    pub mcp: Option<Arc<dyn Mcp>>,
 }
 
 /// What every request may use.
@@ -83,6 +85,12 @@ impl Shared {
     /// Returns the personas that everybody may use.
     pub(crate) fn persona_store(&self) -> Result<&Arc<dyn PersonaStore>, Problem> {
         Ok(&self.parts()?.personas)
+    }
+
+    /// Returns what speaks the Model Context Protocol.
+    pub(crate) fn mcp(&self) -> Result<&Arc<dyn Mcp>, Problem> {
+        let missing = || Problem::missing("mcp_unavailable", "This build does not speak the Model Context Protocol.");
+        self.parts()?.mcp.as_ref().ok_or_else(missing)
     }
 
     /// Returns true if a person has an account.

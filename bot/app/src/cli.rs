@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod documented;
 mod hearth;
+mod mcp;
 mod measure;
 mod memory;
 mod say;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use hearth::HearthCommand;
 #[cfg(feature = "learning")]
 pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
+pub use mcp::McpOptions;
 pub use measure::{
     BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
     EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
@@ -149,6 +151,8 @@ pub enum Command {
     Health(DataOption),
     /// Print the address of the running web; manage its API keys
     Web(WebOptions),
+    /// Give other assistants this memory: speak the Model Context Protocol over stdio
+    Mcp(McpOptions),
     /// Print a configuration file with every key, its default and its purpose
     Config,
 }
@@ -158,6 +162,7 @@ impl Command {
     pub fn data(&self) -> Option<&Path> {
         match self {
             Self::Chat(options) => options.data.data.as_deref(),
+            Self::Mcp(options) => options.data.data.as_deref(),
             Self::Web(options) => options.data.data.as_deref(),
             Self::Run(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),

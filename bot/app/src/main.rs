@@ -36,6 +36,11 @@ mod matrix;
 #[cfg(not(feature = "matrix"))]
 #[path = "matrix_left_out.rs"]
 mod matrix;
+#[cfg(feature = "http")]
+mod mcp;
+#[cfg(not(feature = "http"))]
+#[path = "mcp_left_out.rs"]
+mod mcp;
 mod memory;
 mod model_catalog;
 mod models;
@@ -118,6 +123,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Restore(options) => restore::run(&config, &options).await,
             Command::Doctor(_) => doctor::run(&config).await,
             Command::Health(_) => health::run(&config),
+            Command::Mcp(options) => mcp::run(&config, options).await,
             Command::Web(options) => web::run(&config, options),
             Command::Config => {
                 print!("{}", Config::example());
@@ -134,7 +140,7 @@ const NOISY_CRATES: &str = "llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=e
 
 /// Limits crates that log messages or secrets at lower levels to errors, whatever filter the user sets.
 const PRIVATE_CRATES: &str =
-    "misaki_rs=off,symphonia_core=off,serenity=error,tungstenite=error,tokio_tungstenite=error";
+    "misaki_rs=off,symphonia_core=off,rmcp=error,serenity=error,tungstenite=error,tokio_tungstenite=error";
 
 /// Sets up logging to the error output, so that a command's output and its log lines never mix.
 fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {

@@ -298,6 +298,11 @@ impl Config {
         self.surroundings.log.as_deref().unwrap_or(self.log.level.as_str())
     }
 
+    /// Returns the key by which `azera mcp` uses a running Azera: `AZERA_MCP_KEY`.
+    pub fn mcp_key(&self) -> Option<&str> {
+        self.surroundings.mcp_key.as_ref().map(crate::Secret::expose)
+    }
+
     /// Returns true if a terminal may be written to in colour. This does not check whether there is a terminal.
     pub fn colour(&self) -> bool {
         !self.surroundings.colourless

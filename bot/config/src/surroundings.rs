@@ -1,6 +1,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::Secret;
+
 /// The environment variables that are no overrides of keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Surroundings {
@@ -16,6 +18,8 @@ pub(crate) struct Surroundings {
     pub(crate) config: Option<PathBuf>,
     /// AZERA_LOG.
     pub(crate) log: Option<String>,
+    /// AZERA_MCP_KEY.
+    pub(crate) mcp_key: Option<Secret>,
     /// True if NO_COLOR is set or the terminal has no colours.
     pub(crate) colourless: bool,
     /// True if CI is set: nobody answers a question.
@@ -36,6 +40,7 @@ impl Surroundings {
             cache_home: folder("XDG_CACHE_HOME").or_else(|| in_home(".cache")),
             config: text("AZERA_CONFIG").map(PathBuf::from),
             log: text("AZERA_LOG").cloned(),
+            mcp_key: text("AZERA_MCP_KEY").cloned().map(Secret::new),
             // As no-color.org asks, any non-empty value counts.
             colourless: text("NO_COLOR").is_some() || text("TERM").is_some_and(|term| term == "dumb"),
             in_ci: text("CI").is_some(),

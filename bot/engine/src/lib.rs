@@ -39,6 +39,7 @@ mod persona_ids;
 mod pictures;
 mod queue;
 mod reading;
+mod reading_memories;
 mod recall;
 mod report;
 mod services;

@@ -16,15 +16,15 @@ use crate::engine::Engine;
 use crate::error::Error;
 
 /// Most items of one list.
-const MAX_LISTED: usize = 1_000;
+pub(crate) const MAX_LISTED: usize = 1_000;
 
 /// A place that the person can read now.
-struct Here {
+pub(crate) struct Here {
     adapter: Arc<dyn Platform>,
     place: Place,
     /// The persona that answers in the chat, or would.
     persona: PersonaId,
-    read_scope: ReadScope,
+    pub(crate) read_scope: ReadScope,
 }
 
 fn kinds(kind: WritingKind) -> &'static [Kind] {
@@ -37,7 +37,7 @@ fn kinds(kind: WritingKind) -> &'static [Kind] {
 
 impl Engine {
     /// Returns the place, as its platform reports it now; `None` if the person cannot read it.
-    async fn here(&self, platform: &PlatformId, at: &Reading) -> Result<Option<Here>, Error> {
+    pub(crate) async fn here(&self, platform: &PlatformId, at: &Reading) -> Result<Option<Here>, Error> {
         let services = &self.0.services;
         let adapter = services.platform(platform)?;
         let Some(place) = services.place(adapter.as_ref(), &at.chat, &at.person).await? else { return Ok(None) };

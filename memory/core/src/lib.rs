@@ -47,6 +47,7 @@ mod memory;
 mod migrate;
 mod minds;
 mod names;
+mod newest;
 mod outbox;
 mod passages;
 mod personas;

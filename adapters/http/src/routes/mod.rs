@@ -3,6 +3,7 @@
 mod chats;
 mod inner;
 mod keys;
+mod mcp;
 mod missing;
 mod models;
 mod openai;
@@ -55,6 +56,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         system::endpoints(),
         session::endpoints(),
         keys::endpoints(),
+        mcp::endpoints(),
         openai::endpoints(),
         talk::endpoints(),
         chats::endpoints(),

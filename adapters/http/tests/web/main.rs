@@ -6,6 +6,7 @@ mod attacks;
 mod client;
 mod engine;
 mod isolation;
+mod mcp;
 mod models;
 mod openai;
 mod personas;
@@ -67,6 +68,7 @@ impl World {
             reader: engine.clone(),
             operations: engine.clone(),
             personas: engine.clone(),
+            mcp: Some(engine.clone()),
         });
         let setup = web.begin().await.unwrap().map(|link| link.rsplit_once('=').unwrap().1.to_owned());
         let (stop, host): (_, Arc<dyn Host>) = (CancellationToken::new(), engine.clone());

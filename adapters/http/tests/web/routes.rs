@@ -27,6 +27,7 @@ chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filen
     PUT /api/tags/{id}
 memory:read: GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
 memory:write: POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories
+mcp: POST /mcp
 admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/personas/{id}, GET /api/accounts,
     POST /api/invitations, POST /api/models/pull, POST /api/personas, PUT /api/personas/{id}
 ";

@@ -1,6 +1,7 @@
 //! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `personas`
 //! changes the personas that everybody may use, `operations` measures the program.
 
+mod mcp;
 mod operations;
 mod personas;
 mod store;
@@ -73,6 +74,7 @@ impl Connection for Connected {
             accounts: Arc::new(store::RecordAccounts::new(app.memory.clone(), self.web.as_platform().id().clone())),
             reader: Arc::new(app.engine.clone()),
             operations: Arc::new(operations::AppOperations::new(app, &self.config)),
+            mcp: Some(Arc::new(mcp::Mounted::new(app, self.web.as_platform().id().clone()))),
             personas: Arc::new(personas::RecordPersonas::new(
                 app.memory.clone(),
                 &app.data,

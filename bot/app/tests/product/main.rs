@@ -16,6 +16,7 @@ mod http;
 mod indexes;
 mod kills;
 mod matrix;
+mod mcp;
 mod memory_commands;
 mod mind;
 mod mistakes;
@@ -56,10 +57,8 @@ fn command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_azera"));
     command.args(arguments).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
     command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
-    // Tests run in parallel, so more threads for one model would only slow the others down.
-    command.env("AZERA__MODELS__THREADS", "1");
-    // Tests run in parallel, and one port is for one of them.
-    command.env("AZERA__HTTP__ENABLED", "false");
+    // Tests run in parallel: more threads for one model would slow the others down, and one port is for one test.
+    command.env("AZERA__MODELS__THREADS", "1").env("AZERA__HTTP__ENABLED", "false");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -15,14 +15,14 @@ use crate::{azera, command};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A running `azera run` with nothing but the web.
-struct Running {
+pub struct Running {
     child: Child,
-    address: String,
+    pub address: String,
     setup: Option<String>,
 }
 
 impl Running {
-    fn start(home: &Path, data: &str) -> Self {
+    pub fn start(home: &Path, data: &str) -> Self {
         let mut command = command(home, &["run", "--data", data]);
         command.env("AZERA__HTTP__ENABLED", "true").env("AZERA__HTTP__LISTEN", "127.0.0.1:0");
         command.env("AZERA__MEMORY__MIN_AGE_S", "0");
@@ -45,7 +45,7 @@ impl Running {
     }
 
     /// Sends a request. Returns the status, the headers and the body.
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String, Value) {
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String, Value) {
         let host = self.address.strip_prefix("http://").expect("an address of the web");
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
@@ -69,7 +69,7 @@ impl Running {
     }
 
     /// Ends the bot as a service manager does.
-    fn stop(mut self) {
+    pub fn stop(mut self) {
         let id = self.child.id().to_string();
         let killed = Command::new("kill").args(["-TERM", &id]).status().expect("there is kill");
         assert!(killed.success() && self.child.wait().expect("it ends").success(), "the bot ends cleanly");
@@ -85,7 +85,7 @@ fn openai() -> PathBuf {
 
 /// Returns what a command of the running web prints.
 #[track_caller]
-fn web(home: &Path, data: &str, arguments: &[&str]) -> String {
+pub fn web(home: &Path, data: &str, arguments: &[&str]) -> String {
     let output = azera(home, &[&["web"], arguments, &["--data", data]].concat(), "");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()

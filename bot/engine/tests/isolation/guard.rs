@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 28] = [
+pub const TELLING: [&str; 31] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -25,6 +25,9 @@ pub const TELLING: [&str; 28] = [
     "/garden",
     "Reader::messages",
     "Reader::writings",
+    "MemoryReader::memory",
+    "MemoryReader::memories",
+    "Memory::memories().newest",
     "Memory::writings().list",
     "Memory::writings().notes",
     "Memory::writings().recent",
@@ -175,6 +178,7 @@ pub fn missed(record: &Record) -> Vec<String> {
     let traits = [
         ("host.rs", "Host"),
         ("reader.rs", "Reader"),
+        ("memories.rs", "MemoryReader"),
         ("platform.rs", "Platform"),
         ("platform.rs", "Streaming"),
         ("voice_messages.rs", "VoiceMessages"),

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use azera_adapter::{
-    AutocompleteRequest, CommandLine, Host, OptionKind, Platform, Reader, Reading, SearchRequest, WritingKind,
+    AutocompleteRequest, CommandLine, Host, MemoryPage, MemoryReader, OptionKind, Platform, Reader, Reading,
+    SearchRequest, ShownMemory, WritingKind,
 };
 use azera_memory::{
     Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
@@ -66,6 +67,7 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
         looking.autocomplete(kind).await;
     }
     looking.read_lists().await;
+    looking.read_whole_memories().await;
     let order = engine.watch.oracle().order.clone();
     for id in order.iter().rev().take(IDS) {
         for id in [id.clone(), format!("{id}~r0")] {
@@ -216,6 +218,24 @@ impl Looking<'_> {
         self.saw("Reader::models", lines(models.unwrap_or_default()));
     }
 
+    /// Lists whole memories, and looks the newest numbers of all places up.
+    async fn read_whole_memories(&mut self) {
+        let (azera, sim) = (&self.engine.azera, self.engine.platform.sim.clone());
+        let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
+        let text =
+            |one: &ShownMemory| format!("{} {} {} {}", one.kind, one.author.name(), one.scope, one.text.as_str());
+        let page = MemoryPage { kinds: Vec::new(), before: None, limit: MANY };
+        let listed = azera.memories(platform, at.clone(), page).await.unwrap();
+        let counts = azera.counts(platform, at.clone()).await.unwrap();
+        let mut found = Vec::new();
+        for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
+            found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
+        }
+        self.saw("MemoryReader::memories", listed.iter().map(text).collect::<Vec<_>>().join("\n"));
+        self.saw("MemoryReader::counts", format!("{:?}", counts.by_kind));
+        self.saw("MemoryReader::memory", found.iter().map(text).collect::<Vec<_>>().join("\n"));
+    }
+
     fn saw(&mut self, path: &str, text: String) {
         let persona = self.engine.watch.oracle().persona(self.chat);
         let own_words = path == "Memory::export";
@@ -223,7 +243,9 @@ impl Looking<'_> {
         self.engine.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
         // People may always see their own words, even if others may not; and which memories are looked up by number
         // depends on how many there are.
-        if !own_words && !["Memory::memories().get", "Memory::writings().written"].contains(&path) {
+        if !own_words
+            && !["Memory::memories().get", "MemoryReader::memory", "Memory::writings().written"].contains(&path)
+        {
             self.seen.push(format!("{path}: {}", without_numbers(&text)));
         }
     }
@@ -365,6 +387,7 @@ impl Looking<'_> {
         for person in (0..PEOPLE.len()).map(person) {
             read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
         }
+        read!(self, memory.memories().newest(read_scope, |_| true, None, MANY), |found| json(&found));
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {

@@ -1,0 +1,64 @@
+use async_trait::async_trait;
+use azera_types::{Author, MemoryId, MessageId, PlatformId, Scope, Text, Timestamp};
+
+use crate::{HostError, Reading};
+
+/// A whole memory. `Debug` shows no text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownMemory {
+    /// Its id.
+    pub id: MemoryId,
+    /// Its kind, such as `message` or `dream`.
+    pub kind: &'static str,
+    /// How its content came to be known: `told`, `inferred` or `imagined`.
+    pub evidence: &'static str,
+    /// The scope it comes from.
+    pub scope: Scope,
+    /// The author.
+    pub author: Author,
+    /// Its source messages.
+    pub sources: Vec<MessageId>,
+    /// The text.
+    pub text: Text,
+    /// When it was said.
+    pub at: Timestamp,
+}
+
+/// A page of the list of memories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryPage {
+    /// The kinds to list; empty for every kind.
+    pub kinds: Vec<String>,
+    /// List only memories that were stored before this one.
+    pub before: Option<MemoryId>,
+    /// Most memories to return.
+    pub limit: usize,
+}
+
+/// How many memories may be shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryCounts {
+    /// The number by kind.
+    pub by_kind: Vec<(&'static str, usize)>,
+    /// How many of them wait to be indexed.
+    pub queued: usize,
+}
+
+/// The engine's reads of whole memories. Like [`crate::Reader`], every read shows what the person may read in the chat at
+/// that moment, of the persona that answers there, and nothing to a person who cannot read the chat.
+#[async_trait]
+pub trait MemoryReader: Send + Sync {
+    /// Returns a memory; `None` if there is none that may be shown.
+    async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError>;
+
+    /// Returns a page of the memories, newest first.
+    async fn memories(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        page: MemoryPage,
+    ) -> Result<Vec<ShownMemory>, HostError>;
+
+    /// Counts the memories.
+    async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError>;
+}

@@ -1,0 +1,155 @@
+//! Tools that find memories: `recall`, `hybrid_search`, `search` and `similar`.
+
+use azera_adapter::{Hit, Reading, SearchRequest, ShownMemory};
+use azera_types::{MemoryId, Text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::memories::{Kind, Memory, names, parse_id};
+use crate::paging::{self, List};
+use crate::session::Caller;
+use crate::texts::QUOTED;
+
+/// The signal of memories whose words match.
+const LEXICAL: &str = "lexical";
+
+/// The signal of memories whose meaning matches.
+const SEMANTIC: &str = "semantic";
+
+/// Words to find.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Words {
+    /// What to find: a question, a few words, a name or a date.
+    pub(crate) query: String,
+    /// Find only these kinds of memories. Leave it out for every kind.
+    #[serde(default)]
+    pub(crate) kinds: Vec<Kind>,
+    /// Most memories of this page, 1 to 100; 20 unless given.
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+    /// `next_cursor` of the page before, with the same query and kinds.
+    #[serde(default)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// A memory to compare with.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Like {
+    /// The id of a memory, such as `m42`.
+    pub(crate) id: String,
+    /// Most memories of this page, 1 to 100; 20 unless given.
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+    /// `next_cursor` of the page before, with the same id.
+    #[serde(default)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// A memory that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Found {
+    /// The memory. Its text is the part that fits the query.
+    #[serde(flatten)]
+    pub(crate) memory: Memory,
+    /// How well it fits. Larger is better; comparable within one search only.
+    pub(crate) score: f32,
+    /// Why it was found, such as `lexical` or `semantic`.
+    pub(crate) signals: Vec<String>,
+}
+
+/// A page of what was found, best first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Results {
+    /// What the texts are.
+    pub(crate) notice: &'static str,
+    /// The memories.
+    pub(crate) memories: Vec<Found>,
+    /// Pass this as `cursor` for the next page. It is missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// Which hits a tool keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// All signals together.
+    Everything,
+    /// Only memories whose words match.
+    Words,
+}
+
+impl Caller {
+    pub(crate) async fn search(&self, tool: &str, words: Words, by: By) -> Result<Results, Failure> {
+        if words.query.trim().is_empty() {
+            return Err(Failure::invalid("`query` is empty. Say what to find."));
+        }
+        let at = self.begin().await?;
+        let kinds = names(&words.kinds);
+        let arguments: Vec<&str> = std::iter::once(words.query.as_str()).chain(kinds.iter().copied()).collect();
+        let list = List::new(tool, &arguments);
+        let mut hits = self.hits(&at, &words.query).await?;
+        hits.retain(|hit| kinds.is_empty() || kinds.contains(&hit.kind.as_str()));
+        if by == By::Words {
+            hits.retain(|hit| found_by(hit, LEXICAL));
+        }
+        self.results(&at, &list, hits, words.cursor.as_deref(), words.limit).await
+    }
+
+    pub(crate) async fn similar(&self, like: Like) -> Result<Results, Failure> {
+        let id = parse_id(&like.id)?;
+        let at = self.begin().await?;
+        let memory = self.memory_at(&at, id).await?;
+        let list = List::new("similar", &[&like.id]);
+        let mut hits = self.hits(&at, &memory.text).await?;
+        hits.retain(|hit| hit.memory.0 != id && found_by(hit, SEMANTIC));
+        self.results(&at, &list, hits, like.cursor.as_deref(), like.limit).await
+    }
+
+    async fn hits(&self, at: &Reading, query: &str) -> Result<Vec<Hit>, Failure> {
+        let request = SearchRequest {
+            chat: at.chat.clone(),
+            person: at.person.clone(),
+            query: Text::new(query),
+            limit: Some(paging::MOST),
+        };
+        Ok(self.engine.host.search(&self.session.platform, request).await?)
+    }
+
+    async fn results(
+        &self,
+        at: &Reading,
+        list: &List,
+        hits: Vec<Hit>,
+        cursor: Option<&str>,
+        limit: Option<usize>,
+    ) -> Result<Results, Failure> {
+        let after = list.after(cursor)?;
+        let (hits, next_cursor) =
+            paging::page(list, hits, after, paging::limit(limit)?, |hit| hit.memory.0.to_string())?;
+        let mut memories = Vec::new();
+        for hit in hits {
+            // What was forgotten since is left out.
+            if let Some(whole) = self.shown(at, hit.memory.0).await? {
+                memories.push(found(hit, whole));
+            }
+        }
+        Ok(Results { notice: QUOTED, memories, next_cursor })
+    }
+
+    /// Returns a memory that may be shown.
+    pub(crate) async fn shown(&self, at: &Reading, id: MemoryId) -> Result<Option<ShownMemory>, Failure> {
+        Ok(self.engine.memories.memory(&self.session.platform, at.clone(), id).await?)
+    }
+}
+
+fn found_by(hit: &Hit, signal: &str) -> bool {
+    hit.signals.iter().any(|found| found == signal)
+}
+
+fn found(hit: Hit, whole: ShownMemory) -> Found {
+    let memory = Memory { text: hit.text.to_string(), ..Memory::from(whole) };
+    Found { memory, score: hit.score, signals: hit.signals }
+}

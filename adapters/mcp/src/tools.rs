@@ -1,0 +1,265 @@
+//! The declarations of all tools. What a client sees and what a call may do come from them.
+
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::chats::{Conversations, OfChat, OfReply, Timeline};
+use crate::failure::Failure;
+use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
+use crate::search::{By, Like, Results, Words};
+use crate::session::{Caller, Rights};
+use crate::texts::QUOTES_DATA;
+use crate::writing::{Composed, Forgotten, Kept, ToForget, ToKeep};
+use crate::writings::{Page, Writings};
+
+/// What a tool does to the memories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Adds,
+    Removes,
+}
+
+/// A tool.
+pub(crate) struct Declared {
+    pub(crate) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    effect: Effect,
+    /// Whether it returns texts of memories.
+    quotes: bool,
+    needs: fn(Rights) -> bool,
+    input: fn() -> JsonObject,
+    output: fn() -> JsonObject,
+}
+
+/// No arguments.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn schema<T: JsonSchema>() -> JsonObject {
+    match schemars::schema_for!(T).to_value() {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    }
+}
+
+const fn tool<I: JsonSchema, O: JsonSchema>(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    effect: Effect,
+    needs: fn(Rights) -> bool,
+) -> Declared {
+    Declared { name, title, description, effect, quotes: true, needs, input: schema::<I>, output: schema::<O> }
+}
+
+const fn without_quotes(tool: Declared) -> Declared {
+    Declared { quotes: false, ..tool }
+}
+
+const fn reads(rights: Rights) -> bool {
+    rights.read
+}
+
+const fn writes(rights: Rights) -> bool {
+    rights.write
+}
+
+const fn reads_chats(rights: Rights) -> bool {
+    rights.chats
+}
+
+const fn explains(rights: Rights) -> bool {
+    rights.read && rights.chats
+}
+
+const fn composes(rights: Rights) -> bool {
+    rights.compose && rights.write && rights.read
+}
+
+const TOOLS: &[Declared] = &[
+    tool::<Words, Results>(
+        "recall",
+        "Recall",
+        "Finds memories that help with a question: by meaning, words, names, dates and what was talked about. Use it before \
+         answering something that the person may have told earlier.",
+        Effect::Reads,
+        reads,
+    ),
+    without_quotes(tool::<ToKeep, Kept>(
+        "remember",
+        "Remember",
+        "Keeps a statement for good as a memory of this person. Use it only for what the person said or wants kept.",
+        Effect::Adds,
+        writes,
+    )),
+    without_quotes(tool::<ToForget, Forgotten>(
+        "forget",
+        "Forget",
+        "Forgets one memory for good, with the message it comes from, and returns a receipt. This cannot be undone: ask the \
+         person first.",
+        Effect::Removes,
+        writes,
+    )),
+    tool::<OfReply, Quoting>(
+        "why",
+        "Why",
+        "Explains a reply of the persona: which memories were in its prompt, with scores and signals, and which model wrote \
+         it.",
+        Effect::Reads,
+        explains,
+    ),
+    tool::<Words, Results>(
+        "hybrid_search",
+        "Hybrid search",
+        "The same as recall: searches by meaning and words together.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Words, Results>(
+        "search",
+        "Search by words",
+        "Finds memories with the words of the query. Use it for exact names, codes and quotes.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Like, Results>(
+        "similar",
+        "Similar",
+        "Finds memories with a meaning like that of one memory.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<OfId, OneMemory>("get", "Get", "Returns one whole memory by its id.", Effect::Reads, reads),
+    tool::<Listed, MemoryList>("list", "List", "Lists whole memories, newest first.", Effect::Reads, reads),
+    without_quotes(tool::<ToKeep, Kept>("save", "Save", "The same as remember.", Effect::Adds, writes)),
+    without_quotes(tool::<ToForget, Forgotten>(
+        "delete",
+        "Delete",
+        "The same as forget: one memory is gone for good.",
+        Effect::Removes,
+        writes,
+    )),
+    tool::<Nothing, Quoting>(
+        "core_memory",
+        "Core memory",
+        "Returns what the persona keeps in mind about the person, in the person's own words.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Page, Writings>(
+        "episodes",
+        "Episodes",
+        "Lists the diary, newest first: what the persona wrote at the end of each conversation.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Page, Writings>(
+        "reflections",
+        "Reflections",
+        "Lists what the persona wrote at the end of each day, newest first.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Nothing, Composed>(
+        "create_reflection",
+        "Create a reflection",
+        "Has the persona write a journal entry now. It may take minutes.",
+        Effect::Adds,
+        composes,
+    ),
+    tool::<Page, Conversations>(
+        "sessions",
+        "Sessions",
+        "Lists the person's conversations with this persona, newest first.",
+        Effect::Reads,
+        reads_chats,
+    ),
+    tool::<OfChat, Timeline>(
+        "timeline",
+        "Timeline",
+        "Returns the messages of a conversation, newest first.",
+        Effect::Reads,
+        reads_chats,
+    ),
+    without_quotes(tool::<Nothing, Counts>(
+        "stats",
+        "Statistics",
+        "Counts the memories by kind.",
+        Effect::Reads,
+        reads,
+    )),
+];
+
+/// Returns the tools that a session may use.
+pub(crate) fn allowed(rights: Rights) -> impl Iterator<Item = &'static Declared> {
+    TOOLS.iter().filter(move |tool| (tool.needs)(rights))
+}
+
+impl Declared {
+    /// Returns the tool as clients see it.
+    pub(crate) fn shown(&self) -> Tool {
+        let quotes = if self.quotes { QUOTES_DATA } else { "" };
+        let annotations = ToolAnnotations::with_title(self.title)
+            .read_only(self.effect == Effect::Reads)
+            .destructive(self.effect == Effect::Removes)
+            .idempotent(self.effect != Effect::Adds)
+            .open_world(false);
+        Tool::new(self.name, format!("{}{quotes}", self.description), Arc::new((self.input)()))
+            .with_title(self.title)
+            .with_raw_output_schema(Arc::new((self.output)()))
+            .with_annotations(annotations)
+    }
+
+    /// Returns true if a call changes something, so it must not be left half done.
+    pub(crate) fn changes(&self) -> bool {
+        self.effect != Effect::Reads
+    }
+}
+
+fn arguments<T: DeserializeOwned>(given: JsonObject) -> Result<T, Failure> {
+    serde_json::from_value(Value::Object(given)).map_err(|error| Failure::invalid(format!("Wrong arguments: {error}.")))
+}
+
+fn value<T: serde::Serialize>(answer: T) -> Result<Value, Failure> {
+    serde_json::to_value(answer).map_err(|error| Failure::refused(format!("The answer cannot be written: {error}.")))
+}
+
+impl Caller {
+    /// Runs a tool that the session may use.
+    pub(crate) async fn call(&self, tool: &'static str, given: JsonObject) -> Result<Value, Failure> {
+        match tool {
+            "recall" | "hybrid_search" => value(self.search(tool, arguments(given)?, By::Everything).await?),
+            "search" => value(self.search(tool, arguments(given)?, By::Words).await?),
+            "similar" => value(self.similar(arguments(given)?).await?),
+            "remember" | "save" => value(self.remember(arguments(given)?).await?),
+            "forget" | "delete" => value(self.forget(arguments(given)?).await?),
+            "why" => value(self.why(arguments(given)?).await?),
+            "get" => value(self.get(arguments(given)?).await?),
+            "list" => value(self.list(arguments(given)?).await?),
+            "episodes" => value(self.journal(tool, "diary", arguments(given)?).await?),
+            "reflections" => value(self.journal(tool, "reflection", arguments(given)?).await?),
+            "sessions" => value(self.sessions(arguments(given)?).await?),
+            "timeline" => value(self.timeline(arguments(given)?).await?),
+            "core_memory" => {
+                let Nothing {} = arguments(given)?;
+                value(self.core_memory().await?)
+            }
+            "create_reflection" => {
+                let Nothing {} = arguments(given)?;
+                value(self.create_reflection().await?)
+            }
+            "stats" => {
+                let Nothing {} = arguments(given)?;
+                value(self.stats().await?)
+            }
+            _ => Err(Failure::refused(format!("There is no tool {tool}."))),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! An engine with memories in a list. It reads by the same law as the real one: a chat is read by its owner alone, and a
+//! persona remembers only what was kept with it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use azera_adapter::{
+    AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
+    Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
+    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMemory, ShownMessage, ShownWriting, State,
+    WritingKind,
+};
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use tokio::sync::Notify;
+
+pub const PERSONAS: [&str; 2] = ["areza", "luna"];
+
+struct Kept {
+    person: PersonId,
+    persona: PersonaId,
+    memory: ShownMemory,
+}
+
+/// The engine.
+#[derive(Default)]
+pub struct Engine {
+    chats: Mutex<HashMap<ChatId, PersonaId>>,
+    kept: Mutex<Vec<Kept>>,
+    /// While set, searches wait for ever, and tell `searching` that they began.
+    pub hangs: std::sync::atomic::AtomicBool,
+    pub searching: Notify,
+}
+
+/// Whether a search ended before its answer.
+struct Dropped<'a>(&'a Notify);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+fn at(second: u64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + i64::try_from(second).unwrap()).unwrap()
+}
+
+fn is_owner(chat: &ChatId, person: &PersonId) -> bool {
+    chat.as_str().rsplit_once(':').is_some_and(|(owner, _)| owner == person.as_str())
+}
+
+impl Engine {
+    fn persona(&self, chat: &ChatId) -> PersonaId {
+        let known = self.chats.lock().unwrap().get(chat).cloned();
+        known.unwrap_or_else(|| PersonaId::new(PERSONAS[0]).unwrap())
+    }
+
+    /// Lets another persona answer in a chat.
+    pub fn give(&self, chat: &str, persona: &str) {
+        let mut chats = self.chats.lock().unwrap();
+        chats.insert(ChatId::new(chat).unwrap(), PersonaId::new(persona).unwrap());
+    }
+
+    /// Returns what may be shown, newest first.
+    fn shown(&self, at: &Reading) -> Vec<ShownMemory> {
+        if !is_owner(&at.chat, &at.person) {
+            return Vec::new();
+        }
+        let persona = self.persona(&at.chat);
+        let kept = self.kept.lock().unwrap();
+        let mine = kept.iter().rev().filter(|one| one.person == at.person && one.persona == persona);
+        mine.map(|one| one.memory.clone()).collect()
+    }
+
+    fn keep(&self, line: &CommandLine, text: &str) -> CommandAnswer {
+        let mut kept = self.kept.lock().unwrap();
+        let number = kept.len() as u64 + 1;
+        let id = MemoryId(number);
+        let memory = ShownMemory {
+            id,
+            kind: "fact",
+            evidence: "told",
+            scope: Scope::Dm(line.person.clone()),
+            author: Author::Person { id: line.person.clone(), name: line.name.clone() },
+            sources: Vec::new(),
+            text: Text::new(text),
+            at: at(number),
+        };
+        kept.push(Kept { person: line.person.clone(), persona: self.persona(&line.chat), memory });
+        CommandAnswer {
+            ok: true,
+            text: format!("Kept as `{id}`. `/forget {id}` forgets it."),
+            ..CommandAnswer::default()
+        }
+    }
+
+    fn forget(&self, line: &CommandLine, id: &str) -> CommandAnswer {
+        let at = Reading { chat: line.chat.clone(), person: line.person.clone() };
+        if !self.shown(&at).iter().any(|memory| memory.id.to_string() == id) {
+            let text = format!("I remember no `{id}` that may be shown here.");
+            return CommandAnswer { text, ..CommandAnswer::default() };
+        }
+        self.kept.lock().unwrap().retain(|one| one.memory.id.to_string() != id);
+        CommandAnswer { ok: true, text: "Forgotten: messages 0, memories 1.".into(), ..CommandAnswer::default() }
+    }
+}
+
+#[async_trait]
+impl Host for Engine {
+    async fn submit(&self, _: &PlatformId, event: InboundEvent) -> Result<Receipt, HostError> {
+        if let InboundEvent::Chat(ChatInfo { chat, persona, .. }) = event {
+            let persona = persona.unwrap_or_else(|| self.persona(&chat));
+            self.chats.lock().unwrap().entry(chat).or_insert(persona);
+        }
+        Ok(Receipt::unanswered(Recorded::New))
+    }
+
+    async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
+        if !is_owner(&line.chat, &line.person) {
+            return Err(HostError::NotAllowed);
+        }
+        let text = line.text.to_string();
+        Ok(match text.split_once(' ').unwrap_or((&text, "")) {
+            ("/remember", text) => self.keep(&line, text),
+            ("/forget", id) => self.forget(&line, id.trim_end_matches(" quotes")),
+            ("/why", _) => {
+                let about = line.about.as_ref().map_or("the last reply", MessageId::as_str);
+                CommandAnswer { ok: true, text: format!("Why {about}: no memories."), ..CommandAnswer::default() }
+            }
+            (command, _) => CommandAnswer { ok: true, text: format!("{command} ran"), ..CommandAnswer::default() },
+        })
+    }
+
+    async fn autocomplete(&self, _: &PlatformId, _: AutocompleteRequest) -> Result<Vec<AutocompleteOption>, HostError> {
+        Ok(Vec::new())
+    }
+
+    /// Finds memories that share a word with the query.
+    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+        if self.hangs.load(std::sync::atomic::Ordering::SeqCst) {
+            let _dropped = Dropped(&self.searching);
+            self.searching.notify_one();
+            std::future::pending::<()>().await;
+        }
+        let mut found = self.shown(&Reading { chat: line.chat, person: line.person });
+        found.retain(|memory| line.query.split_whitespace().any(|word| memory.text.contains(word)));
+        found.truncate(line.limit.unwrap_or(10));
+        Ok(found
+            .into_iter()
+            .map(|memory| Hit {
+                memory: MemoryIdText(memory.id),
+                kind: memory.kind.into(),
+                scope: memory.scope,
+                sources: memory.sources,
+                score: 0.5,
+                signals: vec!["lexical".into(), "semantic".into()],
+                text: memory.text,
+            })
+            .collect())
+    }
+
+    async fn settle(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Reader for Engine {
+    async fn personas(&self, _: &PlatformId, at_: Reading) -> Result<Vec<PersonaSummary>, HostError> {
+        if !is_owner(&at_.chat, &at_.person) {
+            return Ok(Vec::new());
+        }
+        let persona = |id: &str, is_user| PersonaSummary {
+            id: PersonaId::new(id).unwrap(),
+            name: id.to_owned(),
+            is_user,
+            intent: String::new(),
+            version: 1,
+            at: at(0),
+            markdown: format!("# {id}"),
+        };
+        Ok(PERSONAS.map(|id| persona(id, false)).into_iter().chain([persona("protag", true)]).collect())
+    }
+
+    async fn chats(&self, _: &PlatformId, at_: Reading) -> Result<Vec<ChatSummary>, HostError> {
+        let chats = self.chats.lock().unwrap();
+        let mine = chats.iter().filter(|(chat, _)| is_owner(chat, &at_.person));
+        let mut mine: Vec<ChatSummary> = mine
+            .map(|(chat, persona)| ChatSummary {
+                chat: chat.clone(),
+                title: Some("talk".into()),
+                persona: persona.clone(),
+                branch: "main".into(),
+                group: None,
+                tags: BTreeSet::new(),
+                created_at: at(0),
+                last_at: Some(at(1)),
+            })
+            .collect();
+        mine.sort_by(|a, b| a.chat.cmp(&b.chat));
+        Ok(mine)
+    }
+
+    async fn messages(&self, _: &PlatformId, at_: Reading, limit: usize) -> Result<Vec<ShownMessage>, HostError> {
+        if !is_owner(&at_.chat, &at_.person) {
+            return Ok(Vec::new());
+        }
+        let messages = (0..5).map(|number| ShownMessage {
+            id: MessageId::new(format!("{}:{number}", at_.chat)).unwrap(),
+            author: Author::Person { id: at_.person.clone(), name: "Ann".into() },
+            text: Text::new(format!("message {number}")),
+            at: at(number),
+            answers: None,
+        });
+        Ok(messages.take(limit).collect())
+    }
+
+    async fn branches(&self, _: &PlatformId, _: Reading) -> Result<Vec<BranchSummary>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn writings(
+        &self,
+        _: &PlatformId,
+        at_: Reading,
+        _: WritingKind,
+        limit: usize,
+    ) -> Result<Vec<ShownWriting>, HostError> {
+        if !is_owner(&at_.chat, &at_.person) {
+            return Ok(Vec::new());
+        }
+        let written = |(number, kind): (u64, &'static str)| ShownWriting {
+            id: MemoryId(number),
+            kind,
+            text: Text::new(format!("{kind} {number}")),
+            mood: None,
+            themes: Vec::new(),
+            at: at(number),
+        };
+        Ok([(92, "reflection"), (91, "diary"), (90, "diary")].map(written).into_iter().take(limit).collect())
+    }
+
+    async fn models(&self) -> Result<Vec<ModelSummary>, HostError> {
+        Ok(Vec::new())
+    }
+
+    async fn mind(&self, _: &PlatformId, at_: Reading) -> Result<Option<MindSummary>, HostError> {
+        let mind = || MindSummary {
+            persona: self.persona(&at_.chat),
+            state: State::default(),
+            last_exchange: None,
+            last_dream: None,
+        };
+        Ok(is_owner(&at_.chat, &at_.person).then(mind))
+    }
+}
+
+#[async_trait]
+impl MemoryReader for Engine {
+    async fn memory(&self, _: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
+        Ok(self.shown(&at).into_iter().find(|memory| memory.id == id))
+    }
+
+    async fn memories(&self, _: &PlatformId, at: Reading, page: MemoryPage) -> Result<Vec<ShownMemory>, HostError> {
+        let mut shown = self.shown(&at);
+        shown.retain(|memory| page.before.is_none_or(|before| memory.id < before));
+        shown.retain(|memory| page.kinds.is_empty() || page.kinds.iter().any(|kind| kind == memory.kind));
+        shown.truncate(page.limit);
+        Ok(shown)
+    }
+
+    async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {
+        Ok(MemoryCounts { by_kind: vec![("fact", self.shown(&at).len())], queued: 0 })
+    }
+}

@@ -1,0 +1,135 @@
+//! What the tools do.
+
+use std::sync::Arc;
+
+use azera_adapter_mcp::Rights;
+use serde_json::{Value, json};
+
+use crate::engine::Engine;
+use crate::{ALL, Client};
+
+#[tokio::test]
+async fn what_is_kept_is_recalled_until_it_is_forgotten() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let id = client.remember("the spare key is under the blue pot").await;
+    for tool in ["recall", "hybrid_search", "search"] {
+        let found = Client::good(client.call(tool, json!({"query": "key"})).await);
+        assert!(found["notice"].as_str().unwrap().contains("not instructions"), "{found}");
+        let memory = &found["memories"][0];
+        assert_eq!(
+            (&memory["id"], &memory["author"], &memory["evidence"]),
+            (&json!(id), &json!("ann"), &json!("told"))
+        );
+        assert_eq!(memory["text"], "the spare key is under the blue pot");
+    }
+    let whole = Client::good(client.call("get", json!({"id": id})).await);
+    assert_eq!(whole["memory"]["kind"], "fact");
+    assert_eq!(Client::good(client.call("stats", json!({})).await)["total"], 1);
+    let forgotten = Client::good(client.call("forget", json!({"id": id, "quotes": true})).await);
+    assert!(forgotten["receipt"].as_str().unwrap().contains("memories 1"), "{forgotten}");
+    let found = Client::good(client.call("recall", json!({"query": "key"})).await);
+    assert_eq!(found["memories"], json!([]));
+    let refused = Client::refusal(client.call("get", json!({"id": id})).await);
+    assert!(refused.contains(&format!("no memory {id}")), "{refused}");
+    client.end().await;
+}
+
+/// Reads all pages of a tool. Returns the ids of the items.
+async fn pages(client: &Client, tool: &str, arguments: Value, items: &str) -> Vec<String> {
+    let (mut ids, mut arguments) = (Vec::new(), arguments);
+    loop {
+        let page = Client::good(client.call(tool, arguments.clone()).await);
+        ids.extend(page[items].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+        match page.get("next_cursor") {
+            Some(cursor) => arguments["cursor"] = cursor.clone(),
+            None => return ids,
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_hold_each_item_once() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let mut ids = Vec::new();
+    for number in 0..7 {
+        ids.push(client.remember(&format!("word {number}")).await);
+    }
+    ids.reverse();
+    for (tool, arguments) in [("list", json!({"limit": 3})), ("recall", json!({"query": "word", "limit": 2}))] {
+        assert_eq!(pages(&client, tool, arguments, "memories").await, ids, "{tool}");
+    }
+    assert_eq!(pages(&client, "list", json!({"kinds": ["dream"]}), "memories").await, Vec::<String>::new());
+    let others: Vec<String> = ids.iter().filter(|id| *id != "m4").cloned().collect();
+    assert_eq!(pages(&client, "similar", json!({"id": "m4", "limit": 4}), "memories").await, others);
+    assert_eq!(pages(&client, "episodes", json!({"limit": 1}), "writings").await, ["m91", "m90"]);
+    assert_eq!(pages(&client, "reflections", json!({}), "writings").await, ["m92"]);
+    let messages = pages(&client, "timeline", json!({"session": "ann:main", "limit": 2}), "messages").await;
+    assert_eq!(messages, [4, 3, 2, 1, 0].map(|number| format!("ann:main:{number}")));
+    assert_eq!(pages(&client, "sessions", json!({}), "sessions").await, ["ann:main"]);
+    client.end().await;
+}
+
+#[tokio::test]
+async fn refusals_say_what_to_do() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    for number in 0..3 {
+        client.remember(&format!("word {number}")).await;
+    }
+    let page = Client::good(client.call("list", json!({"limit": 1})).await);
+    for (tool, arguments, says) in [
+        ("recall", json!({"query": "  "}), "`query` is empty"),
+        ("recall", json!({}), "query"),
+        ("recall", json!({"query": "x", "person": "bob"}), "unknown field `person`"),
+        ("recall", json!({"query": "x", "persona": "luna"}), "unknown field `persona`"),
+        ("recall", json!({"query": "x", "limit": 0}), "at least 1"),
+        ("recall", json!({"query": "x", "kinds": ["secret"]}), "unknown variant"),
+        ("recall", json!({"query": "x", "cursor": page["next_cursor"]}), "belongs to another call"),
+        ("list", json!({"cursor": "nonsense"}), "belongs to another call"),
+        ("get", json!({"id": "42"}), "Ids look like m42"),
+        ("forget", json!({"id": "me"}), "Ids look like m42"),
+        ("delete", json!({"id": "m1 quotes"}), "Ids look like m42"),
+        ("forget", json!({"id": "m77"}), "no `m77`"),
+        ("remember", json!({"text": "\n"}), "`text` is empty"),
+        ("save", json!({"text": "x".repeat(70_000)}), "several memories"),
+        ("stats", json!({"all": true}), "unknown field"),
+        ("timeline", json!({"session": "bob:main"}), "`sessions` lists them"),
+    ] {
+        let refused = Client::refusal(client.call(tool, arguments.clone()).await);
+        assert!(refused.contains(says), "{tool} {arguments}: {refused}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_session_has_only_the_tools_that_it_may_use() {
+    let engine = Arc::new(Engine::default());
+    let nothing = Rights::default();
+    for (rights, has, lacks) in [
+        (nothing, vec![], vec!["recall", "remember", "sessions"]),
+        (
+            Rights { read: true, ..nothing },
+            vec!["recall", "get", "stats"],
+            vec!["remember", "forget", "why", "timeline"],
+        ),
+        (Rights { write: true, ..nothing }, vec!["remember", "save", "forget", "delete"], vec!["recall", "list"]),
+        (Rights { chats: true, ..nothing }, vec!["sessions", "timeline"], vec!["why", "recall"]),
+        (Rights { compose: false, ..ALL }, vec!["why", "recall", "remember"], vec!["create_reflection"]),
+        (ALL, vec!["create_reflection"], vec![]),
+    ] {
+        let client = Client::connect(&engine, "ann", None, rights).await;
+        let tools = client.tools().await;
+        for name in has {
+            assert!(tools.iter().any(|tool| tool == name), "{rights:?} has no {name}");
+        }
+        for name in lacks {
+            assert!(tools.iter().all(|tool| tool != name), "{rights:?} has {name}");
+            let call = rmcp::model::CallToolRequestParams::new(name);
+            let error = client.peer.call_tool(call).await.unwrap_err();
+            assert!(error.to_string().contains("this session has no tool"), "{error}");
+        }
+        client.end().await;
+    }
+}

@@ -1,0 +1,206 @@
+//! The Model Context Protocol: the real binary with the official SDK for Python.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::web::{Running, web};
+use crate::{azera, command};
+
+/// Returns the folder of the `mcp` package, which `make test` sets.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn sdk() -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_MCP");
+    dir.map(PathBuf::from).expect("AZERA_TEST_MCP names the folder of the mcp package; run `make test`")
+}
+
+/// Returns what the SDK's client hears when it does a job.
+#[track_caller]
+fn client(job: &Value) -> Vec<Value> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/mcp_client.py");
+    let mut python = Command::new("python3");
+    python.arg(script).env("PYTHONPATH", sdk()).env("NO_PROXY", "*");
+    let python = python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = crate::fed(python, &job.to_string());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let came = serde_json::from_slice(&output.stdout).expect("JSON");
+    eprintln!("client: {errors}");
+    came
+}
+
+/// A job over stdio: the binary with the environment of the tests.
+fn stdio(home: &Path, arguments: &[&str], mode: &str, steps: &Value) -> Value {
+    let binary = command(home, arguments);
+    let words: Vec<&str> = std::iter::once(binary.get_program())
+        .chain(binary.get_args())
+        .map(|word| word.to_str().expect("a plain word"))
+        .collect();
+    let mut env = serde_json::Map::new();
+    for (name, value) in binary.get_envs() {
+        let value = value.and_then(|value| value.to_str()).unwrap_or_default();
+        env.insert(name.to_str().expect("a plain name").to_owned(), value.into());
+    }
+    json!({"command": words, "env": env, "mode": mode, "steps": steps})
+}
+
+fn call(tool: &str, arguments: &Value) -> Value {
+    json!(["call", {"tool": tool, "arguments": arguments}])
+}
+
+/// Returns the structured answer of a tool that worked.
+#[track_caller]
+fn good(answer: &Value) -> &Value {
+    assert_ne!(answer["isError"], true, "{answer}");
+    answer.get("structuredContent").unwrap_or_else(|| panic!("no structured answer: {answer}"))
+}
+
+fn tools(listed: &Value) -> Vec<&str> {
+    let tools = listed["tools"].as_array().expect("tools").iter();
+    tools.map(|tool| tool["name"].as_str().expect("a name")).collect()
+}
+
+/// What is told in one session is recalled in the next, by the same person and persona alone. Both forms of the protocol
+/// work: with a handshake, and without one.
+#[test]
+fn a_memory_is_shared_over_stdio_with_nobody_else() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, data) = (scratch.path(), scratch.path().join("data"));
+    let mcp = |person, persona| ["mcp", "--data", data.to_str().expect("a path"), "--as", person, "--persona", persona];
+    let keep = json!([
+        ["list_tools", {}],
+        call("remember", &json!({"text": "The lighthouse password is heliotrope."})),
+        call("get", &json!({"id": "nonsense"})),
+    ]);
+    let came = client(&stdio(home, &mcp("Ann", "azera"), "legacy", &keep));
+    let names = tools(&came[0]);
+    assert!(names.contains(&"recall") && names.contains(&"why"), "{names:?}");
+    assert!(!names.contains(&"create_reflection"), "no chat model is loaded: {names:?}");
+    let id = good(&came[1])["id"].as_str().expect("an id").to_owned();
+    assert_eq!(came[2]["isError"], true, "{}", came[2]);
+    assert_eq!(came[3]["progress"], json!([0.0, 1.0, 0.0, 1.0]), "each call tells how far it is");
+    let look = json!([
+        call("recall", &json!({"query": "What is the password of the lighthouse?"})),
+        call("list", &json!({})),
+        ["read_resource", {"uri": format!("azera://memory/{id}")}],
+        ["get_prompt", {"name": "what_you_know_about", "arguments": {"topic": "lighthouse"}}],
+        call("forget", &json!({"id": id})),
+    ]);
+    for (person, persona, mode) in
+        [("Bob", "azera", "auto"), ("Ann", "areza", "auto"), ("Ann", "azera", "auto"), ("Ann", "azera", "legacy")]
+    {
+        let came = client(&stdio(home, &mcp(person, persona), mode, &look));
+        let is_hers = (person, persona, mode) == ("Ann", "azera", "auto");
+        let seen = json!(came).to_string().contains("heliotrope");
+        assert_eq!(seen, is_hers, "{person} with {persona}: {came:?}");
+        if is_hers {
+            let found = &good(&came[0])["memories"][0];
+            assert_eq!((&found["id"], &found["author"]), (&json!(id), &json!("Ann")), "{came:?}");
+            assert!(good(&came[4])["receipt"].as_str().expect("a receipt").contains("Forgotten"), "{came:?}");
+        } else {
+            assert!(came[2].get("raised").is_some() && came[4]["isError"] == true, "{person}: {came:?}");
+        }
+    }
+    let listed = azera(home, &["memory", "stats", "--json", "--data", data.to_str().expect("a path")], "");
+    let stats: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    assert_eq!((&stats["queued"], &stats["unaccounted"]), (&json!(0), &json!(0)), "nothing is left to do: {stats}");
+}
+
+/// Two accounts of one running Azera, with keys of several scopes, over HTTP and through `azera mcp`.
+#[test]
+fn a_key_opens_one_persons_memory_and_no_more() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, folder) = (scratch.path(), scratch.path().join("data"));
+    let data = folder.to_str().expect("a path");
+    let bot = Running::start(home, data);
+    let code = web(home, data, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
+    let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
+    let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
+    let ann = Browser::of(&head, &session);
+    let invited = ann.post(&bot, "/api/invitations", &json!({}));
+    let guest = json!({"code": invited["code"], "name": "Bob", "password": "another long password"});
+    let (_, head, session) = bot.send("POST", "/api/join", &[], &guest);
+    let bob = Browser::of(&head, &session);
+    let all = ["mcp", "chat", "memory:read", "memory:write"];
+    let (anns, bobs) = (ann.key(&bot, &all), bob.key(&bot, &all));
+    let url = format!("{}/mcp", bot.address);
+    let over =
+        |key: &str, mode: &str, steps: &Value| client(&json!({"url": url, "key": key, "mode": mode, "steps": steps}));
+
+    let keep = call("remember", &json!({"text": "The lighthouse password is heliotrope."}));
+    let came = over(&anns.0, "auto", &json!([["list_tools", {}], keep]));
+    assert!(tools(&came[0]).contains(&"create_reflection"), "{came:?}");
+    let id = good(&came[1])["id"].clone();
+    let recall = call("recall", &json!({"query": "What is the password of the lighthouse?"}));
+    let look =
+        json!([recall, call("list", &json!({})), call("get", &json!({"id": id})), call("forget", &json!({"id": id}))]);
+    let came = over(&bobs.0, "auto", &look);
+    assert!(!json!(came).to_string().contains("heliotrope") && came[3]["isError"] == true, "{came:?}");
+    let other = json!({"url": url, "key": anns.0, "persona": "areza", "mode": "auto", "steps": look});
+    let came = client(&other);
+    assert!(!json!(came).to_string().contains("heliotrope") && came[3]["isError"] == true, "{came:?}");
+    for mode in ["legacy", "auto"] {
+        let came = over(&anns.0, mode, &json!([recall]));
+        assert_eq!(good(&came[0])["memories"][0]["id"], id, "{came:?}");
+        assert_eq!(came[1]["progress"], json!([0.0, 1.0]), "{mode}");
+    }
+    let reading = ann.key(&bot, &["mcp", "memory:read"]);
+    let came = over(&reading.0, "auto", &json!([["list_tools", {}], keep]));
+    assert!(!tools(&came[0]).contains(&"remember") && came[1].get("raised").is_some(), "{came:?}");
+    let without = ann.key(&bot, &["chat", "memory:read", "memory:write"]);
+    for key in [without.0.as_str(), "azk_wrong_key"] {
+        let came = over(key, "legacy", &json!([recall]));
+        assert!(came[0].get("failed").is_some(), "{came:?}");
+    }
+    // Another process passes the same on, and needs the key.
+    let mut passing = stdio(home, &["mcp", "--data", data], "auto", &json!([recall]));
+    assert!(client(&passing)[0].get("failed").is_some(), "there is no key");
+    let refused = azera(home, &["mcp", "--data", data], "");
+    let says = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && says.contains("azera web key create"), "{says}");
+    passing["env"]["AZERA_MCP_KEY"] = anns.0.as_str().into();
+    for mode in ["auto", "legacy"] {
+        passing["mode"] = mode.into();
+        let came = client(&passing);
+        assert_eq!(good(&came[0])["memories"][0]["id"], id, "{came:?}");
+    }
+    ann.send(&bot, "DELETE", &format!("/api/keys/{}", anns.1), &Value::Null);
+    assert!(over(&anns.0, "legacy", &json!([recall]))[0].get("failed").is_some(), "a revoked key opens nothing");
+    bot.stop();
+}
+
+/// A login.
+struct Browser {
+    cookie: String,
+    csrf: String,
+}
+
+impl Browser {
+    fn of(head: &str, session: &Value) -> Self {
+        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        Self { cookie, csrf: session["csrf"].as_str().expect("a token").to_owned() }
+    }
+
+    #[track_caller]
+    fn send(&self, bot: &Running, method: &str, path: &str, body: &Value) -> Value {
+        let headers = [("Cookie", self.cookie.as_str()), ("X-CSRF-Token", self.csrf.as_str())];
+        let (status, _, answer) = bot.send(method, path, &headers, body);
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    #[track_caller]
+    fn post(&self, bot: &Running, path: &str, body: &Value) -> Value {
+        self.send(bot, "POST", path, body)
+    }
+
+    /// Makes a key. Returns the key and its id.
+    #[track_caller]
+    fn key(&self, bot: &Running, scopes: &[&str]) -> (String, String) {
+        let made = self.post(bot, "/api/keys", &json!({"name": "program", "scopes": scopes}));
+        let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+        (text("key"), text("id"))
+    }
+}
