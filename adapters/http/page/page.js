@@ -57,7 +57,8 @@ async function begin(session) {
   $("who").textContent = session.name;
   $("password").value = "";
   const personas = await json("GET", "/api/personas");
-  $("persona").replaceChildren(...personas.items.filter((one) => !one.is_user).map((one) => option(one.id, one.name)));
+  const choices = personas.items.filter((one) => !one.is_user).map((one) => option(one.id, one.name));
+  $("persona").replaceChildren(option("", "The usual persona"), ...choices);
   await listChats();
   if (state.chat) await showChat(state.chat);
   $("text").focus();
@@ -91,7 +92,8 @@ async function showChat(id) {
 
 function show(role, name, text) {
   const article = element("article", undefined, role);
-  const body = element("p", text);
+  const body = element("div", undefined, "body");
+  showMarkdown(body, text);
   article.append(element("h2", name), body);
   $("messages").append(article);
   article.scrollIntoView({ block: "end" });
@@ -138,22 +140,26 @@ async function send() {
     show("user", $("who").textContent, text);
     $("text").value = "";
     const body = show("assistant", "…", "");
+    let said = "";
+    let part = null;
     await say(text, (name, data) => {
       if (name === "thinking" || name === "content") {
-        body.className = name === "thinking" ? "thinking" : "";
-        if (body.dataset.part !== name) body.textContent = "";
-        body.dataset.part = name;
-        body.textContent += data.content;
+        body.className = name === "thinking" ? "body thinking" : "body";
+        if (part !== name) said = "";
+        part = name;
+        said += data.content;
+        showMarkdown(body, said);
         body.scrollIntoView({ block: "end" });
       } else if (name === "retracted") {
-        body.textContent = "";
+        said = "";
+        body.replaceChildren();
       } else if (name === "done" && data.mood) {
         $("status").textContent = `Mood: ${data.mood}, energy ${Math.round(data.energy * 100)} %`;
       }
     });
     const mood = $("status").textContent;
     await showChat(state.chat);
-    if (!body.isConnected && text.startsWith("/")) show("assistant", "Azera", body.textContent);
+    if (!body.isConnected && text.startsWith("/")) show("assistant", "Azera", said);
     $("status").textContent = mood;
   } catch (error) {
     $("status").textContent = error.message;
@@ -211,7 +217,7 @@ $("delete").addEventListener("click", () => attempt(async () => {
 }));
 $("ask-why").addEventListener("click", () => attempt(async () => {
   if (!state.chat) return;
-  $("why-text").textContent = await command("/why");
+  showMarkdown($("why-text"), await command("/why"));
   $("why").hidden = false;
   $("why-close").focus();
 }));

@@ -17,13 +17,19 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-const PAGES: [Page; 5] = [
+const PAGES: [Page; 6] = [
     Page { path: "/", summary: "The chat page", media_type: HTML, content: include_str!("../../page/index.html") },
     Page {
         path: "/page.js",
         summary: "The chat page's script",
         media_type: SCRIPT,
         content: include_str!("../../page/page.js"),
+    },
+    Page {
+        path: "/markdown.js",
+        summary: "The script that shows Markdown on the chat page",
+        media_type: SCRIPT,
+        content: include_str!("../../page/markdown.js"),
     },
     Page {
         path: "/page.css",

@@ -355,7 +355,7 @@ async fn the_pages_hold_nothing_inline() {
             assert!(!page.body.contains(inline), "{path} has {inline}");
         }
     }
-    for path in ["/page.js", "/docs.js"] {
+    for path in ["/page.js", "/markdown.js", "/docs.js"] {
         let script = world.client().send("GET", path, None).await;
         assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
         for way in

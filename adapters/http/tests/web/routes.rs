@@ -12,8 +12,8 @@ const SCOPES: [&str; 5] = ["chat", "memory:read", "memory:write", "admin", "mcp"
 
 /// The routes by what they need: `all` is everybody, `none` is no key. Requests of this machine see the measurements.
 const ROUTES: &str = "
-all: GET /, GET /api/docs, GET /api/session, GET /docs.js, GET /health, GET /metrics, GET /page.css, GET /page.js, GET /ready,
-    POST /api/join, POST /api/login, POST /api/setup
+all: GET /, GET /api/docs, GET /api/session, GET /docs.js, GET /health, GET /markdown.js, GET /metrics, GET /page.css, GET /page.js,
+    GET /ready, POST /api/join, POST /api/login, POST /api/setup
 none: DELETE /api/account, DELETE /api/keys/{id}, DELETE /api/local/keys/{id}, GET /api/keys, GET /api/local/keys,
     POST /api/keys, POST /api/local/keys, POST /api/logout, PUT /api/password
 chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/tags/{id}, GET /api/chats,
