@@ -1,6 +1,7 @@
 //! A session over a stream, such as stdio.
 
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -27,8 +28,12 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let running =
-            ServiceExt::serve(self, (input, output)).await.map_err(|error| ServeError::Handshake(Box::new(error)))?;
+        let running = match ServiceExt::serve(self, (input, output)).await {
+            Ok(running) => running,
+            // The client left before it said anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(ServeError::Handshake(Box::new(error))),
+        };
         running.waiting().await.map(drop).map_err(ServeError::Broken)
     }
 }

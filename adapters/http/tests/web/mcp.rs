@@ -20,7 +20,7 @@ impl Mcp for Engine {
             "chat": caller.chat.as_str(),
             "persona": caller.persona.as_ref().map(|persona| persona.as_str()),
             "may": [caller.may_chat, caller.may_read, caller.may_write],
-            "body": String::from_utf8(body.to_vec()).unwrap(),
+            "body": String::from_utf8_lossy(&body),
         });
         axum::Json(told).into_response()
     }
