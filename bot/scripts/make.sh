@@ -221,31 +221,18 @@ matrix_js() {
     touch "$dir/.installed-$sdk"
 }
 
-# Installs the official client library of OpenAI's interface for the tests.
-openai_client() {
-    local version=3.57.0 dir
-    [[ -z ${AZERA_TEST_OPENAI:-} ]] || return 0
-    dir=$(dirname "$CARGO_TARGET_DIR")/tools/openai
-    AZERA_TEST_OPENAI=$dir
+# Installs a Python package for the tests, and stores its folder in a variable unless that is set.
+# Usage: python_package VARIABLE PACKAGE VERSION
+python_package() {
+    local variable=$1 package=$2 version=$3 dir
+    [[ -z ${!variable:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/$package
+    printf -v "$variable" %s "$dir"
     [[ ! -e $dir/.installed-$version ]] || return 0
-    say "fetching the openai package into $dir"
+    say "fetching the Python package $package into $dir"
     rm -rf "$dir" && mkdir -p "$dir"
     python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir" \
-        "openai==$version" || die "the openai package could not be fetched: see above." "With network, once: make test"
-    touch "$dir/.installed-$version"
-}
-
-# Installs the official SDK of the Model Context Protocol for the tests.
-mcp_sdk() {
-    local version=2.3.0 dir
-    [[ -z ${AZERA_TEST_MCP:-} ]] || return 0
-    dir=$(dirname "$CARGO_TARGET_DIR")/tools/mcp
-    AZERA_TEST_MCP=$dir
-    [[ ! -e $dir/.installed-$version ]] || return 0
-    say "fetching the mcp package into $dir"
-    rm -rf "$dir" && mkdir -p "$dir"
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir" \
-        "mcp==$version" || die "the mcp package could not be fetched: see above." "With network, once: make test"
+        "$package==$version" || die "the Python package $package could not be fetched: see above." "With network, once: make test"
     touch "$dir/.installed-$version"
 }
 
@@ -281,8 +268,9 @@ build_tests() {
     redis_server
     homeserver
     matrix_js
-    openai_client
-    mcp_sdk
+    # The official clients of OpenAI's interface and of the Model Context Protocol.
+    python_package AZERA_TEST_OPENAI openai 3.57.0
+    python_package AZERA_TEST_MCP mcp 2.3.0
     discord_js
     say "building the tests in $CARGO_TARGET_DIR"
     # This also makes the full build of the binary.
