@@ -39,7 +39,7 @@ fn an_admin_adds_a_persona_after_a_preview_and_rolls_it_back() {
     assert!(preview.contains("**Nix**"), "{preview}");
     assert!(cancelled.contains("not taken in"), "{cancelled}");
     let nothing = give(&fake, square, ann, "persona", "confirm", &[]);
-    assert!(nothing.contains("Nothing waits"), "{nothing}");
+    assert!(nothing.contains("There is no upload"), "{nothing}");
     let (_, taken) = upload(&fake, square, ann, &nix, "Take it in");
     assert!(taken.contains("version 1"), "{taken}");
     let used = give(&fake, square, ann, "persona", "use", &[("name", "Nix")]);

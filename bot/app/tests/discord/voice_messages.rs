@@ -34,9 +34,10 @@ fn output(bot: &Bot, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Returns words as a voice message. Without liveliness, the same words always sound the same.
 fn spoken(bot: &Bot, folder: &Path, words: &str) -> Vec<u8> {
     let file = folder.join("question.ogg");
-    output(bot, &["say", "--out", &file.to_string_lossy(), words]);
+    output(bot, &["say", "--liveliness", "0", "--out", &file.to_string_lossy(), words]);
     std::fs::read(file).expect("the file")
 }
 

@@ -80,7 +80,10 @@ impl Commands {
         };
         let read_scope = at.read_scope.clone();
         let stats = self.services.blocking(move |memory| memory.stats(&read_scope)).await?;
-        let mut text = format!("{} may be shown here:\n", memories(stats.total()));
+        let mut text = match stats.total() {
+            0 => "There are no memories that may be shown here.\n".to_owned(),
+            total => format!("{} may be shown here:\n", memories(total)),
+        };
         for (kind, scope, count) in &stats.counts {
             text.push_str(&format!("- {count} of kind {} from {scope}\n", kind.as_str()));
         }

@@ -306,7 +306,7 @@ fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
 }
 
 fn nothing_waits() -> CommandAnswer {
-    refused("Nothing waits for that; `/persona upload` comes first.".into())
+    refused("There is no upload to confirm or cancel. Begin with `/persona upload`.".into())
 }
 
 /// Parses a persona file, or a card as JSON or as a picture. The error lists the problems line by line.
