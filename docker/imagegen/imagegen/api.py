@@ -86,29 +86,41 @@ def _request(wanted: Wanted, settings: Settings) -> Request:
     )
 
 
-async def _events(job: Job, jobs: Jobs, http: HttpRequest):
-    """Yields the events of a picture. A client that goes away cancels it."""
+async def _events(job: Job, http: HttpRequest):
+    """Yields the events of a picture."""
     silent = 0.0
-    try:
-        while True:
-            try:
-                event = job.events.get_nowait()
-            except queue.Empty:
-                if await http.is_disconnected():
-                    return
-                await asyncio.sleep(POLL_SECONDS)
-                silent += POLL_SECONDS
-                if silent >= ALIVE_SECONDS:
-                    silent = 0.0
-                    yield ": alive\n\n"
-                continue
-            silent = 0.0
-            yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
-            if event["type"] in ("done", "cancelled", "error"):
+    while True:
+        try:
+            event = job.events.get_nowait()
+        except queue.Empty:
+            if await http.is_disconnected():
                 return
-    finally:
-        if not job.is_over:
-            jobs.cancel(job.id)
+            await asyncio.sleep(POLL_SECONDS)
+            silent += POLL_SECONDS
+            if silent >= ALIVE_SECONDS:
+                silent = 0.0
+                yield ": alive\n\n"
+            continue
+        silent = 0.0
+        yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
+        if event["type"] in ("done", "cancelled", "error"):
+            return
+
+
+class EventResponse(StreamingResponse):
+    """Sends the events of a picture. A client that goes away cancels it, even before the first event is sent."""
+
+    def __init__(self, job: Job, jobs: Jobs, http: HttpRequest):
+        super().__init__(_events(job, http), media_type="text/event-stream")
+        self.job, self.jobs = job, jobs
+
+    async def __call__(self, scope, receive, send) -> None:
+        # The generator may never run, so it cannot do this itself.
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if not self.job.is_over:
+                self.jobs.cancel(self.job.id)
 
 
 def build(settings: Settings) -> FastAPI:
@@ -150,7 +162,7 @@ def build(settings: Settings) -> FastAPI:
             job = jobs.ask(_request(wanted, settings))
         except QueueFull as error:
             raise HTTPException(429, "too many pictures wait", headers={"Retry-After": "30"}) from error
-        return StreamingResponse(_events(job, jobs, http), media_type="text/event-stream")
+        return EventResponse(job, jobs, http)
 
     @app.get("/v1/pictures/{job_id}", dependencies=[Depends(allowed)])
     def picture(job_id: str) -> Response:

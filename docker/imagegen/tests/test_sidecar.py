@@ -65,6 +65,16 @@ class Sidecar:
     def begin(self, **fields):
         return self.connect("POST", "/v1/pictures", {"prompt": PROMPT, "width": 64, "height": 64, "steps": 4, **fields})
 
+    def leave_at_once(self, **fields) -> None:
+        """Asks for a picture, and hangs up before the first byte of the answer."""
+        body = json.dumps({"prompt": PROMPT, "width": 64, "height": 64, **fields})
+        head = (
+            f"POST /v1/pictures HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall((head + body).encode())
+
     def draw(self, **fields) -> list:
         connection, response = self.begin(**fields)
         assert response.status == 200, response.read()
@@ -197,6 +207,11 @@ class Drawing(unittest.TestCase):
         connection.close()
         self.until_idle()
 
+    def test_clients_that_leave_at_once_leave_no_picture_behind(self):
+        for _ in range(20):
+            self.sidecar.leave_at_once(steps=1000)
+        self.until_idle()
+
     def test_pictures_wait_in_order_and_the_queue_is_bounded(self):
         first, running = self.sidecar.begin(steps=1000)
         started = events_of(running)
@@ -247,7 +262,10 @@ class Drawing(unittest.TestCase):
 
     def until_idle(self):
         end = time.monotonic() + 10
-        while json.loads(self.sidecar.call("GET", "/v1/health")[1])["running"]:
+        while True:
+            counts = json.loads(self.sidecar.call("GET", "/v1/health")[1])
+            if not counts["running"] and not counts["waiting"]:
+                return
             self.assertLess(time.monotonic(), end, "it does not become idle")
             time.sleep(0.02)
 
