@@ -27,6 +27,9 @@ const PREVIEW_HEAD: usize = 8;
 /// The kind of a binary message with a preview.
 const PREVIEW_KIND: &[u8] = &[0, 0, 0, 1];
 
+/// The most questions about one picture in a row that the server may fail to answer.
+const MAX_FAILED_QUESTIONS: u32 = 5;
+
 /// Numbers the requests of this process.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
@@ -152,7 +155,8 @@ impl ComfyUi {
         let mut socket = self.listen(&client).await;
         let id = self.submit(request, &client).await?;
         let end = Instant::now() + self.server.timeouts().picture;
-        let file = loop {
+        let mut failed = 0;
+        let finished = loop {
             tokio::select! {
                 biased;
                 () = cancelled.cancelled() => {
@@ -169,10 +173,21 @@ impl ComfyUi {
                 }
                 () = tokio::time::sleep(self.server.timeouts().poll) => {}
             }
-            if let Some(file) = self.finished(&id).await? {
-                break file;
+            match self.finished(&id).await {
+                Ok(Some(finished)) => break finished,
+                Ok(None) => failed = 0,
+                // A busy server may still draw.
+                Err(error) if error.is_transient() && failed < MAX_FAILED_QUESTIONS => {
+                    failed += 1;
+                    tracing::debug!(%error, "cannot ask how far a picture is");
+                }
+                Err(error) => {
+                    self.stop(&id).await;
+                    return Err(error);
+                }
             }
         };
+        let file = self.file_of(finished)?;
         let view = self.server.get("view").query(&[
             ("filename", file.filename.as_str()),
             ("subfolder", file.subfolder.as_str()),
@@ -212,16 +227,20 @@ impl ComfyUi {
         Ok(())
     }
 
-    /// Returns the picture of a request, if it is done.
-    async fn finished(&self, id: &str) -> Result<Option<File>, ImageError> {
+    /// Returns how a request ended, if it is over.
+    async fn finished(&self, id: &str) -> Result<Option<Finished>, ImageError> {
         let history = self.server.get(&format!("history/{id}"));
         let mut history: HashMap<String, Finished> = self.server.ask(history, self.server.timeouts().about, "").await?;
-        let Some(finished) = history.remove(id) else { return Ok(None) };
+        Ok(history.remove(id))
+    }
+
+    /// Returns the picture of a request that is over.
+    fn file_of(&self, finished: Finished) -> Result<File, ImageError> {
         if finished.status.status_str == "error" {
             return Err(ImageError::unavailable(format!("{} could not run the workflow", self.server.name())));
         }
         let file = finished.outputs.into_values().find_map(|output| output.images.into_iter().next());
-        file.map(Some).ok_or_else(|| self.server.protocol("the workflow gave no picture"))
+        file.ok_or_else(|| self.server.protocol("the workflow gave no picture"))
     }
 
     /// Stops a request: one that waits leaves the queue, and one that is being drawn is interrupted.

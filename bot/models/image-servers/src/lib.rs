@@ -1,6 +1,7 @@
 //! Models on servers that draw pictures, behind [`azera_model_image::ImageModel`]: the project's own sidecar,
 //! AUTOMATIC1111 and Forge, ComfyUI, and servers with OpenAI's interface for pictures. Start with [`connect`];
-//! `server.rs` sends every request, and a file for each kind holds its format.
+//! `server.rs` sends every request, and a file for each kind holds its format. [`VisionServer`] is the client of models
+//! that see, behind [`azera_model_image::Viewer`].
 //!
 //! Invariants:
 //! - Requests go to the configured address and nowhere else. Redirects and addresses in answers are not followed, and
@@ -17,6 +18,7 @@ mod events;
 mod openai;
 mod server;
 mod sidecar;
+mod vision;
 mod workflow;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 use azera_model_image::{ImageError, ImageModel};
 
 pub use config::{ImageServerConfig, ImageServerKind, Secret, Timeouts};
+pub use vision::{VisionConfig, VisionServer};
 pub use workflow::PLACEHOLDERS;
 
 /// Makes the client of a server. Sends nothing yet.

@@ -1,5 +1,5 @@
-//! The contract of models that draw pictures ([`ImageModel`]), and pictures read and written within limits
-//! ([`Picture`]).
+//! The contracts of models that draw pictures ([`ImageModel`]) and of models that see them ([`Viewer`]), and pictures
+//! read and written within limits ([`Picture`]).
 //!
 //! This crate holds no model: `azera-model-image-servers` has the clients of servers. Nothing here knows memory,
 //! platforms or personas. Start with [`ImageModel`] and [`ImageRequest`].
@@ -12,8 +12,10 @@ mod error;
 mod model;
 mod picture;
 mod request;
+mod viewer;
 
 pub use error::ImageError;
 pub use model::{DrawnImage, ImageModel, ImageProgress, ProgressSender};
 pub use picture::{Picture, PictureError, PictureLimits};
 pub use request::{ImageLimits, ImageRequest, ImageSize, MAX_PROMPT_CHARS, MIN_SIDE, Reference};
+pub use viewer::{MAX_DESCRIPTION_CHARS, SeeError, Viewer};

@@ -81,8 +81,18 @@ async fn report(world: Arc<World>, mut socket: WebSocket) {
     // The connection breaks off before the picture is done, as it may.
 }
 
-async fn history(State(world): State<Arc<World>>, Path(id): Path<String>) -> Json<Value> {
+async fn history(State(world): State<Arc<World>>, Path(id): Path<String>) -> Response {
     assert_eq!(id, ID);
+    let mut failures = lock(&world.failing_questions);
+    if *failures > 0 {
+        *failures -= 1;
+        return StatusCode::BAD_GATEWAY.into_response();
+    }
+    drop(failures);
+    ended(&world).into_response()
+}
+
+fn ended(world: &World) -> Json<Value> {
     let failed = lock(&world.failure).as_ref().is_some_and(|(status, _)| *status == 0);
     if *lock(&world.held) {
         world.note("asked", &Value::Null);
@@ -161,6 +171,17 @@ async fn cancelling_stops_this_request_alone() {
     assert_eq!(fake.cancel_amid(begun).await, Err(ImageError::Cancelled));
     let (queue, interrupt) = (json!({"delete": [ID]}), json!({"prompt_id": ID}));
     assert_eq!(*lock(&fake.world.stopped), [format!("queue {queue}"), format!("interrupt {interrupt}")]);
+}
+
+#[tokio::test]
+async fn a_picture_survives_a_server_that_is_busy_for_a_moment() {
+    let fake = fake().await;
+    *lock(&fake.world.failing_questions) = 3;
+    assert_eq!(fake.draw(&request()).await.0.unwrap().width(), 8);
+    // A server that stays away is told to stop, and the picture is tried again later.
+    *lock(&fake.world.failing_questions) = 1_000;
+    assert!(fake.draw(&request()).await.0.unwrap_err().is_transient());
+    assert_eq!(lock(&fake.world.stopped).len(), 2);
 }
 
 #[tokio::test]

@@ -24,6 +24,8 @@ pub struct World {
     pub failure: Mutex<Option<(u16, String)>>,
     /// While set, a picture is not finished.
     pub held: Mutex<bool>,
+    /// How many of the next questions about a picture fail.
+    pub failing_questions: Mutex<u32>,
     pub stopped: Mutex<Vec<String>>,
     pub changed: Notify,
 }

@@ -8,3 +8,4 @@ mod comfyui;
 mod fake;
 mod openai;
 mod sidecar;
+mod vision;

@@ -1,0 +1,236 @@
+//! Models that see, on servers with OpenAI's interface for chat: llama-server with a projector, Ollama, vLLM and others.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use azera_breaker::{Breaker, Limits};
+use azera_model_image::{MAX_DESCRIPTION_CHARS, Picture, PictureLimits, SeeError, Viewer};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::{Client, RequestBuilder, Url, redirect};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::config::Secret;
+
+/// What the model is asked.
+const QUESTION: &str = "Describe what this picture shows in one to three short sentences, for somebody who cannot see \
+                        it. Quote text that can be read in it. Do not say who a person is.";
+
+/// The longer side of the picture that is sent, in pixels. Common models see no more.
+const SIDE: u32 = 1_024;
+
+/// The most tokens of a description.
+const MAX_TOKENS: u32 = 200;
+
+/// The largest answer, in bytes.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// The longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A server with a model that sees.
+#[derive(Debug, Clone)]
+pub struct VisionConfig {
+    /// The address with its path, such as `http://127.0.0.1:8080/v1`.
+    pub url: String,
+    /// The model's name; empty for a server with one model.
+    pub model: String,
+    /// The key, if the server requires one.
+    pub key: Option<Secret>,
+    /// The longest wait for a description.
+    pub timeout: Duration,
+}
+
+/// The client of such a server.
+pub struct VisionServer {
+    http: Client,
+    base: Url,
+    config: VisionConfig,
+    breaker: Breaker,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    choices: Vec<AnswerChoice>,
+}
+
+#[derive(Deserialize)]
+struct AnswerChoice {
+    message: AnswerMessage,
+}
+
+#[derive(Deserialize)]
+struct AnswerMessage {
+    content: Value,
+}
+
+impl VisionServer {
+    /// Makes the client. Sends nothing yet.
+    ///
+    /// # Errors
+    /// [`SeeError::Configuration`] says which setting is wrong.
+    pub fn new(config: VisionConfig) -> Result<Self, SeeError> {
+        let wrong = |what: &str| SeeError::Configuration(format!("vision_server.url {what}"));
+        let mut base = Url::parse(&config.url).map_err(|error| wrong(&format!("is not an address: {error}")))?;
+        if !["http", "https"].contains(&base.scheme()) || base.host_str().is_none() {
+            return Err(wrong("must begin with http:// or https://"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(wrong("must hold no password; set vision_server.key"));
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(wrong("must end with the path"));
+        }
+        base.set_path(&format!("{}/", base.path().trim_end_matches('/')));
+        let http = Client::builder()
+            .connect_timeout(CONNECT)
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .user_agent(concat!("azera/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| SeeError::Configuration(format!("no connection can be made: {}", error.without_url())))?;
+        Ok(Self { http, base, config, breaker: Breaker::new(Limits::default()) })
+    }
+
+    /// Returns the server's name for people.
+    pub fn name(&self) -> String {
+        format!("the vision server at {}", self.base.as_str().trim_end_matches('/'))
+    }
+
+    /// Asks the server for its models, to see whether it answers.
+    ///
+    /// # Errors
+    /// [`SeeError`] says why it does not.
+    pub async fn check(&self) -> Result<(), SeeError> {
+        self.ask(self.http.get(format!("{}models", self.base))).await.map(drop)
+    }
+
+    fn body(&self, jpeg: &[u8]) -> Value {
+        let picture = format!("data:image/jpeg;base64,{}", STANDARD.encode(jpeg));
+        let content = json!([
+            {"type": "text", "text": QUESTION},
+            {"type": "image_url", "image_url": {"url": picture}},
+        ]);
+        let mut body = json!({
+            "messages": [{"role": "user", "content": content}],
+            "max_tokens": MAX_TOKENS,
+            "temperature": 0.2,
+            "stream": false,
+        });
+        if !self.config.model.is_empty() {
+            body["model"] = json!(self.config.model);
+        }
+        body
+    }
+
+    /// Sends a request and returns the answer's body. Neither the address nor the picture stands in an error.
+    async fn ask(&self, request: RequestBuilder) -> Result<Vec<u8>, SeeError> {
+        let request = match &self.config.key {
+            Some(key) => request.bearer_auth(key.expose()),
+            None => request,
+        };
+        let answer = timeout(self.config.timeout, async {
+            let mut response = request.send().await.map_err(|error| self.broken(error))?;
+            let status = response.status();
+            if !status.is_success() {
+                return Err(self.refusal(status.as_u16()));
+            }
+            let mut body = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
+                if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+                    return Err(self.unexpected("it sent more than the limit"));
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(body)
+        });
+        let wait = self.config.timeout.as_secs();
+        let late = || SeeError::Unavailable(format!("{} did not answer within {wait} s", self.name()));
+        answer.await.unwrap_or_else(|_| Err(late()))
+    }
+
+    fn broken(&self, error: reqwest::Error) -> SeeError {
+        let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
+        SeeError::Unavailable(format!("{} {what} ({})", self.name(), error.without_url()))
+    }
+
+    fn refusal(&self, code: u16) -> SeeError {
+        let name = self.name();
+        match code {
+            401 | 403 => SeeError::Configuration(format!("{name} refuses the key; set AZERA__VISION_SERVER__KEY")),
+            404 | 405 => SeeError::Configuration(format!("{name} has no such path or model; check vision_server")),
+            408 | 425 | 429 => SeeError::Unavailable(format!("{name} is busy (status {code})")),
+            400..500 => SeeError::Unavailable(format!("{name} refused a picture (status {code}); does its model see?")),
+            _ => SeeError::Unavailable(format!("{name} cannot answer now (status {code})")),
+        }
+    }
+
+    fn unexpected(&self, reason: &str) -> SeeError {
+        SeeError::Unavailable(format!("{} sent an unexpected answer: {reason}", self.name()))
+    }
+}
+
+#[async_trait]
+impl Viewer for VisionServer {
+    fn max_bytes(&self) -> u64 {
+        PictureLimits::default().max_bytes as u64
+    }
+
+    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
+        // Only pixels go to the server: no place and time that a camera wrote into the file.
+        let small = tokio::task::spawn_blocking(move || {
+            Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg()
+        });
+        let jpeg = small.await.map_err(|_| SeeError::Unreadable("the picture could not be read".into()))?;
+        let jpeg = jpeg.map_err(|error| SeeError::Unreadable(error.to_string()))?;
+        let permit = self.breaker.admit(Instant::now()).map_err(|_| {
+            SeeError::Unavailable(format!("{} failed several times and is left alone for a while", self.name()))
+        })?;
+        let post = self.http.post(format!("{}chat/completions", self.base)).json(&self.body(&jpeg));
+        let answer = match self.ask(post).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                permit.failed(Instant::now());
+                return Err(error);
+            }
+        };
+        permit.succeeded();
+        let answer: Answer =
+            serde_json::from_slice(&answer).map_err(|_| self.unexpected("the JSON has an unexpected structure"))?;
+        let said = answer.choices.first().map(|choice| words(&choice.message.content)).unwrap_or_default();
+        let line = one_line(&said);
+        if line.is_empty() { Err(self.unexpected("it said nothing")) } else { Ok(line) }
+    }
+}
+
+/// Returns the text of a message's content: a text, or a list of parts.
+fn words(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join(" "),
+        _ => String::new(),
+    }
+}
+
+/// Returns a description as one line, without what the model thought before it.
+fn one_line(said: &str) -> String {
+    let said = said.rsplit_once("</think>").map_or(said, |(_, answer)| answer);
+    let line = said.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let line = line.collect::<Vec<_>>().join(" ");
+    line.chars().take(MAX_DESCRIPTION_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_one_line_without_thoughts() {
+        assert_eq!(one_line("<think>a cat?</think>\n A cat\tsleeps.\n\nIt is grey. "), "A cat sleeps. It is grey.");
+        assert_eq!(words(&json!([{"type": "text", "text": "A"}, {"type": "text", "text": "cat"}])), "A cat");
+        assert_eq!(one_line(&"é".repeat(2_000)).chars().count(), MAX_DESCRIPTION_CHARS);
+        assert_eq!(words(&Value::Null), "");
+    }
+}

@@ -1,0 +1,83 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use azera_model_image::{Picture, PictureLimits, SeeError, Viewer};
+use azera_model_image_servers::{Secret, VisionConfig, VisionServer};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::fake::{World, lock, png};
+
+fn routes(world: Arc<World>) -> Router {
+    Router::new()
+        .route("/v1/chat/completions", post(describe))
+        .route("/v1/models", get(|| async { Json(json!({"data": [{"id": "sees"}]})) }))
+        .with_state(world)
+}
+
+/// Answers as llama-server does: it wants a picture as a data address.
+async fn describe(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    world.note_key(&headers);
+    world.note("completions", &body);
+    if let Some((status, body)) = world.fails() {
+        return (status, body).into_response();
+    }
+    let url = body["messages"][0]["content"][1]["image_url"]["url"].as_str();
+    if !url.is_some_and(|url| url.starts_with("data:image/jpeg;base64,")) {
+        return StatusCode::BAD_REQUEST.into_response();
+    }
+    let message = json!({"role": "assistant", "content": "A violet square.\nIt is small."});
+    Json(json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})).into_response()
+}
+
+async fn server() -> (VisionServer, Arc<World>) {
+    let world = Arc::new(World::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let app = routes(world.clone());
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    let key = Some(Secret::new("sk-hush"));
+    let timeout = Duration::from_secs(10);
+    (VisionServer::new(VisionConfig { url, model: "sees".into(), key, timeout }).unwrap(), world)
+}
+
+#[tokio::test]
+async fn a_picture_is_described_by_its_pixels_alone() {
+    let (server, world) = server().await;
+    server.check().await.unwrap();
+    // A large picture is sent smaller, and without the texts that its file holds.
+    let pixels = Picture::from_rgb(2_000, 100, vec![120; 600_000]).unwrap();
+    let file = pixels.to_png(&[("Comment", "the key is under the pot")]).unwrap();
+    assert_eq!(server.describe(file).await.unwrap(), "A violet square. It is small.");
+    let sent = world.sent("completions");
+    assert_eq!((&sent["model"], &sent["stream"]), (&json!("sees"), &json!(false)));
+    let url = sent["messages"][0]["content"][1]["image_url"]["url"].as_str().unwrap().to_owned();
+    let jpeg = STANDARD.decode(url.split_once("base64,").unwrap().1).unwrap();
+    assert!(!String::from_utf8_lossy(&jpeg).contains("under the pot"));
+    assert_eq!(Picture::read(&jpeg, &PictureLimits::default()).unwrap().width(), 1_024);
+    assert_eq!(lock(&world.authorization).as_deref(), Some("Bearer sk-hush"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_described_says_why_and_repeats_nothing() {
+    let (server, world) = server().await;
+    assert!(matches!(server.describe(b"GIF89a".to_vec()).await, Err(SeeError::Unreadable(_))));
+    assert!(lock(&world.requests).is_empty(), "only pictures are sent");
+    world.fail(500, "the picture shows a secret");
+    let error = server.describe(png()).await.unwrap_err();
+    assert!(matches!(&error, SeeError::Unavailable(why) if why.contains("500") && !why.contains("secret")), "{error}");
+    world.fail(401, "");
+    let error = server.describe(png()).await.unwrap_err();
+    assert!(matches!(&error, SeeError::Configuration(why) if why.contains("VISION_SERVER__KEY")), "{error}");
+    for url in ["ftp://x/v1", "http://user:word@x/v1", "http://x/v1?key=1", "nowhere"] {
+        let config = VisionConfig { url: url.into(), model: String::new(), key: None, timeout: Duration::from_secs(1) };
+        assert!(matches!(VisionServer::new(config), Err(SeeError::Configuration(_))), "{url}");
+    }
+}

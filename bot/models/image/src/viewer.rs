@@ -1,0 +1,32 @@
+use async_trait::async_trait;
+use thiserror::Error;
+
+/// Describes pictures that people show.
+#[async_trait]
+pub trait Viewer: Send + Sync {
+    /// Returns the most bytes of a file.
+    fn max_bytes(&self) -> u64;
+
+    /// Describes what a picture file shows, in one line of at most [`MAX_DESCRIPTION_CHARS`] characters. It is a guess.
+    ///
+    /// # Errors
+    /// [`SeeError`] says why there is no description.
+    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError>;
+}
+
+/// The longest description, in characters.
+pub const MAX_DESCRIPTION_CHARS: usize = 600;
+
+/// The reasons why a picture is not described. The texts contain nothing of the picture.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SeeError {
+    /// The file is damaged, too large, or no picture that can be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The model cannot see now; the same picture may succeed later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The configuration is wrong; every picture fails until somebody changes it.
+    #[error("{0}")]
+    Configuration(String),
+}
