@@ -14,7 +14,14 @@ import torch
 from gguf import GGMLQuantizationType, GGUFWriter
 from gguf.quants import dequantize, quantize
 from peft import LoraConfig, get_peft_model
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
 LAYERS, WIDTH, HEADS, KV_HEADS, INNER, VOCABULARY = 2, 32, 4, 2, 64, 50
 RANK, ALPHA = 4, 8.0
@@ -59,6 +66,8 @@ def model_of(architecture):
         max_position_embeddings=128,
         tie_word_embeddings=True,
     )
+    if architecture == "qwen2":
+        return Qwen2ForCausalLM(Qwen2Config(**sizes))
     if architecture == "qwen3":
         return Qwen3ForCausalLM(Qwen3Config(**sizes))
     return LlamaForCausalLM(LlamaConfig(**sizes))
@@ -73,9 +82,11 @@ def write_model(path, architecture, model):
     writer.add_feed_forward_length(INNER)
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KV_HEADS)
-    writer.add_key_length(config.head_dim)
-    writer.add_value_length(config.head_dim)
-    writer.add_rope_dimension_count(config.head_dim)
+    # As in the published files, those of qwen2 leave these out.
+    if architecture != "qwen2":
+        writer.add_key_length(config.head_dim)
+        writer.add_value_length(config.head_dim)
+        writer.add_rope_dimension_count(config.head_dim)
     writer.add_context_length(128)
     writer.add_vocab_size(VOCABULARY)
     writer.add_layer_norm_rms_eps(EPSILON)
@@ -101,6 +112,9 @@ def write_model(path, architecture, model):
             matrix(f"blk.{index}.{ours}.weight", layer.get_submodule(theirs).weight, ours)
         vector(f"blk.{index}.attn_norm.weight", layer.input_layernorm.weight)
         vector(f"blk.{index}.ffn_norm.weight", layer.post_attention_layernorm.weight)
+        if architecture == "qwen2":
+            for theirs in ("q_proj", "k_proj", "v_proj"):
+                vector(f"blk.{index}.attn_{theirs[0]}.bias", layer.self_attn.get_submodule(theirs).bias)
         if architecture == "qwen3":
             vector(f"blk.{index}.attn_q_norm.weight", layer.self_attn.q_norm.weight)
             vector(f"blk.{index}.attn_k_norm.weight", layer.self_attn.k_norm.weight)
@@ -132,7 +146,7 @@ def finish(writer):
 
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
-for architecture in ("llama", "qwen3"):
+for architecture in ("llama", "qwen2", "qwen3"):
     torch.manual_seed(7)
     model = model_of(architecture)
     with torch.no_grad():

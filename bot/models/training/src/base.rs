@@ -37,7 +37,7 @@ pub enum Rope {
 /// The dimensions of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// The architecture by its GGUF name: `llama` or `qwen3`.
+    /// The architecture by its GGUF name: `llama`, `qwen2` or `qwen3`.
     pub architecture: String,
     /// The number of layers.
     pub layers: usize,
@@ -91,6 +91,8 @@ pub(crate) struct Layer {
     pub(crate) ffn_norm: Vec<f32>,
     /// The norms of each head's queries and keys, if the architecture has them.
     pub(crate) head_norms: Option<(Vec<f32>, Vec<f32>)>,
+    /// What is added to the queries, keys and values, one row each, if the architecture does that.
+    pub(crate) biases: Option<[Tensor; 3]>,
     /// The projections in the order of [`PROJECTIONS`], outputs by inputs. On the processor, each is split into parts
     /// of [`PROJECTION_ROWS`] rows.
     projections: Vec<Vec<QTensor>>,
@@ -129,7 +131,7 @@ pub struct BaseModel {
 }
 
 impl BaseModel {
-    /// Opens a model of the `llama` or `qwen3` architecture on the processor.
+    /// Opens a model of the `llama`, `qwen2` or `qwen3` architecture on the processor.
     ///
     /// # Errors
     /// [`Error::Gguf`] if the file is damaged, [`Error::Model`] if the architecture is not supported.
@@ -226,11 +228,7 @@ impl<'a> Weights<'a> {
         let mut layers = Vec::new();
         for layer in 0..shape.layers {
             let name = |part: &str| format!("blk.{layer}.{part}.weight");
-            for part in ["attn_q", "attn_k", "attn_v", "attn_output"] {
-                if self.find(&format!("blk.{layer}.{part}.bias")).is_some() {
-                    return Err(Error::Model("its projections have biases".into()));
-                }
-            }
+            let biases = self.biases(layer, &shape)?;
             let mut projections = Vec::new();
             for (part, (inputs, outputs)) in PROJECTIONS.iter().zip(shape.projections()) {
                 projections.push(self.rows(&name(part), inputs, outputs, together)?);
@@ -246,6 +244,7 @@ impl<'a> Weights<'a> {
                 attn_norm: self.vector(&name("attn_norm"), shape.width)?,
                 ffn_norm: self.vector(&name("ffn_norm"), shape.width)?,
                 head_norms,
+                biases,
                 projections,
             });
         }
@@ -270,12 +269,32 @@ impl<'a> Weights<'a> {
         })
     }
 
+    /// Reads the biases of the queries, keys and values. The other architectures and projections have none.
+    fn biases(&mut self, layer: usize, shape: &Shape) -> Result<Option<[Tensor; 3]>> {
+        let takes = shape.architecture == "qwen2";
+        for part in PROJECTIONS.iter().skip(if takes { 3 } else { 0 }) {
+            if self.find(&format!("blk.{layer}.{part}.bias")).is_some() {
+                return Err(Error::Model(format!("its {part} has a bias")));
+            }
+        }
+        if !takes {
+            return Ok(None);
+        }
+        let mut bias = |which: usize| -> Result<Tensor> {
+            let (_, outputs) = shape.projections()[which];
+            let values = self.vector(&format!("blk.{layer}.{}.bias", PROJECTIONS[which]), outputs)?;
+            Ok(Tensor::from_vec(values, (1, outputs), self.place.device())?)
+        };
+        Ok(Some([bias(0)?, bias(1)?, bias(2)?]))
+    }
+
     fn shape(&self) -> Result<Shape> {
         let rope = match self.architecture.as_str() {
             "llama" => Rope::Neighbours,
-            "qwen3" => Rope::Halves,
+            "qwen2" | "qwen3" => Rope::Halves,
             other => {
-                return Err(Error::Model(format!("its architecture is {other:?}; llama and qwen3 can be trained")));
+                let which = "llama, qwen2 and qwen3 can be trained";
+                return Err(Error::Model(format!("its architecture is {other:?}; {which}")));
             }
         };
         let scaling = self.layout.texts.get(&format!("{}.rope.scaling.type", self.architecture));

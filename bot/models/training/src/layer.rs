@@ -38,7 +38,11 @@ impl PassContext<'_> {
         let epsilon = self.shape.epsilon;
         let project = |which: usize, x: &Tensor| low[which].project(x, &layer.projection(which)?);
         let normed = norm(&x, &layer.attn_norm, epsilon)?;
-        let (queries, keys, values) = (project(0, &normed)?, project(1, &normed)?, project(2, &normed)?);
+        let biased = |which: usize| match &layer.biases {
+            Some(biases) => Ok(project(which, &normed)?.broadcast_add(&biases[which])?),
+            None => project(which, &normed),
+        };
+        let (queries, keys, values) = (biased(0)?, biased(1)?, biased(2)?);
         drop(normed);
         let (rotated_queries, rotated_keys) = self.rotated(layer, &queries, &keys)?;
         let heads = Heads { shape: self.shape, queries: &rotated_queries, keys: &rotated_keys, values: &values };

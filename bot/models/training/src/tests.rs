@@ -81,8 +81,13 @@ fn taught_in_shares(
 
 #[test]
 fn gradients_agree_with_finite_differences() {
-    let tried =
-        [("llama", 0, examples(5)), ("qwen3", 0, examples(5)), ("llama", 2, examples(5)), ("qwen3", 1, examples(5))];
+    let tried = [
+        ("llama", 0, examples(5)),
+        ("qwen2", 0, examples(5)),
+        ("qwen3", 0, examples(5)),
+        ("llama", 2, examples(5)),
+        ("qwen3", 1, examples(5)),
+    ];
     let cached = [("llama", 0, keeping(5)), ("qwen3", 1, keeping(5))];
     for (architecture, others, examples) in tried.into_iter().chain(cached) {
         let folder = tempfile::tempdir().unwrap();

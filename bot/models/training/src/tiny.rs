@@ -9,7 +9,7 @@ use crate::base::PROJECTIONS;
 /// The number of tokens in its vocabulary.
 pub(crate) const VOCABULARY: u64 = 50;
 
-/// Writes the model: `llama`, or `qwen3` with heads wider than the width divided by their number.
+/// Writes the model: `llama`, `qwen2` with biases, or `qwen3` with heads wider than the width divided by their number.
 pub(crate) fn write(path: &Path, architecture: &str) {
     let mut random = fastrand::Rng::with_seed(7);
     let (layers, width, heads, kv_heads, inner) = (2_u64, 32_u64, 4_u64, 2_u64, 64_u64);
@@ -64,6 +64,11 @@ pub(crate) fn write(path: &Path, architecture: &str) {
     for layer in 0..layers {
         vector(format!("blk.{layer}.attn_norm.weight"), width);
         vector(format!("blk.{layer}.ffn_norm.weight"), width);
+        if architecture == "qwen2" {
+            vector(format!("blk.{layer}.attn_q.bias"), queried);
+            vector(format!("blk.{layer}.attn_k.bias"), answered);
+            vector(format!("blk.{layer}.attn_v.bias"), answered);
+        }
         if architecture == "qwen3" {
             vector(format!("blk.{layer}.attn_q_norm.weight"), head_width);
             vector(format!("blk.{layer}.attn_k_norm.weight"), head_width);

@@ -33,8 +33,8 @@ fn reason_against_learning(config: &Config) -> Option<String> {
     models.find(&name).ok()??;
     (!can_learn(config, models, &name)).then(|| {
         format!(
-            "{name} cannot learn: it takes a model of the llama or qwen3 architecture, and without a GPU one of at most {} MB \
-             (hearth.largest_model_mb)",
+            "{name} cannot learn: it takes a model of the llama, qwen2 or qwen3 architecture, and without a GPU one of \
+             at most {} MB (hearth.largest_model_mb)",
             config.hearth.largest_model_mb
         )
     })

@@ -19,7 +19,7 @@ fn apart(one: &Lora, other: &Lora) -> f32 {
 
 #[test]
 fn device_operations_match_those_of_the_processor() {
-    for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 1)] {
+    for (architecture, others) in [("llama", 0), ("qwen2", 0), ("qwen3", 0), ("llama", 1)] {
         let folder = tempfile::tempdir().unwrap();
         let (_, base) = base(&folder, architecture);
         let lora = perturbed(&base);
@@ -43,7 +43,7 @@ fn device_operations_match_those_of_the_processor() {
 #[cfg(feature = "cuda")]
 #[test]
 fn a_gpu_computes_what_the_processor_does() {
-    for (architecture, others) in [("llama", 0), ("qwen3", 0), ("llama", 1)] {
+    for (architecture, others) in [("llama", 0), ("qwen2", 0), ("qwen3", 0), ("llama", 1)] {
         let folder = tempfile::tempdir().unwrap();
         let (path, base) = base(&folder, architecture);
         let others: Vec<Lora> = (0..others).map(|index| of_rank(&base, 3, 20 + index)).collect();

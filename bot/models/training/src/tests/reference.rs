@@ -14,7 +14,7 @@ fn file(name: String) -> PathBuf {
 
 #[test]
 fn gradients_agree_with_those_of_peft() {
-    for architecture in ["llama", "qwen3"] {
+    for architecture in ["llama", "qwen2", "qwen3"] {
         let base = BaseModel::open(&file(format!("{architecture}.gguf"))).unwrap();
         let lora = Lora::read(&file(format!("{architecture}-adapter.gguf")), &base).unwrap();
         let path = file(format!("{architecture}-gradients.gguf"));
