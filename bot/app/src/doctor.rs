@@ -34,6 +34,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         ("embedding model", embedding(config).await),
         ("recognition server", speech_servers::check_recognition(config).await),
         ("speech server", speech_servers::check_speech(config).await),
+        ("vision server", crate::vision::check(config).await),
         ("python with pip", pip()),
         ("record and indexes", record(config).await),
         ("personas", personas(config).await),

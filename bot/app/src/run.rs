@@ -20,6 +20,7 @@ use crate::discord;
 use crate::health;
 use crate::matrix;
 use crate::speech;
+use crate::vision;
 use crate::web;
 
 /// A platform whose connection this process keeps up.
@@ -67,6 +68,7 @@ pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCod
     }
     let app = bootstrap::open(config, opening).await?;
     speech::give_voice(&app.engine, config).await?;
+    vision::give_sight(&app.engine, config)?;
     let default_persona = PersonaId::new(&config.chat.persona).context("chat.persona")?;
     let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {

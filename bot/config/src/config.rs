@@ -22,6 +22,7 @@ use crate::sections::{
 };
 use crate::speech::{RecognitionServer, SpeechServer};
 use crate::surroundings::Surroundings;
+use crate::vision::VisionServer;
 use crate::voice::Voice;
 
 /// The largest configuration file, in bytes. The complete example has a sixth of it.
@@ -83,6 +84,9 @@ pub struct Config {
     /// A server that draws pictures for `/imagine` and for personas. Azera sends it the prompts. bot/docs/pictures.md
     /// says how to get one.
     pub images: Images,
+    /// A server with a model that sees. Azera sends it the pictures that people show to a persona, and takes what it
+    /// says for a guess.
+    pub vision_server: VisionServer,
     /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never contains what people say.

@@ -29,6 +29,7 @@ mod speech;
 mod surroundings;
 mod tuning;
 mod value;
+mod vision;
 mod voice;
 
 pub use config::{Config, MAX_FILE_BYTES};
@@ -48,4 +49,5 @@ pub use sections::{
 pub use speech::{RecognitionApi, RecognitionServer, SpeechApi, SpeechFormat, SpeechServer};
 pub use surroundings::is_in_environment;
 pub use tuning::{Tunable, Tuning};
+pub use vision::VisionServer;
 pub use voice::{Voice, VoiceReplies};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, persona_file};
 use azera_model_api::{ChatModel, ChatRequest, Embedder, SessionKey};
+use azera_model_image::Viewer;
 use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlatformId, RealmId};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,8 @@ pub(crate) struct Services {
     pub(crate) config: ChatConfig,
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
+    /// What sees pictures; empty where nothing does.
+    pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     pub(crate) measurements: Measurements,
     /// Keeps background requests away while somebody waits for an answer.
@@ -64,6 +67,7 @@ impl Services {
             models,
             config,
             voice: OnceLock::new(),
+            viewer: OnceLock::new(),
             platforms: RwLock::default(),
             measurements: Measurements::default(),
             foreground: ForegroundGate::new(),

@@ -126,6 +126,9 @@ pub struct Part {
     /// What is known about a recording; `None` for other parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Recording>,
+    /// What a picture shows stands in the text of its message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_seen: bool,
 }
 
 impl Part {
@@ -139,7 +142,7 @@ impl Part {
             _ => PartKind::File,
         };
         let recording = (kind == PartKind::Audio).then(Recording::default);
-        Self { kind, mime, bytes, blob: None, name: plain_name(name), alt: None, recording }
+        Self { kind, mime, bytes, blob: None, name: plain_name(name), alt: None, recording, is_seen: false }
     }
 
     /// Marks a part as a voice message of this length in milliseconds.

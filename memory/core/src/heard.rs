@@ -1,6 +1,6 @@
-//! The words of recordings: they become part of the text of their message.
+//! The words of recordings and the descriptions of pictures: they become part of the text of their message.
 
-use azera_types::{MessageId, Text, Timestamp};
+use azera_types::{MessageId, Part, PartKind, Text, Timestamp};
 
 use crate::domains::Turns;
 use crate::rows::{Kind, MemoryRow, MessageRow};
@@ -18,15 +18,45 @@ impl Turns<'_> {
         index: usize,
         text: Text,
     ) -> Result<Option<MessageRow>, Error> {
+        self.perceive(id, version, index, text, |part| match &mut part.recording {
+            Some(recording) => !std::mem::replace(&mut recording.is_heard, true),
+            None => false,
+        })
+    }
+
+    /// Stores that a picture of a message was seen, and the text that the message has with its description, as
+    /// [`Self::hear`] does for recordings. With `is_seen` false only the text is stored: a note that there is a picture.
+    pub fn see(
+        self,
+        id: &MessageId,
+        version: Option<Timestamp>,
+        index: usize,
+        text: Text,
+        is_seen: bool,
+    ) -> Result<Option<MessageRow>, Error> {
+        self.perceive(id, version, index, text, |part| {
+            part.kind == PartKind::Image && !std::mem::replace(&mut part.is_seen, is_seen)
+        })
+    }
+
+    /// Gives a message another text, if `mark` accepts the part.
+    fn perceive(
+        self,
+        id: &MessageId,
+        version: Option<Timestamp>,
+        index: usize,
+        text: Text,
+        mark: impl FnOnce(&mut Part) -> bool,
+    ) -> Result<Option<MessageRow>, Error> {
         let Some(chat) = self.0.messages().raw_message(id)?.map(|message| message.chat) else { return Ok(None) };
         let _writing = self.0.writing(&chat)?;
         let found = self.0.messages().raw_message(id)?;
         let Some(mut message) = found.filter(|row| row.author.person().is_some() && row.edited_at == version) else {
             return Ok(None);
         };
-        let recording = message.parts.get_mut(index).and_then(|part| part.recording.as_mut());
-        let Some(recording) = recording.filter(|recording| !recording.is_heard) else { return Ok(None) };
-        recording.is_heard = true;
+        if !message.parts.get_mut(index).is_some_and(mark) {
+            return Ok(None);
+        }
         message.text = text;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Messages, keys::message(id), &message)?;

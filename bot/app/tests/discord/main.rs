@@ -18,6 +18,7 @@ mod pictures;
 mod places;
 mod privacy;
 mod replies;
+mod seen;
 mod servers;
 mod voice;
 mod voice_messages;

@@ -1,4 +1,5 @@
 //! A server that draws, as AUTOMATIC1111's interface describes it: every picture is grey, and holds metadata of its own.
+//! It also says what a picture shows, as llama-server does: a grey square.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -82,6 +83,7 @@ fn answer(stream: &TcpStream, asked: &Mutex<Vec<Value>>, broken: &AtomicBool) ->
             let png = grey.to_png(&[("parameters", SERVER_METADATA)]).expect("a picture");
             (200, json!({"images": [STANDARD.encode(png)], "parameters": {}, "info": info}))
         }
+        "/v1/chat/completions" => (200, json!({"choices": [{"message": {"content": "A grey square."}}]})),
         "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),
         _ => (200, json!({"state": {"sampling_step": 1, "sampling_steps": 20}})),
     };

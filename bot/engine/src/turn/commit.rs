@@ -48,7 +48,7 @@ impl Turns {
         Ok(Committed { reply, outbox, state })
     }
 
-    /// The reply's text with what stands below it, which is shown at once: what was not heard, and the help texts.
+    /// The reply's text with what stands below it, which is shown at once: what was missed, and the help texts.
     async fn with_help(
         &self,
         request: &TurnRequest,
@@ -58,9 +58,9 @@ impl Turns {
     ) -> String {
         let target = draft.target(request, context);
         let mut text = draft.generated.text.clone();
-        let unheard = request.unheard.as_ref().map(|unheard| &unheard.sentence);
-        let unheard = unheard.filter(|sentence| **sentence != text).cloned();
-        for help in unheard.iter().chain(&composition.style.help) {
+        let missed = request.missed.as_ref().map(|missed| &missed.sentence);
+        let missed = missed.filter(|sentence| **sentence != text).cloned();
+        for help in missed.iter().chain(&composition.style.help) {
             let help = if text.is_empty() { help.clone() } else { format!("\n\n{help}") };
             text.push_str(&help);
             target.event(StreamEvent::Content { text: help }).await;

@@ -12,11 +12,19 @@ use azera_personas::{Lorebook, Persona};
 use azera_prompt::{Form, form_of};
 use azera_types::{PersonId, Place, RealmId, Scope};
 
-use super::hearing::Unheard;
 use crate::error::Error;
 use crate::overrides::Overrides;
 use crate::services::LoadedPersona;
 use crate::turn::Turns;
+
+/// What a person is told about a recording that was not heard, or a picture that was not seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missed {
+    /// One sentence or two.
+    pub(crate) sentence: String,
+    /// The message says nothing else, so there is nothing to answer.
+    pub(crate) alone: bool,
+}
 
 /// A message whose turn it is.
 pub(crate) struct TurnRequest {
@@ -25,15 +33,15 @@ pub(crate) struct TurnRequest {
     pub(crate) inbox: InboxRow,
     /// True to regenerate the current reply.
     pub(crate) again: bool,
-    /// What the person is told about recordings that were not heard.
-    pub(crate) unheard: Option<Unheard>,
+    /// What the person is told about recordings and pictures that were missed.
+    pub(crate) missed: Option<Missed>,
     /// A reply that had to be withdrawn has changed the persona's feelings already.
     pub(crate) feelings_changed: bool,
 }
 
 impl TurnRequest {
     pub(crate) fn new(platform: Arc<dyn Platform>, message: MessageRow, inbox: InboxRow, again: bool) -> Self {
-        Self { platform, message, inbox, again, unheard: None, feelings_changed: false }
+        Self { platform, message, inbox, again, missed: None, feelings_changed: false }
     }
 
     /// Returns the person whom the reply addresses. This is not the admin who has it regenerated.

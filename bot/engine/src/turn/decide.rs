@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use azera_adapter::SkipReason;
 use azera_memory::{Forget, RetentionPreference};
-use azera_types::{Author, PlaceKind};
+use azera_types::{Author, PartKind, PlaceKind};
 
 use super::addressing::{Addressing, calls, decide};
 use super::context::{TurnContext, TurnRequest};
 use super::hearing::as_written;
+use super::seeing::without_descriptions;
 use crate::error::Error;
 use crate::turn::Turns;
 
@@ -27,7 +28,7 @@ impl Turns {
         }
         let message = &request.message;
         let names = context.persona.answers_to().chain(self.services.config.wake_names.iter().map(String::as_str));
-        let text = as_written(&message.text);
+        let text = as_written(&without_descriptions(&message.text));
         let others = other_participants(request, context);
         let answering = context.chat.as_ref().and_then(|chat| chat.answering);
         Ok(decide(&Addressing {
@@ -37,7 +38,7 @@ impl Turns {
             replies_to_bot: self.replies_to_bot(request, context).await?,
             called: calls(&text, names),
             calls_another: calls(&text, others.iter().map(String::as_str)),
-            empty: message.text.trim().is_empty(),
+            empty: text.trim().is_empty() && !message.parts.iter().any(|part| part.kind == PartKind::Image),
             answering: answering.unwrap_or(self.services.config.answering),
         }))
     }

@@ -65,8 +65,8 @@ impl Turns {
         let permission = deliverable(request, composition);
         let may_show = self.outbox.may_be_shown(request.platform.as_ref(), &permission);
         let writer = &composition.style.writer;
-        let unheard = request.unheard.as_ref().filter(|unheard| unheard.alone);
-        let fixed = fixed_text(writer, context.model.info()).or(unheard.map(|unheard| unheard.sentence.as_str()));
+        let missed = request.missed.as_ref().filter(|missed| missed.alone);
+        let fixed = fixed_text(writer, context.model.info()).or(missed.map(|missed| missed.sentence.as_str()));
         let made = match fixed {
             Some(text) => may_show.await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
             None => generate(&context.model, &composition.prompt, asking, &target, may_show).await,

@@ -5,12 +5,12 @@
 //! other.
 
 use azera_memory::MessageRow;
-use azera_types::{FetchError, InboundPart, Part, Text};
-use azera_voice_api::{HearError, Listener};
+use azera_types::{Part, Text};
+use azera_voice_api::HearError;
 
-use super::context::{TurnContext, TurnRequest};
+use super::context::{Missed, TurnContext, TurnRequest};
+use super::part_bytes::NoBytes;
 use crate::error::Error;
-use crate::files::FETCH_TIME;
 use crate::turn::Turns;
 
 /// The text of a voice message until it is heard.
@@ -19,21 +19,21 @@ const VOICE_MESSAGE: &str = "[voice message]";
 /// Marks the words of a voice message.
 const SAID_ALOUD: &str = "[said aloud]";
 
-/// What a person is told about a recording that was not heard.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unheard {
-    /// One sentence or two.
-    pub(crate) sentence: String,
-    /// The message says nothing else, so there is nothing to answer.
-    pub(crate) alone: bool,
-}
-
 /// Why a recording was not heard.
 enum NotHeard {
     NoListener,
     TooLarge,
     Gone,
     Failed(HearError),
+}
+
+impl From<NoBytes> for NotHeard {
+    fn from(why: NoBytes) -> Self {
+        match why {
+            NoBytes::TooLarge => Self::TooLarge,
+            NoBytes::Gone => Self::Gone,
+        }
+    }
 }
 
 impl Turns {
@@ -44,7 +44,6 @@ impl Turns {
         request: &mut TurnRequest,
         context: &TurnContext,
     ) -> Result<bool, Error> {
-        request.unheard = None;
         let parts = request.message.parts.iter().enumerate();
         let waits = |part: &Part| part.recording.is_some_and(|recording| !recording.is_heard);
         let waiting: Vec<usize> = parts.filter(|(_, part)| waits(part)).map(|(index, _)| index).collect();
@@ -73,52 +72,15 @@ impl Turns {
         if part.bytes > listener.max_bytes() {
             return Ok(Err(NotHeard::TooLarge));
         }
-        let bytes = match self.fetch_recording(request, index, listener.as_ref()).await? {
+        let bytes = match self.part_bytes(request, index, listener.max_bytes()).await? {
             Ok(bytes) => bytes,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(Err(why.into())),
         };
         let heard = tokio::select! {
             heard = listener.hear(bytes, &part.mime) => heard,
             () = self.services.stopping.cancelled() => return Err(Error::Interrupted),
         };
         Ok(heard.map(|heard| heard.text).map_err(NotHeard::Failed))
-    }
-
-    /// Returns the bytes of a recording: from where they came with the message, or else from the platform once more.
-    async fn fetch_recording(
-        &self,
-        request: &TurnRequest,
-        index: usize,
-        listener: &dyn Listener,
-    ) -> Result<Result<Vec<u8>, NotHeard>, Error> {
-        let (id, version) = (&request.message.id, request.message.edited_at);
-        if let Some(held) = self.files.held(id, version, index)
-            && let Some(bytes) = self.fetch_bytes(&held, listener.max_bytes()).await?
-        {
-            // Only a file that will be kept is worth its memory until then.
-            let largest = self.services.memory.files().largest();
-            if let Some(bytes) = bytes.as_ref().ok().filter(|bytes| bytes.len() as u64 <= largest) {
-                self.files.supply(id, version, index, bytes.clone());
-            }
-            return Ok(bytes);
-        }
-        let Some(platform) = request.platform.voice_messages() else { return Ok(Err(NotHeard::Gone)) };
-        let parts = platform.parts(&request.message.chat, id).await?;
-        let Some(part) = parts.get(index) else { return Ok(Err(NotHeard::Gone)) };
-        Ok(self.fetch_bytes(part, listener.max_bytes()).await?.unwrap_or(Err(NotHeard::Gone)))
-    }
-
-    /// Fetches the bytes of a part; `None` if they cannot be had from this source.
-    async fn fetch_bytes(&self, part: &InboundPart, limit: u64) -> Result<Option<Result<Vec<u8>, NotHeard>>, Error> {
-        let fetched = tokio::select! {
-            fetched = tokio::time::timeout(FETCH_TIME, part.source.fetch(limit)) => fetched,
-            () = self.services.stopping.cancelled() => return Err(Error::Interrupted),
-        };
-        Ok(match fetched {
-            Ok(Ok(bytes)) => Some(Ok(bytes)),
-            Ok(Err(FetchError::TooLarge)) => Some(Err(NotHeard::TooLarge)),
-            Ok(Err(FetchError::Failed(_))) | Err(_) => None,
-        })
     }
 
     async fn store_words(&self, message: &MessageRow, index: usize, words: &Text) -> Result<Option<MessageRow>, Error> {
@@ -141,7 +103,7 @@ fn note_unheard(request: &mut TurnRequest, index: usize, why: NotHeard) {
     }
     let what = if is_voice_message { "voice message" } else { "recording" };
     let alone = message.text.trim() == VOICE_MESSAGE;
-    request.unheard.get_or_insert_with(|| Unheard { sentence: sentence(what, &why), alone });
+    request.missed.get_or_insert_with(|| Missed { sentence: sentence(what, &why), alone });
 }
 
 /// Returns what the person is told.

@@ -5,6 +5,7 @@
 //! | ingest | `ingest.rs` | records the message, queues its turn |
 //! | context | `context.rs` | loads place, persona, permissions, model, once |
 //! | hear | `hearing.rs` | turns recordings into words |
+//! | see | `seeing.rs` | turns pictures into descriptions |
 //! | decide | `decide.rs`, `addressing.rs` (calls: `vocative.rs`, `unspaced.rs`, `speech.rs`) | answers it, or ends the turn |
 //! | history | `history.rs` | measures what of the conversation fits |
 //! | recall | `recall.rs` | finds memories |
@@ -31,10 +32,12 @@ mod ingest;
 mod judge;
 mod leftovers;
 mod overlap;
+mod part_bytes;
 mod pictures;
 mod recall;
 mod remember;
 mod reply_id;
+mod seeing;
 mod sources;
 mod speech;
 mod spoken;
@@ -69,10 +72,10 @@ use crate::services::Services;
 use crate::stage_timer::StageTimer;
 use crate::surprise::SurpriseMeter;
 use azera_memory::MessageRow;
-use azera_types::MessageId;
+use azera_types::{ChatId, MessageId};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// Runs turns: every message once, one at a time in a chat.
@@ -106,6 +109,15 @@ pub(crate) struct TurnProgress {
     retry_wanted: Notify,
     /// Held while the outbox is delivered, so that no reply is delivered twice.
     delivering: tokio::sync::Mutex<()>,
+    /// Chats that were told since the start that a picture was not seen.
+    told_unseen: Mutex<HashSet<ChatId>>,
+}
+
+impl TurnProgress {
+    /// Returns true if a chat was not told yet that a picture was not seen. From now on it was.
+    fn tell_unseen(&self, chat: &ChatId) -> bool {
+        self.told_unseen.lock().unwrap_or_else(PoisonError::into_inner).insert(chat.clone())
+    }
 }
 
 /// Attempts per turn. Membership changes can invalidate each attempt; after the last, the turn fails.
@@ -120,6 +132,7 @@ impl Turns {
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));
             }
             let mut timer = StageTimer::start();
+            request.missed = None;
             let Some(context) = self.load_context(&request).await? else {
                 return Ok(Outcome::Skipped(SkipReason::NotAddressed));
             };
@@ -128,6 +141,10 @@ impl Turns {
                 continue;
             }
             timer.end("hear");
+            if !self.see_pictures(&mut request, &context).await? {
+                continue;
+            }
+            timer.end("see");
             let skipped = self.skip_reason(&request, &context).await?;
             timer.end("decide");
             if let Some(reason) = skipped {

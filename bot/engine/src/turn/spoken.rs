@@ -98,7 +98,7 @@ impl Turns {
             VoiceReplies::Always => true,
             VoiceReplies::Never => false,
         };
-        is_wanted && request.unheard.is_none() && !composition.style.is_in_danger()
+        is_wanted && request.missed.is_none() && !composition.style.is_in_danger()
     }
 
     async fn speak_and_send(&self, speaker: &dyn Speaker, spoken: SpokenReply) -> Result<(), Error> {

@@ -36,6 +36,7 @@ mod passages;
 mod pictures;
 mod reply_style;
 mod showing;
+mod shown_pictures;
 mod submit;
 mod surprise;
 mod test_engine;

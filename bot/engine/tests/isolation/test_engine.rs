@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
 use crate::pictures::{Painter, settings};
-use crate::voice_fakes::{Ear, voice};
+use crate::voice_fakes::{Ear, Eye, voice};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
 
@@ -340,6 +340,7 @@ fn build_engine(
     });
     azera.attach(platform.clone());
     azera.give_voice(voice(ear));
+    azera.give_sight(Arc::new(Eye));
     (memory, azera)
 }
 

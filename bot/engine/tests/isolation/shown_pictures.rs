@@ -1,0 +1,72 @@
+//! Pictures that people show: whose are looked at, who reads what they show, and that it goes with its message.
+
+use azera_adapter::{Host, Outcome, SkipReason};
+use azera_memory::{Order, Table};
+
+use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
+use crate::voice_fakes::shown;
+
+const SECRET: &str = "a note that says the lighthouse password is heliotrope, quiet";
+
+impl Scene {
+    /// Lets somebody show a picture to the bot.
+    async fn show(&mut self, who: usize, place: usize, text: &str, picture: &[u8], mentions_bot: bool) -> Outcome {
+        let mut inbound = self.message(who, place, "");
+        inbound.parts.push(shown(picture));
+        (inbound.text, inbound.mentions_bot) = (text.into(), mentions_bot);
+        let outcome = self.submit(inbound).await.unwrap();
+        self.engine.azera.settle().await.unwrap();
+        outcome
+    }
+
+    /// Returns whether any row of the record contains these words.
+    fn keeps(&self, words: &str) -> bool {
+        Table::ALL.iter().any(|table| {
+            let rows = self.engine.layers.store.scan(*table, b"", None, Order::Ascending, usize::MAX).unwrap();
+            rows.iter().any(|(_, value)| String::from_utf8_lossy(value).contains(words))
+        })
+    }
+}
+
+fn text_of(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Replied(turn) => &turn.text,
+        Outcome::Skipped(reason) => reason.why(),
+    }
+}
+
+#[tokio::test]
+async fn what_a_picture_shows_is_remembered_as_a_guess_and_only_where_it_was_shown() {
+    let mut scene = Scene::open(false, false).await;
+    assert_eq!(text_of(&scene.show(ANN, DM_ANN, "", SECRET.as_bytes(), true).await), "Noted.");
+    let found = scene.find(ANN, DM_ANN, "what is the lighthouse password?").await;
+    assert_eq!(found, [format!("[seen in photo.png, a guess] {SECRET}")]);
+    for (who, place) in [(AN, DM_AN), (AN, COMMONS), (ANN, COMMONS), (ANN, DEN)] {
+        assert!(scene.find(who, place, "lighthouse password heliotrope").await.is_empty(), "{who} in {place}");
+    }
+    assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains("heliotrope"));
+    scene.command(ANN, DM_ANN, "/forget last").await;
+    assert!(!scene.keeps("heliotrope"));
+    assert!(scene.engine.layers.blobs.list().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn only_a_picture_that_is_meant_for_the_persona_is_looked_at() {
+    let mut scene = Scene::open(false, false).await;
+    let aside = scene.show(ANN, COMMONS, "", b"Luna, a cat, quiet", false).await;
+    assert_eq!(aside, Outcome::Skipped(SkipReason::NotAddressed));
+    assert!(!scene.keeps("a cat"));
+    assert_eq!(text_of(&scene.show(ANN, COMMONS, "Luna, look", b"a grey cat, quiet", false).await), "Noted.");
+    assert!(scene.keeps("Luna, look\\n[seen in photo.png, a guess] a grey cat, quiet"));
+}
+
+#[tokio::test]
+async fn a_picture_that_cannot_be_seen_is_answered_with_one_sentence() {
+    let mut scene = Scene::open(false, false).await;
+    let sentence = "I cannot read that picture. Please tell me what it shows.";
+    assert_eq!(text_of(&scene.show(ANN, DM_ANN, "", b"\xff\xfe", true).await), sentence);
+    // Beside words it is said once.
+    let first = scene.show(ANN, DM_ANN, "look, quiet", b"\xff", true).await;
+    assert_eq!(text_of(&first), format!("Noted.\n\n{sentence}"));
+    assert_eq!(text_of(&scene.show(ANN, DM_ANN, "and this, quiet", b"\xff", true).await), "Noted.");
+}
