@@ -60,6 +60,7 @@ mod tour;
 mod transcribe;
 mod trust;
 #[cfg(feature = "voice")]
+mod vision;
 mod voice;
 mod voice_samples;
 mod waiting;

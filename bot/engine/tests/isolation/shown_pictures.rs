@@ -6,7 +6,7 @@ use azera_memory::{Order, Table};
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
 use crate::voice_fakes::shown;
 
-const SECRET: &str = "a note that says the lighthouse password is heliotrope, quiet";
+const SECRET: &str = "the lighthouse password is heliotrope, quiet";
 
 impl Scene {
     /// Lets somebody show a picture to the bot.

@@ -69,6 +69,11 @@ pub struct State {
     pub does_not_stream: bool,
 }
 
+/// Answers only once the whole request is there: a client that still sends would see a broken connection.
+async fn not_found(_: Bytes) -> StatusCode {
+    StatusCode::NOT_FOUND
+}
+
 impl Fake {
     pub fn start(state: State, routes: fn(Arc<State>) -> Router) -> Self {
         let runtime = Runtime::new().unwrap();
@@ -76,7 +81,8 @@ impl Fake {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(state);
         let counted = state.clone();
-        let app = routes(state.clone()).layer(axum::middleware::from_fn(move |request: Request<Body>, next: Next| {
+        let app = routes(state.clone()).fallback(not_found);
+        let app = app.layer(axum::middleware::from_fn(move |request: Request<Body>, next: Next| {
             let counted = counted.clone();
             async move {
                 counted.paths.lock().unwrap().push(request.uri().path().to_owned());
