@@ -114,7 +114,8 @@ fn a_kept_file_is_given_back_exported_and_forgotten_with_its_message() {
     let picture = [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"eXIf", b"52.5200N 13.4050E"), end.clone()].concat();
     let files: [(&str, &[u8]); 2] = [("notes.txt", secret), ("stair.png", &picture)];
     let question = fake.world(|world| world.upload(dm, bob, "keep this", &files));
-    answered_for_good(&fake, dm, question, "Noted.");
+    let unseen = "I cannot see pictures here, because no vision model is set up. Please tell me what it shows.";
+    answered_for_good(&fake, dm, question, &format!("Noted.\n\n{unseen}"));
     until_listed(&fake, dm, bob, |list| list.contains("notes.txt") && list.contains("stair.png"));
     assert_eq!(kept_file(&fake, dm, bob, "notes.txt"), Some(("notes.txt".to_owned(), secret.to_vec())));
     let without_place = [b"\x89PNG\r\n\x1a\n".to_vec(), end].concat();
