@@ -59,7 +59,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 63] = [
+const SHOWN_TO_NOBODY: [&str; 64] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -81,6 +81,7 @@ const SHOWN_TO_NOBODY: [&str; 63] = [
     "turns().edit",
     "turns().edit_with_parts",
     "turns().hear",
+    "turns().see",
     // Which files of a message the engine fetches.
     "files().wanted",
     // Which persona a message is meant for, not what it says.
