@@ -84,8 +84,8 @@ pub struct Config {
     /// A server that draws pictures for `/imagine` and for personas. Azera sends it the prompts. bot/docs/pictures.md
     /// says how to get one.
     pub images: Images,
-    /// A server with a model that sees. Azera sends it the pictures that people show to a persona, and takes what it
-    /// says for a guess.
+    /// A server with a model that sees. Azera sends it the pictures that people show to a persona. Its
+    /// answer counts as a guess.
     pub vision_server: VisionServer,
     /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Secret;
 
-/// A server with a model that sees. Azera sends it the pictures that people show to a persona, and takes what it says for
-/// a guess.
+/// A server with a model that sees. Azera sends it the pictures that people show to a persona. Its answer
+/// counts as a guess.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VisionServer {

@@ -43,6 +43,7 @@ mod reading_memories;
 mod recall;
 mod report;
 mod services;
+mod sight;
 mod speech;
 mod stage_timer;
 mod surprise;

@@ -1,9 +1,8 @@
-//! What hears, speaks and sees for the engine.
+//! What hears and speaks for the engine.
 
 use std::sync::Arc;
 
 use azera_memory::VoiceReplies;
-use azera_model_image::Viewer;
 use azera_voice_api::{Listener, Speaker};
 
 use crate::engine::Engine;
@@ -29,11 +28,5 @@ impl Engine {
     /// Lets the engine hear and speak. Call it once, before [`Engine::start`]; later calls change nothing.
     pub fn give_voice(&self, voice: Voice) {
         self.0.services.voice.get_or_init(|| voice);
-    }
-
-    /// Lets the engine see the pictures that people show. Call it once, before [`Engine::start`]; later calls change
-    /// nothing.
-    pub fn give_sight(&self, viewer: Arc<dyn Viewer>) {
-        self.0.services.viewer.get_or_init(|| viewer);
     }
 }

@@ -89,7 +89,7 @@ pub struct Train {
     /// Key file of the machine that the training job comes from
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Model to train: `default`, its name or a GGUF file; architectures llama and qwen3
+    /// Model to train: `default`, its name or a GGUF file; architectures llama, qwen2 and qwen3
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,
     /// LoRA of the same rank to continue from, instead of starting from zero

@@ -51,6 +51,7 @@ impl Turns {
         if waiting.is_empty() || self.skip_reason(request, context).await?.is_some() {
             return Ok(true);
         }
+        let mut missed = None;
         for index in waiting.into_iter().take(MAX_PICTURES) {
             let seen = self.see_part(request, index).await?;
             let (text, is_seen) = match &seen {
@@ -64,8 +65,14 @@ impl Turns {
                 request.message = message;
             }
             if let Err(why) = seen {
-                self.note_unseen(request, &why);
+                if let NotSeen::Failed(error) = &why {
+                    tracing::warn!(message = %request.message.id, %error, "a picture was not seen");
+                }
+                missed.get_or_insert(why);
             }
+        }
+        if let Some(why) = missed {
+            self.note_unseen(request, &why);
         }
         Ok(true)
     }
@@ -102,9 +109,6 @@ impl Turns {
     /// Notes what the person is told about a picture that was not seen, unless there is something to tell already. Beside
     /// other words it is told once in each chat, until the next start.
     fn note_unseen(&self, request: &mut TurnRequest, why: &NotSeen) {
-        if let NotSeen::Failed(error) = why {
-            tracing::warn!(message = %request.message.id, %error, "a picture was not seen");
-        }
         let alone = says_nothing_else(&request.message.text);
         if alone || self.progress.tell_unseen(&request.message.chat) {
             request.missed.get_or_insert_with(|| Missed { sentence: sentence(why), alone });

@@ -6,6 +6,7 @@ use azera_adapter::{CommandLine, Host, Outcome, Platform, SearchRequest};
 use azera_memory::{Order, Table};
 use azera_types::{Clock, Inbound, MessageId, Text};
 
+use crate::held::text_of;
 use crate::oracle::{DEFAULT_PERSONA, Origin, secrets_in, word};
 use crate::test_engine::{TestEngine, chat, person};
 use crate::world::{CHATS, Change, Founding, PEOPLE, Target, World};
@@ -153,13 +154,6 @@ impl Scene {
     pub fn delivered(&self) -> Vec<String> {
         let delivered = self.engine.platform.delivered.lock().unwrap();
         delivered.iter().map(|outbound| outbound.text.as_str().to_owned()).collect()
-    }
-}
-
-fn text_of(outcome: &Outcome) -> &str {
-    match outcome {
-        Outcome::Replied(turn) => &turn.text,
-        Outcome::Skipped(_) => "",
     }
 }
 

@@ -22,6 +22,7 @@ mod findings;
 mod garden;
 mod guard;
 mod hearth;
+mod held;
 mod hours;
 mod index;
 mod latest;

@@ -1,37 +1,57 @@
 //! Pictures that people show: whose are looked at, who reads what they show, and that it goes with its message.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use azera_adapter::{Host, Outcome, SkipReason};
-use azera_memory::{Order, Table};
+use azera_model_image::{SeeError, Viewer};
+use azera_types::{InboundPart, Part};
 
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
-use crate::voice_fakes::shown;
+use crate::held::text_of;
 
 const SECRET: &str = "the lighthouse password is heliotrope, quiet";
+
+/// Sees the words in the bytes of a picture.
+pub struct Eye;
+
+#[async_trait]
+impl Viewer for Eye {
+    fn max_bytes(&self) -> u64 {
+        10_000
+    }
+
+    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
+        String::from_utf8(file).map_err(|_| SeeError::Unreadable("it is not a picture".to_owned()))
+    }
+}
+
+/// Returns a picture that shows these words.
+fn shown(words: &[u8]) -> InboundPart {
+    let part = Part::new("photo.png", Some("image/png"), words.len() as u64);
+    InboundPart { part, source: Arc::new(words.to_vec()) }
+}
 
 impl Scene {
     /// Lets somebody show a picture to the bot.
     async fn show(&mut self, who: usize, place: usize, text: &str, picture: &[u8], mentions_bot: bool) -> Outcome {
+        self.show_all(who, place, text, &[picture], mentions_bot).await
+    }
+
+    async fn show_all(
+        &mut self,
+        who: usize,
+        place: usize,
+        text: &str,
+        pictures: &[&[u8]],
+        mentions_bot: bool,
+    ) -> Outcome {
         let mut inbound = self.message(who, place, "");
-        inbound.parts.push(shown(picture));
+        inbound.parts.extend(pictures.iter().map(|picture| shown(picture)));
         (inbound.text, inbound.mentions_bot) = (text.into(), mentions_bot);
         let outcome = self.submit(inbound).await.unwrap();
         self.engine.azera.settle().await.unwrap();
         outcome
-    }
-
-    /// Returns whether any row of the record contains these words.
-    fn keeps(&self, words: &str) -> bool {
-        Table::ALL.iter().any(|table| {
-            let rows = self.engine.layers.store.scan(*table, b"", None, Order::Ascending, usize::MAX).unwrap();
-            rows.iter().any(|(_, value)| String::from_utf8_lossy(value).contains(words))
-        })
-    }
-}
-
-fn text_of(outcome: &Outcome) -> &str {
-    match outcome {
-        Outcome::Replied(turn) => &turn.text,
-        Outcome::Skipped(reason) => reason.why(),
     }
 }
 
@@ -46,7 +66,7 @@ async fn what_a_picture_shows_is_remembered_as_a_guess_and_only_where_it_was_sho
     }
     assert!(scene.command(ANN, DM_ANN, "/memory export").await.contains("heliotrope"));
     scene.command(ANN, DM_ANN, "/forget last").await;
-    assert!(!scene.keeps("heliotrope"));
+    assert!(!scene.holds("heliotrope"));
     assert!(scene.engine.layers.blobs.list().unwrap().is_empty());
 }
 
@@ -55,9 +75,9 @@ async fn only_a_picture_that_is_meant_for_the_persona_is_looked_at() {
     let mut scene = Scene::open(false, false).await;
     let aside = scene.show(ANN, COMMONS, "", b"Luna, a cat, quiet", false).await;
     assert_eq!(aside, Outcome::Skipped(SkipReason::NotAddressed));
-    assert!(!scene.keeps("a cat"));
+    assert!(!scene.holds("a cat"));
     assert_eq!(text_of(&scene.show(ANN, COMMONS, "Luna, look", b"a grey cat, quiet", false).await), "Noted.");
-    assert!(scene.keeps("Luna, look\\n[seen in photo.png, a guess] a grey cat, quiet"));
+    assert!(scene.holds("Luna, look\\n[seen in photo.png, a guess] a grey cat, quiet"));
 }
 
 #[tokio::test]
@@ -69,4 +89,12 @@ async fn a_picture_that_cannot_be_seen_is_answered_with_one_sentence() {
     let first = scene.show(ANN, DM_ANN, "look, quiet", b"\xff", true).await;
     assert_eq!(text_of(&first), format!("Noted.\n\n{sentence}"));
     assert_eq!(text_of(&scene.show(ANN, DM_ANN, "and this, quiet", b"\xff", true).await), "Noted.");
+}
+
+#[tokio::test]
+async fn one_picture_that_cannot_be_seen_hides_no_other() {
+    let mut scene = Scene::open(false, false).await;
+    let answer = scene.show_all(ANN, DM_ANN, "", &[b"\xff", b"a grey cat, quiet"], true).await;
+    assert_eq!(text_of(&answer), "Noted.\n\nI cannot read that picture. Please tell me what it shows.");
+    assert!(scene.holds("a grey cat"));
 }

@@ -22,7 +22,8 @@ use tokio::sync::Notify;
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
 use crate::pictures::{Painter, settings};
-use crate::voice_fakes::{Ear, Eye, voice};
+use crate::shown_pictures::Eye;
+use crate::voice_fakes::{Ear, voice};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
 

@@ -1,4 +1,4 @@
-//! A listener, a speaker and a viewer for whom sounds and pictures are the bytes of the words.
+//! A listener and a speaker for whom sound is the bytes of the words.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
-use azera_model_image::{SeeError, Viewer};
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text, VoiceNote};
 use azera_voice_api::{HearError, Heard, Listener, Manner, SpeakError, Speaker};
 
@@ -28,26 +27,6 @@ impl Listener for Ear {
             Err(_) => Err(HearError::Unreadable("it is no sound".to_owned())),
         }
     }
-}
-
-/// Sees the words in the bytes of a picture.
-pub struct Eye;
-
-#[async_trait]
-impl Viewer for Eye {
-    fn max_bytes(&self) -> u64 {
-        10_000
-    }
-
-    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
-        String::from_utf8(file).map_err(|_| SeeError::Unreadable("it is not a picture".to_owned()))
-    }
-}
-
-/// Returns a picture that shows these words.
-pub fn shown(words: &[u8]) -> InboundPart {
-    let part = Part::new("photo.png", Some("image/png"), words.len() as u64);
-    InboundPart { part, source: Arc::new(words.to_vec()) }
 }
 
 /// Speaks words as their bytes.

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use azera_adapter::{Host, Outcome, SkipReason};
-use azera_memory::{Order, Table};
 use azera_types::Inbound;
 
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
+use crate::held::text_of;
 use crate::test_engine::person;
 use crate::voice_fakes::spoken;
 
@@ -38,21 +38,6 @@ impl Scene {
     /// Returns the sounds that were sent, in order.
     fn sounds(&self) -> Vec<String> {
         self.engine.platform.sounds.lock().unwrap().iter().map(|(_, words)| words.clone()).collect()
-    }
-
-    /// Returns whether any row of the record contains these words.
-    fn holds(&self, words: &str) -> bool {
-        Table::ALL.iter().any(|table| {
-            let rows = self.engine.layers.store.scan(*table, b"", None, Order::Ascending, usize::MAX).unwrap();
-            rows.iter().any(|(_, value)| String::from_utf8_lossy(value).contains(words))
-        })
-    }
-}
-
-fn text_of(outcome: &Outcome) -> &str {
-    match outcome {
-        Outcome::Replied(turn) => &turn.text,
-        Outcome::Skipped(reason) => reason.why(),
     }
 }
 

@@ -11,6 +11,7 @@
 //! - No log, error or `Debug` contains a key or a prompt. A server's own words are cut, and left out if they repeat the
 //!   prompt or the key.
 
+mod address;
 mod automatic1111;
 mod comfyui;
 mod config;

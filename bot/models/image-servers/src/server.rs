@@ -3,11 +3,12 @@ use std::time::{Duration, Instant};
 
 use azera_breaker::Breaker;
 use azera_model_image::ImageError;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::address::{cause, checked, client};
 use crate::config::{ImageServerConfig, ImageServerKind, Timeouts};
 
 /// The largest picture that is accepted, in bytes.
@@ -41,30 +42,8 @@ pub(crate) struct Server {
 impl Server {
     /// Makes the client of a server.
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
-        let wrong = |what: &str| ImageError::Configuration(format!("images.url {what}"));
-        let mut base = Url::parse(&config.url).map_err(|error| wrong(&format!("is no address: {error}")))?;
-        if !["http", "https"].contains(&base.scheme()) || base.host_str().is_none() {
-            return Err(wrong("must begin with http:// or https://"));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(wrong("must hold no password; set images.key"));
-        }
-        if base.query().is_some() || base.fragment().is_some() {
-            return Err(wrong("must end with the path"));
-        }
-        if let Some(key) = &config.key
-            && !key.expose().bytes().all(|byte| byte.is_ascii_graphic())
-        {
-            return Err(ImageError::Configuration("images.key holds a character that no key has".into()));
-        }
-        base.set_path(&format!("{}/", base.path().trim_end_matches('/')));
-        let http = Client::builder()
-            .connect_timeout(config.timeouts.connect)
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .user_agent(concat!("azera/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| ImageError::Configuration(format!("no connection can be made: {}", cause(error))))?;
+        let base = checked("images", &config.url, config.key.as_ref()).map_err(ImageError::Configuration)?;
+        let http = client(config.timeouts.connect).map_err(ImageError::Configuration)?;
         let name = format!("{} at {}", config.kind.title(), base.as_str().trim_end_matches('/'));
         Ok(Self { http, base, breaker: Breaker::new(config.timeouts.breaker), config, name })
     }
@@ -246,14 +225,4 @@ fn said(value: &Value) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Returns the innermost cause without the address, which the error names anyway.
-fn cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

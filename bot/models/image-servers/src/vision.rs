@@ -7,11 +7,12 @@ use azera_breaker::{Breaker, Limits};
 use azera_model_image::{MAX_DESCRIPTION_CHARS, Picture, PictureLimits, SeeError, Viewer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::{Client, RequestBuilder, Url, redirect};
+use reqwest::{Client, RequestBuilder, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::address::{cause, checked, client};
 use crate::config::Secret;
 
 /// What the model is asked.
@@ -72,25 +73,8 @@ impl VisionServer {
     /// # Errors
     /// [`SeeError::Configuration`] says which setting is wrong.
     pub fn new(config: VisionConfig) -> Result<Self, SeeError> {
-        let wrong = |what: &str| SeeError::Configuration(format!("vision_server.url {what}"));
-        let mut base = Url::parse(&config.url).map_err(|error| wrong(&format!("is not an address: {error}")))?;
-        if !["http", "https"].contains(&base.scheme()) || base.host_str().is_none() {
-            return Err(wrong("must begin with http:// or https://"));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(wrong("must hold no password; set vision_server.key"));
-        }
-        if base.query().is_some() || base.fragment().is_some() {
-            return Err(wrong("must end with the path"));
-        }
-        base.set_path(&format!("{}/", base.path().trim_end_matches('/')));
-        let http = Client::builder()
-            .connect_timeout(CONNECT)
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .user_agent(concat!("azera/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| SeeError::Configuration(format!("no connection can be made: {}", error.without_url())))?;
+        let base = checked("vision_server", &config.url, config.key.as_ref()).map_err(SeeError::Configuration)?;
+        let http = client(CONNECT).map_err(SeeError::Configuration)?;
         Ok(Self { http, base, config, breaker: Breaker::new(Limits::default()) })
     }
 
@@ -153,7 +137,7 @@ impl VisionServer {
 
     fn broken(&self, error: reqwest::Error) -> SeeError {
         let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
-        SeeError::Unavailable(format!("{} {what} ({})", self.name(), error.without_url()))
+        SeeError::Unavailable(format!("{} {what} ({})", self.name(), cause(error)))
     }
 
     fn refusal(&self, code: u16) -> SeeError {
