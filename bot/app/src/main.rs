@@ -59,8 +59,8 @@ mod stores;
 mod tour;
 mod transcribe;
 mod trust;
-#[cfg(feature = "voice")]
 mod vision;
+#[cfg(feature = "voice")]
 mod voice;
 mod voice_samples;
 mod waiting;
