@@ -60,6 +60,7 @@ mod tour;
 mod transcribe;
 mod trust;
 #[cfg(feature = "voice")]
+mod vision;
 mod voice;
 mod voice_samples;
 mod waiting;
@@ -97,7 +98,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Some(dir) = cli.command.data() {
         config.data.dir = Some(dir.to_path_buf());
     }
-    if cli.no_adapter {
+    if cli.no_lora {
         config.models.adapter = Some(loras::NONE.into());
     }
     chosen::ensure_family(&config)?;
