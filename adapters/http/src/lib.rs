@@ -34,7 +34,7 @@ mod web;
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
 pub use mcp::{Mcp, McpCaller};
-pub use persona_store::{PersonaDraft, PersonaError, PersonaStore};
+pub use persona_store::{PersonaDraft, PersonaError, PersonaStore, PersonaVersion};
 pub use platform::PLATFORM;
 pub use settings::Settings;
 pub use store::{AccountStore, Operations};

@@ -1,6 +1,7 @@
 //! The routes by area. Each area returns its [`Endpoint`]s, and [`router`] serves all of them.
 
 mod chats;
+mod console;
 mod inner;
 mod keys;
 mod mcp;
@@ -66,6 +67,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         personas::endpoints(),
         missing::endpoints(),
         page::endpoints(),
+        console::endpoints(),
     ];
     areas.into_iter().flatten().collect()
 }

@@ -314,7 +314,7 @@ async fn complete(
     let chat = chat_of(&caller, &persona, request.user.as_deref().unwrap_or_default(), name)?;
     let (streams, with_usage) =
         (request.stream, request.stream_options.as_ref().is_some_and(|options| options.include_usage));
-    let said = shared.say(&caller, chat, Some(persona.id.clone()), &last_words(request)?).await?;
+    let said = shared.say(&caller, chat, Some(persona.id.clone()), &last_words(request)?, None).await?;
     let head = Head { model: persona.id.to_string(), created: shared.clock.now().as_second(), id: completion_id()? };
     if streams {
         let events = chunks(head, said, with_usage).map(Ok::<_, Infallible>);

@@ -12,7 +12,9 @@ use azera_adapter::{
     PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMessage, ShownWriting, State,
     StreamEvent, Turn, TurnUsage, WritingKind,
 };
-use azera_adapter_http::{AccountStore, Operations, PersonaDraft, PersonaError, PersonaStore, StoreError};
+use azera_adapter_http::{
+    AccountStore, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
+};
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
@@ -272,6 +274,10 @@ impl Host for Engine {
             let mut lines = self.lines.lock().unwrap();
             lines.retain(|line| mine.iter().all(|gone| gone.message.id != line.message.id));
         }
+        // It knows no command about a message, and says which one it was asked about.
+        if let Some(about) = line.about {
+            return Ok(CommandAnswer { ok: false, text: format!("There is no {about}."), ..CommandAnswer::default() });
+        }
         Ok(CommandAnswer { ok: true, text: "Kept as `m7`.".into(), ..CommandAnswer::default() })
     }
 
@@ -416,6 +422,19 @@ impl PersonaStore for Engine {
             markdown: draft.text.unwrap_or_default(),
         });
         Ok(id)
+    }
+
+    async fn import(&self, file: Vec<u8>) -> Result<(PersonaId, Vec<String>), PersonaError> {
+        let text = String::from_utf8(file).map_err(|_| PersonaError::Refused("That is no card.".into()))?;
+        let id = self.add(PersonaDraft { name: Some(text), ..PersonaDraft::default() }).await?;
+        Ok((id, vec!["The picture is not kept.".into()]))
+    }
+
+    async fn versions(&self, id: &PersonaId) -> Result<Vec<PersonaVersion>, PersonaError> {
+        let added = self.added.lock().unwrap();
+        let persona = added.iter().find(|persona| persona.id == *id).ok_or(PersonaError::Missing)?;
+        let version = |version| PersonaVersion { version, at: now(), markdown: persona.markdown.clone() };
+        Ok((1..=persona.version).rev().map(version).collect())
     }
 
     async fn change(&self, id: &PersonaId, draft: PersonaDraft) -> Result<(), PersonaError> {

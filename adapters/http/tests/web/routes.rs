@@ -12,7 +12,7 @@ const SCOPES: [&str; 5] = ["chat", "memory:read", "memory:write", "admin", "mcp"
 
 /// The routes by what they need: `all` is everybody, `none` is no key. Requests of this machine see the measurements.
 const ROUTES: &str = "
-all: GET /, GET /api/docs, GET /api/session, GET /docs.js, GET /health, GET /markdown.js, GET /metrics, GET /page.css, GET /page.js,
+all: GET /, GET /api/docs, GET /assets/{file}, GET /api/session, GET /docs.js, GET /health, GET /markdown.js, GET /metrics, GET /page.css, GET /page.js,
     GET /ready, POST /api/join, POST /api/login, POST /api/setup
 none: DELETE /api/account, DELETE /api/keys/{id}, DELETE /api/local/keys/{id}, GET /api/keys, GET /api/local/keys,
     POST /api/keys, POST /api/local/keys, POST /api/logout, PUT /api/password
@@ -29,7 +29,8 @@ memory:read: GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api
 memory:write: POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories
 mcp: POST /mcp
 admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/personas/{id}, GET /api/accounts,
-    POST /api/invitations, POST /api/models/pull, POST /api/personas, PUT /api/personas/{id}
+    GET /api/personas/{id}/versions, POST /api/invitations, POST /api/models/pull, POST /api/personas,
+    POST /api/personas/import, PUT /api/personas/{id}
 ";
 
 fn wanted() -> BTreeMap<String, String> {

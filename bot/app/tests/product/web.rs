@@ -18,14 +18,19 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Running {
     child: Child,
     pub address: String,
-    setup: Option<String>,
+    pub setup: Option<String>,
 }
 
 impl Running {
     pub fn start(home: &Path, data: &str) -> Self {
+        Self::start_with(home, data, &[])
+    }
+
+    /// Starts it with further settings, as variables of the environment.
+    pub fn start_with(home: &Path, data: &str, settings: &[(&str, &str)]) -> Self {
         let mut command = command(home, &["run", "--data", data]);
         command.env("AZERA__HTTP__ENABLED", "true").env("AZERA__HTTP__LISTEN", "127.0.0.1:0");
-        command.env("AZERA__MEMORY__MIN_AGE_S", "0");
+        command.env("AZERA__MEMORY__MIN_AGE_S", "0").envs(settings.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the binary runs");
         let output = BufReader::new(child.stderr.take().expect("a pipe"));
         let (sender, heard) = channel();
@@ -66,6 +71,12 @@ impl Running {
         let (status, _, body) = self.send("GET", path, &[], &Value::Null);
         assert_eq!(status, 200, "{path}: {body}");
         body
+    }
+
+    /// Ends the bot as a crash does.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
     }
 
     /// Ends the bot as a service manager does.
