@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
 use crate::measurements::Measurements;
 use crate::model_catalog::ModelCatalog;
+use crate::references::References;
 use crate::speech::Voice;
 
 /// How often a background request is given up for live chat. After that only the inference engine makes it yield.
@@ -37,6 +38,8 @@ pub(crate) struct Services {
     pub(crate) config: ChatConfig,
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
+    /// Pictures to start from that people uploaded.
+    pub(crate) references: References,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     pub(crate) measurements: Measurements,
     /// Keeps background requests away while somebody waits for an answer.
@@ -64,6 +67,7 @@ impl Services {
             models,
             config,
             voice: OnceLock::new(),
+            references: References::default(),
             platforms: RwLock::default(),
             measurements: Measurements::default(),
             foreground: ForegroundGate::new(),
