@@ -1,6 +1,7 @@
 //! The web: the real binary with the default model, and the clients that people use.
 
 mod media;
+mod schema;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
