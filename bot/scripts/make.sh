@@ -322,6 +322,8 @@ build_tests() {
     # The official clients of OpenAI's interface and of the Model Context Protocol.
     python_package AZERA_TEST_OPENAI openai 3.57.0
     python_package AZERA_TEST_MCP mcp 2.3.0
+    # It makes requests from the web's description, and checks the answers.
+    python_package AZERA_TEST_SCHEMATHESIS schemathesis 4.32.5
     discord_js
     browser
     console
@@ -343,7 +345,8 @@ build_tests() {
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
         die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
     export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI AZERA_TEST_MCP
-    export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-} AZERA_TEST_BROWSER AZERA_TEST_CHROMIUM
+    export AZERA_TEST_SCHEMATHESIS AZERA_TEST_BROWSER AZERA_TEST_CHROMIUM
+    export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 
 # Puts the tests' scratch folders into memory, if there is space and TMPDIR is not set. The tests flush tens of thousands of

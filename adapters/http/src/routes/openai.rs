@@ -195,12 +195,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 /// Returns true if errors of a path have OpenAI's form.
-pub(super) fn speaks_openai(path: &str) -> bool {
+pub(crate) fn speaks_openai(path: &str) -> bool {
     path.starts_with("/v1/")
 }
 
 /// Gives an error OpenAI's form.
-pub(super) async fn errors_of_openai(response: Response) -> Response {
+pub(crate) fn errors_of_openai(response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let kind = match problem.status {
         StatusCode::UNAUTHORIZED => "authentication_error",

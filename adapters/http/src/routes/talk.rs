@@ -109,7 +109,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-fn event(name: &str, data: &Value) -> Event {
+/// Returns an event of a stream.
+pub(super) fn event(name: &str, data: &Value) -> Event {
     Event::default().event(name).data(data.to_string())
 }
 

@@ -13,7 +13,7 @@ use azera_adapter::{
     StreamEvent, Turn, TurnUsage, WritingKind,
 };
 use azera_adapter_http::{
-    AccountStore, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
+    AccountStore, LogLevel, LogLine, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
@@ -22,6 +22,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::client::Client;
+use crate::studio::Studio;
 
 const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
 
@@ -50,6 +51,8 @@ pub const COMMANDS: &[Command] = &[
 pub struct Accounts {
     /// As the record has them: in bytes.
     stored: Mutex<HashMap<PersonId, Vec<u8>>>,
+    /// The person whose account was damaged.
+    damaged: Mutex<Option<PersonId>>,
     /// A change takes a permit before it is stored.
     open: Semaphore,
     begun: Notify,
@@ -57,7 +60,12 @@ pub struct Accounts {
 
 impl Default for Accounts {
     fn default() -> Self {
-        Self { stored: Mutex::default(), open: Semaphore::new(Semaphore::MAX_PERMITS), begun: Notify::new() }
+        Self {
+            stored: Mutex::default(),
+            damaged: Mutex::default(),
+            open: Semaphore::new(Semaphore::MAX_PERMITS),
+            begun: Notify::new(),
+        }
     }
 }
 
@@ -65,6 +73,21 @@ impl Accounts {
     pub fn text(&self) -> String {
         let stored = self.stored.lock().unwrap();
         stored.values().map(|account| String::from_utf8_lossy(account).into_owned()).collect()
+    }
+
+    /// Returns the person of an account that is stored, by its name.
+    pub fn person(&self, name: &str) -> PersonId {
+        let is_named = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(&format!("\"name\":\"{name}\""));
+        let stored = self.stored.lock().unwrap();
+        let named = stored.iter().find(|(_, bytes)| is_named(bytes)).map(|(person, _)| person.clone());
+        named.unwrap_or_else(|| self.damaged.lock().unwrap().clone().unwrap())
+    }
+
+    /// Puts other bytes in the place of an account.
+    pub fn damage(&self, name: &str, bytes: &[u8]) {
+        let person = self.person(name);
+        self.stored.lock().unwrap().insert(person.clone(), bytes.to_vec());
+        *self.damaged.lock().unwrap() = Some(person);
     }
 
     /// Lets changes wait until [`Self::release`].
@@ -84,10 +107,10 @@ impl Accounts {
 
 #[async_trait]
 impl AccountStore for Accounts {
-    async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
+    async fn load(&self) -> Result<Vec<(PersonId, Result<Value, StoreError>)>, StoreError> {
+        let read = |bytes: &[u8]| serde_json::from_slice(bytes).map_err(|error| StoreError(error.to_string()));
         let stored = self.stored.lock().unwrap();
-        let parsed = stored.iter().map(|(person, account)| Ok((person.clone(), serde_json::from_slice(account)?)));
-        parsed.collect::<Result<_, serde_json::Error>>().map_err(|error| StoreError(error.to_string()))
+        Ok(stored.iter().map(|(person, account)| (person.clone(), read(account))).collect())
     }
 
     async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
@@ -127,6 +150,7 @@ pub struct Engine {
     /// Asks for its chats while everything of a person is forgotten, and what it was answered.
     pub intruder: Mutex<Option<Client>>,
     pub intruded: Mutex<Option<u16>>,
+    pub studio: Studio,
     fails: AtomicBool,
 }
 
@@ -142,6 +166,7 @@ impl Engine {
             added: Mutex::default(),
             intruder: Mutex::default(),
             intruded: Mutex::default(),
+            studio: Studio::default(),
             fails: AtomicBool::new(false),
         }
     }
@@ -150,8 +175,21 @@ impl Engine {
         self.fails.store(true, Ordering::SeqCst);
     }
 
-    async fn may_read(&self, chat: &ChatId, person: &PersonId) -> bool {
+    pub async fn may_read(&self, chat: &ChatId, person: &PersonId) -> bool {
         self.platform.place(chat, person).await.unwrap().is_some()
+    }
+
+    /// Opens chats of a person, each with a title.
+    pub fn open_many(&self, person: &PersonId, count: usize) {
+        for number in 0..count {
+            let chat = ChatId::new(format!("{person}:many-{number}")).unwrap();
+            self.open_chat(ChatInfo { chat, title: Some(format!("title {number}")), persona: None });
+        }
+    }
+
+    /// Returns how many chats have a title.
+    pub fn titles(&self) -> usize {
+        self.chats.lock().unwrap().values().filter(|chat| chat.title.is_some()).count()
     }
 
     fn persona() -> PersonaId {
@@ -263,6 +301,9 @@ impl Host for Engine {
         self.commands.lock().unwrap().push((line.chat.clone(), line.text.to_string()));
         if line.text.as_str() == "/model pull large" {
             *self.download.lock().unwrap() = vec![100, 60, 60, 0];
+        }
+        if line.text.starts_with("/picture delete ") {
+            self.studio.delete(&line.text);
         }
         if line.text.starts_with("/forget me") {
             let intruder = self.intruder.lock().unwrap().take();
@@ -404,6 +445,20 @@ impl Operations for Engine {
 
     async fn metrics(&self) -> Result<String, StoreError> {
         Ok("azera_turns_total 0\n".into())
+    }
+
+    /// There are many lines, a third of each kind.
+    fn log(&self, least: LogLevel, most: usize) -> Vec<LogLine> {
+        let levels = [LogLevel::Info, LogLevel::Warn, LogLevel::Error];
+        let lines = (0..300).map(|number: usize| LogLine {
+            at: now(),
+            level: levels[number % levels.len()],
+            target: "azera_engine".into(),
+            message: format!("line {number}"),
+            fields: vec![("tries".into(), (number % 3).into())],
+        });
+        let wanted: Vec<LogLine> = lines.filter(|line| line.level >= least).collect();
+        wanted[wanted.len().saturating_sub(most)..].to_vec()
     }
 }
 

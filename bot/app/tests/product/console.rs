@@ -105,7 +105,7 @@ fn the_console_waits_for_a_reply_over_a_crash_and_a_restart() {
         ("AZERA__CHAT_SERVER__MODEL", "talker"),
         ("AZERA__MODELS__THINKING", "true"),
     ];
-    let bot = Running::start_with(scratch.path(), data, &settings);
+    let bot = Running::with(scratch.path(), data, &[], &settings);
     let link = bot.setup.clone().expect("nobody owns this Azera");
     let whole = format!("{FIRST_WORDS}{REST}");
     let mut browser = script("restart.mjs", &[&bot.address, &link, MESSAGE, THOUGHT, FIRST_WORDS, &whole]);
@@ -113,7 +113,7 @@ fn the_console_waits_for_a_reply_over_a_crash_and_a_restart() {
     BufReader::new(browser.stdout.take().expect("a pipe")).read_line(&mut told).expect("a line");
     assert_eq!(told, "the reply has begun\n");
     bot.kill();
-    let bot = Running::start_with(scratch.path(), data, &settings);
+    let bot = Running::with(scratch.path(), data, &[], &settings);
     assert!(browser.wait().expect("it ends").success(), "what is wrong stands above");
     bot.stop();
 }

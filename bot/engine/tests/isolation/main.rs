@@ -22,6 +22,7 @@ mod findings;
 mod garden;
 mod guard;
 mod hearth;
+mod hosts;
 mod hours;
 mod index;
 mod latest;

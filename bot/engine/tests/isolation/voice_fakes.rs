@@ -9,7 +9,7 @@ use azera_engine::Voice;
 use azera_memory::VoiceReplies;
 use azera_model_image::{SeeError, Viewer};
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text, VoiceNote};
-use azera_voice_api::{HearError, Heard, Listener, Manner, SpeakError, Speaker};
+use azera_voice_api::{HearError, Heard, Listener, Manner, Recorded, SpeakError, Speaker};
 
 /// Hears the words in the bytes, and counts how often it listens.
 #[derive(Default)]
@@ -57,6 +57,10 @@ pub struct Mouth;
 impl Speaker for Mouth {
     async fn speak(&self, text: &str, _: &Manner) -> Result<VoiceNote, SpeakError> {
         Ok(VoiceNote { bytes: text.as_bytes().to_vec(), duration: Duration::from_secs(1), waveform: vec![0, 255] })
+    }
+
+    async fn record(&self, text: &str, _: &Manner) -> Result<Recorded, SpeakError> {
+        Ok(Recorded { wav: text.as_bytes().to_vec(), duration: Duration::from_secs(1) })
     }
 }
 
