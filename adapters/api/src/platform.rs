@@ -64,6 +64,12 @@ pub trait Platform: Send + Sync {
     /// Shows an earlier reply again, because a person chose it among others.
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError>;
 
+    /// Returns how the ids of all chats that a person can read begin, if the platform's ids say that. Lists then look at
+    /// no other chats.
+    fn chat_prefix(&self, _person: &PersonId) -> Option<String> {
+        None
+    }
+
     /// Returns what `chat` is for everyone who reads it, for posts without a question. `None` if it does not exist, or
     /// if the platform can answer for one person only.
     async fn place_for_all(&self, _chat: &ChatId) -> Result<Option<Place>, PlatformError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Multipart, Path, Query, Request};
 use axum::handler::Handler;
 use axum::http::{Method, header, request::Parts};
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -42,6 +42,18 @@ pub(crate) enum Answer {
     Json(fn(&mut SchemaGenerator) -> Schema),
     /// Another media type, and what it holds.
     Media(&'static str, &'static str),
+    /// A file of this media type, whole or in part, and what it holds.
+    File(&'static str, &'static str),
+}
+
+/// What a route takes as `multipart/form-data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Nothing,
+    /// Any number of files.
+    Files,
+    /// One file in the part `file`.
+    File,
 }
 
 /// A parameter of a query.
@@ -63,8 +75,7 @@ pub(crate) struct Endpoint {
     pub(crate) answer: Answer,
     /// The route also answers with events, if the request asks for that.
     pub(crate) may_stream: bool,
-    /// The route takes files as `multipart/form-data`.
-    pub(crate) takes_files: bool,
+    pub(crate) form: Form,
     /// Statuses besides 200 and the usual errors, with their meaning.
     pub(crate) also: &'static [(u16, &'static str)],
     pub(crate) body_bytes: usize,
@@ -88,7 +99,7 @@ impl Endpoint {
             request: None,
             answer: Answer::Media("text/plain", "A text."),
             may_stream: false,
-            takes_files: false,
+            form: Form::Nothing,
             also: &[],
             body_bytes: if need == Need::Public { MAX_PUBLIC_BODY_BYTES } else { MAX_BODY_BYTES },
             handler: on(filter, handler),
@@ -108,6 +119,21 @@ impl Endpoint {
     /// The route answers with another media type.
     pub(crate) fn sends(self, media_type: &'static str, what: &'static str) -> Self {
         Self { answer: Answer::Media(media_type, what), ..self }
+    }
+
+    /// The route answers with a file.
+    pub(crate) fn serves(self, media_type: &'static str, what: &'static str) -> Self {
+        Self { answer: Answer::File(media_type, what), ..self }
+    }
+
+    /// The route takes files.
+    pub(crate) fn takes_files(self) -> Self {
+        Self { form: Form::Files, ..self }
+    }
+
+    /// The route takes one file.
+    pub(crate) fn takes_file(self) -> Self {
+        Self { form: Form::File, ..self }
     }
 
     /// The route reads a query.
@@ -139,6 +165,24 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
         serde_json::from_slice(&body)
             .map(Json)
             .map_err(|error| Problem::invalid(format!("The body is wrong: {error}.")))
+    }
+}
+
+/// The body of a request as a form with files.
+pub(crate) struct Files(pub(crate) Multipart);
+
+impl<S: Send + Sync> FromRequest<S> for Files {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("multipart/form-data") {
+            let detail = "Send the file as `multipart/form-data`.";
+            return Err(Problem::new(axum::http::StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", detail));
+        }
+        let form = Multipart::from_request(request, state).await;
+        form.map(Self).map_err(|error| Problem::invalid(error.body_text()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What every request passes before its handler: the host and origin that it names, limits of rate and size, and who sent it.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +15,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::accounts::{Caller, SESSION_DAYS, Scope};
 use crate::endpoint::Need;
 use crate::problem::Problem;
+use crate::routes::openai;
 use crate::web::Shared;
 
-/// The name of the cookie with a session's token.
-const COOKIE: &str = "azera_session";
+/// The name of the cookie with a session's token, without TLS. With TLS it has a prefix, by which browsers take it from this
+/// very host and over TLS alone.
+pub(crate) const COOKIE: &str = "azera_session";
+pub(crate) const SECURE_COOKIE: &str = "__Host-azera_session";
 
 /// The header in which requests of a session repeat its CSRF token.
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
@@ -64,7 +67,7 @@ impl Client {
             // Each proxy appends whom it heard from. What stands left of the last untrusted address is made up.
             let hops: Vec<&str> = forwarded().flat_map(|value| value.split(',')).collect();
             for hop in hops.iter().rev() {
-                let Ok(hop) = hop.trim().parse() else { break };
+                let Some(hop) = hop_of(hop.trim()) else { break };
                 address = hop;
                 if !proxies.contains(&hop) {
                     break;
@@ -82,7 +85,19 @@ impl Client {
     }
 }
 
+/// Returns the address in an entry of `X-Forwarded-For`. Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+fn hop_of(entry: &str) -> Option<IpAddr> {
+    let bracketed = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
+    let address = bracketed.parse().or_else(|_| entry.parse::<SocketAddr>().map(|with_port| with_port.ip()));
+    address.ok().map(|address: IpAddr| address.to_canonical())
+}
+
 impl Client {
+    /// Returns the name of the session's cookie.
+    fn cookie(&self) -> &'static str {
+        if self.is_secure { SECURE_COOKIE } else { COOKIE }
+    }
+
     /// Returns the name under which this client's requests of a kind are counted.
     pub(crate) fn bucket(&self, kind: &str) -> String {
         format!("{kind} {}", network(self.address))
@@ -99,7 +114,8 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 
 /// Checks host, origin and rate, and adds the headers of every answer.
 pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    let is_api = request.uri().path().starts_with("/api/") || request.uri().path().starts_with("/v1/");
+    let speaks_openai = openai::speaks_openai(request.uri().path());
+    let is_api = speaks_openai || request.uri().path().starts_with("/api/");
     let mut response = match entering(&shared, &request) {
         Ok(client) => {
             let mut request = request;
@@ -108,6 +124,9 @@ pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, n
         }
         Err(problem) => problem.into_response(),
     };
+    if speaks_openai {
+        response = openai::errors_of_openai(response);
+    }
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
@@ -247,7 +266,7 @@ async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Resu
         }
         return Ok(Some(caller));
     }
-    Ok(cookie(headers).and_then(|token| shared.accounts.by_session(token)))
+    Ok(cookie(headers, client.cookie()).and_then(|token| shared.accounts.by_session(token)))
 }
 
 fn allow(need: Need, caller: Option<&Caller>, client: &Client) -> Result<(), Problem> {
@@ -293,22 +312,22 @@ async fn read_body(request: Request, most: usize) -> Result<Request, Problem> {
 }
 
 /// Returns the token in the session's cookie. With several cookies of the name, there is none: another page set one.
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+fn cookie<'a>(headers: &'a HeaderMap, named: &str) -> Option<&'a str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut tokens = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, token)| token);
+    let mut tokens = pairs.filter(|(name, _)| *name == named).map(|(_, token)| token);
     tokens.next().filter(|_| tokens.next().is_none())
 }
 
 /// Sets the session's cookie, which no script can read and no other site's request carries.
 pub(crate) fn set_cookie(response: &mut Response, token: &str, client: &Client) {
     let seconds = SESSION_DAYS * 24 * 60 * 60;
-    put_cookie(response, &format!("{COOKIE}={token}; Max-Age={seconds}"), client);
+    put_cookie(response, &format!("{}={token}; Max-Age={seconds}", client.cookie()), client);
 }
 
 /// Removes the session's cookie.
 pub(crate) fn clear_cookie(response: &mut Response, client: &Client) {
-    put_cookie(response, &format!("{COOKIE}=; Max-Age=0"), client);
+    put_cookie(response, &format!("{}=; Max-Age=0", client.cookie()), client);
 }
 
 fn put_cookie(response: &mut Response, cookie: &str, client: &Client) {
@@ -342,6 +361,9 @@ mod tests {
         check(ip("10.0.0.1"), "198.51.100.1", &proxies, ip("198.51.100.1"));
         check(ip("10.0.0.1"), "1.1.1.1, 198.51.100.1, 10.0.0.2", &proxies, ip("198.51.100.1"));
         check(ip("10.0.0.1"), "1.1.1.1, nonsense", &proxies, ip("10.0.0.1"));
+        check(ip("10.0.0.1"), "198.51.100.1:4711", &proxies, ip("198.51.100.1"));
+        check(ip("10.0.0.1"), "[2001:db8::1]:4711, 10.0.0.2:80", &proxies, ip("2001:db8::1"));
+        check(ip("10.0.0.1"), "1.1.1.1, 198.51.100.1:port", &proxies, ip("10.0.0.1"));
         check(ip("127.0.0.1"), "198.51.100.1", &proxies, ip("127.0.0.1"));
         assert!(Client::of(ip("127.0.0.1"), &HeaderMap::new(), &proxies).is_local);
     }
@@ -373,7 +395,11 @@ mod tests {
 
     #[test]
     fn two_session_cookies_are_none() {
-        assert_eq!(cookie(&headers(&[("cookie", "a=1; azera_session=x; b=2")])), Some("x"));
-        assert_eq!(cookie(&headers(&[("cookie", "azera_session=x; azera_session=y")])), None);
+        let of = |line: &'static str, name| cookie(&headers(&[("cookie", line)]), name).map(str::to_owned);
+        assert_eq!(of("a=1; azera_session=x; b=2", COOKIE).as_deref(), Some("x"));
+        assert_eq!(of("azera_session=x; azera_session=y", COOKIE), None);
+        // Over TLS, only the cookie counts that no other host can have set.
+        assert_eq!(of("azera_session=x; __Host-azera_session=y", SECURE_COOKIE).as_deref(), Some("y"));
+        assert_eq!(of("azera_session=x", SECURE_COOKIE), None);
     }
 }

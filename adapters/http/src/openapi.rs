@@ -7,10 +7,13 @@ use axum::http::Method;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Answer, Endpoint, Need};
+use crate::endpoint::{Answer, Endpoint, Form, Need};
 use crate::problem::ProblemBody;
-use crate::routes;
 use crate::web::Shared;
+use crate::{guard, routes};
+
+/// The media type of streams of events.
+const EVENTS: &str = "text/event-stream";
 
 /// Answers with the description.
 pub(crate) async fn serve(State(shared): State<Arc<Shared>>) -> axum::Json<Value> {
@@ -43,7 +46,10 @@ pub(crate) fn document(version: &str) -> Value {
             "schemas": generator.take_definitions(true),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "An API key."},
-                "session": {"type": "apiKey", "in": "cookie", "name": "azera_session"},
+                "session": {
+                    "type": "apiKey", "in": "cookie", "name": guard::COOKIE,
+                    "description": format!("A login. Over TLS, the cookie is {}.", guard::SECURE_COOKIE),
+                },
             },
         },
     })
@@ -52,25 +58,41 @@ pub(crate) fn document(version: &str) -> Value {
 fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, problem: &Value) -> Value {
     let mut content = match endpoint.answer {
         Answer::Json(schema) => json!({"application/json": {"schema": schema(generator)}}),
+        Answer::Media(EVENTS, what) => json!({EVENTS: {"schema": event(what)}}),
         Answer::Media(media_type, what) => {
             json!({media_type: {"schema": {"type": "string", "description": what}}})
         }
+        Answer::File(media_type, what) => {
+            json!({media_type: {"schema": {"type": "string", "format": "binary", "description": what}}})
+        }
     };
     if endpoint.may_stream {
-        content["text/event-stream"] = json!({"schema": {"type": "string"}});
+        content[EVENTS] = json!({"schema": event("The same, piece by piece.")});
     }
     let mut responses = json!({"200": {"description": "It worked.", "content": content}});
+    let is_file = matches!(endpoint.answer, Answer::File(..));
+    if is_file {
+        responses["206"] = json!({"description": "A part of the file.", "content": content});
+        responses["304"] = json!({"description": "The client has the file as it is."});
+    }
     let error = |description: &str| {
         let schema = if endpoint.path.starts_with("/v1/") {
             json!({"application/json": {"schema": {"type": "object"}}})
+        } else if endpoint.path == "/mcp" {
+            // Some refusals are messages of the protocol.
+            json!({"application/problem+json": {"schema": problem}, "application/json": {"schema": {"type": "object"}}})
         } else {
             json!({"application/problem+json": {"schema": problem}})
         };
         json!({"description": description, "content": schema})
     };
     responses["default"] = error("It did not work. The body says why.");
+    if is_file {
+        responses["416"] = error("The file has no such part.");
+    }
     for (status, meaning) in endpoint.also {
-        responses[status.to_string()] = error(meaning);
+        let response = if *status < 300 { json!({"description": meaning}) } else { error(meaning) };
+        responses[status.to_string()] = response;
     }
     let in_path = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path =
@@ -81,7 +103,12 @@ fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, pro
             "description": parameter.help, "schema": {"type": "string"},
         })
     });
-    let parameters: Vec<Value> = in_path.chain(in_query).collect();
+    let in_head =
+        [("Range", "The part of the file to send, such as bytes=0-1023."), ("If-None-Match", "The ETag of a copy.")];
+    let in_head = in_head.into_iter().filter(|_| is_file).map(|(name, help)| {
+        json!({"name": name, "in": "header", "required": false, "description": help, "schema": {"type": "string"}})
+    });
+    let parameters: Vec<Value> = in_path.chain(in_query).chain(in_head).collect();
     let mut operation = json!({
         "operationId": operation_id(endpoint),
         "summary": endpoint.summary,
@@ -93,11 +120,25 @@ fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, pro
         operation["requestBody"] =
             json!({"required": true, "content": {"application/json": {"schema": schema(generator)}}});
     }
-    if endpoint.takes_files {
-        let files = json!({"type": "object", "additionalProperties": {"type": "string", "format": "binary"}});
-        operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": files}}});
+    let binary = json!({"type": "string", "format": "binary"});
+    let form = match endpoint.form {
+        Form::Nothing => None,
+        Form::Files => Some(json!({"type": "object", "additionalProperties": binary})),
+        Form::File => Some(json!({
+            "type": "object", "required": ["file"], "properties": {"file": binary},
+            "additionalProperties": {"type": "string"},
+        })),
+    };
+    if let Some(schema) = form {
+        operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
     }
     operation
+}
+
+/// Returns the schema of one event of a stream.
+fn event(what: &str) -> Value {
+    let text = json!({"type": "string"});
+    json!({"type": "object", "description": what, "required": ["data"], "properties": {"event": text, "data": text}})
 }
 
 fn operation_id(endpoint: &Endpoint) -> String {

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use azera_types::PersonaId;
+use azera_types::{PersonaId, Timestamp};
 use thiserror::Error;
 
 use crate::StoreError;
@@ -25,6 +25,23 @@ impl std::fmt::Debug for PersonaDraft {
     }
 }
 
+/// A version of a persona.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PersonaVersion {
+    /// Its number, from 1.
+    pub version: u32,
+    /// When it was stored.
+    pub at: Timestamp,
+    /// Its whole file.
+    pub markdown: String,
+}
+
+impl std::fmt::Debug for PersonaVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PersonaVersion").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
 /// Why a persona was not changed.
 #[derive(Debug, Error)]
 pub enum PersonaError {
@@ -44,6 +61,12 @@ pub enum PersonaError {
 pub trait PersonaStore: Send + Sync {
     /// Adds a persona. Returns its id.
     async fn add(&self, draft: PersonaDraft) -> Result<PersonaId, PersonaError>;
+
+    /// Adds the persona of a character card or of a persona file. Returns its id, and notes about what was changed.
+    async fn import(&self, file: Vec<u8>) -> Result<(PersonaId, Vec<String>), PersonaError>;
+
+    /// Returns the versions of a persona, newest first.
+    async fn versions(&self, id: &PersonaId) -> Result<Vec<PersonaVersion>, PersonaError>;
 
     /// Stores the next version of a persona. Earlier versions stay.
     async fn change(&self, id: &PersonaId, draft: PersonaDraft) -> Result<(), PersonaError>;

@@ -78,6 +78,10 @@ impl Platform for Web {
         Ok(owner(chat).filter(|owner| self.shared.has(owner)).map(|owner| direct(chat, owner)))
     }
 
+    fn chat_prefix(&self, person: &PersonId) -> Option<String> {
+        Some(format!("{person}:"))
+    }
+
     async fn readable_scopes(&self, _person: &PersonId) -> Result<ReadableScopes, PlatformError> {
         Ok(ReadableScopes::default())
     }

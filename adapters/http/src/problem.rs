@@ -62,7 +62,12 @@ impl Problem {
         )
     }
 
-    /// The answer of an endpoint whose engine this build or configuration lacks.
+    /// The answer of an endpoint for which nothing is configured. The server itself works.
+    pub(crate) fn unconfigured(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail)
+    }
+
+    /// The answer of an endpoint that this build lacks.
     pub(crate) fn missing(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, code, detail)
     }

@@ -40,6 +40,8 @@ pub(crate) struct Reply {
     pub(crate) rest: String,
     /// The turn; `None` if a command was answered.
     pub(crate) turn: Option<Turn>,
+    /// Whether a command did what it was asked; `None` for a reply.
+    pub(crate) ok: Option<bool>,
 }
 
 /// A message that was submitted.
@@ -52,18 +54,23 @@ pub(crate) struct Saying {
 /// What a person wrote.
 pub(crate) enum Said {
     Message(Saying),
-    /// It was a command, and this is the answer.
-    Answer(String),
+    /// It was a command. `ok` tells whether it did what it was asked.
+    Answer {
+        text: String,
+        ok: bool,
+    },
 }
 
 impl Shared {
-    /// Submits what a person wrote in a chat of theirs. `persona` answers there, if the chat is new.
+    /// Submits what a person wrote in a chat of theirs. `persona` answers there, if the chat is new. `about` is the message
+    /// that a command is about.
     pub(crate) async fn say(
         self: &Arc<Self>,
         caller: &Caller,
         chat: ChatId,
         persona: Option<PersonaId>,
         text: &str,
+        about: Option<MessageId>,
     ) -> Result<Said, Problem> {
         let (host, person) = (self.host()?.clone(), caller.person()?);
         self.count_message(caller)?;
@@ -78,12 +85,13 @@ impl Shared {
         host.submit(&self.platform, InboundEvent::Chat(info)).await?;
         match typed(text, &self.commands, &[]) {
             Typed::Talk => {}
-            Typed::Unknown(name) => return Ok(Said::Answer(suggestion(name, &self.commands))),
+            Typed::Unknown(name) => {
+                return Ok(Said::Answer { text: suggestion(name, &self.commands), ok: false });
+            }
             Typed::Command => {
                 guard::permit(crate::typed::need(text, &self.commands), caller)?;
-                let answer = self.command(caller, chat, text).await?;
-                let text = if answer.text.is_empty() { "Done.".to_owned() } else { answer.text };
-                return Ok(Said::Answer(text));
+                let CommandAnswer { text, ok, .. } = self.command_about(caller, chat, text, about).await?;
+                return Ok(Said::Answer { text: if text.is_empty() { "Done.".to_owned() } else { text }, ok });
             }
         }
         let inbound = Inbound {
@@ -112,12 +120,23 @@ impl Shared {
 
     /// Runs a command in a chat of the person.
     pub(crate) async fn command(&self, caller: &Caller, chat: ChatId, text: &str) -> Result<CommandAnswer, Problem> {
+        self.command_about(caller, chat, text, None).await
+    }
+
+    /// Runs a command in a chat of the person, about one of its messages. Another chat's message counts as missing.
+    async fn command_about(
+        &self,
+        caller: &Caller,
+        chat: ChatId,
+        text: &str,
+        about: Option<MessageId>,
+    ) -> Result<CommandAnswer, Problem> {
         let line = CommandLine {
             chat,
             person: caller.person()?,
             name: caller.name.clone(),
             text: Text::uncut(text.trim()),
-            about: None,
+            about,
         };
         Ok(self.host()?.command(&self.platform, line).await?)
     }
@@ -144,10 +163,10 @@ impl Said {
     /// Waits for the whole reply.
     pub(crate) async fn reply(self) -> Result<Reply, Problem> {
         match self {
-            Self::Answer(text) => Ok(Reply { text, rest: String::new(), turn: None }),
+            Self::Answer { text, ok } => Ok(Reply { text, rest: String::new(), turn: None, ok: Some(ok) }),
             Self::Message(saying) => {
                 let turn = finished(saying.outcome.await)?;
-                Ok(Reply { text: turn.text.to_string(), rest: String::new(), turn: Some(turn) })
+                Ok(Reply { text: turn.text.to_string(), rest: String::new(), turn: Some(turn), ok: None })
             }
         }
     }
@@ -155,8 +174,8 @@ impl Said {
     /// Returns the reply step by step. The last step is [`Step::Done`] or [`Step::Failed`].
     pub(crate) fn steps(self) -> impl Stream<Item = Step> + Send {
         let begun = match self {
-            Self::Answer(text) => {
-                let reply = Reply { rest: text.clone(), text, turn: None };
+            Self::Answer { text, ok } => {
+                let reply = Reply { rest: text.clone(), text, turn: None, ok: Some(ok) };
                 Progress { saying: None, ready: vec![Step::Done(Box::new(reply))], shown: String::new() }
             }
             Self::Message(saying) => Progress { saying: Some(saying), ready: Vec::new(), shown: String::new() },
@@ -195,7 +214,8 @@ impl Progress {
                 steps.push(match finished(outcome) {
                     Ok(turn) => {
                         let text = turn.text.to_string();
-                        Step::Done(Box::new(Reply { rest: remainder(&self.shown, &text), text, turn: Some(turn) }))
+                        let rest = remainder(&self.shown, &text);
+                        Step::Done(Box::new(Reply { rest, text, turn: Some(turn), ok: None }))
                     }
                     Err(problem) => Step::Failed(problem),
                 });

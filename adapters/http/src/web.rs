@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use azera_adapter::{Command, Host, Reader};
+use azera_adapter::{Command, Host, MoodHost, PictureHost, Reader, SpeechHost};
 use azera_types::{Clock, PersonId, PlatformId};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
-use crate::{AccountStore, Error, Mcp, Operations, PersonaStore, Settings, routes, secrets, serve};
+use crate::{AccountStore, Error, Mcp, Operations, PersonaStore, Settings, VoiceSamples, routes, secrets, serve};
 
 /// The beginning of the key for commands on this machine.
 const LOCAL_KEY: &str = "azl_";
@@ -27,6 +27,14 @@ pub struct Parts {
     pub accounts: Arc<dyn AccountStore>,
     /// Lists of chats, messages and writings.
     pub reader: Arc<dyn Reader>,
+    /// The pictures.
+    pub pictures: Arc<dyn PictureHost>,
+    /// What speaks.
+    pub speech: Arc<dyn SpeechHost>,
+    /// How personas feel.
+    pub moods: Arc<dyn MoodHost>,
+    /// Recordings of voices.
+    pub samples: Arc<dyn VoiceSamples>,
     /// The state of the program.
     pub operations: Arc<dyn Operations>,
     /// The personas that everybody may use.
@@ -75,6 +83,26 @@ impl Shared {
     /// Returns the engine's lists.
     pub(crate) fn reader(&self) -> Result<&Arc<dyn Reader>, Problem> {
         Ok(&self.parts()?.reader)
+    }
+
+    /// Returns the pictures.
+    pub(crate) fn pictures(&self) -> Result<&Arc<dyn PictureHost>, Problem> {
+        Ok(&self.parts()?.pictures)
+    }
+
+    /// Returns what speaks.
+    pub(crate) fn speech(&self) -> Result<&Arc<dyn SpeechHost>, Problem> {
+        Ok(&self.parts()?.speech)
+    }
+
+    /// Returns how personas feel.
+    pub(crate) fn moods(&self) -> Result<&Arc<dyn MoodHost>, Problem> {
+        Ok(&self.parts()?.moods)
+    }
+
+    /// Returns the recordings of voices.
+    pub(crate) fn samples(&self) -> Result<&Arc<dyn VoiceSamples>, Problem> {
+        Ok(&self.parts()?.samples)
     }
 
     /// Returns the state of the program.

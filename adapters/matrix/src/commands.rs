@@ -165,7 +165,7 @@ impl Matrix {
         }
         let chat = self.succession.chat(room.room_id(), None)?;
         if self.audience.access(&chat, &person_id(&said.by)?).await? < Access::Admin {
-            return Ok("What a command begins with is the admins' choice.".into());
+            return Ok("Only admins can choose what a command begins with.".into());
         }
         let fits =
             chosen.chars().count() <= MAX_PREFIX_CHARS && chosen.chars().all(|c| c.is_ascii_graphic() && c != '`');
@@ -251,7 +251,7 @@ impl Matrix {
         let mut words = line.split_whitespace();
         let (wanted, why) = match (words.next(), words.next(), words.next()) {
             (Some("/persona"), Some("upload"), None) => {
-                ("/persona upload", "Which personas there are is the admins' choice.")
+                ("/persona upload", "Only admins can add, change or remove personas here.")
             }
             (Some(command), Some("import"), _) if IMPORTS.contains(&command) => {
                 (command, "Only admins can import here, because several people read this place.")

@@ -57,6 +57,13 @@ pub enum Event {
     },
     /// An activity ended, whether the mind or a person asked for it.
     Done(Activity),
+    /// Somebody gave the mind a mood. It fades like every other one.
+    Given {
+        /// The label.
+        mood: Mood,
+        /// How pleasant it is, -1 to 1.
+        valence: f64,
+    },
     /// An activity that the mind asked for did not happen, because live chat went first or something failed. It is due
     /// again after `retry_minutes`, if its conditions still hold.
     PutOff(Activity),
@@ -190,6 +197,12 @@ impl Mind {
         match event {
             Event::Exchange { felt } => self.exchange(felt, params),
             Event::Done(activity) => self.done(activity, params),
+            Event::Given { mood, valence } => {
+                self.valence = if valence.is_finite() { valence.clamp(-1.0, 1.0) } else { 0.0 };
+                self.arousal = f64::from(mood.arousal());
+                self.label = mood;
+                self.felt_at = Some(self.at);
+            }
             // The retry interval starts again.
             Event::PutOff(activity) => {
                 if let Some(pending) = self.pending.as_mut().filter(|pending| pending.activity == activity) {

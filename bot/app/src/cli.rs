@@ -35,6 +35,9 @@ pub use web::{KeyCommand, WebCommand};
 /// The widest lines of `--help`.
 const HELP_COLUMNS: usize = 80;
 
+/// The heading of the options that every command takes.
+const EVERYWHERE: &str = "Options of every command";
+
 /// A self-hosted companion that remembers, dreams and reflects.
 #[derive(Debug, Parser)]
 #[command(
@@ -45,11 +48,11 @@ const HELP_COLUMNS: usize = 80;
 )]
 pub struct Cli {
     /// Configuration file; `azera config` prints an example
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub config: Option<PathBuf>,
     /// Run the chat model without its LoRA
-    #[arg(long, global = true)]
-    pub no_adapter: bool,
+    #[arg(long, alias = "no-adapter", global = true, help_heading = EVERYWHERE)]
+    pub no_lora: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -71,7 +74,7 @@ pub enum Command {
     },
     /// Play two made-up days in a few minutes, with this machine's models, to show what Azera is like
     Tour(TourOptions),
-    /// Print what is said in sound files: WAV, FLAC, Ogg Vorbis or MP3
+    /// Print what is said in sound files: WAV, FLAC, MP3 or Ogg (Opus and Vorbis)
     Transcribe(TranscribeOptions),
     /// Play a timeline of many people and chats in virtual time; reads and writes JSON lines
     #[command(hide = true, after_help = "Example:\n  azera replay week.jsonl --data /tmp/week --model scripted")]
@@ -146,7 +149,7 @@ pub enum Command {
     Doctor(DataOption),
     /// Check the heartbeat of `azera run`; fails if the last one is older than 60 seconds
     #[command(
-        after_help = "Examples:\n  azera health                        for people\n  azera health >/dev/null || systemctl restart azera\n\nA running bot writes a heartbeat into its data folder every 15 seconds. This command fails if the last one is\nolder than 60 seconds. The container image uses it as its health check."
+        after_help = "Examples:\n  azera health                        for people\n  azera health >/dev/null || systemctl restart azera\n\nA running bot writes a heartbeat into its data folder every 15 seconds. This command fails if the last one is older than 60 seconds. The container image uses it as its health check."
     )]
     Health(DataOption),
     /// Print the address of the running web; manage its API keys
@@ -321,7 +324,7 @@ pub enum ModelsCommand {
     Recommend,
     /// Fetch models; without a name, the models in use, or on the first time those that suit this machine
     #[command(
-        after_help = "Without a name and a choice, it picks a chat model by free memory, cores, GPU and network, and says why. It asks\nbefore a large download. Without a terminal and in CI it picks smollm2-135m and asks nothing."
+        after_help = "Without a name and a choice, it picks a chat model by free memory, cores, GPU and network, and says why. It asks before a large download. Without a terminal and in CI it picks smollm2-135m and asks nothing."
     )]
     Pull {
         /// Names in the registry

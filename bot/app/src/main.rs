@@ -29,6 +29,8 @@ mod lab;
     feature = "redis"
 )))]
 mod left_out;
+#[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only the web shows the newest lines"))]
+mod log_ring;
 mod loras;
 mod machine;
 #[cfg(feature = "matrix")]
@@ -72,13 +74,17 @@ mod web;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use azera_config::{Config, LogFormat};
 use clap::Parser;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use cli::{Cli, Command, DiscordCommand, VoiceCommand};
 use lab::{bench, eval, replay};
+use log_ring::{LogRing, RingLayer};
 
 fn main() -> ExitCode {
     waiting::restart_with_short_spins();
@@ -98,16 +104,16 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Some(dir) = cli.command.data() {
         config.data.dir = Some(dir.to_path_buf());
     }
-    if cli.no_adapter {
+    if cli.no_lora {
         config.models.adapter = Some(loras::NONE.into());
     }
     chosen::ensure_family(&config)?;
-    log(&config, cli.command.quiet())?;
+    let lines = log(&config, cli.command.quiet())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {
         match cli.command {
             Command::Chat(options) => chat::run(&config, options).await,
-            Command::Run(options) => run::run(&config, options).await,
+            Command::Run(options) => run::run(&config, options, lines).await,
             Command::Tour(options) => tour::run(&config, options).await,
             Command::Say(options) => say::run(&config, options).await,
             Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
@@ -143,8 +149,9 @@ const NOISY_CRATES: &str = "llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=e
 const PRIVATE_CRATES: &str =
     "misaki_rs=off,symphonia_core=off,rmcp=error,serenity=error,tungstenite=error,tokio_tungstenite=error";
 
-/// Sets up logging to the error output, so that a command's output and its log lines never mix.
-fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
+/// Sets up logging to the error output, so that a command's output and its log lines never mix. Returns the newest lines,
+/// which the web shows to owners.
+fn log(config: &Config, quiet: bool) -> anyhow::Result<Arc<LogRing>> {
     // A filter set by the user applies as it is. Otherwise interactive commands show warnings only.
     let default_filter = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
     let filter = if default_filter.contains('=') {
@@ -153,10 +160,14 @@ fn log(config: &Config, quiet: bool) -> anyhow::Result<()> {
         format!("{default_filter},{NOISY_CRATES}")
     };
     let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},{PRIVATE_CRATES}")).context("AZERA_LOG")?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = Arc::new(LogRing::default());
+    let written = tracing_subscriber::registry().with(filter).with(RingLayer(lines.clone()));
+    let output = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match config.log.format {
-        LogFormat::Text => builder.with_ansi(config.colour() && std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => builder.json().init(),
+        LogFormat::Text => {
+            written.with(output.with_ansi(config.colour() && std::io::stderr().is_terminal())).init();
+        }
+        LogFormat::Json => written.with(output.json()).init(),
     }
-    Ok(())
+    Ok(lines)
 }

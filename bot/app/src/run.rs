@@ -18,6 +18,7 @@ use crate::catch_up;
 use crate::cli::RunOptions;
 use crate::discord;
 use crate::health;
+use crate::log_ring::LogRing;
 use crate::matrix;
 use crate::speech;
 use crate::vision;
@@ -46,20 +47,20 @@ pub trait Connection: Send + Sync {
 }
 
 /// Returns a connection for each configured platform.
-async fn connections(config: &Config) -> anyhow::Result<Vec<Arc<dyn Connection>>> {
+async fn connections(config: &Config, log: &Arc<LogRing>) -> anyhow::Result<Vec<Arc<dyn Connection>>> {
     // Discord sends no request yet. So a wrong Discord setting is reported before Matrix connects.
     let discord = discord::connect(config).await?;
     let matrix = matrix::connect(config).await?;
-    let web = web::connect(config).await?;
+    let web = web::connect(config, log).await?;
     Ok(matrix.into_iter().chain(discord).chain(web).collect())
 }
 
-pub async fn run(config: &Config, options: RunOptions) -> anyhow::Result<ExitCode> {
+pub async fn run(config: &Config, options: RunOptions, log: Arc<LogRing>) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone(), || tracing::info!("stopping"), || {})?;
     let answers = options.model.map_or(ModelChoice::Chosen, |name| ModelChoice::named(&name));
     let opening = BootstrapOptions { answers, clock: Arc::new(SystemClock), seed: None, on_trial: false };
-    let connections = connections(config).await?;
+    let connections = connections(config, &log).await?;
     if connections.is_empty() {
         bail!(
             "no platform is configured: the web is switched off or cannot be served, and neither matrix.homeserver with \

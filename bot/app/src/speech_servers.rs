@@ -1,6 +1,7 @@
 //! Speech servers named in the configuration, each with the engine on this machine behind it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,12 @@ type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
 
 /// Returns the folder of the voice samples.
 pub fn samples(config: &Config) -> anyhow::Result<SampleFolder> {
-    Ok(SampleFolder::new(config.data_dir()?.join(SAMPLES)))
+    Ok(samples_in(&config.data_dir()?))
+}
+
+/// Returns the folder of the voice samples in a data folder.
+pub fn samples_in(data: &Path) -> SampleFolder {
+    SampleFolder::new(data.join(SAMPLES))
 }
 
 /// Returns the server that recognises speech, if one is configured. `language` overrides the configured one. Requests

@@ -7,10 +7,11 @@ use azera_config::Config;
 
 use crate::cli::WebOptions;
 use crate::left_out;
+use crate::log_ring::LogRing;
 use crate::run::Connection;
 
 /// Returns `None`, because this build has no web.
-pub async fn connect(_config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
+pub async fn connect(_config: &Config, _log: &Arc<LogRing>) -> anyhow::Result<Option<Arc<dyn Connection>>> {
     Ok(None)
 }
 

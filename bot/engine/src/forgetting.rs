@@ -33,6 +33,7 @@ impl Forgetting {
     ) -> Result<azera_memory::ForgetReceipt, Error> {
         if let Forget::Person(person) = &what {
             self.access.codes.forget(person);
+            self.services.references.forget(person);
         }
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self

@@ -305,7 +305,19 @@ impl MindService {
         }
     }
 
-    /// Records that an activity of a mind was done or postponed.
+    /// Gives a persona a mood in one place.
+    pub(crate) async fn give(&self, persona: &PersonaId, place: &Scope, mood: Mood, valence: f64) {
+        let (id, now) = (mind_id(persona, place), self.services.clock.now());
+        {
+            let mut awake = self.states.awake();
+            if awake.get(&id).is_none() {
+                awake.insert(id.clone(), Mind::new(now, &self.params), self.params.clone());
+            }
+        }
+        self.ended(&id, Event::Given { mood, valence }).await;
+    }
+
+    /// Applies an event to a mind, such as an activity that was done or postponed, and stores the mind.
     pub(crate) async fn ended(&self, id: &MindId, event: Event) {
         let mind = {
             let mut awake = self.states.awake();

@@ -20,10 +20,10 @@ pub(crate) const MAX_LISTED: usize = 1_000;
 
 /// A place that the person can read now.
 pub(crate) struct Here {
-    adapter: Arc<dyn Platform>,
-    place: Place,
+    pub(crate) adapter: Arc<dyn Platform>,
+    pub(crate) place: Place,
     /// The persona that answers in the chat, or would.
-    persona: PersonaId,
+    pub(crate) persona: PersonaId,
     pub(crate) read_scope: ReadScope,
 }
 
@@ -75,8 +75,8 @@ impl Engine {
         let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
         let is_direct = matches!(here.place.kind, PlaceKind::Dm(_));
         let reach = self.0.access.readable_scopes(here.adapter.as_ref(), &here.place).await?;
-        let id = platform.clone();
-        let rows = services.blocking(move |memory| memory.chats().list(&id)).await?;
+        let (id, prefix) = (platform.clone(), here.adapter.chat_prefix(&at.person).unwrap_or_default());
+        let rows = services.blocking(move |memory| memory.chats().list_under(&id, &prefix)).await?;
         let mut found = Vec::new();
         for row in rows {
             // A chat that the platform cannot vouch for now is not listed.
@@ -93,7 +93,6 @@ impl Engine {
             let newest = |chat: &ChatSummary| chat.last_at.unwrap_or(chat.created_at);
             (newest(b), &a.chat).cmp(&(newest(a), &b.chat))
         });
-        found.truncate(MAX_LISTED);
         Ok(found)
     }
 

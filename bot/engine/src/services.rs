@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
 use crate::measurements::Measurements;
 use crate::model_catalog::ModelCatalog;
+use crate::references::References;
 use crate::speech::Voice;
 
 /// How often a background request is given up for live chat. After that only the inference engine makes it yield.
@@ -40,6 +41,8 @@ pub(crate) struct Services {
     pub(crate) voice: OnceLock<Voice>,
     /// What sees pictures; empty where nothing does.
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
+    /// Pictures to start from that people uploaded.
+    pub(crate) references: References,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
     pub(crate) measurements: Measurements,
     /// Keeps background requests away while somebody waits for an answer.
@@ -68,6 +71,7 @@ impl Services {
             config,
             voice: OnceLock::new(),
             viewer: OnceLock::new(),
+            references: References::default(),
             platforms: RwLock::default(),
             measurements: Measurements::default(),
             foreground: ForegroundGate::new(),

@@ -7,6 +7,9 @@ use crate::domains::Accounts;
 use crate::forget_log::Forgotten;
 use crate::{Batch, Error, Table, codec, keys};
 
+/// A person with their account, or with the reason why it cannot be read.
+pub type ListedAccount = (PersonId, Result<serde_json::Value, Error>);
+
 /// First part of the keys of accounts.
 const ACCOUNT: &str = "account";
 
@@ -25,13 +28,13 @@ pub(crate) fn account_of(key: &[u8]) -> Option<(PlatformId, PersonId)> {
 }
 
 impl Accounts<'_> {
-    /// Returns every account of a platform.
-    pub fn list(self, platform: &PlatformId) -> Result<Vec<(PersonId, serde_json::Value)>, Error> {
+    /// Returns every account of a platform. An account whose row is damaged is an error of its own.
+    pub fn list(self, platform: &PlatformId) -> Result<Vec<ListedAccount>, Error> {
         let mut found = Vec::new();
         let prefix = keys::prefix(&[ACCOUNT, platform.as_str()]);
         codec::walk(self.0.store.as_ref(), Table::Settings, &prefix, |key, value| {
             if let Some((_, person)) = account_of(key) {
-                found.push((person, codec::decode(Table::Settings, value)?));
+                found.push((person, codec::decode(Table::Settings, value)));
             }
             Ok(true)
         })?;

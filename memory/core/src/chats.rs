@@ -52,7 +52,12 @@ impl Chats<'_> {
 
     /// Returns every chat of `platform`.
     pub fn list(self, platform: &PlatformId) -> Result<Vec<ChatRow>, Error> {
-        let mut chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, b"")?;
+        self.list_under(platform, "")
+    }
+
+    /// Returns every chat of `platform` whose id begins with `prefix`. Reads no other rows.
+    pub fn list_under(self, platform: &PlatformId, prefix: &str) -> Result<Vec<ChatRow>, Error> {
+        let mut chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, prefix.as_bytes())?;
         chats.retain(|chat| chat.platform == *platform);
         Ok(chats)
     }

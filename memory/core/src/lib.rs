@@ -71,6 +71,7 @@ pub mod words;
 mod working;
 mod writings;
 
+pub use accounts::ListedAccount;
 pub use audit::Audit;
 pub use blobs::{BlobStore, RamBlobs, blob_id, damaged_blob};
 pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};

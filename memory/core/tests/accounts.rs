@@ -36,8 +36,19 @@ fn an_account_is_replaced_and_listed_by_its_platform() {
     let (memory, _) = filled();
     memory.accounts().put(&platform("web"), &person("web:ann"), &json!({"name": "Ann"})).unwrap();
     let listed = memory.accounts().list(&platform("web")).unwrap();
-    assert_eq!(listed[0], (person("web:ann"), json!({"name": "Ann"})));
+    assert_eq!((&listed[0].0, listed[0].1.as_ref().unwrap()), (&person("web:ann"), &json!({"name": "Ann"})));
     assert_eq!(names(&memory), ["web:ann", "web:bob"]);
+}
+
+#[test]
+fn a_damaged_account_hides_no_other() {
+    let (memory, store) = filled();
+    let mut damage = Batch::new();
+    damage.put(Table::Settings, b"account\0web\0web:ann\0".to_vec(), b"{\"name\": ".to_vec());
+    store.commit(damage, azera_memory::Durability::Flushed).unwrap();
+    let listed = memory.accounts().list(&platform("web")).unwrap();
+    let found: Vec<(&str, bool)> = listed.iter().map(|(person, account)| (person.as_str(), account.is_ok())).collect();
+    assert_eq!(found, [("web:ann", false), ("web:bob", true)]);
 }
 
 #[test]

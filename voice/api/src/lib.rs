@@ -15,7 +15,7 @@ use azera_types::Text;
 
 pub use audio::{Audio, RECOGNITION_RATE, SampleRate};
 pub use error::Error;
-pub use messages::{HearError, Heard, Listener, Manner, SpeakError, Speaker};
+pub use messages::{HearError, Heard, Listener, Manner, Recorded, SpeakError, Speaker};
 
 /// Samples of one frame of [`VoiceActivity`]: 32 ms at [`RECOGNITION_RATE`].
 pub const FRAME_SAMPLES: usize = 512;

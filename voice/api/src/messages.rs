@@ -1,5 +1,7 @@
 //! Speech as messages: a whole recording is heard, and a whole text is spoken.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use azera_types::{Text, VoiceNote};
 use thiserror::Error;
@@ -52,6 +54,28 @@ pub trait Speaker: Send + Sync {
     /// # Errors
     /// [`SpeakError`] says why there is no sound. The text alone can be sent then.
     async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError>;
+
+    /// Speaks a text like [`Speaker::speak`], into a WAV file.
+    ///
+    /// # Errors
+    /// [`SpeakError`] says why there is no sound.
+    async fn record(&self, text: &str, manner: &Manner) -> Result<Recorded, SpeakError>;
+}
+
+/// Speech in a WAV file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The file: 16 bit, mono, at the rate of the voice.
+    pub wav: Vec<u8>,
+    /// How long the sound lasts.
+    pub duration: Duration,
+}
+
+/// Leaves out the sound.
+impl std::fmt::Debug for Recorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recorded[{:?}]", self.duration)
+    }
 }
 
 /// How a persona speaks.
@@ -59,6 +83,8 @@ pub trait Speaker: Send + Sync {
 pub struct Manner {
     /// Id of its voice. Without one, or where nobody has it, the speaker's usual voice speaks.
     pub voice: Option<String>,
+    /// Whether no other voice may speak where nobody has this one.
+    pub needs_voice: bool,
     /// Pace as a factor of the voice's own.
     pub pace: Option<f32>,
     /// Liveliness as a factor of the voice's own.
@@ -77,6 +103,9 @@ pub enum SpeakError {
         /// The most seconds.
         most_seconds: u32,
     },
+    /// Nobody has the voice that must speak.
+    #[error("nobody has that voice here")]
+    NoVoice,
     /// Too many texts wait already.
     #[error("too many texts wait")]
     Busy,

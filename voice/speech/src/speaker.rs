@@ -1,13 +1,13 @@
-//! Speaks texts as voice notes.
+//! Speaks texts as voice notes and as WAV files.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use azera_types::VoiceNote;
-use azera_voice_api::{Audio, Error, Manner, SampleRate, SpeakError, Speaker, Style, TextToSpeech};
+use azera_voice_api::{Audio, Error, Manner, Recorded, SampleRate, SpeakError, Speaker, Style, TextToSpeech};
 use azera_voice_opus::{NOTE_RATE, NoteWriter, OpusError, Waveform};
-use azera_voice_recordings::Resampler;
+use azera_voice_recordings::{Resampler, wav_file};
 use azera_voice_spoken::{Options, Reader};
 
 use crate::lazy::{Lazy, Open};
@@ -28,11 +28,14 @@ impl NoteSpeaker {
     pub fn new(open: Open<dyn TextToSpeech>, most_seconds: u32) -> Self {
         Self { engine: Arc::new(Lazy::new(open)), most_seconds, slot: Slot::new() }
     }
-}
 
-#[async_trait]
-impl Speaker for NoteSpeaker {
-    async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError> {
+    /// Speaks the sentences of a text into something, on a thread of its own.
+    async fn speak_into<T: Send + 'static>(
+        &self,
+        text: &str,
+        manner: &Manner,
+        write: impl FnOnce(&Speech<'_>, u32) -> Result<T, SpeakError> + Send + 'static,
+    ) -> Result<T, SpeakError> {
         let sentences = sentences(text);
         if sentences.is_empty() {
             return Err(SpeakError::Silent);
@@ -40,13 +43,25 @@ impl Speaker for NoteSpeaker {
         let (engine, manner, most_seconds) = (Arc::clone(&self.engine), manner.clone(), self.most_seconds);
         let spoken = self.slot.run(move |is_wanted| {
             let engine = engine.get().map_err(unavailable)?;
-            note(engine.as_ref(), &sentences, &manner, most_seconds, is_wanted)
+            let style = style(engine.as_ref(), &manner)?;
+            write(&Speech { engine: engine.as_ref(), sentences: &sentences, style, is_wanted }, most_seconds)
         });
         match spoken.await {
             Ok(spoken) => spoken,
             Err(NotDone::Busy) => Err(SpeakError::Busy),
             Err(NotDone::Failed) => Err(SpeakError::Unavailable("the voice stopped".to_owned())),
         }
+    }
+}
+
+#[async_trait]
+impl Speaker for NoteSpeaker {
+    async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError> {
+        self.speak_into(text, manner, note).await
+    }
+
+    async fn record(&self, text: &str, manner: &Manner) -> Result<Recorded, SpeakError> {
+        self.speak_into(text, manner, recorded).await
     }
 }
 
@@ -58,42 +73,71 @@ fn sentences(text: &str) -> Vec<String> {
     sentences.into_iter().map(|sentence| sentence.spoken).filter(|spoken| !spoken.trim().is_empty()).collect()
 }
 
-fn note(
-    engine: &dyn TextToSpeech,
-    sentences: &[String],
-    manner: &Manner,
-    most_seconds: u32,
-    is_wanted: &(dyn Fn() -> bool + Sync),
-) -> Result<VoiceNote, SpeakError> {
-    let style = style(engine, manner)?;
+/// A text that an engine is about to speak.
+struct Speech<'a> {
+    engine: &'a dyn TextToSpeech,
+    sentences: &'a [String],
+    style: Style,
+    is_wanted: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Speech<'_> {
+    /// Speaks all sentences, and hands each piece of sound over.
+    fn hand_over(&self, push: &mut dyn FnMut(&Audio) -> Result<(), SpeakError>) -> Result<(), SpeakError> {
+        for sentence in self.sentences {
+            let mut failed = None;
+            let spoken = self.engine.speak(sentence, &self.style, &mut |audio| match push(&audio) {
+                Ok(()) if (self.is_wanted)() => ControlFlow::Continue(()),
+                Ok(()) => {
+                    failed = Some(unavailable(Error::Cancelled));
+                    ControlFlow::Break(())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            });
+            spoken.map_err(unavailable)?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn note(speech: &Speech<'_>, most_seconds: u32) -> Result<VoiceNote, SpeakError> {
     let mut file = Vec::new();
     let mut recorder = Recorder::new(&mut file, most_seconds)?;
-    for sentence in sentences {
-        let mut failed = None;
-        let spoken = engine.speak(sentence, &style, &mut |audio| match recorder.push(&audio) {
-            Ok(()) if is_wanted() => ControlFlow::Continue(()),
-            Ok(()) => {
-                failed = Some(unavailable(Error::Cancelled));
-                ControlFlow::Break(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        });
-        spoken.map_err(unavailable)?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-    }
+    speech.hand_over(&mut |audio| recorder.push(audio))?;
     let (duration, waveform) = recorder.finish()?;
     Ok(VoiceNote { bytes: file, duration, waveform })
+}
+
+fn recorded(speech: &Speech<'_>, most_seconds: u32) -> Result<Recorded, SpeakError> {
+    let mut whole: Option<Audio> = None;
+    speech.hand_over(&mut |audio| {
+        let whole = whole.get_or_insert_with(|| Audio { rate: audio.rate, samples: Vec::new() });
+        if whole.rate != audio.rate {
+            return Err(changed_rate());
+        }
+        if whole.samples.len() + audio.samples.len() > most_seconds as usize * audio.rate.0 as usize {
+            return Err(SpeakError::TooLong { most_seconds });
+        }
+        whole.samples.extend_from_slice(&audio.samples);
+        Ok(())
+    })?;
+    let whole = whole.ok_or(SpeakError::Silent)?;
+    Ok(Recorded { duration: whole.duration(), wav: wav_file(&whole) })
 }
 
 /// Returns the style of a manner: its own voice if the engine has it, or else the engine's first one.
 fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<Style, SpeakError> {
     let voices = engine.voices();
     let wanted = manner.voice.as_ref().and_then(|wanted| voices.iter().find(|voice| voice.id == *wanted));
+    if manner.needs_voice && wanted.is_none() {
+        return Err(SpeakError::NoVoice);
+    }
     let voice = wanted.or_else(|| voices.first());
     let voice = voice.ok_or_else(|| SpeakError::Unavailable("the engine has no voice".to_owned()))?;
     let usual = Style::of(voice.id.as_str());
@@ -127,7 +171,7 @@ impl<'a> Recorder<'a> {
         let (rate, resampler) =
             self.resampler.get_or_insert_with(|| (audio.rate, Resampler::new(audio.rate, NOTE_RATE)));
         if *rate != audio.rate {
-            return Err(SpeakError::Unavailable("the voice changed its rate".to_owned()));
+            return Err(changed_rate());
         }
         let mut sound = Vec::new();
         resampler.push(&audio.samples, &mut sound);
@@ -152,6 +196,10 @@ impl<'a> Recorder<'a> {
         let duration = self.writer.finish().map_err(encoding)?;
         Ok((duration, self.waveform.bars(VoiceNote::MAX_BARS)))
     }
+}
+
+fn changed_rate() -> SpeakError {
+    SpeakError::Unavailable("the voice changed its rate".to_owned())
 }
 
 fn unavailable(error: Error) -> SpeakError {
@@ -215,7 +263,7 @@ mod tests {
     #[tokio::test]
     async fn a_text_becomes_a_note_with_duration_and_waveform() {
         let whistle = Whistle::new();
-        let manner = Manner { voice: Some("high".to_owned()), pace: Some(1.2), liveliness: None };
+        let manner = Manner { voice: Some("high".to_owned()), pace: Some(1.2), ..Manner::default() };
         let note = whistle.speaker(10).speak("It is **14:05**. Go!", &manner).await.unwrap();
         let said = whistle.said.lock().unwrap().clone();
         let style = Style { pace: 1.2, ..Style::of("high") };
@@ -233,6 +281,22 @@ mod tests {
         let manner = Manner { voice: Some("none".to_owned()), ..Manner::default() };
         whistle.speaker(10).speak("Hello", &manner).await.unwrap();
         assert_eq!(whistle.said.lock().unwrap()[0].1, Style::of("low"));
+    }
+
+    #[tokio::test]
+    async fn a_text_becomes_a_wav_file_at_the_rate_of_the_voice() {
+        let recorded = Whistle::new().speaker(10).record("Hello. And again.", &Manner::default()).await.unwrap();
+        let heard = read_bytes(recorded.wav, "audio/wav", 10).unwrap();
+        assert_eq!(recorded.duration, std::time::Duration::from_secs(1));
+        assert!(heard.duration().abs_diff(recorded.duration).as_millis() <= 1, "{:?}", heard.duration());
+        let long = Whistle::new().speaker(1).record("One. Two. Three.", &Manner::default()).await;
+        assert_eq!(long, Err(SpeakError::TooLong { most_seconds: 1 }));
+    }
+
+    #[tokio::test]
+    async fn no_other_voice_speaks_where_one_is_needed() {
+        let manner = Manner { voice: Some("none".to_owned()), needs_voice: true, ..Manner::default() };
+        assert_eq!(Whistle::new().speaker(10).record("Hello", &manner).await, Err(SpeakError::NoVoice));
     }
 
     #[tokio::test]

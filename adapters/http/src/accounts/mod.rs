@@ -97,13 +97,22 @@ impl Accounts {
         self.store.get().ok_or_else(|| StoreError("no store is set".to_owned()))
     }
 
-    /// Loads every account. Returns a token that makes the owner's account, if there is none yet.
+    /// Loads every account; one that is damaged is refused, and named in the log. Returns a token that makes the owner's account, if there is none yet.
     pub(crate) async fn load(&self) -> Result<Option<String>, Error> {
         let mut accounts = HashMap::new();
         for (person, value) in self.store()?.load().await? {
-            let account: Account = serde_json::from_value(value)
-                .map_err(|error| StoreError(format!("the account {person} is damaged: {error}")))?;
-            accounts.insert(account.id.clone(), account);
+            let read = value.and_then(|value| {
+                // Where it is damaged, and nothing of what it holds.
+                let damaged = |error: serde_json::Error| StoreError(format!("{:?} error", error.classify()));
+                serde_json::from_value::<Account>(value).map_err(damaged)
+            });
+            match read {
+                Ok(account) => {
+                    accounts.insert(account.id.clone(), account);
+                }
+                // The others go on. A backup may hold this one whole.
+                Err(error) => tracing::error!(%person, %error, "an account of the web is damaged; it cannot log in"),
+            }
         }
         let has_owner = accounts.values().any(|account| account.role == Role::Owner);
         *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = accounts;

@@ -279,10 +279,28 @@ impl Accounts {
 /// Returns a name without surrounding spaces.
 fn checked_name(name: &str) -> Result<String, Problem> {
     let name = azera_types::composed(name.trim()).into_owned();
-    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
         return Err(Problem::invalid(format!("A name has 1 to {MAX_NAME_CHARS} characters.")));
     }
+    if let Some(hidden) = name.chars().find(|c| is_hidden(*c)) {
+        let code = u32::from(hidden);
+        let detail = format!("The name holds U+{code:04X}, which nobody sees, so that two names could look alike.");
+        return Err(Problem::invalid(detail));
+    }
     Ok(name)
+}
+
+/// Returns true for characters that nobody sees, or that change the order of others: controls, format characters, fillers,
+/// variation selectors, private ones, and blanks other than the plain space.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{E000}'..='\u{F8FF}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}' | '\u{F0000}'..='\u{10FFFF}')
 }
 
 fn check_password(password: &str) -> Result<(), Problem> {

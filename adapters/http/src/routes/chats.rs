@@ -10,7 +10,7 @@ use azera_types::{Author, ChatId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Done, List};
+use super::{Done, List, Page};
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parameter, Params, Parted};
 use crate::platform::{chat_id, realm_id, suffix_of};
@@ -136,7 +136,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let chat = Need::Scope(Scope::Chat);
     const Q: &[Parameter] = &[Parameter { name: "q", help: "The words to find.", required: true }];
     vec![
-        Endpoint::new(Method::GET, "/api/chats", chat, "List one's chats", list).answers::<List<Chat>>(),
+        Endpoint::new(Method::GET, "/api/chats", chat, "List one's chats", list)
+            .asks(Page::ASKS)
+            .answers::<List<Chat>>(),
         Endpoint::new(Method::POST, "/api/chats", chat, "Make a chat", create)
             .takes::<NewChat>()
             .answers::<WholeChat>(),
@@ -263,9 +265,13 @@ fn checked_title(title: Option<String>) -> Result<String, Problem> {
     Ok(title)
 }
 
-async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<Chat>>, Problem> {
+async fn list(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<axum::Json<List<Chat>>, Problem> {
     let chats: Vec<Chat> = shared.chats(&caller).await?.into_iter().map(Chat::from).collect();
-    Ok(axum::Json(chats.into()))
+    Ok(axum::Json(page.of(chats)))
 }
 
 async fn create(

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::List;
 use crate::accounts::{Caller, Scope};
-use crate::endpoint::{Endpoint, Json, Need, Parameter, Params};
+use crate::endpoint::{Endpoint, Files, Json, Need, Parameter, Params};
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -178,8 +178,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             _ => Endpoint::new(Method::POST, path, write, summary, import_journal),
         };
         endpoint.body_bytes = MAX_IMPORT_BYTES;
-        endpoint.takes_files = true;
-        endpoint.answers::<Imported>()
+        endpoint.takes_files().answers::<Imported>()
     };
     vec![
         Endpoint::new(Method::GET, "/api/dreams", read, "List the newest dreams", dreams).answers::<List<Dream>>(),
@@ -316,7 +315,7 @@ async fn search_journal(
 async fn import_dreams(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    files: Multipart,
+    Files(files): Files,
 ) -> Result<axum::Json<Imported>, Problem> {
     shared.import(&caller, "dream", files).await
 }
@@ -324,7 +323,7 @@ async fn import_dreams(
 async fn import_journal(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    files: Multipart,
+    Files(files): Files,
 ) -> Result<axum::Json<Imported>, Problem> {
     shared.import(&caller, "journal", files).await
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use azera_types::PersonaId;
 use serde::Deserialize;
 
@@ -20,6 +20,9 @@ const HOME: &str = "main";
 
 /// Characters of a digest that name a persona's chat.
 const DIGEST_CHARS: usize = 32;
+
+/// Longest text of a refusal, in bytes.
+const MAX_REFUSAL_BYTES: usize = 4 << 10;
 
 /// The header that names a persona.
 const PERSONA_HEADER: &str = "azera-persona";
@@ -39,9 +42,23 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(Method::POST, "/mcp", Need::Scope(Scope::Mcp), "Speak the Model Context Protocol", answer)
             .asks(PERSONA)
             .sends("application/json", "A message of JSON-RPC 2.0.")
-            .also(&[(501, "This build does not speak the protocol.")]);
+            .also(&[(202, "A notification was taken."), (501, "This build does not speak the protocol.")]);
     endpoint.may_stream = true;
     vec![endpoint]
+}
+
+/// Gives a refusal that is a plain text the form of every other problem.
+async fn as_problem(response: Response) -> Response {
+    let media_type = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_json = media_type.is_some_and(|media_type| media_type.starts_with("application/json"));
+    let status = response.status();
+    if is_json || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let text = axum::body::to_bytes(response.into_body(), MAX_REFUSAL_BYTES).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let detail = if text.is_empty() { status.canonical_reason().unwrap_or("It is refused.") } else { text.as_ref() };
+    Problem::new(status, "protocol", detail).into_response()
 }
 
 async fn answer(
@@ -71,7 +88,7 @@ async fn answer(
         may_read: may(Scope::MemoryRead),
         may_write: may(Scope::MemoryWrite),
     };
-    let mut response = service.answer(whom, request).await;
+    let mut response = as_problem(service.answer(whom, request).await).await;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }

@@ -1,16 +1,22 @@
 //! The routes by area. Each area returns its [`Endpoint`]s, and [`router`] serves all of them.
 
 mod chats;
+mod console;
+mod form;
+mod images;
 mod inner;
 mod keys;
+mod logs;
 mod mcp;
-mod missing;
 mod models;
-mod openai;
+mod mood;
+pub(crate) mod openai;
 mod organise;
 mod page;
 mod personas;
+mod picture_wish;
 mod session;
+mod speech;
 mod system;
 mod talk;
 
@@ -20,9 +26,9 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Parameter};
 use crate::guard::{self, Admission};
 use crate::openapi;
 use crate::problem::Problem;
@@ -40,6 +46,29 @@ pub(crate) struct List<T> {
 impl<T> From<Vec<T>> for List<T> {
     fn from(items: Vec<T>) -> Self {
         Self { total: items.len(), items }
+    }
+}
+
+/// A part of a list.
+#[derive(Deserialize)]
+pub(crate) struct Page {
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+}
+
+impl Page {
+    /// The parameters of a query that name a part.
+    pub(crate) const ASKS: &[Parameter] = &[
+        Parameter { name: "offset", help: "How many to leave out at the beginning.", required: false },
+        Parameter { name: "limit", help: "How many to show; all without it.", required: false },
+    ];
+
+    /// Returns the part of a whole list. The total stays that of the whole.
+    pub(crate) fn of<T>(&self, all: Vec<T>) -> List<T> {
+        let total = all.len();
+        let items = all.into_iter().skip(self.offset).take(self.limit.unwrap_or(usize::MAX)).collect();
+        List { items, total }
     }
 }
 
@@ -64,8 +93,12 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         inner::endpoints(),
         models::endpoints(),
         personas::endpoints(),
-        missing::endpoints(),
+        mood::endpoints(),
+        images::endpoints(),
+        speech::endpoints(),
+        logs::endpoints(),
         page::endpoints(),
+        console::endpoints(),
     ];
     areas.into_iter().flatten().collect()
 }
@@ -75,10 +108,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let mut router: Router<Arc<Shared>> = Router::new();
     for endpoint in endpoints() {
         let admission = Admission { shared: shared.clone(), need: endpoint.need, body_bytes: endpoint.body_bytes };
-        let mut handler = endpoint.handler.route_layer(from_fn_with_state(admission, guard::admit));
-        if openai::speaks_openai(endpoint.path) {
-            handler = handler.route_layer(axum::middleware::map_response(openai::errors_of_openai));
-        }
+        let handler = endpoint.handler.route_layer(from_fn_with_state(admission, guard::admit));
         router = router.route(endpoint.path, handler);
     }
     router = router.route("/api/openapi.json", axum::routing::get(openapi::serve));

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Done;
+use super::talk::event;
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::problem::Problem;
@@ -132,10 +133,6 @@ fn progress(shared: Arc<Shared>, name: String) -> impl Stream<Item = Result<Even
             }
         }
     })
-}
-
-fn event(name: &str, data: &serde_json::Value) -> Event {
-    Event::default().event(name).data(data.to_string())
 }
 
 /// Clients write `_` for a `:`, which some of them cannot have in a path.

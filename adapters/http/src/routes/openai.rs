@@ -195,12 +195,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 /// Returns true if errors of a path have OpenAI's form.
-pub(super) fn speaks_openai(path: &str) -> bool {
+pub(crate) fn speaks_openai(path: &str) -> bool {
     path.starts_with("/v1/")
 }
 
 /// Gives an error OpenAI's form.
-pub(super) async fn errors_of_openai(response: Response) -> Response {
+pub(crate) fn errors_of_openai(response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let kind = match problem.status {
         StatusCode::UNAUTHORIZED => "authentication_error",
@@ -314,7 +314,7 @@ async fn complete(
     let chat = chat_of(&caller, &persona, request.user.as_deref().unwrap_or_default(), name)?;
     let (streams, with_usage) =
         (request.stream, request.stream_options.as_ref().is_some_and(|options| options.include_usage));
-    let said = shared.say(&caller, chat, Some(persona.id.clone()), &last_words(request)?).await?;
+    let said = shared.say(&caller, chat, Some(persona.id.clone()), &last_words(request)?, None).await?;
     let head = Head { model: persona.id.to_string(), created: shared.clock.now().as_second(), id: completion_id()? };
     if streams {
         let events = chunks(head, said, with_usage).map(Ok::<_, Infallible>);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Multipart, State};
 use axum::http::{Method, StatusCode};
 use azera_adapter::PersonaSummary;
 use azera_types::PersonaId;
@@ -14,10 +14,13 @@ use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::problem::Problem;
 use crate::web::Shared;
-use crate::{PersonaDraft, PersonaError};
+use crate::{PersonaDraft, PersonaError, PersonaVersion};
 
 /// The chat whose personas are listed.
 const HOME: &str = "main";
+
+/// Most bytes of a card, with what a form adds.
+const MAX_CARD_BYTES: usize = (8 << 20) + 4096;
 
 /// A persona.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,6 +73,26 @@ struct Draft {
     voice: Option<String>,
 }
 
+/// A version of a persona.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Version {
+    /// Its number, from 1.
+    version: u32,
+    /// When it was stored (RFC 3339).
+    updated_at: String,
+    /// Its whole file, in Markdown.
+    system_prompt: String,
+}
+
+/// A persona that was imported.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ImportedPersona {
+    /// The persona.
+    persona: Persona,
+    /// What of the file was changed or left out.
+    notes: Vec<String>,
+}
+
 /// A file to start a persona with.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Template {
@@ -79,7 +102,26 @@ struct Template {
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let (chat, admin) = (Need::Scope(Scope::Chat), Need::Scope(Scope::Admin));
+    let mut import = Endpoint::new(
+        Method::POST,
+        "/api/personas/import",
+        admin,
+        "Add a persona from a character card (PNG, JSON, CharX) or a persona file",
+        import,
+    )
+    .takes_files()
+    .answers::<ImportedPersona>();
+    import.body_bytes = MAX_CARD_BYTES;
     vec![
+        import,
+        Endpoint::new(
+            Method::GET,
+            "/api/personas/{id}/versions",
+            admin,
+            "List the versions of a persona with their files",
+            versions,
+        )
+        .answers::<List<Version>>(),
         Endpoint::new(Method::GET, "/api/personas", chat, "List the personas", list).answers::<List<Persona>>(),
         Endpoint::new(Method::POST, "/api/personas", admin, "Add a persona that everybody may use", add)
             .takes::<Draft>()
@@ -113,6 +155,13 @@ impl From<PersonaSummary> for Persona {
             version: persona.version,
             updated_at: persona.at.to_string(),
         }
+    }
+}
+
+impl From<PersonaVersion> for Version {
+    fn from(version: PersonaVersion) -> Self {
+        let PersonaVersion { version, at, markdown } = version;
+        Self { version, updated_at: at.to_string(), system_prompt: markdown }
     }
 }
 
@@ -182,6 +231,30 @@ async fn add(
 ) -> Result<axum::Json<Persona>, Problem> {
     let id = shared.persona_store()?.add(draft.changes(None)).await?;
     Ok(axum::Json(shared.persona(&caller, id.as_str()).await?))
+}
+
+async fn import(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    mut files: Multipart,
+) -> Result<axum::Json<ImportedPersona>, Problem> {
+    let wrong = |error: axum::extract::multipart::MultipartError| Problem::invalid(error.body_text());
+    let field = files.next_field().await.map_err(wrong)?;
+    let field = field.ok_or_else(|| Problem::invalid("Send one file, as `multipart/form-data`."))?;
+    let file = field.bytes().await.map_err(wrong)?;
+    let (id, notes) = shared.persona_store()?.import(file.to_vec()).await?;
+    Ok(axum::Json(ImportedPersona { persona: shared.persona(&caller, id.as_str()).await?, notes }))
+}
+
+async fn versions(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Parted(id): Parted<String>,
+) -> Result<axum::Json<List<Version>>, Problem> {
+    let shown = shared.persona(&caller, &id).await?;
+    let versions = shared.persona_store()?.versions(&PersonaId::new(&shown.id)?).await?;
+    let versions: Vec<Version> = versions.into_iter().map(Version::from).collect();
+    Ok(axum::Json(versions.into()))
 }
 
 async fn change(

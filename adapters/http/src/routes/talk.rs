@@ -8,7 +8,7 @@ use axum::http::Method;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use azera_adapter::State as Mind;
-use azera_types::PersonaId;
+use azera_types::{MessageId, PersonaId};
 use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ struct NewMessage {
     /// The persona that is to answer from now on.
     #[serde(default)]
     ai_persona_id: Option<String>,
+    /// The id of the message that a command is about, such as `/why`; the last one without it.
+    #[serde(default)]
+    about: Option<String>,
 }
 
 /// A message in a conversation that the client names.
@@ -106,7 +109,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-fn event(name: &str, data: &Value) -> Event {
+/// Returns an event of a stream.
+pub(super) fn event(name: &str, data: &Value) -> Event {
     Event::default().event(name).data(data.to_string())
 }
 
@@ -114,7 +118,12 @@ fn done(reply: &Reply) -> Value {
     let state = reply.turn.as_ref().map(|turn| turn.state.clone()).unwrap_or_default();
     let Mind { mood, mood_value, energy } = state;
     let id = reply.turn.as_ref().map(|turn| turn.reply.as_str());
-    json!({"message_id": id, "mood": mood, "mood_value": mood_value, "energy": energy})
+    let mut done = json!({"message_id": id, "mood": mood, "mood_value": mood_value, "energy": energy});
+    // Only commands can refuse in words.
+    if let Some(ok) = reply.ok {
+        done["ok"] = ok.into();
+    }
+    done
 }
 
 async fn stream(
@@ -142,7 +151,8 @@ async fn stream(
     {
         shared.perform(&caller, chat.clone(), &format!("/branch switch {branch}")).await?;
     }
-    let said = shared.say(&caller, chat, persona, &new.message).await?;
+    let about = new.about.as_ref().map(MessageId::new).transpose()?;
+    let said = shared.say(&caller, chat, persona, &new.message, about).await?;
     let events = said.steps().flat_map(|step| {
         let events = match step {
             Step::ThinkingStart => vec![event("thinking_start", &json!({}))],
@@ -176,7 +186,7 @@ async fn say(
     Json(new): Json<SessionMessage>,
 ) -> Result<axum::Json<WholeReply>, Problem> {
     let chat = shared.reading(&caller, &session_chat(&new.session_id)?)?.chat;
-    let reply = shared.say(&caller, chat, None, &new.message).await?.reply().await?;
+    let reply = shared.say(&caller, chat, None, &new.message, None).await?.reply().await?;
     let state = reply.turn.as_ref().map(|turn| turn.state.clone()).unwrap_or_default();
     Ok(axum::Json(WholeReply {
         message_id: reply.turn.as_ref().map(|turn| turn.reply.to_string()),

@@ -288,8 +288,7 @@ async fn odd_input_is_no_fault_of_the_server() {
             for body in bodies {
                 world.clock.advance_to(later(&world, 1));
                 let answer = owner.send_bytes(&method.to_uppercase(), &concrete, &[json], body).await;
-                let is_told = (200..500).contains(&answer.status) || answer.status == 501;
-                assert!(is_told, "{method} {path}: {} {}", answer.status, answer.body);
+                assert!((200..500).contains(&answer.status), "{method} {path}: {} {}", answer.status, answer.body);
             }
         }
     }
@@ -349,7 +348,8 @@ async fn the_pages_hold_nothing_inline() {
         let page = world.client().send("GET", path, None).await;
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         for part in page.body.split('<').filter(|part| part.starts_with("script")) {
-            assert!(part.starts_with("script src=\"/"), "{path}: {part}");
+            let (tag, inline) = part.split_once('>').unwrap();
+            assert!(tag.contains(" src=\"/") && inline.is_empty(), "{path}: {part}");
         }
         for inline in ["<style", " style=", " onclick=", " onload=", "javascript:", "//cdn", "https://"] {
             assert!(!page.body.contains(inline), "{path} has {inline}");

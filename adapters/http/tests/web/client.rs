@@ -21,6 +21,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: String,
+    /// The body as it came, without the marks of chunks removed.
+    pub bytes: Vec<u8>,
 }
 
 impl Answer {
@@ -46,6 +48,11 @@ impl Answer {
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
         Self { address, cookie: None, csrf: None, key: None }
+    }
+
+    /// Returns the same browser at another address of the web.
+    pub fn at(&self, address: SocketAddr) -> Self {
+        Self { address, ..self.clone() }
     }
 
     pub fn with_key(&self, key: &str) -> Self {
@@ -122,7 +129,9 @@ async fn parsed(stream: &mut TcpStream) -> Answer {
         .collect();
     let is_chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
     let body = if is_chunked { unchunked(body) } else { body.to_owned() };
-    Answer { status: status.unwrap_or(0), headers, body }
+    let start = bytes.windows(4).position(|end| end == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
+    let bytes = bytes.split_off(start);
+    Answer { status: status.unwrap_or(0), headers, body, bytes }
 }
 
 fn unchunked(mut rest: &str) -> String {

@@ -12,14 +12,15 @@ use azera_adapter::{
     PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMessage, ShownWriting, State,
     StreamEvent, Turn, TurnUsage, WritingKind,
 };
-use azera_adapter_http::{AccountStore, Operations, PersonaDraft, PersonaError, PersonaStore, StoreError};
+use azera_adapter_http::{
+    LogLevel, LogLine, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
+};
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
-use serde_json::Value;
-use tokio::sync::{Notify, Semaphore};
 
 use crate::client::Client;
+use crate::studio::Studio;
 
 const ALONE: &[Form] = &[Form { name: "", word: "", help: "", access: Access::Member, options: &[] }];
 
@@ -44,65 +45,6 @@ pub const COMMANDS: &[Command] = &[
     command("model", USE),
 ];
 
-/// Accounts in memory.
-pub struct Accounts {
-    /// As the record has them: in bytes.
-    stored: Mutex<HashMap<PersonId, Vec<u8>>>,
-    /// A change takes a permit before it is stored.
-    open: Semaphore,
-    begun: Notify,
-}
-
-impl Default for Accounts {
-    fn default() -> Self {
-        Self { stored: Mutex::default(), open: Semaphore::new(Semaphore::MAX_PERMITS), begun: Notify::new() }
-    }
-}
-
-impl Accounts {
-    pub fn text(&self) -> String {
-        let stored = self.stored.lock().unwrap();
-        stored.values().map(|account| String::from_utf8_lossy(account).into_owned()).collect()
-    }
-
-    /// Lets changes wait until [`Self::release`].
-    pub fn hold(&self) {
-        self.open.forget_permits(Semaphore::MAX_PERMITS);
-    }
-
-    /// Waits until a change waits.
-    pub async fn held(&self) {
-        self.begun.notified().await;
-    }
-
-    pub fn release(&self) {
-        self.open.add_permits(Semaphore::MAX_PERMITS);
-    }
-}
-
-#[async_trait]
-impl AccountStore for Accounts {
-    async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
-        let stored = self.stored.lock().unwrap();
-        let parsed = stored.iter().map(|(person, account)| Ok((person.clone(), serde_json::from_slice(account)?)));
-        parsed.collect::<Result<_, serde_json::Error>>().map_err(|error| StoreError(error.to_string()))
-    }
-
-    async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
-        if self.open.available_permits() == 0 {
-            self.begun.notify_one();
-        }
-        let _permit = self.open.acquire().await.unwrap();
-        self.stored.lock().unwrap().insert(person.clone(), serde_json::to_vec(account).unwrap());
-        Ok(())
-    }
-
-    async fn forget(&self, person: &PersonId) -> Result<(), StoreError> {
-        self.stored.lock().unwrap().remove(person);
-        Ok(())
-    }
-}
-
 /// A message, and who said it.
 #[derive(Clone)]
 struct Line {
@@ -125,6 +67,7 @@ pub struct Engine {
     /// Asks for its chats while everything of a person is forgotten, and what it was answered.
     pub intruder: Mutex<Option<Client>>,
     pub intruded: Mutex<Option<u16>>,
+    pub studio: Studio,
     fails: AtomicBool,
 }
 
@@ -140,6 +83,7 @@ impl Engine {
             added: Mutex::default(),
             intruder: Mutex::default(),
             intruded: Mutex::default(),
+            studio: Studio::default(),
             fails: AtomicBool::new(false),
         }
     }
@@ -148,8 +92,21 @@ impl Engine {
         self.fails.store(true, Ordering::SeqCst);
     }
 
-    async fn may_read(&self, chat: &ChatId, person: &PersonId) -> bool {
+    pub async fn may_read(&self, chat: &ChatId, person: &PersonId) -> bool {
         self.platform.place(chat, person).await.unwrap().is_some()
+    }
+
+    /// Opens chats of a person, each with a title.
+    pub fn open_many(&self, person: &PersonId, count: usize) {
+        for number in 0..count {
+            let chat = ChatId::new(format!("{person}:many-{number}")).unwrap();
+            self.open_chat(ChatInfo { chat, title: Some(format!("title {number}")), persona: None });
+        }
+    }
+
+    /// Returns how many chats have a title.
+    pub fn titles(&self) -> usize {
+        self.chats.lock().unwrap().values().filter(|chat| chat.title.is_some()).count()
     }
 
     fn persona() -> PersonaId {
@@ -262,6 +219,9 @@ impl Host for Engine {
         if line.text.as_str() == "/model pull large" {
             *self.download.lock().unwrap() = vec![100, 60, 60, 0];
         }
+        if line.text.starts_with("/picture delete ") {
+            self.studio.delete(&line.text);
+        }
         if line.text.starts_with("/forget me") {
             let intruder = self.intruder.lock().unwrap().take();
             if let Some(mut intruder) = intruder {
@@ -271,6 +231,10 @@ impl Host for Engine {
             let mine = self.heard(&line.person).await;
             let mut lines = self.lines.lock().unwrap();
             lines.retain(|line| mine.iter().all(|gone| gone.message.id != line.message.id));
+        }
+        // It knows no command about a message, and says which one it was asked about.
+        if let Some(about) = line.about {
+            return Ok(CommandAnswer { ok: false, text: format!("There is no {about}."), ..CommandAnswer::default() });
         }
         Ok(CommandAnswer { ok: true, text: "Kept as `m7`.".into(), ..CommandAnswer::default() })
     }
@@ -399,6 +363,20 @@ impl Operations for Engine {
     async fn metrics(&self) -> Result<String, StoreError> {
         Ok("azera_turns_total 0\n".into())
     }
+
+    /// There are many lines, a third of each kind.
+    fn log(&self, least: LogLevel, most: usize) -> Vec<LogLine> {
+        let levels = [LogLevel::Info, LogLevel::Warn, LogLevel::Error];
+        let lines = (0..300).map(|number: usize| LogLine {
+            at: now(),
+            level: levels[number % levels.len()],
+            target: "azera_engine".into(),
+            message: format!("line {number}"),
+            fields: vec![("tries".into(), (number % 3).into())],
+        });
+        let wanted: Vec<LogLine> = lines.filter(|line| line.level >= least).collect();
+        wanted[wanted.len().saturating_sub(most)..].to_vec()
+    }
 }
 
 #[async_trait]
@@ -416,6 +394,19 @@ impl PersonaStore for Engine {
             markdown: draft.text.unwrap_or_default(),
         });
         Ok(id)
+    }
+
+    async fn import(&self, file: Vec<u8>) -> Result<(PersonaId, Vec<String>), PersonaError> {
+        let text = String::from_utf8(file).map_err(|_| PersonaError::Refused("That is no card.".into()))?;
+        let id = self.add(PersonaDraft { name: Some(text), ..PersonaDraft::default() }).await?;
+        Ok((id, vec!["The picture is not kept.".into()]))
+    }
+
+    async fn versions(&self, id: &PersonaId) -> Result<Vec<PersonaVersion>, PersonaError> {
+        let added = self.added.lock().unwrap();
+        let persona = added.iter().find(|persona| persona.id == *id).ok_or(PersonaError::Missing)?;
+        let version = |version| PersonaVersion { version, at: now(), markdown: persona.markdown.clone() };
+        Ok((1..=persona.version).rev().map(version).collect())
     }
 
     async fn change(&self, id: &PersonaId, draft: PersonaDraft) -> Result<(), PersonaError> {

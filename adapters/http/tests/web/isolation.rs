@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::images::{draw, send_form};
 use crate::{World, program};
 
 /// Says something in a chat of a browser's account. Returns the chat's id.
@@ -16,6 +17,10 @@ async fn tell(browser: &mut Client, secret: &str) -> String {
     browser.send("POST", "/api/groups", Some(json!({"name": format!("group {secret}")}))).await;
     browser.send("POST", "/api/tags", Some(json!({"name": format!("tag {secret}")}))).await;
     browser.send("PUT", "/api/settings/ui", Some(json!({"note": secret}))).await;
+    draw(browser, json!({"prompt": format!("a picture of {secret}")})).await;
+    let upload = [b"\x89PNG ".as_slice(), secret.as_bytes()].concat();
+    let kept = send_form(browser, "/api/images/upload-reference", "file", "a.png", &upload).await;
+    assert_eq!(kept.status, 200, "{}", kept.body);
     id
 }
 
@@ -27,7 +32,17 @@ async fn reads(world: &World, chat: &str) -> Vec<(String, String, Option<Value>)
         if methods.get("get").is_some() {
             let concrete = path.replace("{session_id}", "same").replace("{id}", chat);
             let query = if path.ends_with("/search") { "?q=word" } else { "" };
-            reads.push(("GET".into(), format!("{concrete}{query}"), None));
+            // The pictures are numbered, and so are uploads.
+            for number in 1..=3 {
+                let file = match path.contains("references") {
+                    true => format!("{number:032x}.png"),
+                    false => format!("picture-{number}.png"),
+                };
+                reads.push(("GET".into(), format!("{}{query}", concrete.replace("{filename}", &file)), None));
+                if !concrete.contains("{filename}") {
+                    break;
+                }
+            }
         }
     }
     reads.push(("POST".into(), "/api/search".into(), Some(json!({"query": "the word", "limit": 100}))));

@@ -155,6 +155,31 @@ async fn the_stream_of_the_first_interface_has_its_events() {
 }
 
 #[tokio::test]
+async fn a_command_can_be_about_a_message_and_says_whether_it_worked() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let chat = owner.send("POST", "/api/chats", Some(json!({}))).await.json();
+    let done = async |owner: &mut crate::client::Client, said: Value| -> (String, Value) {
+        let answer = owner.send("POST", "/api/chat/stream", Some(said)).await;
+        let events = answer.events();
+        assert_eq!(events.last().unwrap().0, "done", "{}", answer.body);
+        (events[0].1.clone(), serde_json::from_str(&events.last().unwrap().1).unwrap())
+    };
+    let (text, worked) = done(&mut owner, json!({"chat_id": chat["id"], "message": "/why"})).await;
+    assert!(text.contains("Kept as") && worked["ok"] == true, "{text} {worked}");
+    let about = json!({"chat_id": chat["id"], "message": "/why", "about": "web:some-message"});
+    let (text, refused) = done(&mut owner, about).await;
+    assert!(text.contains("There is no web:some-message.") && refused["ok"] == false, "{text} {refused}");
+    let (_, unknown) = done(&mut owner, json!({"chat_id": chat["id"], "message": "/wy"})).await;
+    assert_eq!(unknown["ok"], false);
+    let (_, reply) = done(&mut owner, json!({"chat_id": chat["id"], "message": "hello"})).await;
+    assert_eq!(reply.get("ok"), None, "replies have the events of the first interface");
+    let wrong = json!({"chat_id": chat["id"], "message": "/why", "about": ""});
+    owner.send("POST", "/api/chat/stream", Some(wrong)).await.is(400, "invalid");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn the_lists_of_the_first_interface_have_its_fields() {
     let world = World::start().await;
     let mut owner = world.owner().await;

@@ -33,6 +33,32 @@ async fn an_owner_adds_changes_and_removes_a_persona() {
 }
 
 #[tokio::test]
+async fn an_owner_imports_a_card_and_sees_versions() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let form = |content: &[u8]| {
+        let head = b"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"card.png\"\r\n\r\n";
+        [&head[..], content, b"\r\n--x--\r\n"].concat()
+    };
+    let headers = [("Content-Type", "multipart/form-data; boundary=x")];
+    let imported = owner.send_bytes("POST", "/api/personas/import", &headers, &form(b"Luna")).await;
+    assert_eq!(imported.status, 200, "{}", imported.body);
+    let imported = imported.json();
+    assert_eq!(
+        (&imported["persona"]["id"], &imported["notes"][0]),
+        (&json!("luna"), &json!("The picture is not kept."))
+    );
+    owner.send_bytes("POST", "/api/personas/import", &headers, &form(b"\xff")).await.is(422, "refused");
+    owner.send_bytes("POST", "/api/personas/import", &headers, b"--x--\r\n").await.is(400, "invalid");
+    owner.send("PUT", "/api/personas/luna", Some(json!({"system_prompt": "You are the moon."}))).await;
+    let versions = owner.send("GET", "/api/personas/luna/versions", None).await.json();
+    let numbers: Vec<_> = versions["items"].as_array().unwrap().iter().map(|version| &version["version"]).collect();
+    assert_eq!(numbers, [2, 1], "the newest comes first");
+    owner.send("GET", "/api/personas/nobody/versions", None).await.is(404, "not_found");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn only_owners_change_personas() {
     let world = World::start().await;
     let mut owner = world.owner().await;
@@ -42,6 +68,8 @@ async fn only_owners_change_personas() {
         client.send("POST", "/api/personas", Some(json!({"name": "x"}))).await.is(403, "scope");
         client.send("PUT", "/api/personas/azera", Some(json!({"name": "x"}))).await.is(403, "scope");
         client.send("DELETE", "/api/personas/azera", None).await.is(403, "scope");
+        client.send("POST", "/api/personas/import", Some(json!({}))).await.is(403, "scope");
+        client.send("GET", "/api/personas/azera/versions", None).await.is(403, "scope");
         assert_eq!(client.send("GET", "/api/personas/azera", None).await.status, 200);
     }
     world.stop().await;

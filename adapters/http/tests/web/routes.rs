@@ -12,24 +12,26 @@ const SCOPES: [&str; 5] = ["chat", "memory:read", "memory:write", "admin", "mcp"
 
 /// The routes by what they need: `all` is everybody, `none` is no key. Requests of this machine see the measurements.
 const ROUTES: &str = "
-all: GET /, GET /api/docs, GET /api/session, GET /docs.js, GET /health, GET /markdown.js, GET /metrics, GET /page.css, GET /page.js,
+all: GET /, GET /api/docs, GET /assets/{file}, GET /api/session, GET /docs.js, GET /health, GET /markdown.js, GET /metrics, GET /page.css, GET /page.js,
     GET /ready, POST /api/join, POST /api/login, POST /api/setup
 none: DELETE /api/account, DELETE /api/keys/{id}, DELETE /api/local/keys/{id}, GET /api/keys, GET /api/local/keys,
     POST /api/keys, POST /api/local/keys, POST /api/logout, PUT /api/password
 chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/tags/{id}, GET /api/chats,
     GET /api/chats/search, GET /api/chats/{id}, GET /api/groups, GET /api/history/{session_id}, GET /api/images,
-    GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/{filename}, GET /api/logs, GET /api/models,
+    GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/{filename}, GET /api/models,
     GET /api/personas, GET /api/personas/template, GET /api/personas/{id}, GET /api/settings, GET /api/status, GET /api/tags,
-    GET /api/voice-samples/{filename}, GET /v1/models, GET /v1/models/{id}, POST /api/chat, POST /api/chat/stream,
+    GET /v1/models, GET /v1/models/{id}, POST /api/chat, POST /api/chat/stream,
     POST /api/chats, POST /api/clear, POST /api/groups, POST /api/images/generate, POST /api/images/upload-reference,
-    POST /api/status/mood, POST /api/tags, POST /api/tts/synthesize, POST /api/voice-samples/upload,
+    POST /api/status/mood, POST /api/tags, POST /api/tts/synthesize,
     POST /v1/chat/completions, PUT /api/chats/{id}, PUT /api/groups/{id}, PUT /api/settings/editor, PUT /api/settings/ui,
     PUT /api/tags/{id}
 memory:read: GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
 memory:write: POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories
 mcp: POST /mcp
 admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/personas/{id}, GET /api/accounts,
-    POST /api/invitations, POST /api/models/pull, POST /api/personas, PUT /api/personas/{id}
+    GET /api/logs, GET /api/personas/{id}/versions, GET /api/voice-samples/{filename}, POST /api/invitations,
+    POST /api/models/pull, POST /api/personas, POST /api/personas/import, POST /api/voice-samples/upload,
+    PUT /api/personas/{id}
 ";
 
 fn wanted() -> BTreeMap<String, String> {

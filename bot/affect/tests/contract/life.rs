@@ -284,6 +284,19 @@ pub(crate) fn constants() -> impl Strategy<Value = Constants> {
     })
 }
 
+#[test]
+fn a_given_mood_counts_whole_and_fades_like_any_other() {
+    let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
+    let mut mind = Mind::new(start, &params);
+    let changed = mind.apply(start, Event::Given { mood: Mood::Happy, valence: 0.6 }, &params);
+    assert_eq!(changed, [Effect::Mood(Mood::Happy)]);
+    let state = mind.state(start, &params);
+    assert!((state.value - 0.8).abs() < 1e-6 && (state.arousal - 0.6).abs() < 1e-6, "{state:?}");
+    assert_eq!((state.last_exchange, state.energy), (None, Mind::new(start, &params).state(start, &params).energy));
+    let later = mind.state(start + seconds(86_400), &params);
+    assert!(later.mood == Mood::Calm && (later.value - 0.5).abs() < 0.01, "{later:?}");
+}
+
 /// Parameters in a zone whose clocks change.
 pub(crate) fn mind_params() -> impl Strategy<Value = MindParams> {
     let constants = prop_oneof![Just(Constants::default()), constants()];
@@ -298,6 +311,8 @@ pub(crate) fn events(most_apart_s: i64) -> impl Strategy<Value = Vec<(i64, Event
         2 => Just(EXCHANGE),
         1 => prop::sample::select(Activity::ALL.to_vec()).prop_map(Event::Done),
         1 => prop::sample::select(Activity::ALL.to_vec()).prop_map(Event::PutOff),
+        1 => (prop::sample::select(Mood::ALL.to_vec()), -2.0..2.0f64)
+            .prop_map(|(mood, valence)| Event::Given { mood, valence }),
     ];
     // Bursts and silences.
     let apart = prop_oneof![0..30i64, 0..most_apart_s];

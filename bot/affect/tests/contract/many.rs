@@ -33,6 +33,8 @@ impl Watcher {
             Event::Done(Activity::Dream | Activity::Nap) => self.undreamt = 0,
             // Nothing was asked for, so there is nothing to put off.
             Event::PutOff(_) => {}
+            // A mood makes nothing due.
+            Event::Given { .. } => {}
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum HearthCommand {
     )]
     Merge(Merge),
     /// Measure a model's loss on examples and its perplexity on plain text, without and with a LoRA
-    #[command(after_help = "Example:\n  azera hearth measure --adapter a.gguf --lessons others.jsonl --text README.md")]
+    #[command(after_help = "Example:\n  azera hearth measure --lora a.gguf --lessons others.jsonl --text README.md")]
     Measure(Measure),
     /// List the training jobs that wait for another machine, or copy them to a folder
     #[command(
@@ -137,7 +137,7 @@ pub struct Train {
 pub struct Merge {
     /// LoRAs to merge
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
-    pub adapters: Vec<PathBuf>,
+    pub loras: Vec<PathBuf>,
     /// LoRA to write, in llama.cpp's format
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -159,8 +159,8 @@ pub struct Merge {
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Measure {
     /// LoRA to measure
-    #[arg(long, value_name = "FILE")]
-    pub adapter: PathBuf,
+    #[arg(long, alias = "adapter", value_name = "FILE")]
+    pub lora: PathBuf,
     /// Model: `default`, its name or a GGUF file
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model: String,

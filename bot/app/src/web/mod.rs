@@ -1,9 +1,11 @@
 //! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `personas`
-//! changes the personas that everybody may use, `operations` measures the program.
+//! changes the personas that everybody may use, `samples` keeps recordings of voices, `operations` measures the program and
+//! shows its log.
 
 mod mcp;
 mod operations;
 mod personas;
+mod samples;
 mod store;
 
 use std::net::IpAddr;
@@ -22,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::App;
 use crate::cli::{KeyCommand, WebCommand, WebOptions};
+use crate::log_ring::LogRing;
 use crate::run::Connection;
 
 fn settings(config: &Config) -> anyhow::Result<Settings> {
@@ -38,7 +41,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
 }
 
 /// Takes the web's address; `None` if the web is switched off, or if another program has the address.
-pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connection>>> {
+pub async fn connect(config: &Config, log: &Arc<LogRing>) -> anyhow::Result<Option<Arc<dyn Connection>>> {
     if !config.http.enabled {
         return Ok(None);
     }
@@ -47,7 +50,7 @@ pub async fn connect(config: &Config) -> anyhow::Result<Option<Arc<dyn Connectio
     std::fs::create_dir_all(&settings.folder).with_context(|| format!("making {}", settings.folder.display()))?;
     let role = PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?;
     match Web::bind(settings, Arc::new(SystemClock)).await {
-        Ok(web) => Ok(Some(Arc::new(Connected { web, config: config.clone(), role }))),
+        Ok(web) => Ok(Some(Arc::new(Connected { web, config: config.clone(), role, log: log.clone() }))),
         Err(error @ Error::Taken { .. }) => {
             tracing::warn!("the web is not served: {error}. Set http.listen to another port, or http.enabled to false");
             Ok(None)
@@ -61,6 +64,7 @@ struct Connected {
     config: Config,
     /// The role that people play.
     role: PersonaId,
+    log: Arc<LogRing>,
 }
 
 #[async_trait]
@@ -73,7 +77,11 @@ impl Connection for Connected {
         self.web.open(Parts {
             accounts: Arc::new(store::RecordAccounts::new(app.memory.clone(), self.web.as_platform().id().clone())),
             reader: Arc::new(app.engine.clone()),
-            operations: Arc::new(operations::AppOperations::new(app, &self.config)),
+            pictures: Arc::new(app.engine.clone()),
+            speech: Arc::new(app.engine.clone()),
+            moods: Arc::new(app.engine.clone()),
+            samples: Arc::new(samples::FolderSamples::new(&app.data)),
+            operations: Arc::new(operations::AppOperations::new(app, &self.config, self.log.clone())),
             mcp: Some(Arc::new(mcp::Mounted::new(app, self.web.as_platform().id().clone()))),
             personas: Arc::new(personas::RecordPersonas::new(
                 app.memory.clone(),

@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use azera_adapter_http::{Operations, StoreError};
+use azera_adapter_http::{LogLevel, LogLine, Operations, StoreError};
 use azera_config::Config;
 use azera_engine::{BUCKETS_MS, Engine, HistogramSnapshot, MeasurementsSnapshot};
 use azera_memory::Memory;
 use azera_memory_backup::Folder;
 use azera_model_api::ChatModel;
+use tracing::Level;
 
 use crate::bootstrap::App;
+use crate::log_ring::{LogEntry, LogRing};
+use crate::stores::OnServers;
 
 /// Age up to which counts of the record are given out again. To count walks through every row.
 const COUNTS_FOR: Duration = Duration::from_secs(60);
@@ -23,7 +26,9 @@ pub struct AppOperations {
     memory: Arc<Memory>,
     model: Arc<dyn ChatModel>,
     backups: Folder,
+    servers: OnServers,
     backs_up: bool,
+    log: Arc<LogRing>,
     counted: Mutex<Option<(Instant, Counts)>>,
 }
 
@@ -33,19 +38,25 @@ struct Counts {
     rows: Vec<(&'static str, usize)>,
     queued: usize,
     files: (u64, u64),
+    pictures_waiting: usize,
+    outbox: usize,
+    /// Whether the stores on servers have every change; `None` without servers.
+    servers_current: Option<bool>,
     backups: usize,
     backup_bytes: u64,
     newest_backup_s: Option<i64>,
 }
 
 impl AppOperations {
-    pub fn new(app: &App, config: &Config) -> Self {
+    pub fn new(app: &App, config: &Config, log: Arc<LogRing>) -> Self {
         Self {
             engine: app.engine.clone(),
             memory: app.memory.clone(),
             model: app.model.clone(),
             backups: app.backups.clone(),
+            servers: app.servers.clone(),
             backs_up: config.backup.enabled,
+            log,
             counted: Mutex::default(),
         }
     }
@@ -58,8 +69,8 @@ impl AppOperations {
         if let Some(counts) = fresh {
             return Ok(counts);
         }
-        let (memory, backups) = (self.memory.clone(), self.backups.clone());
-        let counted = tokio::task::spawn_blocking(move || count(&memory, &backups)).await;
+        let (memory, backups, servers) = (self.memory.clone(), self.backups.clone(), self.servers.clone());
+        let counted = tokio::task::spawn_blocking(move || count(&memory, &backups, &servers)).await;
         let counts = counted
             .map_err(|error| StoreError(error.to_string()))?
             .map_err(|error| StoreError(format!("{error:#}")))?;
@@ -68,13 +79,16 @@ impl AppOperations {
     }
 }
 
-fn count(memory: &Memory, backups: &Folder) -> anyhow::Result<Counts> {
+fn count(memory: &Memory, backups: &Folder, servers: &OnServers) -> anyhow::Result<Counts> {
     let files = memory.files().totals()?;
     let made = backups.of(memory.record().identity())?;
     Ok(Counts {
         rows: memory.indexing().row_counts()?,
         queued: memory.indexing().queued()?,
         files: (u64::try_from(files.files)?, files.bytes),
+        pictures_waiting: memory.pictures().waiting()?.len(),
+        outbox: memory.outbox().pending()?.len(),
+        servers_current: servers.wait(Duration::ZERO),
         backups: made.len(),
         backup_bytes: made.iter().map(|backup| backup.file_bytes).sum(),
         newest_backup_s: made.iter().map(|backup| backup.manifest.made_at.as_second()).max(),
@@ -99,6 +113,28 @@ impl Operations for AppOperations {
     async fn metrics(&self) -> Result<String, StoreError> {
         let counts = self.counts().await?;
         Ok(exposition(&self.engine.measurements(), &counts, &self.model.info().name, self.backs_up))
+    }
+
+    fn log(&self, least: LogLevel, most: usize) -> Vec<LogLine> {
+        let wanted = |level: &Level| level_of(*level) >= least;
+        let shown = |entry: LogEntry| LogLine {
+            at: entry.at,
+            level: level_of(entry.level),
+            target: entry.target,
+            message: entry.message,
+            fields: entry.fields,
+        };
+        self.log.newest(most, wanted).into_iter().map(shown).collect()
+    }
+}
+
+fn level_of(level: Level) -> LogLevel {
+    match level {
+        Level::ERROR => LogLevel::Error,
+        Level::WARN => LogLevel::Warn,
+        Level::INFO => LogLevel::Info,
+        Level::DEBUG => LogLevel::Debug,
+        Level::TRACE => LogLevel::Trace,
     }
 }
 
@@ -186,6 +222,14 @@ fn exposition(turns: &MeasurementsSnapshot, counts: &Counts, model: &str, backs_
         &rows,
     );
     text.one("azera_index_queue", "gauge", "Memories that the indexes do not contain yet.", wide(counts.queued));
+    let help = "Pictures that wait or are being drawn.";
+    text.one("azera_pictures_waiting", "gauge", help, wide(counts.pictures_waiting));
+    let help = "Replies and posts that no platform has acknowledged yet.";
+    text.one("azera_outbox_waiting", "gauge", help, wide(counts.outbox));
+    if let Some(current) = counts.servers_current {
+        let help = "1 if the stores on servers have every change of the record.";
+        text.one("azera_store_servers_current", "gauge", help, u64::from(current));
+    }
     text.one("azera_files", "gauge", "Kept files of messages.", counts.files.0);
     text.one("azera_files_bytes", "gauge", "Bytes of kept files.", counts.files.1);
     text.one("azera_backups_enabled", "gauge", "1 if backups are made on a schedule.", u64::from(backs_up));
@@ -200,6 +244,8 @@ fn exposition(turns: &MeasurementsSnapshot, counts: &Counts, model: &str, backs_
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -222,5 +268,19 @@ mod tests {
             let (_, value) = line.rsplit_once(' ').unwrap();
             assert!(value.parse::<f64>().is_ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn the_dashboard_shows_every_metric_and_no_other() {
+        let dashboard = include_str!("../../../../docker/grafana-dashboard.json");
+        serde_json::from_str::<serde_json::Value>(dashboard).unwrap();
+        let counts = Counts { servers_current: Some(true), newest_backup_s: Some(1), ..Counts::default() };
+        let text = exposition(&MeasurementsSnapshot::default(), &counts, "a model", true);
+        let served: BTreeSet<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        let words = dashboard.split(|c| !is_name(c)).filter(|word| word.starts_with("azera_"));
+        let shown: BTreeSet<&str> = words.map(|word| word.strip_suffix("_bucket").unwrap_or(word)).collect();
+        assert_eq!(shown, served);
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use azera_adapter_http::{PersonaDraft, PersonaError, PersonaStore, StoreError};
+use azera_adapter_http::{PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError};
 use azera_engine::free_persona_id;
-use azera_memory::{Memory, NewPersona, PersonaRow};
+use azera_memory::{MAX_PICTURE_BYTES, Memory, NewPersona, PersonaRow, persona_identity};
 use azera_personas::{Checked, Persona, PersonaKind, Severity};
 use azera_types::{Clock, PersonaId, SystemClock};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 /// The personas of the record, and their files in the data folder.
@@ -56,6 +58,24 @@ impl RecordPersonas {
         Ok(id)
     }
 
+    /// Stores the persona of a card or a file under an id that is free. Returns the id, and notes.
+    fn import(&self, file: &[u8]) -> Result<(PersonaId, Vec<String>), PersonaError> {
+        let FromFile { mut persona, card, picture, mut notes } = read(file)?;
+        persona.id = free_persona_id(&self.memory, None, &persona, &self.role).map_err(failed)?;
+        let id = self.store(&persona, card)?;
+        match picture {
+            Some(picture) if picture.len() <= MAX_PICTURE_BYTES => {
+                let identity = persona_identity(None, &id);
+                self.memory.personas().set_picture(&identity, &STANDARD.encode(picture)).map_err(failed)?;
+            }
+            Some(_) => {
+                notes.push(format!("picture: it has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20))
+            }
+            None => {}
+        }
+        Ok((id, notes))
+    }
+
     fn file(&self, id: &PersonaId) -> PathBuf {
         self.data.join("personas").join(format!("{id}.md"))
     }
@@ -68,6 +88,23 @@ impl PersonaStore for RecordPersonas {
             let mut persona = drawn_up(None, draft)?;
             persona.id = free_persona_id(&this.memory, None, &persona, &this.role).map_err(failed)?;
             this.store(&persona, None)
+        })
+        .await
+    }
+
+    async fn import(&self, file: Vec<u8>) -> Result<(PersonaId, Vec<String>), PersonaError> {
+        self.work(move |this| this.import(&file)).await
+    }
+
+    async fn versions(&self, id: &PersonaId) -> Result<Vec<PersonaVersion>, PersonaError> {
+        let id = id.clone();
+        self.work(move |this| {
+            this.row(&id)?;
+            let rows = this.memory.personas().versions(None, &id).map_err(failed)?;
+            let kept = rows.into_iter().rev().filter(|row| !row.removed);
+            Ok(kept
+                .map(|row| PersonaVersion { version: row.version, at: row.added_at, markdown: row.markdown })
+                .collect())
         })
         .await
     }
@@ -104,6 +141,33 @@ impl PersonaStore for RecordPersonas {
         })
         .await
     }
+}
+
+/// A persona as read from a file.
+struct FromFile {
+    persona: Persona,
+    /// The other fields of a card.
+    card: Option<serde_json::Value>,
+    picture: Option<Vec<u8>>,
+    notes: Vec<String>,
+}
+
+/// Reads a persona file, which begins with `---`, or a character card.
+fn read(file: &[u8]) -> Result<FromFile, PersonaError> {
+    let text = std::str::from_utf8(file).ok().map(|text| text.trim_start_matches('\u{feff}').trim_start());
+    if let Some(text) = text.filter(|text| text.starts_with("---")) {
+        let persona = valid(azera_personas::check(text))?;
+        return Ok(FromFile { persona, card: None, picture: None, notes: Vec::new() });
+    }
+    let card = azera_personas::import_card(file);
+    let card =
+        card.map_err(|error| PersonaError::Refused(format!("That is neither a persona file nor a card: {error}.")))?;
+    Ok(FromFile {
+        persona: card.persona,
+        card: Some(serde_json::to_value(card.data).map_err(failed)?),
+        picture: card.avatar,
+        notes: card.notes.iter().map(ToString::to_string).collect(),
+    })
 }
 
 /// Returns the persona that a draft makes of the one before, if there is one.
@@ -183,6 +247,24 @@ mod tests {
             PersonaDraft { is_user: Some(true), intent: Some("Be a captain.".into()), ..draft("Cap", "A captain.") };
         let role = drawn_up(None, role).unwrap();
         assert_eq!((role.kind, role.intent.as_str()), (PersonaKind::User, "Be a captain."));
+    }
+
+    #[test]
+    fn a_file_to_import_is_a_card_or_a_persona_file() {
+        let card = json!({
+            "spec": "chara_card_v2", "spec_version": "2.0",
+            "data": {"name": "Luna", "description": "A cat of the moon.", "personality": "", "scenario": "",
+                     "first_mes": "Hello.", "mes_example": ""},
+        });
+        let luna = read(card.to_string().as_bytes()).unwrap();
+        assert_eq!(luna.persona.name, "Luna");
+        assert!(luna.card.is_some_and(|card| card.to_string().contains("Hello.")), "the greeting is kept");
+        let file = azera_personas::template("Nix");
+        let nix = read(format!("\u{feff}\n{file}").as_bytes()).unwrap();
+        assert_eq!((nix.persona.name.as_str(), nix.card), ("Nix", None));
+        for wrong in [&b"---\nname: x\nspeed: 3\n---\n# x\n"[..], b"\x89PNG\r\n\x1a\n", b"{}", b"", b"\xff\xd8"] {
+            assert!(matches!(read(wrong), Err(PersonaError::Refused(_))), "{wrong:?}");
+        }
     }
 
     #[test]

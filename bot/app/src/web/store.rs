@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use azera_adapter_http::{AccountStore, StoreError};
-use azera_memory::Memory;
+use azera_memory::{ListedAccount, Memory};
 use azera_types::{PersonId, PlatformId};
 use serde_json::Value;
 
@@ -30,8 +30,10 @@ impl RecordAccounts {
 
 #[async_trait]
 impl AccountStore for RecordAccounts {
-    async fn load(&self) -> Result<Vec<(PersonId, Value)>, StoreError> {
-        self.work(|memory, platform| memory.accounts().list(platform)).await
+    async fn load(&self) -> Result<Vec<(PersonId, Result<Value, StoreError>)>, StoreError> {
+        let listed = self.work(|memory, platform| memory.accounts().list(platform)).await?;
+        let read = |(person, account): ListedAccount| (person, account.map_err(|error| StoreError(error.to_string())));
+        Ok(listed.into_iter().map(read).collect())
     }
 
     async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {

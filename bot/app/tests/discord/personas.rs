@@ -32,22 +32,22 @@ fn an_admin_adds_a_persona_after_a_preview_and_rolls_it_back() {
     let nix = template.replace("Name", "Nix");
     let wrong =
         give(&fake, square, ann, "persona", "upload", &[("file", &nix.replacen("id: name", "id: NOT AN ID", 1))]);
-    assert!(wrong.contains("cannot be taken in") && wrong.contains("line 3"), "{wrong}");
+    assert!(wrong.contains("I cannot add that") && wrong.contains("line 3"), "{wrong}");
     let refused = give(&fake, square, bob, "persona", "upload", &[("file", &nix)]);
-    assert!(refused.contains("the admins'"), "{refused}");
+    assert!(refused.contains("Only admins"), "{refused}");
     let (preview, cancelled) = upload(&fake, square, ann, &nix, "Cancel");
     assert!(preview.contains("**Nix**"), "{preview}");
-    assert!(cancelled.contains("not taken in"), "{cancelled}");
+    assert!(cancelled.contains("did not add"), "{cancelled}");
     let nothing = give(&fake, square, ann, "persona", "confirm", &[]);
     assert!(nothing.contains("There is no upload"), "{nothing}");
-    let (_, taken) = upload(&fake, square, ann, &nix, "Take it in");
+    let (_, taken) = upload(&fake, square, ann, &nix, "Add it");
     assert!(taken.contains("version 1"), "{taken}");
     let used = give(&fake, square, ann, "persona", "use", &[("name", "Nix")]);
     assert!(used.contains("Nix answers here"), "{used}");
     let question = fake.world(|world| world.say(square, bob, "Nix, are you there?"));
     answered(&fake, square, question, "Noted.");
     fake.world(|world| assert_eq!(world.answers(square, question)[0]["author"]["username"], "Nix"));
-    let (preview, taken) = upload(&fake, square, ann, &format!("{nix}\n## Likes\n\nThe sea.\n"), "Take it in");
+    let (preview, taken) = upload(&fake, square, ann, &format!("{nix}\n## Likes\n\nThe sea.\n"), "Add it");
     assert!(preview.contains("replaces version 1") && taken.contains("version 2"), "{preview} {taken}");
     assert!(give(&fake, square, bob, "persona", "show", &[("name", "nix")]).contains("The sea."));
     let back = give(&fake, square, ann, "persona", "rollback", &[("name", "nix")]);
@@ -74,9 +74,9 @@ fn invited_personas_answer_by_name_in_one_channel() {
     fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     let nix =
         give(&fake, square, ann, "persona", "template", &[]).replacen("Here it is.", "", 1).replace("Name", "Nix");
-    upload(&fake, square, ann, &nix, "Take it in");
+    upload(&fake, square, ann, &nix, "Add it");
     let refused = give(&fake, square, bob, "persona", "invite", &[("name", "Nix")]);
-    assert!(refused.contains("the admins'"), "{refused}");
+    assert!(refused.contains("Only admins"), "{refused}");
     let invited = give(&fake, square, ann, "persona", "invite", &[("name", "Nix")]);
     assert!(invited.contains("Nix answers here, too"), "{invited}");
     #[track_caller]
@@ -106,7 +106,7 @@ fn invited_personas_answer_by_name_in_one_channel() {
     give(&fake, square, ann, "persona", "invite", &[("name", "areza")]);
     let areza = give(&fake, square, ann, "persona", "template", &[]).replacen("Here it is.", "", 1);
     let areza = areza.replace("Name", "Areza").replacen("id: name", "id: areza", 1);
-    upload(&fake, square, ann, &areza, "Take it in");
+    upload(&fake, square, ann, &areza, "Add it");
     let dismissed = give(&fake, square, ann, "persona", "dismiss", &[("name", "areza")]);
     assert!(dismissed.contains("Areza does not answer here any more"), "{dismissed}");
     let again = give(&fake, square, ann, "persona", "dismiss", &[("name", "areza")]);

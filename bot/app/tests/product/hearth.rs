@@ -77,7 +77,7 @@ fn a_night_trains_a_lora_and_forgetting_withdraws_it() {
     assert_eq!(of(&replayed, "error"), [] as [&Value; 0]);
     let outputs = answers(&replayed);
     assert!(outputs[1].contains("training 1 with 4 exchanges has been in use here"), "{outputs:?}");
-    assert!(outputs[2].contains("lesson 1, 4 exchanges: kept (loss "), "{outputs:?}");
+    assert!(outputs[2].contains("training 1, 4 exchanges: kept (loss "), "{outputs:?}");
     assert_eq!(of(&replayed, "reply").len(), 6);
     assert_eq!(loras(&data), 1);
     // One of the five exchanges is held out. So of two forgotten ones, at least one was trained on.
@@ -150,7 +150,7 @@ fn a_night_is_trained_on_another_machine() {
     ];
     let outputs = answers(&play(scratch.path(), &data, true, &morning));
     assert!(outputs[0].contains("training 1 with 4 exchanges has been in use here"), "{outputs:?}");
-    assert!(outputs[1].contains("lesson 1, 4 exchanges: kept (loss "), "{outputs:?}");
+    assert!(outputs[1].contains("training 1, 4 exchanges: kept (loss "), "{outputs:?}");
     assert_eq!(loras(&data), 1);
     assert_eq!(std::fs::read_dir(data.join("hearth").join("away")).expect("a folder").count(), 1, "the key alone");
     // The operator forgets two of the five while Azera is stopped; at least one was trained on.
@@ -162,7 +162,7 @@ fn a_night_is_trained_on_another_machine() {
     assert_eq!(loras(&data), 0);
     let later = [chat("2026-03-02T13:59:00Z"), command_line("2026-03-02T14:00:00Z", "/hearth history")];
     let outputs = answers(&play(scratch.path(), &data, true, &later));
-    assert!(outputs[0].contains("something that it rested on is gone"), "{outputs:?}");
+    assert!(outputs[0].contains("something that it rested on was forgotten"), "{outputs:?}");
 }
 
 /// A restored record must not train on people who opted out after the backup. So every restore, and every undo, asks

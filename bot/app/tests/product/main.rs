@@ -3,6 +3,7 @@
 mod backup;
 mod cards;
 mod classifiers;
+mod console;
 mod damage;
 mod diary;
 mod disk;

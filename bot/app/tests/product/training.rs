@@ -61,7 +61,7 @@ fn a_training_pauses_resumes_and_is_measured() {
     assert!(output.status.success() && log.contains("going on after step"), "{log}");
     assert!(!Path::new(&checkpoint).exists());
     // The model learned the prose nearly by heart, so its loss on these examples is lower.
-    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &out, "--lessons", &examples], "");
+    let measured = azera(scratch.path(), &["hearth", "measure", "--lora", &out, "--lessons", &examples], "");
     let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
     let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");
     assert!(loss("loss_with") < loss("loss_without") - 0.05, "{report}");
@@ -70,7 +70,7 @@ fn a_training_pauses_resumes_and_is_measured() {
     let (steps, keep) = (["--steps", "10", "--batch", "1", "--rank", "2"], "--keep-prose");
     let train = [&["hearth", "train", &examples, "--out", &kept, keep], steps.as_slice()].concat();
     assert!(azera(scratch.path(), &train, "").status.success());
-    let measured = azera(scratch.path(), &["hearth", "measure", "--adapter", &kept, "--lessons", &examples], "");
+    let measured = azera(scratch.path(), &["hearth", "measure", "--lora", &kept, "--lessons", &examples], "");
     let report: Value = serde_json::from_slice(&measured.stdout).expect("a report");
     let loss = |which: &str| report["lessons"][which].as_f64().expect("a loss");
     assert!((loss("loss_with") - loss("loss_without")).abs() < 1e-4, "{report}");
@@ -88,7 +88,7 @@ fn the_mean_of_a_lora_and_itself_is_that_lora() {
     let kept_share = merged(&[BUNDLED, &mean, "--rank", "4", "--scale", "0.5", "--out", &half])["kept"].as_f64();
     assert!(kept_share < Some(0.99), "{kept_share:?}");
     let ratio = |lora: &str| {
-        let output = run(&["measure", "--adapter", lora, "--text", &prose]);
+        let output = run(&["measure", "--lora", lora, "--text", &prose]);
         let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
         report["text"]["ratio"].as_f64().expect("a ratio")
     };
@@ -123,7 +123,7 @@ fn the_default_lora_serves_unless_it_is_left_out() {
     };
     let with = replies(&[], None);
     assert_eq!(with, replies(&[], Some(BUNDLED)), "it is the bundled one");
-    let without = replies(&["--no-adapter"], None);
+    let without = replies(&["--no-lora"], None);
     assert_ne!(with, without);
     assert_eq!(without, replies(&[], Some("none")));
 }

@@ -1,5 +1,8 @@
 //! The web: the real binary with the default model, and the clients that people use.
 
+mod media;
+mod schema;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -18,13 +21,21 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Running {
     child: Child,
     pub address: String,
-    setup: Option<String>,
+    pub setup: Option<String>,
 }
 
 impl Running {
     pub fn start(home: &Path, data: &str) -> Self {
-        let mut command = command(home, &["run", "--data", data]);
-        command.env("AZERA__HTTP__ENABLED", "true").env("AZERA__HTTP__LISTEN", "127.0.0.1:0");
+        Self::with(home, data, &[], &[])
+    }
+
+    /// Starts with further arguments and settings.
+    pub fn with(home: &Path, data: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
+        let mut command = command(home, &[&["run", "--data", data][..], arguments].concat());
+        command
+            .envs(settings.iter().copied())
+            .env("AZERA__HTTP__ENABLED", "true")
+            .env("AZERA__HTTP__LISTEN", "127.0.0.1:0");
         command.env("AZERA__MEMORY__MIN_AGE_S", "0");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the binary runs");
         let output = BufReader::new(child.stderr.take().expect("a pipe"));
@@ -46,19 +57,47 @@ impl Running {
 
     /// Sends a request. Returns the status, the headers and the body.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> (u16, String, Value) {
-        let host = self.address.strip_prefix("http://").expect("an address of the web");
+        let headers = [&[("Content-Type", "application/json")][..], headers].concat();
         let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (status, head, bytes) = self.exchange(method, path, &headers, body.as_bytes());
+        let text = String::from_utf8_lossy(&bytes);
+        (status, head, serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
+    }
+
+    /// Sends a request with any body. Returns the status, the headers and the body as it came.
+    pub fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String, Vec<u8>) {
+        let host = self.address.strip_prefix("http://").expect("an address of the web");
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
-        for (name, value) in [("Content-Type", "application/json")].iter().chain(headers) {
+        for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         let mut stream = TcpStream::connect(host).expect("the web is there");
-        write!(stream, "{request}Content-Length: {}\r\n\r\n{body}", body.len()).expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
+        write!(stream, "{request}Content-Length: {}\r\n\r\n", body.len()).expect("it reads");
+        stream.write_all(body).expect("it reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it answers");
+        let end = answer.windows(4).position(|end| end == b"\r\n\r\n").expect("an answer");
+        let body = answer.split_off(end + 4);
+        let head = String::from_utf8(answer).expect("a head");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        (status, head.to_owned(), serde_json::from_str(body).unwrap_or_else(|_| json!(body)))
+        (status, head.trim_end().to_owned(), body)
+    }
+
+    /// Makes the owner's account. Returns the headers of a session.
+    pub fn own(&self) -> [(String, String); 2] {
+        let code = self.setup.as_ref().and_then(|link| link.rsplit_once('=')).expect("a link with a code").1;
+        self.join("/api/setup", code, "Ann")
+    }
+
+    /// Makes an account. Returns the headers of a session.
+    pub fn join(&self, path: &str, code: &str, name: &str) -> [(String, String); 2] {
+        let body = json!({"code": code, "name": name, "password": "correct horse battery"});
+        let (status, head, session) = self.send("POST", path, &[], &body);
+        assert_eq!(status, 200, "{session}");
+        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a session");
+        let cookie = cookie.split(';').next().expect("a cookie").to_owned();
+        let csrf = session["csrf"].as_str().expect("a token").to_owned();
+        [("Cookie".to_owned(), cookie), ("X-CSRF-Token".to_owned(), csrf)]
     }
 
     #[track_caller]
@@ -66,6 +105,12 @@ impl Running {
         let (status, _, body) = self.send("GET", path, &[], &Value::Null);
         assert_eq!(status, 200, "{path}: {body}");
         body
+    }
+
+    /// Ends the bot as a crash does.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
     }
 
     /// Ends the bot as a service manager does.

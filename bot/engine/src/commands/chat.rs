@@ -247,7 +247,9 @@ impl Commands {
             .await;
         match made {
             Ok(_) => Ok(done(format!("On the new branch {name}.{}", self.last_words(at).await?))),
-            Err(Error::Memory(azera_memory::Error::Invalid(why))) => Ok(refused(format!("No: {why}."))),
+            Err(Error::Memory(azera_memory::Error::Invalid(why))) => {
+                Ok(refused(format!("I cannot make this branch: {why}.")))
+            }
             Err(error) => Err(error),
         }
     }

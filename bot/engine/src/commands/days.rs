@@ -85,7 +85,7 @@ pub(super) fn time(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timest
 
 fn at_start(text: &str) -> Found {
     let (found, rest) = match without_weekday(text) {
-        Some("") => return Found::Incomplete(format!("`{text}` names no date")),
+        Some("") => return Found::Incomplete(format!("`{text}` is not a date")),
         rest => date_at(rest.unwrap_or(text)),
     };
     match found {

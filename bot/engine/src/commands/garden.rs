@@ -47,10 +47,10 @@ impl Commands {
 
     async fn garden_publish(&self, at: &CommandContext<'_>, which: &str) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("In a place of many, what is published is the admins' choice.".into()));
+            return Ok(refused("Several people read this place, so only admins can publish here.".into()));
         }
         let Some((memory, _)) = self.find_writing(at, PIECES, which).await? else {
-            return Ok(refused("There is none of that number here; `/garden list` names them.".into()));
+            return Ok(refused("There is no piece with that number here; `/garden list` shows the numbers.".into()));
         };
         let home = Background::home(at.platform, &at.place, &at.chat.persona);
         Ok(match self.background.publish_now(&home, &memory).await? {
@@ -64,10 +64,8 @@ impl Commands {
                     Unpublished::NotForAll => {
                         "Not everybody who reads the journal's channel may read what this was made of."
                     }
-                    Unpublished::AgainstTheRules => "The rules of this place have something against what it says.",
-                    Unpublished::NotLearnedYet => {
-                        "Telling what texts are is still being learned; try again in a minute."
-                    }
+                    Unpublished::AgainstTheRules => "A rule of this place forbids what it says.",
+                    Unpublished::NotLearnedYet => "I am still learning to classify texts. Try again in a minute.",
                     Unpublished::Gone => "It was published before.",
                 }
                 .into(),

@@ -184,16 +184,19 @@ impl Commands {
             let TrainingLogEntry { number, exchanges, learned, .. } = entry;
             let result = match entry.outcome {
                 TrainingOutcome::Serving => "kept".to_owned(),
-                TrainingOutcome::Dropped(fault) => format!("dropped, for it {}", fault.in_words()),
+                TrainingOutcome::Dropped(fault) => format!("dropped, because it {}", fault.in_words()),
                 TrainingOutcome::Failed => "it failed; the log says why".to_owned(),
                 TrainingOutcome::Offloaded => "waits for another machine".to_owned(),
                 TrainingOutcome::Lost => "nothing of use came back from the other machine".to_owned(),
                 TrainingOutcome::TooLittle => "too little of it was left to learn it again".to_owned(),
                 TrainingOutcome::RolledBack => "taken back by command".to_owned(),
-                TrainingOutcome::Withdrawn => "dropped, for something that it rested on is gone".to_owned(),
+                TrainingOutcome::Withdrawn => "dropped, because something that it rested on was forgotten".to_owned(),
             };
             let loss = learned.map_or_else(String::new, |it| format!(" (loss {:.2}, then {:.2})", it.before, it.after));
-            text.push_str(&format!("- {}: lesson {number}, {exchanges} exchanges: {result}{loss}\n", at.day(entry.at)));
+            text.push_str(&format!(
+                "- {}: training {number}, {exchanges} exchanges: {result}{loss}\n",
+                at.day(entry.at)
+            ));
         }
         Ok(done(text))
     }

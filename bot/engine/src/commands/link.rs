@@ -51,7 +51,7 @@ impl Commands {
             return Ok(too_many());
         }
         let Some(code) = self.access.codes.show(&account(at), self.services.clock.now()) else {
-            return Ok(refused("I can make no code now.".into()));
+            return Ok(refused("I cannot make a code now.".into()));
         };
         Ok(done(format!(
             "Write to me directly from your other account, and say there within {VALID_MINUTES} minutes:\n\n`/link {code}`\n\n\
@@ -101,7 +101,7 @@ impl Commands {
     async fn confirm_link(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let Some(other) = self.access.codes.confirm(&at.line.person, self.services.clock.now()) else {
             return Ok(refused(
-                "Nothing waits to be confirmed. `/link` on one account shows a code; enter it on the other with `/link CODE`.".into(),
+                "There is no link to confirm. `/link` on one account shows a code; enter it on the other with `/link CODE`.".into(),
             ));
         };
         let (mine, theirs) = (account(at), other.clone());

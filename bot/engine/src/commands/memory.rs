@@ -49,7 +49,7 @@ impl Commands {
         let query = Text::new(words);
         let recall = self.recall.search(&at.read_scope, &query, at.asking(&name), SEARCH_HITS).await?;
         if recall.hits.is_empty() {
-            return Ok(done("I remember nothing like that which may be shown here.".into()));
+            return Ok(done("I remember nothing like that, or it may not be shown here.".into()));
         }
         let recent = self.recent(at).await?;
         let talking = recent.iter().map(|row| &row.author);
@@ -106,7 +106,7 @@ impl Commands {
             self.services.blocking(move |memory| memory.memories().salient(&read_scope, &person, MAX_SALIENT)).await?;
         if salient.is_empty() {
             return Ok(done(
-                "Nothing yet that may be shown here. When a conversation is over I look through what was said for what is \
+                "I keep nothing in mind about you yet that may be shown here. After each conversation I look for what is \
                  worth keeping; `/remember TEXT` keeps something at once."
                     .into(),
             ));
@@ -151,7 +151,9 @@ impl Commands {
             _ => None,
         };
         if said.is_none() && arguments.is_empty() {
-            return Ok(refused("What shall I keep? `/remember the spare key is under the blue pot`.".into()));
+            return Ok(refused(
+                "What should I keep? For example: `/remember the spare key is under the blue pot`.".into(),
+            ));
         }
         let mut fact = NewFact {
             persona: at.chat.persona.clone(),
@@ -179,7 +181,7 @@ impl Commands {
             return Ok(refused(format!("I remember no `{id}` that may be shown here.")));
         };
         if memory.author.person() != Some(&at.line.person) {
-            return Ok(refused("Those are not your words: who said them can have me keep them.".into()));
+            return Ok(refused("Those are somebody else's words; they can ask me to keep them.".into()));
         }
         if memory.kind == Kind::Fact && !memory.came_with_a_message() {
             return Ok(refused(format!("`{id}` is kept already.")));

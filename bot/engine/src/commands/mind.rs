@@ -134,7 +134,7 @@ impl Commands {
     /// Shows what a message would call for, without changing a bond or storing anything.
     async fn test_rules(&self, at: &CommandContext<'_>, text: &str) -> Result<CommandAnswer, Error> {
         if self.judge.classifiers.now().is_none() {
-            return Ok(refused("Telling what messages are is still being learned; try again in a minute.".into()));
+            return Ok(refused("I am still learning to classify messages. Try again in a minute.".into()));
         }
         let tags = self.judge.tags_of(text).await?;
         let matched = self.overrides_of(at).await?.rules.matching(&tags, &Bond::new());
@@ -230,7 +230,7 @@ fn read_rule(written: &str) -> Result<Rule, String> {
         rest = rest.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
     }
     let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-    Rule::new(name, tags, rest, deltas).map_err(|error| format!("That is no rule: {error}."))
+    Rule::new(name, tags, rest, deltas).map_err(|error| format!("That is not a rule: {error}."))
 }
 
 /// Formats a rule as [`read_rule`] reads it.

@@ -138,7 +138,7 @@ impl Commands {
             "new" => self.new_chat(&at).await,
             "chats" => self.list_chats(&at, arguments).await,
             "persona" => self.persona_command(&at, arguments).await,
-            "as" => Ok(refused("`/as` works in the terminal alone.".into())),
+            "as" => Ok(refused("`/as` works only in the terminal.".into())),
             "why" => self.why_command(&at).await,
             "branch" => self.branch_command(&at, arguments).await,
             "forget" if arguments.is_empty() && self.is_about_a_picture(&at).await? => {

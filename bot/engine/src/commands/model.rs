@@ -35,7 +35,7 @@ impl Commands {
 
     async fn remove_model(&self, name: &str) -> Result<CommandAnswer, Error> {
         if self.services.model().info().name == name {
-            return Ok(refused(format!("{name} answers now; `/model use` has another do so first.")));
+            return Ok(refused(format!("{name} answers now. Choose another model with `/model use` first.")));
         }
         Ok(as_answer(self.services.models.remove(name).await))
     }

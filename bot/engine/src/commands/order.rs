@@ -26,7 +26,7 @@ impl Commands {
                 Ok(refused(format!("`/tag add TAG` or `/tag remove TAG`, with {MAX_CHARS} characters at most.")))
             }
             "add" | "remove" if !may_configure_place(at) => {
-                Ok(refused("In a place of many, tags are the admins' choice.".into()))
+                Ok(refused("Several people use this chat, so only admins can change its tags.".into()))
             }
             "add" if at.chat.tags.len() >= MAX_TAGS => Ok(refused(format!("A chat has {MAX_TAGS} tags at most."))),
             "add" => {
@@ -61,7 +61,7 @@ impl Commands {
         match verb {
             "join" if !fits(&name) => Ok(refused(format!("`/group join NAME`, with {MAX_CHARS} characters at most."))),
             "join" | "leave" if !may_configure_place(at) => {
-                Ok(refused("In a place of many, its group is the admins' choice.".into()))
+                Ok(refused("Several people use this chat, so only admins can choose its group.".into()))
             }
             "join" => {
                 self.change_order(at, ChatChange::Group(Some(name.clone()))).await?;

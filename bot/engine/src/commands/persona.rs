@@ -85,7 +85,7 @@ impl Commands {
         name: &str,
     ) -> Result<Result<(PersonaRow, Persona), CommandAnswer>, Error> {
         if !may_configure_place(at) {
-            return Ok(Err(refused("Who answers here is the admins' choice.".into())));
+            return Ok(Err(refused("Only admins can choose who answers here.".into())));
         }
         Ok(match self.find_persona(at, name).await? {
             None => Err(refused(format!("There is no persona {name}; `/persona list` names them."))),
@@ -107,7 +107,7 @@ impl Commands {
         }
         if at.chat.invited.len() >= MAX_INVITED {
             return Ok(refused(format!(
-                "{MAX_INVITED} personas are here besides; `/persona dismiss NAME` sends one away."
+                "{MAX_INVITED} more personas answer here already; `/persona dismiss NAME` sends one away."
             )));
         }
         self.change_order(at, ChatChange::Invited(identity, true)).await?;
@@ -121,7 +121,7 @@ impl Commands {
 
     async fn dismiss_persona(&self, at: &CommandContext<'_>, name: &str) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("Who answers here is the admins' choice.".into()));
+            return Ok(refused("Only admins can choose who answers here.".into()));
         }
         let Some((identity, name)) = self.invited_persona(at, name).await? else {
             return Ok(refused(match self.find_persona(at, name).await? {

@@ -78,12 +78,13 @@ impl Commands {
             name: None,
             original,
             is_varied,
+            uploaded: None,
             sources: Vec::new(),
             source_scopes: Vec::new(),
             from: self.services.clock.now(),
         };
         Ok(match self.pictures.ask(request).await? {
-            Queued::Refused(why) => refused(why),
+            Queued::Refused(why) | Queued::TooMany(why) => refused(why),
             Queued::Waits(row, position) => {
                 let when = match position {
                     1 => "I begin now".to_owned(),

@@ -56,7 +56,7 @@ impl Commands {
         let chosen = (locale != DEFAULT).then(|| locale.to_owned());
         if locale != DEFAULT && locale != NO_COUNTRY && helps_in(locale).is_none() {
             return Ok(refused(
-                "I know no help lines for that; `/settings locale` lists the countries I know some of.".into(),
+                "I know no help lines for that country; `/settings locale` lists those that I know.".into(),
             ));
         }
         let changed =
@@ -98,8 +98,8 @@ impl Commands {
             let saved = overrides.saved.clone().unwrap_or_default();
             let (own, off, tuned) = (saved.rules.own.len(), saved.rules.off.len(), saved.tuned.len());
             text.push_str(&format!(
-                "- Rules of this place: {own} added, {off} taken out: `/rules list`\n- Numbers of my inner life that are others here: \
-                 {tuned}: `/tune`\n"
+                "- Rules of this place: {own} added, {off} removed: `/rules list`\n- Numbers of my mind that differ here: {tuned}: \
+                 `/tune`\n"
             ));
         }
         Ok(done(text))

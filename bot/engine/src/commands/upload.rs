@@ -88,7 +88,7 @@ impl Commands {
         };
         let ParsedUpload { mut persona, card, picture, mut notes } = match read(text) {
             Ok(brought) => brought,
-            Err(why) => return Ok(refused(format!("That cannot be taken in.\n{why}"))),
+            Err(why) => return Ok(refused(format!("I cannot add that.\n{why}"))),
         };
         if let Some(replaced) = replaces {
             // A card derives its id from its name, which can be numbered here.
@@ -100,7 +100,7 @@ impl Commands {
             }
         }
         let Ok(id) = PersonaId::new(persona.id.as_str()) else {
-            return Ok(refused("That cannot be taken in: its id is not valid.".into()));
+            return Ok(refused("I cannot add that: its id is not valid.".into()));
         };
         let versions = {
             let (realm, id) = (realm.clone(), id.clone());
@@ -125,7 +125,7 @@ impl Commands {
         let upload = Upload { at: self.services.clock.now(), new, name: persona.name, version, picture };
         self.uploads.keep((at.chat.id.clone(), at.line.person.clone()), upload);
         let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
-        let choices = vec![choice("Take it in", "/persona confirm"), choice("Cancel", "/persona cancel")];
+        let choices = vec![choice("Add it", "/persona confirm"), choice("Cancel", "/persona cancel")];
         Ok(CommandAnswer { choices, ..done(words) })
     }
 
@@ -196,7 +196,7 @@ impl Commands {
             )));
         };
         Ok(done(format!(
-            "{name} is here as `{}`, version {}. `/persona use {}` has it answer in a channel.",
+            "{name} is here as `{}`, version {}. `/persona use {}` lets it answer in a channel.",
             row.id, row.version, row.id
         )))
     }
@@ -208,7 +208,7 @@ impl Commands {
         }
         let whose = (at.chat.id.clone(), at.line.person.clone());
         Ok(match self.uploads.take(&whose, self.services.clock.now()) {
-            Some(upload) => done(format!("{} is not taken in.", upload.name)),
+            Some(upload) => done(format!("I did not add {}.", upload.name)),
             None => nothing_waits(),
         })
     }
@@ -297,7 +297,7 @@ impl Commands {
 /// Returns the realm whose personas the person may change here.
 fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
     if at.access < Access::Admin {
-        return Err("Which personas there are is the admins' choice.");
+        return Err("Only admins can add, change or remove personas here.");
     }
     at.place.shared_realm().cloned().ok_or(
         "Personas can be added to a server or a shared room, and this place is neither. `azera persona add` adds one for \
@@ -314,7 +314,7 @@ fn read(text: &str) -> Result<ParsedUpload, String> {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}');
     let file = text.strip_prefix(FILE.0).and_then(|rest| rest.split_once(FILE.1));
     let card = match file {
-        Some((_, bytes)) => Some(STANDARD.decode(bytes.trim()).map_err(|_| "The file came broken.".to_owned())?),
+        Some((_, bytes)) => Some(STANDARD.decode(bytes.trim()).map_err(|_| "The file arrived damaged.".to_owned())?),
         None => text.starts_with('{').then(|| text.as_bytes().to_vec()),
     };
     if let Some(bytes) = card {
@@ -366,7 +366,7 @@ fn preview(persona: &Persona, before: Option<&PersonaRow>, notes: &[String]) -> 
     for note in notes.iter().take(REPORTED) {
         text.push_str(&format!("- {note}\n"));
     }
-    text.push_str("`/persona confirm` takes it in, `/persona cancel` does not.");
+    text.push_str("`/persona confirm` adds it, `/persona cancel` does not.");
     text
 }
 

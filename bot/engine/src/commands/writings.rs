@@ -159,7 +159,12 @@ impl Commands {
             None => None,
         };
         Ok(found.map_or_else(
-            || refused(format!("There is none of that number here; `/{} list` shows the numbers.", filter.command)),
+            || {
+                refused(format!(
+                    "There is nothing with that number here; `/{} list` shows the numbers.",
+                    filter.command
+                ))
+            },
             done,
         ))
     }
@@ -183,7 +188,7 @@ impl Commands {
             }
         }
         if text.is_empty() {
-            return Ok(done(format!("There are no {} like that which may be shown here.", filter.name)));
+            return Ok(done(format!("There are no such {} that may be shown here.", filter.name)));
         }
         Ok(done(text))
     }
@@ -291,7 +296,7 @@ impl Commands {
 
     async fn set_journal_channel(&self, at: &CommandContext<'_>, here: bool) -> Result<CommandAnswer, Error> {
         if !may_configure_place(at) {
-            return Ok(refused("Where the journal is posted is the admins' choice.".into()));
+            return Ok(refused("Only admins can choose where the journal is posted.".into()));
         }
         let channel = JournalChannel { chat: here.then(|| at.chat.id.clone()) };
         let (platform, place) = (at.platform.clone(), Background::home(at.platform, &at.place, &at.chat.persona).place);

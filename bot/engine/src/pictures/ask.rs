@@ -5,7 +5,7 @@ use azera_memory::{Asked, NewPicture, PictureRow, SourceScope};
 use azera_pictures::{PromptRules, Waiting, Wish, fair_order};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Scope, Text, Timestamp};
 
-use super::{NO_BACKEND, Pictures, PlaceWishes};
+use super::{NO_BACKEND, PictureLook, Pictures, PlaceWishes};
 use crate::error::Error;
 use crate::turn::{any_seed, derived_seed};
 
@@ -24,6 +24,8 @@ pub(crate) struct PictureRequest<'a> {
     pub(crate) original: Option<PictureRow>,
     /// True if the drawing starts from that picture, as a variation does.
     pub(crate) is_varied: bool,
+    /// The uploaded picture that the drawing starts from.
+    pub(crate) uploaded: Option<String>,
     /// The messages that it is built on, and what may be read with them.
     pub(crate) sources: Vec<MessageId>,
     pub(crate) source_scopes: Vec<SourceScope>,
@@ -36,6 +38,8 @@ pub(crate) enum Queued {
     Waits(Box<PictureRow>, usize),
     /// It does not. The text says why.
     Refused(String),
+    /// It does not, because of a limit that passes. The text says which.
+    TooMany(String),
 }
 
 /// Returns what a picture shows that excludes these words: excluded clothes ask for a naked person, and excluded age for
@@ -90,7 +94,7 @@ impl Pictures {
             tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
             return Ok(Queued::Refused(refusal.to_string()));
         }
-        if request.is_varied && !settings.model.limits().takes_reference {
+        if (request.is_varied || request.uploaded.is_some()) && !settings.model.limits().takes_reference {
             return Ok(Queued::Refused("The server that draws cannot start from a picture.".into()));
         }
         let mut row = self.row(&request)?;
@@ -101,7 +105,8 @@ impl Pictures {
                 derived_seed(seed, &MessageId::new(row.asked_at.to_string()).unwrap_or(row.message.clone()), 0)
             }
         };
-        row.settings = serde_json::to_value(settings.look(&request.wish, seed)).unwrap_or_default();
+        let look = PictureLook { uploaded: request.uploaded, ..settings.look(&request.wish, seed) };
+        row.settings = serde_json::to_value(look).unwrap_or_default();
         let new = NewPicture {
             row,
             day: request.day,
@@ -116,16 +121,16 @@ impl Pictures {
                 self.wake.notify_one();
                 Queued::Waits(row, position)
             }
-            Asked::QueueFull => Queued::Refused("Too many pictures are waiting. Ask again in a few minutes.".into()),
-            Asked::PersonWaits => Queued::Refused(format!(
+            Asked::QueueFull => Queued::TooMany("Too many pictures are waiting. Ask again in a few minutes.".into()),
+            Asked::PersonWaits => Queued::TooMany(format!(
                 "You have {} pictures waiting, and that is the most. `/picture cancel` takes one back.",
                 settings.queue_per_person
             )),
-            Asked::PersonHadEnough => Queued::Refused(format!(
+            Asked::PersonHadEnough => Queued::TooMany(format!(
                 "You have asked for {} pictures today, and that is the most. Ask again tomorrow.",
                 settings.per_person
             )),
-            Asked::PlaceHadEnough => Queued::Refused(format!(
+            Asked::PlaceHadEnough => Queued::TooMany(format!(
                 "This place has had {} pictures today, and that is the most. Ask again tomorrow.",
                 settings.per_place
             )),
@@ -239,8 +244,8 @@ impl Pictures {
     pub(super) async fn give_up(&self, platform: &dyn Platform, row: &PictureRow) -> Result<(), Error> {
         let message = row.message.clone();
         self.services.blocking(move |memory| memory.pictures().cancel(&message)).await?;
-        if let Some(token) = self.progress().running.get(&row.message) {
-            token.cancel();
+        if let Some(running) = self.progress().running.get(&row.message) {
+            running.token.cancel();
         }
         if let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await {
             tracing::warn!(message = %row.message, %error, "cannot remove the message about a picture");

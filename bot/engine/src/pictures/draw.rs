@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use azera_adapter::{Making, Platform, State};
 use azera_memory::{DrawnPicture, MessageRow, OutboxRow, PictureOutcome, PictureRow};
-use azera_model_image::{DrawnImage, ImageError, ImageProgress, Picture, PictureLimits};
+use azera_model_image::{DrawnImage, ImageError, ImageProgress, Picture, PictureLimits, ProgressSender};
 use azera_types::Text;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{PictureLook, PictureSettings, Pictures, caption};
+use super::{PictureLook, PictureSettings, Pictures, Running, caption};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
 
@@ -86,8 +86,9 @@ impl Pictures {
             // The picture waits until its platform is attached.
             let Ok(platform) = self.services.platform(&row.platform) else { continue };
             let token = self.services.stopping.child_token();
-            self.progress().running.insert(row.message.clone(), token.clone());
-            let onward = self.draw(settings, platform.as_ref(), &row, &token).await;
+            let (sender, progress) = watch::channel(ImageProgress::default());
+            self.progress().running.insert(row.message.clone(), Running { token: token.clone(), progress });
+            let onward = self.draw(settings, platform.as_ref(), &row, (&token, &sender)).await;
             self.progress().running.remove(&row.message);
             match onward {
                 Ok(onward) => return Ok(Some(onward)),
@@ -106,7 +107,7 @@ impl Pictures {
         settings: &PictureSettings,
         platform: &dyn Platform,
         row: &PictureRow,
-        token: &CancellationToken,
+        (token, sender): (&CancellationToken, &ProgressSender),
     ) -> Result<Onward, Error> {
         if !self.outbox.may_be_shown(platform, &deliverable(row)).await? {
             self.give_up(platform, row).await?;
@@ -136,9 +137,9 @@ impl Pictures {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
         };
-        let reference = match &row.starts_from {
-            None => None,
-            Some(_) => match self.reference(platform, row).await? {
+        let reference = match (&row.starts_from, &look.uploaded) {
+            (None, None) => None,
+            _ => match self.reference(platform, row, &look).await? {
                 Some(png) => Some(png),
                 None => {
                     let gone = ImageError::Refused("the picture that it starts from is gone".into());
@@ -147,11 +148,10 @@ impl Pictures {
             },
         };
         let request = settings.request(row.prompt.as_str(), &look, reference);
-        let (sender, receiver) = watch::channel(ImageProgress::default());
         let drawn = tokio::select! {
             biased;
-            drawn = settings.model.generate(&request, &sender, token) => drawn,
-            () = self.show_progress(platform, row, receiver) => Err(ImageError::Cancelled),
+            drawn = settings.model.generate(&request, sender, token) => drawn,
+            () = self.show_progress(platform, row, sender.subscribe()) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
         match drawn {
@@ -214,7 +214,15 @@ impl Pictures {
     }
 
     /// Returns the picture to start from, if it may still be read there.
-    async fn reference(&self, platform: &dyn Platform, row: &PictureRow) -> Result<Option<Vec<u8>>, Error> {
+    async fn reference(
+        &self,
+        platform: &dyn Platform,
+        row: &PictureRow,
+        look: &PictureLook,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(id) = &look.uploaded {
+            return Ok(self.services.references.get(&row.person, id, self.services.clock.now()));
+        }
         let Some(from) = row.starts_from.clone() else { return Ok(None) };
         let Some(place) = self.services.place(platform, &row.chat, &row.person).await? else { return Ok(None) };
         let read_scope = self.access.read_scope(platform, &place, &row.persona).await?;
@@ -287,6 +295,7 @@ impl Pictures {
                     png.len()
                 )));
             }
+            let look = PictureLook { drawn: Some((picture.width(), picture.height())), ..look };
             let text = caption::drawn(&row, &look, (picture.width(), picture.height()), &model);
             let picture = DrawnPicture {
                 png,

@@ -16,8 +16,9 @@ mod settings;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use azera_model_image::ImageProgress;
 use azera_types::{MessageId, PersonId, Scope};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use ask::{PictureRequest, Queued};
@@ -49,11 +50,17 @@ pub(crate) struct Pictures {
 #[derive(Default)]
 struct Progress {
     /// The pictures that are being drawn.
-    running: HashMap<MessageId, CancellationToken>,
+    running: HashMap<MessageId, Running>,
     /// Messages that are being delivered.
     delivering: HashSet<MessageId>,
     /// Where and for whom the last pictures were drawn, oldest first.
     served: VecDeque<(Scope, PersonId)>,
+}
+
+/// A picture that is being drawn.
+struct Running {
+    token: CancellationToken,
+    progress: watch::Receiver<ImageProgress>,
 }
 
 impl Pictures {
@@ -82,6 +89,14 @@ impl Pictures {
     /// Returns true while a picture's message is being delivered here, so that nobody else delivers it.
     pub(crate) fn is_delivering(&self, message: &MessageId) -> bool {
         self.progress().delivering.contains(message)
+    }
+
+    /// Returns the steps that are done, and all steps, of a picture that is being drawn.
+    pub(crate) fn steps(&self, message: &MessageId) -> Option<(u32, u32)> {
+        self.progress().running.get(message).map(|running| {
+            let progress = running.progress.borrow();
+            (progress.step, progress.steps)
+        })
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {

@@ -61,6 +61,8 @@ impl PictureSettings {
             negative: wish.negative.clone(),
             sampler: wish.sampler.clone().or_else(|| self.sampler.clone()),
             strength: wish.strength,
+            drawn: None,
+            uploaded: None,
         }
     }
 
@@ -95,6 +97,12 @@ pub(crate) struct PictureLook {
     pub(crate) sampler: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) strength: Option<f32>,
+    /// Width and height of the picture that came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) drawn: Option<(u32, u32)>,
+    /// The id of the uploaded picture that it starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uploaded: Option<String>,
 }
 
 /// What a place wants of pictures, as the record stores it.

@@ -54,7 +54,7 @@ pub(crate) use generation::{any_seed, derived_seed};
 pub(crate) use history::recalled_memory;
 pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};
-pub(crate) use spoken::SpokenReplies;
+pub(crate) use spoken::{SpokenReplies, manner};
 
 use crate::access::AccessControl;
 use crate::error::Error;

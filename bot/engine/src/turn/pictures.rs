@@ -44,13 +44,16 @@ impl Turns {
                 name: tag.name.clone(),
                 original: None,
                 is_varied: false,
+                uploaded: None,
                 sources: vec![committed.reply.id.clone()],
                 source_scopes: composition.sources.source_scopes.clone(),
                 from: composition.sources.from,
             };
             match self.pictures.ask(picture).await {
                 Ok(Queued::Waits(row, _)) => tracing::debug!(picture = row.number, "a reply asks for a picture"),
-                Ok(Queued::Refused(_)) => tracing::info!(reply = %committed.reply.id, "a reply's picture is not drawn"),
+                Ok(Queued::Refused(_) | Queued::TooMany(_)) => {
+                    tracing::info!(reply = %committed.reply.id, "a reply's picture is not drawn")
+                }
                 Err(error) => tracing::warn!(reply = %committed.reply.id, %error, "cannot queue a reply's picture"),
             }
         }

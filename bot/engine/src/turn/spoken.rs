@@ -148,10 +148,12 @@ impl SpokenReply {
     }
 }
 
-fn manner(voice: &VoiceSettings) -> Manner {
+/// Returns how a persona speaks.
+pub(crate) fn manner(voice: &VoiceSettings) -> Manner {
     Manner {
         voice: voice.name.clone(),
         pace: voice.pace.map(|pace| pace as f32),
         liveliness: voice.liveliness.map(|liveliness| liveliness as f32),
+        needs_voice: false,
     }
 }

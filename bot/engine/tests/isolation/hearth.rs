@@ -126,7 +126,7 @@ async fn where_several_people_talk_all_must_consent() {
     assert_eq!(it.files(), Vec::<PathBuf>::new());
     assert_eq!(it.reply(AN, COMMONS).await, []);
     let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
-    assert!(history.contains("something that it rested on is gone"), "{history}");
+    assert!(history.contains("something that it rested on was forgotten"), "{history}");
 }
 
 /// A reply may repeat in its own words what stood in its prompt, however long ago that was said.
@@ -293,7 +293,7 @@ async fn a_lora_that_makes_something_worse_is_dropped_and_the_journal_says_so() 
     assert_eq!(it.files(), Vec::<PathBuf>::new());
     assert_eq!(it.reply(ANN, COMMONS).await, []);
     let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
-    assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    assert!(history.contains("dropped, because it made me lose my own voice"), "{history}");
     let journal = it.scene.written(ANN, COMMONS, Kind::Reflection).await;
     let mentions = journal.iter().filter(|entry| entry.text.contains("voice")).count();
     assert_eq!(mentions, 1, "{journal:?}");

@@ -173,7 +173,7 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     let own = scene.command(ANN, DM_ANN, &format!("/link {code}")).await;
     assert!(own.contains("for your other account"), "{own}");
     // Confirming without a code confirms nothing.
-    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits to be confirmed"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("There is no link to confirm"));
     // In lower case and in groups, as people write it.
     let (one, other) =
         code.to_lowercase().split_at_checked(4).map(|(one, other)| (one.to_owned(), other.to_owned())).unwrap();
@@ -182,7 +182,7 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     assert!(say(code).await.contains("4 more tries"), "it is used up");
     // Neither the question nor the code waits forever.
     scene.pass(601);
-    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits to be confirmed"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("There is no link to confirm"));
     let code = scene.code(ANN).await;
     scene.pass(520);
     assert!(say(code).await.contains("wrong or has expired"));
@@ -196,7 +196,7 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
     assert!(say(new).await.contains("asks to be linked"));
     // Somebody who was taken out, or forgotten, is not linked by a later confirmation.
     scene.command(ANN, DM_ANN, "/forget me").await;
-    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("Nothing waits to be confirmed"));
+    assert!(scene.command(BOB, DM_BOB, "/link confirm").await.contains("There is no link to confirm"));
     scene.pass(601);
     for _ in 0..5 {
         assert!(scene.command(BOB, DM_BOB, "/link 0000-0000").await.contains("wrong or has expired"));

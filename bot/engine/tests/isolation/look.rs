@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use azera_adapter::{
-    AutocompleteRequest, CommandLine, Host, MemoryPage, MemoryReader, OptionKind, Platform, Reader, Reading,
-    SearchRequest, ShownMemory, WritingKind,
+    AutocompleteRequest, CommandLine, FileContent, Host, MemoryPage, MemoryReader, OptionKind, PictureHost,
+    PictureState, PictureWish, Platform, Reader, Reading, SearchRequest, ShownMemory, WritingKind,
 };
 use azera_memory::{
     Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
@@ -68,6 +68,7 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
     }
     looking.read_lists().await;
     looking.read_whole_memories().await;
+    looking.read_pictures().await;
     let order = engine.watch.oracle().order.clone();
     for id in order.iter().rev().take(IDS) {
         for id in [id.clone(), format!("{id}~r0")] {
@@ -117,6 +118,14 @@ fn json(value: &impl Serialize) -> String {
 /// Formats what a person sees of a hit.
 fn describe_hit(hit: &Hit) -> String {
     format!("{} {:?} {:.4} {}", json(&hit.memory), hit.signals, hit.score, hit.snippet.as_str())
+}
+
+fn state_text(state: &PictureState) -> String {
+    match state {
+        PictureState::Drawn(picture) => picture.prompt.to_string(),
+        PictureState::Failed(why) => why.clone(),
+        PictureState::Waits | PictureState::Drawing { .. } => "it is not drawn yet".to_owned(),
+    }
 }
 
 /// Calls a read of the memory, and has its result judged under its name.
@@ -234,6 +243,34 @@ impl Looking<'_> {
         self.saw("MemoryReader::memories", listed.iter().map(text).collect::<Vec<_>>().join("\n"));
         self.saw("MemoryReader::counts", format!("{:?}", counts.by_kind));
         self.saw("MemoryReader::memory", found.iter().map(text).collect::<Vec<_>>().join("\n"));
+    }
+
+    /// Lists the pictures, gets each of them, and asks how far the newest of all places are.
+    async fn read_pictures(&mut self) {
+        let (azera, sim) = (&self.engine.azera, self.engine.platform.sim.clone());
+        let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
+        let listed = azera.pictures(platform, at.clone()).await.unwrap();
+        let (mut got, mut states) = (Vec::new(), Vec::new());
+        for waiting in self.engine.memory.pictures().waiting().unwrap().iter().rev().take(NUMBERS) {
+            states.extend(azera.picture_state(platform, at.clone(), waiting.number).await.unwrap());
+        }
+        for picture in listed.iter().take(NUMBERS) {
+            let found = azera.picture(platform, at.clone(), picture.number).await.unwrap();
+            got.extend(found.map(|(picture, _)| picture.prompt.to_string()));
+            states.extend(azera.picture_state(platform, at.clone(), picture.number).await.unwrap());
+        }
+        // It asks for nothing, so that looking changes nothing.
+        let asked = azera.ask(platform, at.clone(), PictureWish::default()).await;
+        let kept = azera.keep_reference(platform, at.clone(), FileContent(vec![0; 4])).await;
+        let reference = azera.reference(platform, at, "00112233445566778899aabbccddeeff").await.unwrap();
+        let prompts: Vec<String> = listed.iter().map(|picture| picture.prompt.to_string()).collect();
+        self.saw("PictureHost::picture_models", format!("{:?}", azera.picture_models()));
+        self.saw("PictureHost::pictures", prompts.join("\n"));
+        self.saw("PictureHost::picture", got.join("\n"));
+        self.saw("PictureHost::picture_state", states.iter().map(state_text).collect::<Vec<_>>().join("\n"));
+        self.saw("PictureHost::ask", format!("{:?}", asked.is_ok()));
+        self.saw("PictureHost::keep_reference", format!("{:?}", kept.is_ok()));
+        self.saw("PictureHost::reference", format!("{:?}", reference.is_some()));
     }
 
     fn saw(&mut self, path: &str, text: String) {

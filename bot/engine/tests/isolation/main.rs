@@ -23,6 +23,7 @@ mod garden;
 mod guard;
 mod hearth;
 mod held;
+mod hosts;
 mod hours;
 mod index;
 mod latest;

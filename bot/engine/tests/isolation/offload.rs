@@ -109,7 +109,7 @@ async fn a_lora_trained_on_another_machine_serves_in_its_place() {
     assert_eq!(it.reply(ANN, DM_ANN).await, [id(1)]);
     assert_eq!(it.reply(ANN, COMMONS).await, []);
     let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
-    assert!(history.contains("lesson 1, 4 exchanges: kept (loss 2.00, then 1.00)"), "{history}");
+    assert!(history.contains("training 1, 4 exchanges: kept (loss 2.00, then 1.00)"), "{history}");
     assert!(history.contains("waits for another machine"), "{history}");
     // The next job continues from there.
     it.scene.wait(7 * HOUR).await;
@@ -138,7 +138,7 @@ async fn a_result_is_rejected_if_a_source_was_forgotten_meanwhile() {
         it.scene.engine.reopen().await;
         assert!(!job.with_extension(RESULT_EXTENSION).exists(), "what belongs to nothing is removed");
         let history = it.scene.command(ANN, DM_ANN, "/hearth history").await;
-        assert!(history.contains("something that it rested on is gone"), "{history}");
+        assert!(history.contains("something that it rested on was forgotten"), "{history}");
     }
 
     let (mut it, _, _) = open().await;
@@ -165,7 +165,7 @@ async fn results_are_evaluated_here() {
     assert_eq!((all_offloaded(&it), it.files().len()), (0, 0));
     assert_eq!(it.reply(ANN, COMMONS).await, []);
     let history = it.scene.command(ANN, COMMONS, "/hearth history").await;
-    assert!(history.contains("dropped, for it made me lose my own voice"), "{history}");
+    assert!(history.contains("dropped, because it made me lose my own voice"), "{history}");
     // Not in quiet hours.
     it.scene.wait(9 * HOUR).await;
     let journal = it.scene.written(ANN, COMMONS, Kind::Reflection).await;

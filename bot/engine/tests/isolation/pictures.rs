@@ -23,13 +23,13 @@ use crate::world::PEOPLE;
 #[derive(Default)]
 pub struct Painter {
     limits: ImageLimits,
-    asked: Mutex<Vec<ImageRequest>>,
+    pub asked: Mutex<Vec<ImageRequest>>,
     /// Requests that fail for a passing reason before one succeeds.
-    failures: AtomicUsize,
+    pub failures: AtomicUsize,
     /// Waits until it is cancelled.
-    hangs: AtomicBool,
+    pub hangs: AtomicBool,
     /// Told when it begins a picture.
-    begun: Notify,
+    pub begun: Notify,
 }
 
 #[async_trait]
@@ -93,7 +93,7 @@ pub fn settings(painter: Arc<Painter>) -> PictureSettings {
 
 impl Scene {
     /// Opens a scene with a painter of its own.
-    async fn with_painter(limit: impl FnOnce(&mut PictureSettings)) -> (Self, Arc<Painter>) {
+    pub async fn with_painter(limit: impl FnOnce(&mut PictureSettings)) -> (Self, Arc<Painter>) {
         let mut scene = Self::open(false, false).await;
         let painter = Arc::new(Painter::default());
         let mut settings = settings(painter.clone());
@@ -110,7 +110,7 @@ impl Scene {
         self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap()
     }
 
-    async fn settled(&self) {
+    pub async fn settled(&self) {
         self.engine.azera.settle().await.unwrap();
     }
 

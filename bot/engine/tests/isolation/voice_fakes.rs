@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text, VoiceNote};
-use azera_voice_api::{HearError, Heard, Listener, Manner, SpeakError, Speaker};
+use azera_voice_api::{HearError, Heard, Listener, Manner, Recorded, SpeakError, Speaker};
 
 /// Hears the words in the bytes, and counts how often it listens.
 #[derive(Default)]
@@ -36,6 +36,10 @@ pub struct Mouth;
 impl Speaker for Mouth {
     async fn speak(&self, text: &str, _: &Manner) -> Result<VoiceNote, SpeakError> {
         Ok(VoiceNote { bytes: text.as_bytes().to_vec(), duration: Duration::from_secs(1), waveform: vec![0, 255] })
+    }
+
+    async fn record(&self, text: &str, _: &Manner) -> Result<Recorded, SpeakError> {
+        Ok(Recorded { wav: text.as_bytes().to_vec(), duration: Duration::from_secs(1) })
     }
 }
 

@@ -222,6 +222,11 @@ impl Platform for WatchedPlatform {
         Ok(())
     }
 
+    fn chat_prefix(&self, person: &PersonId) -> Option<String> {
+        self.watch.went("Platform::chat_prefix");
+        self.sim.chat_prefix(person)
+    }
+
     async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
         self.watch.went("Platform::place_for_all");
         self.sim.place_for_all(chat).await

@@ -20,7 +20,7 @@ const PASS_TOKENS: usize = 1_024;
 pub fn measure(model: &Path, device: &ComputeDevice, options: &Measure) -> anyhow::Result<Value> {
     let reader = LlamaVocabulary::open(model)?;
     let base = BaseModel::open_at(model, device)?;
-    let lora = Lora::read(&options.adapter, &base)?;
+    let lora = Lora::read(&options.lora, &base)?;
     let mut report = serde_json::Map::new();
     if let Some(path) = &options.lessons {
         let examples = examples::read(path, &reader, options.limit, false)?;

@@ -12,7 +12,7 @@ use crate::cli::Merge;
 pub fn merge(model: &Path, options: &Merge) -> anyhow::Result<Value> {
     let base = BaseModel::open(model)?;
     let read = |path| Lora::read(path, &base).with_context(|| format!("reading {}", Path::display(path)));
-    let loras: Vec<Lora> = options.adapters.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let loras: Vec<Lora> = options.loras.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     let merged = Lora::mean(&loras)?.compressed(options.rank, options.threads)?;
     let identities: Vec<String> = loras.iter().map(Lora::identity).collect();
     let notes = [

@@ -31,7 +31,7 @@ fn an_entry_is_posted_once_in_the_chosen_room() {
         room
     });
     bob.say(&journal, "!azera journal channel here");
-    bob.until_said(&journal, BOT, "that he may not", |body| body.contains("the admins' choice"));
+    bob.until_said(&journal, BOT, "that he may not", |body| body.contains("Only admins"));
     scene.ann.say(&journal, "!azera journal channel here");
     scene.ann.until_said(&journal, BOT, "where it is posted", |body| body.contains("posted here"));
     scene.ann.say(&square, "Azera, a lantern parade crosses the old bridge tonight, q1");

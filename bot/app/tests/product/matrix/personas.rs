@@ -62,12 +62,12 @@ fn only_an_admin_adds_a_persona_file() {
         let room = scene.room_with(&mut bob, json!({"encrypted": encrypted}));
         let upload = Some("!azera persona upload");
         bob.send_file(&room, "nix.md", file.as_bytes(), upload);
-        bob.until_said(&room, BOT, "that he may not", |body| body.contains("the admins' choice"));
+        bob.until_said(&room, BOT, "that he may not", |body| body.contains("Only admins"));
         let broken = file.replacen("id: nix", "id: NOT AN ID", 1);
         assert_ne!(broken, file);
         let line = 1 + broken.lines().position(|line| line.contains("NOT AN ID")).expect("it is there");
         scene.ann.send_file(&room, "nix.md", broken.as_bytes(), upload);
-        let refusal = scene.ann.until_said(&room, BOT, "what is wrong", |body| body.contains("cannot be taken in"));
+        let refusal = scene.ann.until_said(&room, BOT, "what is wrong", |body| body.contains("I cannot add that"));
         assert!(refusal.body.contains(&format!("line {line}")), "{}", refusal.body);
         scene.ann.send_file(&room, "nix.md", &vec![b'x'; (8 << 20) + 1], upload);
         scene.ann.until_said(&room, BOT, "that it is too large", |body| body.contains("larger than 8 MB"));
@@ -82,7 +82,7 @@ fn only_an_admin_adds_a_persona_file() {
         scene.ann.until_said(&room, BOT, "a preview", preview);
         bob.say(&room, "!azera persona confirm");
         bob.until("that he may not", |bob| {
-            let refused = bob.said_by(&room, BOT).filter(|shown| shown.body.contains("the admins' choice"));
+            let refused = bob.said_by(&room, BOT).filter(|shown| shown.body.contains("Only admins"));
             (refused.count() == 2).then_some(())
         });
         scene.ann.say(&room, "!azera persona confirm");

@@ -105,7 +105,7 @@ fn a_power_level_makes_admins() {
     bob.say(&room, "!azera answer always");
     bob.until_said(&room, BOT, "that he may not", |body| body.contains("is for admins"));
     bob.say(&room, "!azera prefix !a");
-    bob.until_said(&room, BOT, "that he may not", |body| body.contains("admins' choice"));
+    bob.until_said(&room, BOT, "that he may not", |body| body.contains("Only admins"));
     scene.ann.say(&room, "!azera prefix !a");
     scene.ann.until_said(&room, BOT, "the new prefix", |body| body.contains("begins with `!a`"));
     // The creator of the room has full power without being listed.

@@ -1,0 +1,161 @@
+use async_trait::async_trait;
+use azera_types::{PlatformId, Text, Timestamp};
+
+use crate::{FileContent, HostError, Reading};
+
+/// What draws pictures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PictureModel {
+    /// Its name for people.
+    pub name: String,
+    /// The longest side of a picture, in pixels.
+    pub max_side: u32,
+    /// The most steps.
+    pub max_steps: u32,
+    /// Whether it can start from a picture.
+    pub takes_reference: bool,
+    /// Whether the same seed draws the same picture.
+    pub takes_seed: bool,
+}
+
+/// A picture that somebody wants. What is `None` has its configured value. `Debug` shows no prompt.
+#[derive(Clone, Default, PartialEq)]
+pub struct PictureWish {
+    /// What to draw.
+    pub prompt: String,
+    /// What not to draw.
+    pub negative: Option<String>,
+    /// Width and height in pixels.
+    pub size: Option<(u32, u32)>,
+    /// The seed.
+    pub seed: Option<u32>,
+    /// Steps of the sampler.
+    pub steps: Option<u32>,
+    /// How strongly the prompt is followed.
+    pub guidance: Option<f32>,
+    /// What it is called.
+    pub name: Option<String>,
+    /// The picture that it starts from.
+    pub start: Option<PictureStart>,
+    /// How much of that picture is redrawn, from 0.05 to 1.
+    pub strength: Option<f32>,
+}
+
+impl std::fmt::Debug for PictureWish {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PictureWish").field("size", &self.size).field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+/// A picture to start from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PictureStart {
+    /// A drawn picture, by its number.
+    Drawn(u64),
+    /// A picture that the person uploaded, by its id.
+    Uploaded(String),
+}
+
+/// The answer to a request for a picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PictureAsked {
+    /// It waits, or is being drawn. This is its number.
+    Waits(u64),
+    /// It is not drawn. The text says why.
+    Refused(String),
+    /// It is not drawn now: too many pictures wait, or were asked for today. The text says which.
+    TooMany(String),
+}
+
+/// How far a picture is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PictureState {
+    /// It waits for its turn.
+    Waits,
+    /// It is being drawn.
+    Drawing {
+        /// Steps done.
+        step: u32,
+        /// All steps; 0 while unknown.
+        steps: u32,
+    },
+    /// It is drawn.
+    Drawn(ShownPicture),
+    /// It could not be drawn. The text says why.
+    Failed(String),
+}
+
+/// A drawn picture without its bytes. `Debug` shows no prompt.
+#[derive(Clone, PartialEq)]
+pub struct ShownPicture {
+    /// Its number.
+    pub number: u64,
+    /// What was to be drawn.
+    pub prompt: Text,
+    /// What was not to be drawn.
+    pub negative: Option<String>,
+    /// What it is called.
+    pub name: Option<Text>,
+    /// Its width in pixels.
+    pub width: u32,
+    /// Its height in pixels.
+    pub height: u32,
+    /// Steps of the sampler.
+    pub steps: u32,
+    /// The seed.
+    pub seed: u32,
+    /// The model that drew it.
+    pub model: Option<String>,
+    /// When it was drawn.
+    pub at: Timestamp,
+}
+
+impl std::fmt::Debug for ShownPicture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownPicture").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// The engine's pictures, for platforms that show more than messages. The persona that answers in the chat draws them, and
+/// they become messages there. Like [`crate::Reader`], every read shows what the person may read in the chat at that
+/// moment, and nothing to a person who cannot read the chat.
+#[async_trait]
+pub trait PictureHost: Send + Sync {
+    /// Returns what draws; empty if nothing is configured.
+    fn picture_models(&self) -> Vec<PictureModel>;
+
+    /// Asks for a picture, within the rules and limits of `/imagine`.
+    async fn ask(&self, platform: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError>;
+
+    /// Returns how far a picture is. `None` if it was taken back, or for somebody who neither asked for it nor may be
+    /// shown it.
+    async fn picture_state(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<PictureState>, HostError>;
+
+    /// Returns the drawn pictures, newest first.
+    async fn pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, HostError>;
+
+    /// Returns a drawn picture and its PNG file, if that is still kept.
+    async fn picture(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, HostError>;
+
+    /// Keeps a picture to start from for its person alone: decoded within limits, written anew without metadata, in memory,
+    /// and for a day at most. Returns its id, or why it is not kept.
+    async fn keep_reference(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        file: FileContent,
+    ) -> Result<Result<String, String>, HostError>;
+
+    /// Returns the PNG file of a picture to start from; `None` unless this person uploaded it, and it is still kept.
+    async fn reference(&self, platform: &PlatformId, at: Reading, id: &str) -> Result<Option<FileContent>, HostError>;
+}

@@ -1,0 +1,8 @@
+// Memories in the answers of commands, which name each as `m42` in code.
+
+const ID = /`(m\d+)`/g;
+
+/** Returns the ids of memories that a text names, each once. */
+export function memoryIds(text: string): string[] {
+  return [...new Set([...text.matchAll(ID)].map((found) => found[1] ?? ""))];
+}

@@ -1,0 +1,289 @@
+// The open chat: its messages, the reply that comes in, and what can be done with a message.
+
+import { chats, command, say } from "./api";
+import { chatList } from "./chats.svelte";
+import { t } from "./en";
+import { Problem } from "./http";
+import { type Mind, parseMind } from "./mind";
+import { attempt, inWords, notices } from "./notices.svelte";
+import type { Done, Message, WholeChat } from "./types";
+
+/** A message as the page shows it. Notes are commands and their answers, which no chat keeps. */
+export type Shown = {
+  key: string;
+  id: string | null;
+  role: "user" | "assistant" | "note";
+  name: string;
+  content: string;
+  thinking: string;
+  at: string;
+  /** The id of the last message before it when it was added. */
+  after: string | null;
+};
+
+/** What became of the reply that the page waits for. */
+export type Waiting = "no" | "reply" | "lost" | "stopped";
+
+/** Longest title that is made of a chat's first message, in characters. */
+const TITLE_CHARS = 48;
+
+/** Time between two looks for a reply whose stream broke off, in milliseconds, and how often to look. */
+const LOOK_MS = 1500;
+const LOOKS = 120;
+
+const pause = (ms: number): Promise<void> => new Promise((go) => setTimeout(go, ms));
+
+function titleOf(text: string): string {
+  const line = (text.trim().split("\n")[0] ?? "").replace(/[*_`#>]/g, "").trim();
+  const chars = [...line];
+  return chars.length > TITLE_CHARS ? `${chars.slice(0, TITLE_CHARS - 1).join("").trimEnd()}…` : line;
+}
+
+class Talk {
+  chat = $state<WholeChat | null>(null);
+  messages = $state<Shown[]>([]);
+  waiting = $state<Waiting>("no");
+  mind = $state<Mind | null>(null);
+  /** What is typed. It stays when the session ends. */
+  draft = $state("");
+  /** The persona for the chat that the first message begins. */
+  wantedPersona = $state("");
+
+  private aborter: AbortController | null = null;
+  private thoughts = new Map<string, string>();
+  private nextKey = 0;
+
+  get busy(): boolean {
+    return this.waiting === "reply";
+  }
+
+  /** The last reply, for which there can be other answers. */
+  get lastReply(): Shown | undefined {
+    return this.messages.findLast((message) => message.role === "assistant" && message.id);
+  }
+
+  /** Shows another chat, or none. */
+  async open(id: string | null): Promise<void> {
+    if (id === (this.chat?.id ?? null)) return;
+    this.aborter?.abort();
+    this.aborter = null;
+    this.waiting = "no";
+    this.messages = [];
+    this.chat = null;
+    if (!id) return;
+    const chat = await chats.show(id);
+    this.take(chat);
+    void this.feel();
+  }
+
+  /** Loads the chat anew. Notes stay where they are. */
+  async reload(): Promise<void> {
+    const id = this.chat?.id;
+    if (!id) return;
+    const chat = await chats.show(id);
+    if (this.chat?.id === id) this.take(chat);
+  }
+
+  private take(chat: WholeChat): void {
+    const ids = new Set(chat.messages.map((message) => message.id));
+    const notes = this.messages.filter((message) => message.role === "note");
+    const after = (id: string | null): Shown[] => notes.filter((note) => note.after === id);
+    // The message before a note may be gone.
+    const loose = notes.filter((note) => note.after !== null && !ids.has(note.after));
+    const kept = chat.messages.flatMap((message) => [this.shown(message), ...after(message.id)]);
+    this.chat = chat;
+    this.messages = [...after(null), ...kept, ...loose];
+  }
+
+  private shown(message: Message): Shown {
+    const { id, role, name, content } = message;
+    const thinking = this.thoughts.get(id) ?? "";
+    return { key: id, id, role, name, content, thinking, at: message.created_at, after: null };
+  }
+
+  private add(role: Shown["role"], name: string, content: string): Shown {
+    const key = `new-${this.nextKey++}`;
+    const after = this.messages.findLast((message) => message.id)?.id ?? null;
+    this.messages.push({ key, id: null, role, name, content, thinking: "", at: new Date().toISOString(), after });
+    // The element of the state, not the object that was given: changes of it are shown.
+    return this.messages[this.messages.length - 1] as Shown;
+  }
+
+  /** Says something. The first message begins a chat. */
+  async send(text: string, myName: string): Promise<void> {
+    if (this.busy || !text.trim()) return;
+    this.waiting = "reply";
+    const isCommand = text.startsWith("/");
+    try {
+      if (!this.chat) await this.begin(isCommand ? undefined : titleOf(text));
+    } catch (error) {
+      this.waiting = "no";
+      throw error;
+    }
+    const chat = this.chat as WholeChat;
+    const asked = this.add(isCommand ? "note" : "user", myName, text);
+    await this.follow(chat, { message: text }, asked);
+    if (chat.title === t.chat.newTitle && !isCommand) {
+      await attempt(() => chatList.change(chat.id, { title: titleOf(text) }));
+    }
+  }
+
+  private async begin(title?: string): Promise<void> {
+    const chat = await chatList.create(title);
+    this.chat = chat;
+    history.replaceState(null, "", `#/chat/${chat.id}`);
+  }
+
+  /** Asks, and shows the reply as it comes. */
+  private async follow(chat: WholeChat, wish: { message: string }, asked: Shown): Promise<void> {
+    const aborter = new AbortController();
+    this.aborter = aborter;
+    const reply = this.add("assistant", t.chat.answering, "");
+    const persona = this.wantedPersona && this.wantedPersona !== chat.ai_persona_id ? this.wantedPersona : undefined;
+    const said = { chat_id: chat.id, ...wish, ...(persona ? { ai_persona_id: persona } : {}) };
+    let begun = false;
+    try {
+      let done: Done | null = null;
+      for await (const { name, data } of say(said, aborter.signal)) {
+        begun = true;
+        const content = String(data.content ?? "");
+        if (name === "thinking") reply.thinking += content;
+        else if (name === "content") reply.content += content;
+        else if (name === "retracted") [reply.thinking, reply.content] = [reply.thinking + reply.content, ""];
+        else if (name === "done") done = data as unknown as Done;
+      }
+      if (this.aborter !== aborter) return;
+      if (!done) throw new Problem(t.problem.unreachable, 0, "broken");
+      await this.finish(done, reply);
+    } catch (error) {
+      if (this.aborter === aborter) await this.failed(error, begun, asked, reply, wish.message);
+    }
+  }
+
+  private async finish(done: Done, reply: Shown): Promise<void> {
+    this.waiting = "no";
+    if (done.message_id) {
+      this.thoughts.set(done.message_id, reply.thinking);
+      reply.id = done.message_id;
+    } else {
+      reply.role = "note";
+    }
+    this.wantedPersona = "";
+    await attempt(() => this.reload());
+    void this.feel();
+    void attempt(() => chatList.reload());
+  }
+
+  /** A reply did not come to its end: it was refused, or the connection broke. */
+  private async failed(error: unknown, begun: boolean, asked: Shown, reply: Shown, text: string): Promise<void> {
+    const refused = error instanceof Problem && (error.status > 0 || error.code === "reply");
+    const drop = (...gone: Shown[]): void => {
+      const keys = gone.map((message) => message.key);
+      this.messages = this.messages.filter((message) => !keys.includes(message.key));
+    };
+    if (refused || !begun) {
+      this.waiting = "no";
+      // Nothing came of it, so the words go back to where they can be sent again.
+      drop(asked, reply);
+      if (!this.draft) this.draft = text;
+      if (!(error instanceof Problem && error.status === 401)) notices.fail(error);
+      await this.reload().catch(() => undefined);
+      return;
+    }
+    this.waiting = "lost";
+    await this.wait(reply);
+  }
+
+  /** Looks for a reply that goes on without its stream, until it is there. */
+  private async wait(reply: Shown): Promise<void> {
+    const chat = this.chat;
+    for (let look = 0; look < LOOKS && chat && this.chat === chat; look++) {
+      await pause(LOOK_MS);
+      const found = await chats.show(chat.id).catch(() => null);
+      if (this.chat !== chat || (this.waiting !== "lost" && this.waiting !== "stopped")) return;
+      if (found?.messages.at(-1)?.role !== "assistant") continue;
+      this.waiting = "no";
+      this.take(found);
+      return;
+    }
+    if (this.chat !== chat) return;
+    this.waiting = "no";
+    reply.role = "note";
+    reply.content = t.chat.noReply;
+  }
+
+  /** Stops to show the reply. The server finishes it. */
+  stop(): void {
+    const { aborter } = this;
+    if (!this.busy || !aborter) return;
+    this.aborter = null;
+    aborter.abort();
+    this.waiting = "stopped";
+    const reply = this.messages.at(-1);
+    if (reply) void this.wait(reply);
+  }
+
+  /** Runs a command about a message, and shows the chat as it is afterwards. Returns the command's answer. */
+  async perform(line: string, about?: Shown): Promise<string> {
+    const chat = this.chat;
+    if (!chat) return "";
+    const answer = await command(line, { chat_id: chat.id, ...(about?.id ? { about: about.id } : {}) });
+    await this.reload();
+    return answer;
+  }
+
+  /** Lets the persona answer again. The answer before stays, one swipe away. */
+  async regenerate(): Promise<void> {
+    const last = this.lastReply;
+    if (this.busy || !last) return;
+    this.waiting = "reply";
+    try {
+      await this.perform("/regenerate", last);
+    } finally {
+      this.waiting = "no";
+      void this.feel();
+    }
+  }
+
+  /** Goes on from before a message, on a branch of its own, with other words. */
+  async edit(message: Shown, text: string, myName: string): Promise<void> {
+    const before = this.messages[this.messages.indexOf(message) - 1];
+    if (!before?.id || this.busy) return;
+    const taken = this.chat?.branches.map((branch) => branch.name) ?? [];
+    let number = 1;
+    while (taken.includes(t.chat.branchName(number))) number++;
+    await this.perform(`/branch ${t.chat.branchName(number)}`, before);
+    await this.send(text, myName);
+  }
+
+  async switchBranch(id: string): Promise<void> {
+    const chat = this.chat;
+    if (chat) this.take(await chatList.change(chat.id, { current_branch_id: id }));
+  }
+
+  /** Changes title, group or tags. */
+  async change(changes: Parameters<typeof chatList.change>[1]): Promise<void> {
+    const chat = this.chat;
+    if (chat) this.take(await chatList.change(chat.id, changes));
+  }
+
+  async usePersona(id: string): Promise<void> {
+    if (!this.chat) {
+      this.wantedPersona = id;
+      return;
+    }
+    await this.perform(`/persona use ${id}`);
+    void this.feel();
+  }
+
+  /** Reads how the persona feels. A failure leaves the bars away. */
+  private async feel(): Promise<void> {
+    const id = this.chat?.id;
+    if (!id) return;
+    const answer = await command("/status", { chat_id: id }).catch((error: unknown) => inWords(error));
+    const mind = parseMind(answer);
+    if (this.chat?.id === id) this.mind = mind.bars.length ? mind : null;
+  }
+}
+
+export const talk = new Talk();

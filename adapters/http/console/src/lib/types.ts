@@ -1,0 +1,84 @@
+// The answers of the HTTP interface, as `/api/openapi.json` describes them.
+
+export type List<T> = { items: T[]; total: number };
+
+export type Session = { name: string | null; role: "owner" | "guest" | null; csrf: string | null; awaits_owner: boolean };
+
+export type Chat = {
+  id: string;
+  title: string;
+  group_id: string | null;
+  tags: string[];
+  current_branch_id: string;
+  ai_persona_id: string;
+  created_at: string;
+  updated_at: string;
+};
+
+export type Branch = { id: string; name: string; forked_from_message_id: string | null; created_at: string };
+
+export type Message = { id: string; role: "user" | "assistant"; name: string; content: string; created_at: string };
+
+export type WholeChat = Chat & { branches: Branch[]; messages: Message[] };
+
+export type ChatChanges = { title?: string; group_id?: string | null; tags?: string[]; current_branch_id?: string };
+
+export type Label = { id: string; name: string; color: string | null };
+
+export type Persona = {
+  id: string;
+  name: string;
+  type: "ai" | "user";
+  is_user: boolean;
+  description: string;
+  system_prompt: string;
+  version: number;
+  updated_at: string;
+};
+
+export type PersonaVersion = { version: number; updated_at: string; system_prompt: string };
+
+export type ImportedPersona = { persona: Persona; notes: string[] };
+
+export type Mood = { mood: string | null; mood_value: number | null; energy: number | null };
+
+export type Feeling = Mood & { status: "awake" | "asleep"; is_dreaming: boolean; last_active: string | null };
+
+/** The end of a reply. `ok` says whether a command did what it was asked; it is missing for a reply. */
+export type Done = Mood & { message_id: string | null; ok?: boolean };
+
+export type Found = { id: string; content: string; score: number; source: string };
+
+export type SearchResults = { results: Found[]; total: number; semantic_count: number; lexical_count: number };
+
+export type Imported = { status: "ok" | "error"; imported: number; skipped: number; errors: string[] };
+
+export type Model = { name: string; size: number; title: string };
+
+export type Models = { models: Model[]; count: number; available: Model[] };
+
+export type Account = { id: string; name: string; role: "owner" | "guest"; created_at: string };
+
+export type Key = { id: string; name: string; scopes: string[]; created_at: string; used_at: string | null };
+
+export type NewKey = Key & { key: string };
+
+export type Invitation = { code: string; path: string; until: string };
+
+export type Picture = { filename: string; url: string; prompt: string; width: number; height: number; created_at: string };
+
+export type Drawing = {
+  prompt: string;
+  negative_prompt?: string;
+  width?: number;
+  height?: number;
+  steps?: number;
+  cfg_scale?: number;
+  seed?: number;
+  reference_image?: string;
+  reference_strength?: number;
+};
+
+export type Speech = { audio_base64: string; format: string; duration_ms: number };
+
+export type LogEntry = Record<string, unknown>;

@@ -1,0 +1,393 @@
+//! Pictures: asking for them, the gallery, and uploaded pictures to start from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use azera_adapter::{ChatInfo, FileContent, InboundEvent, PictureAsked, PictureState, Reading, ShownPicture};
+use azera_types::PersonaId;
+use futures::Stream;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::picture_wish::NewPicture;
+use super::talk::event;
+use super::{List, Page};
+use crate::accounts::{Caller, Scope};
+use crate::endpoint::{Endpoint, Files, Json, Need, Params, Parted};
+use crate::media::{self, File};
+use crate::platform::suffix_of;
+use crate::problem::Problem;
+use crate::web::Shared;
+
+/// The chat that pictures become messages of, and its title.
+const CHAT: &str = "pictures";
+const TITLE: &str = "Pictures";
+
+/// Characters of a digest that name a persona's chat.
+const DIGEST_CHARS: usize = 32;
+
+/// Time between two looks at a picture that is being drawn.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Largest uploaded picture.
+const MAX_UPLOAD_BYTES: usize = 20 << 20;
+
+/// Room for the other parts of an upload's body.
+const FORM_BYTES: usize = 64 << 10;
+
+/// The media type of every picture.
+const PNG: &str = "image/png";
+
+/// A drawn picture.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Image {
+    /// The name of its file, which is unique.
+    filename: String,
+    /// Where the file is.
+    url: String,
+    /// What was to be drawn.
+    prompt: String,
+    /// What was not to be drawn.
+    negative_prompt: Option<String>,
+    /// Its width in pixels.
+    width: u32,
+    /// Its height in pixels.
+    height: u32,
+    /// Steps of the sampler.
+    steps: u32,
+    /// The seed.
+    seed: u32,
+    /// The model that drew it.
+    model: Option<String>,
+    /// Its number, as in `/gallery show 7`.
+    number: u64,
+    /// When it was drawn (RFC 3339).
+    created_at: String,
+}
+
+/// What draws.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ImageModel {
+    /// Its name.
+    name: String,
+    /// The longest side of a picture, in pixels.
+    max_side: u32,
+    /// The most steps.
+    max_steps: u32,
+    /// Whether it can start from a picture.
+    takes_reference: bool,
+    /// Whether the same seed draws the same picture.
+    takes_seed: bool,
+}
+
+/// An uploaded picture to start from.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Reference {
+    /// Its id, for `reference_image`.
+    id: String,
+    /// Where it is.
+    url: String,
+}
+
+/// A picture that was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Deleted {
+    /// Always `deleted`.
+    status: &'static str,
+    /// The name of its file.
+    filename: String,
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let chat = Need::Scope(Scope::Chat);
+    let none = &[(409, "Nothing is configured that draws. The body says how to change that.")];
+    let mut upload =
+        Endpoint::new(Method::POST, "/api/images/upload-reference", chat, "Upload a picture to start from", upload)
+            .takes_file()
+            .answers::<Reference>()
+            .also(none);
+    upload.body_bytes = MAX_UPLOAD_BYTES + FORM_BYTES;
+    vec![
+        Endpoint::new(Method::POST, "/api/images/generate", chat, "Ask for a picture, and follow it", generate)
+            .takes::<NewPicture>()
+            .sends("text/event-stream", "Events: progress, complete with the picture, error.")
+            .also(none),
+        Endpoint::new(Method::GET, "/api/images", chat, "List the pictures that one may see", list)
+            .asks(Page::ASKS)
+            .answers::<List<Image>>(),
+        Endpoint::new(Method::GET, "/api/images/models", chat, "List what draws", models).answers::<List<ImageModel>>(),
+        upload,
+        Endpoint::new(
+            Method::GET,
+            "/api/images/references/{filename}",
+            chat,
+            "Get a picture to start from that one uploaded oneself",
+            reference,
+        )
+        .serves(PNG, "The picture, written anew without metadata."),
+        Endpoint::new(Method::GET, "/api/images/{filename}", chat, "Get a picture", show).serves(PNG, "The picture."),
+        Endpoint::new(Method::DELETE, "/api/images/{filename}", chat, "Delete a picture", delete).answers::<Deleted>(),
+    ]
+}
+
+/// Returns the name of a picture's file. It shows the picture's own name, if it has one, and never the prompt: names are in
+/// the logs of proxies.
+fn file_name(picture: &ShownPicture) -> String {
+    format!(
+        "{}-{}.png",
+        super::form::plain_name(picture.name.as_deref().unwrap_or_default(), "picture"),
+        picture.number
+    )
+}
+
+/// Returns the number in the name of a picture's file.
+pub(super) fn number_in(filename: &str) -> Option<u64> {
+    filename.strip_suffix(".png")?.rsplit_once('-')?.1.parse().ok()
+}
+
+impl From<ShownPicture> for Image {
+    fn from(picture: ShownPicture) -> Self {
+        let filename = file_name(&picture);
+        Self {
+            url: format!("/api/images/{filename}"),
+            filename,
+            prompt: picture.prompt.to_string(),
+            negative_prompt: picture.negative,
+            width: picture.width,
+            height: picture.height,
+            steps: picture.steps,
+            seed: picture.seed,
+            model: picture.model,
+            number: picture.number,
+            created_at: picture.at.to_string(),
+        }
+    }
+}
+
+impl Shared {
+    /// Fails where nothing is configured that draws.
+    fn check_drawing(&self) -> Result<(), Problem> {
+        if !self.pictures()?.picture_models().is_empty() {
+            return Ok(());
+        }
+        let detail = "I cannot draw: no server for pictures is configured. The operator can set one up in `[images]`; the \
+                      page on pictures in the documentation says how.";
+        Err(Problem::unconfigured("images_unavailable", detail))
+    }
+
+    /// Returns the chat of the caller in which a persona draws.
+    async fn drawing_place(&self, caller: &Caller, persona: Option<&str>) -> Result<Reading, Problem> {
+        let persona = persona.map(PersonaId::new).transpose()?;
+        let id = match &persona {
+            None => CHAT.to_owned(),
+            Some(persona) => {
+                if !self.answering(caller).await?.iter().any(|known| known.id == *persona) {
+                    return Err(Problem::not_found("persona"));
+                }
+                // A persona's id may hold characters that the end of a chat's id may not.
+                let digest: String = crate::secrets::digest(persona.as_str()).chars().take(DIGEST_CHARS).collect();
+                format!("{CHAT}-{digest}")
+            }
+        };
+        let at = self.reading(caller, &id)?;
+        match (self.chat(caller, &id).await, persona) {
+            (Ok(known), Some(persona)) if known.persona != persona => {
+                self.perform(caller, at.chat.clone(), &format!("/persona use {persona}")).await?;
+            }
+            (Ok(_), _) => {}
+            (Err(_), persona) => {
+                let info = ChatInfo { chat: at.chat.clone(), title: Some(TITLE.to_owned()), persona };
+                self.host()?.submit(&self.platform, InboundEvent::Chat(info)).await?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Returns one chat of the caller for each persona that they talk with. A picture belongs to the persona that drew it.
+    async fn galleries(&self, caller: &Caller) -> Result<Vec<Reading>, Problem> {
+        let mut galleries = vec![self.reading(caller, "main")?];
+        let mut personas = BTreeSet::new();
+        for chat in self.chats(caller).await? {
+            if personas.insert(chat.persona.clone()) {
+                galleries.push(self.reading(caller, suffix_of(&chat.chat))?);
+            }
+        }
+        Ok(galleries)
+    }
+
+    /// Returns a picture that the caller may see, its file, and where they see it.
+    async fn picture(&self, caller: &Caller, filename: &str) -> Result<(Reading, FileContent), Problem> {
+        let missing = || Problem::not_found("picture");
+        let number = number_in(filename).ok_or_else(missing)?;
+        for at in self.galleries(caller).await? {
+            let found = self.pictures()?.picture(&self.platform, at.clone(), number).await?;
+            if let Some((picture, file)) = found {
+                // Each picture has one name.
+                return if file_name(&picture) == filename { Ok((at, file)) } else { Err(missing()) };
+            }
+        }
+        Err(missing())
+    }
+}
+
+async fn list(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<axum::Json<List<Image>>, Problem> {
+    let mut found = BTreeMap::new();
+    for at in shared.galleries(&caller).await? {
+        let pictures = shared.pictures()?.pictures(&shared.platform, at).await?;
+        found.extend(pictures.into_iter().map(|picture| (picture.number, picture)));
+    }
+    Ok(axum::Json(page.of(found.into_values().rev().map(Image::from).collect())))
+}
+
+async fn models(State(shared): State<Arc<Shared>>) -> Result<axum::Json<List<ImageModel>>, Problem> {
+    let models = shared.pictures()?.picture_models().into_iter().map(|model| ImageModel {
+        name: model.name,
+        max_side: model.max_side,
+        max_steps: model.max_steps,
+        takes_reference: model.takes_reference,
+        takes_seed: model.takes_seed,
+    });
+    Ok(axum::Json(models.collect::<Vec<_>>().into()))
+}
+
+async fn generate(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Json(new): Json<NewPicture>,
+) -> Result<Response, Problem> {
+    shared.check_drawing()?;
+    let wish = new.wish()?;
+    shared.count_message(&caller)?;
+    let at = shared.drawing_place(&caller, new.persona()).await?;
+    let steps = wish.steps.unwrap_or(0);
+    match shared.pictures()?.ask(&shared.platform, at.clone(), wish).await? {
+        PictureAsked::Waits(number) => {
+            let drawing = Drawing { at, number, steps };
+            Ok(Sse::new(progress(shared, drawing)).keep_alive(KeepAlive::default()).into_response())
+        }
+        PictureAsked::Refused(why) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", why)),
+        PictureAsked::TooMany(why) => Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pictures", why)),
+    }
+}
+
+/// A picture that somebody follows.
+#[derive(Clone)]
+struct Drawing {
+    at: Reading,
+    number: u64,
+    /// The steps that were asked for; 0 for the configured ones.
+    steps: u32,
+}
+
+/// What comes next in a stream about a picture.
+enum Next {
+    Look { shown: Option<(u32, u32)> },
+    End,
+}
+
+/// Returns how a picture goes on, until it ends. It is drawn without anybody who follows, too.
+fn progress(shared: Arc<Shared>, drawing: Drawing) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    futures::stream::unfold(Next::Look { shown: None }, move |next| {
+        let (shared, drawing) = (shared.clone(), drawing.clone());
+        async move {
+            let Next::Look { shown } = next else { return None };
+            loop {
+                let (step, steps) = match shared.state_of(&drawing).await {
+                    Ok(Some(PictureState::Drawing { step, steps })) if steps > 0 => (step, steps),
+                    Ok(Some(PictureState::Waits | PictureState::Drawing { .. })) => (0, drawing.steps),
+                    ended => return Some((Ok(last(ended)), Next::End)),
+                };
+                if shown != Some((step, steps)) {
+                    let event = event("progress", &told(drawing.number, step, steps));
+                    return Some((Ok(event), Next::Look { shown: Some((step, steps)) }));
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    () = shared.stop.cancelled() => return None,
+                }
+            }
+        }
+    })
+}
+
+impl Shared {
+    async fn state_of(&self, drawing: &Drawing) -> Result<Option<PictureState>, Problem> {
+        Ok(self.pictures()?.picture_state(&self.platform, drawing.at.clone(), drawing.number).await?)
+    }
+}
+
+/// Returns the last event of a picture that goes on no more.
+fn last(ended: Result<Option<PictureState>, Problem>) -> Event {
+    let why = match ended {
+        Ok(Some(PictureState::Drawn(picture))) => return event("complete", &json!({"image": Image::from(picture)})),
+        Ok(Some(PictureState::Failed(why))) => why,
+        Ok(_) => "The picture was taken back.".to_owned(),
+        Err(problem) => problem.detail,
+    };
+    event("error", &json!({"message": why}))
+}
+
+fn told(number: u64, step: u32, steps: u32) -> serde_json::Value {
+    let percentage = u64::from(step) * 100 / u64::from(steps).max(1);
+    json!({"step": step, "total_steps": steps, "percentage": percentage.min(100), "number": number})
+}
+
+async fn upload(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Files(files): Files,
+) -> Result<axum::Json<Reference>, Problem> {
+    shared.check_drawing()?;
+    shared.count_message(&caller)?;
+    let file = super::form::one_file(files, MAX_UPLOAD_BYTES).await?;
+    let at = shared.reading(&caller, "main")?;
+    let kept = shared.pictures()?.keep_reference(&shared.platform, at, FileContent(file.bytes)).await?;
+    let refused = |why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", format!("I cannot use that: {why}."));
+    let id = kept.map_err(refused)?;
+    Ok(axum::Json(Reference { url: format!("/api/images/references/{id}.png"), id }))
+}
+
+async fn reference(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Parted(filename): Parted<String>,
+) -> Result<Response, Problem> {
+    let missing = || Problem::not_found("picture");
+    let id = filename.strip_suffix(".png").ok_or_else(missing)?;
+    let at = shared.reading(&caller, "main")?;
+    let FileContent(bytes) = shared.pictures()?.reference(&shared.platform, at, id).await?.ok_or_else(missing)?;
+    Ok(media::answer(&headers, File { bytes, media_type: PNG, name: filename }))
+}
+
+async fn show(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Parted(filename): Parted<String>,
+) -> Result<Response, Problem> {
+    let (_, FileContent(bytes)) = shared.picture(&caller, &filename).await?;
+    Ok(media::answer(&headers, File { bytes, media_type: PNG, name: filename }))
+}
+
+async fn delete(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Parted(filename): Parted<String>,
+) -> Result<axum::Json<Deleted>, Problem> {
+    let (at, _) = shared.picture(&caller, &filename).await?;
+    let number = number_in(&filename).ok_or_else(|| Problem::not_found("picture"))?;
+    shared.perform(&caller, at.chat, &format!("/picture delete {number}")).await?;
+    Ok(axum::Json(Deleted { status: "deleted", filename }))
+}

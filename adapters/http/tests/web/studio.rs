@@ -1,0 +1,190 @@
+//! The engine's pictures, voice and moods. A picture's file holds its prompt, so that a leak shows.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azera_adapter::{
+    FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureHost, PictureModel, PictureState, PictureWish,
+    Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest,
+};
+use azera_adapter_http::{KeptSample, NewSample, SampleError, StoreError, VoiceSamples};
+use azera_types::{ChatId, PersonId, PlatformId, Text, Timestamp};
+
+use crate::engine::Engine;
+
+/// Everything that is drawn, uploaded and said.
+#[derive(Default)]
+pub struct Studio {
+    pictures: Mutex<Vec<(ChatId, ShownPicture)>>,
+    references: Mutex<HashMap<String, (PersonId, Vec<u8>)>>,
+    samples: Mutex<HashMap<String, Vec<u8>>>,
+    /// The states that a picture goes through, the last one first.
+    steps: Mutex<Vec<PictureState>>,
+    pub wishes: Mutex<Vec<PictureWish>>,
+    pub moods: Mutex<Vec<(ChatId, GivenMood)>>,
+    pub spoken: Mutex<Vec<SpeechRequest>>,
+    /// Nothing draws or speaks.
+    pub is_closed: AtomicBool,
+}
+
+impl Studio {
+    fn is_open(&self) -> bool {
+        !self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Deletes a picture by the line of a command.
+    pub fn delete(&self, line: &str) {
+        let number = line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+        self.pictures.lock().unwrap().retain(|(_, picture)| picture.number != number);
+    }
+
+    fn find(&self, number: u64) -> Option<(ChatId, ShownPicture)> {
+        self.pictures.lock().unwrap().iter().find(|(_, picture)| picture.number == number).cloned()
+    }
+}
+
+#[async_trait]
+impl PictureHost for Engine {
+    fn picture_models(&self) -> Vec<PictureModel> {
+        let model = PictureModel {
+            name: "grey".into(),
+            max_side: 1_536,
+            max_steps: 60,
+            takes_reference: true,
+            takes_seed: true,
+        };
+        self.studio.is_open().then_some(model).into_iter().collect()
+    }
+
+    async fn ask(&self, _: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError> {
+        if !self.may_read(&at.chat, &at.person).await {
+            return Err(HostError::NotAllowed);
+        }
+        match wish.prompt.as_str() {
+            "something forbidden" => return Ok(PictureAsked::Refused("That is never drawn.".into())),
+            "one too many" => return Ok(PictureAsked::TooMany("That was the last one today.".into())),
+            _ => {}
+        }
+        let mut pictures = self.studio.pictures.lock().unwrap();
+        let number = pictures.len() as u64 + 1;
+        let picture = ShownPicture {
+            number,
+            prompt: Text::new(&wish.prompt),
+            negative: wish.negative.clone(),
+            name: wish.name.as_deref().map(Text::new),
+            width: wish.size.map_or(1_024, |size| size.0),
+            height: wish.size.map_or(1_024, |size| size.1),
+            steps: wish.steps.unwrap_or(28),
+            seed: wish.seed.unwrap_or(7),
+            model: Some("grey".into()),
+            at: Timestamp::from_second(1_800_000_000).unwrap(),
+        };
+        let last = match wish.prompt.as_str() {
+            "something impossible" => PictureState::Failed("I could not draw that.".into()),
+            _ => PictureState::Drawn(picture.clone()),
+        };
+        let drawing = |step| PictureState::Drawing { step, steps: 2 };
+        *self.studio.steps.lock().unwrap() = vec![last, drawing(2), drawing(1), PictureState::Waits];
+        pictures.push((at.chat, picture));
+        self.studio.wishes.lock().unwrap().push(wish);
+        Ok(PictureAsked::Waits(number))
+    }
+
+    async fn picture_state(&self, _: &PlatformId, at: Reading, _: u64) -> Result<Option<PictureState>, HostError> {
+        let may = self.may_read(&at.chat, &at.person).await;
+        Ok(self.studio.steps.lock().unwrap().pop().filter(|_| may))
+    }
+
+    async fn pictures(&self, _: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, HostError> {
+        let all = self.studio.pictures.lock().unwrap().clone();
+        let mut shown = Vec::new();
+        for (chat, picture) in all.into_iter().rev() {
+            if self.may_read(&chat, &at.person).await {
+                shown.push(picture);
+            }
+        }
+        Ok(shown)
+    }
+
+    async fn picture(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
+        let Some((chat, picture)) = self.studio.find(number) else { return Ok(None) };
+        let may = self.may_read(&chat, &at.person).await;
+        let file = FileContent(picture.prompt.as_bytes().to_vec());
+        Ok(may.then_some((picture, file)))
+    }
+
+    async fn keep_reference(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        file: FileContent,
+    ) -> Result<Result<String, String>, HostError> {
+        if !file.0.starts_with(b"\x89PNG") {
+            return Ok(Err("it is no picture".into()));
+        }
+        let mut references = self.studio.references.lock().unwrap();
+        let id = format!("{:032x}", references.len() + 1);
+        references.insert(id.clone(), (at.person, file.0));
+        Ok(Ok(id))
+    }
+
+    async fn reference(&self, _: &PlatformId, at: Reading, id: &str) -> Result<Option<FileContent>, HostError> {
+        let references = self.studio.references.lock().unwrap();
+        let found = references.get(id).filter(|(person, _)| *person == at.person);
+        Ok(found.map(|(_, bytes)| FileContent(bytes.clone())))
+    }
+}
+
+#[async_trait]
+impl SpeechHost for Engine {
+    async fn say(&self, _: &PlatformId, at: Reading, request: SpeechRequest) -> Result<SpeechAnswer, HostError> {
+        if !self.may_read(&at.chat, &at.person).await {
+            return Err(HostError::NotAllowed);
+        }
+        if !self.studio.is_open() {
+            return Ok(SpeechAnswer::Unavailable("No voice is on this machine.".into()));
+        }
+        if request.voice.as_deref() == Some("nobody") {
+            return Ok(SpeechAnswer::Refused("Nobody has that voice here.".into()));
+        }
+        let wav = FileContent(format!("RIFF {}", request.text).into_bytes());
+        self.studio.spoken.lock().unwrap().push(request);
+        Ok(SpeechAnswer::Sound { wav, duration: Duration::from_millis(1_250) })
+    }
+}
+
+#[async_trait]
+impl MoodHost for Engine {
+    async fn give_mood(&self, _: &PlatformId, at: Reading, mood: GivenMood) -> Result<bool, HostError> {
+        if !self.may_read(&at.chat, &at.person).await {
+            return Err(HostError::NotAllowed);
+        }
+        self.studio.moods.lock().unwrap().push((at.chat, mood));
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl VoiceSamples for Engine {
+    async fn add(&self, sample: NewSample) -> Result<KeptSample, SampleError> {
+        if !sample.bytes.starts_with(b"RIFF") {
+            return Err(SampleError::Refused("It is no recording.".into()));
+        }
+        let kept = KeptSample { name: sample.name, bytes: sample.bytes.len() };
+        let mut samples = self.studio.samples.lock().unwrap();
+        samples.insert(kept.name.clone(), [sample.bytes, sample.consent.into_bytes()].concat());
+        Ok(kept)
+    }
+
+    async fn wav(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.studio.samples.lock().unwrap().get(name).cloned())
+    }
+}

@@ -1,0 +1,259 @@
+//! The [`PictureHost`] interface: pictures for platforms that show more than messages. Every read makes its read scope from
+//! what the platform reports at that moment.
+
+use async_trait::async_trait;
+use azera_adapter::{
+    FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, Reading,
+    ShownPicture,
+};
+use azera_memory::PictureRow;
+use azera_model_image::{MAX_PROMPT_CHARS, Picture, PictureLimits};
+use azera_pictures::Wish;
+use azera_types::{MessageId, PlatformId};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::pictures::{NO_BACKEND, PictureLook, PictureRequest, Queued};
+use crate::reading::{Here, MAX_LISTED};
+use crate::zones;
+
+/// The longest side of a picture to start from, in pixels. Larger ones are made smaller: no server draws larger pictures.
+const REFERENCE_SIDE: u32 = 1_536;
+
+/// Returns the message of a picture.
+fn message_of(number: u64) -> Option<MessageId> {
+    MessageId::new(format!("post~{number}")).ok()
+}
+
+fn shown(row: PictureRow) -> Option<ShownPicture> {
+    let look: PictureLook = serde_json::from_value(row.settings).ok()?;
+    let (width, height) = look.drawn.unwrap_or((look.width, look.height));
+    Some(ShownPicture {
+        number: row.number,
+        prompt: row.prompt,
+        negative: look.negative,
+        name: row.name,
+        width,
+        height,
+        steps: look.steps,
+        seed: look.seed,
+        model: row.model,
+        at: row.drawn_at?,
+    })
+}
+
+impl Engine {
+    async fn ask_for_picture(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        wish: PictureWish,
+    ) -> Result<PictureAsked, Error> {
+        let inner = &self.0;
+        if inner.pictures.settings().is_none() {
+            return Ok(PictureAsked::Refused(NO_BACKEND.to_owned()));
+        }
+        let Some(here) = self.here(platform, &at).await? else { return Err(Error::NotAllowed) };
+        let refused = |why: &str| Ok(PictureAsked::Refused(why.to_owned()));
+        if wish.prompt.trim().is_empty() {
+            return refused("Say what to draw.");
+        }
+        if wish.prompt.chars().count() > MAX_PROMPT_CHARS {
+            return Ok(PictureAsked::Refused(format!("A prompt has at most {MAX_PROMPT_CHARS} characters.")));
+        }
+        let now = inner.services.clock.now();
+        let (original, uploaded) = match wish.start {
+            None => (None, None),
+            Some(PictureStart::Drawn(number)) => match self.drawn(&here, number).await? {
+                Some(row) => (Some(row), None),
+                None => return refused("There is no such picture to start from."),
+            },
+            Some(PictureStart::Uploaded(id)) => match inner.services.references.get(&at.person, &id, now) {
+                Some(_) => (None, Some(id)),
+                None => return refused("The picture to start from is not kept any more. Upload it again."),
+            },
+        };
+        let persona = inner.services.persona(here.place.shared_realm(), &here.persona).await?;
+        let calendar = inner.minds.calendar(&inner.access, platform, &here.place.scope()).await?;
+        let request = PictureRequest {
+            platform: here.adapter.as_ref(),
+            place: &here.place,
+            persona: &here.persona,
+            persona_name: &persona.persona.name,
+            person: &at.person,
+            day: zones::day(now, &calendar.zone),
+            wish: Wish {
+                prompt: wish.prompt,
+                negative: wish.negative,
+                size: wish.size,
+                seed: wish.seed,
+                steps: wish.steps,
+                guidance: wish.guidance,
+                sampler: None,
+                strength: wish.strength,
+            },
+            name: wish.name,
+            is_varied: original.is_some(),
+            original,
+            uploaded,
+            sources: Vec::new(),
+            source_scopes: Vec::new(),
+            from: now,
+        };
+        Ok(match inner.pictures.ask(request).await? {
+            Queued::Waits(row, _) => PictureAsked::Waits(row.number),
+            Queued::Refused(why) => PictureAsked::Refused(why),
+            Queued::TooMany(why) => PictureAsked::TooMany(why),
+        })
+    }
+
+    /// Returns a drawn picture that may be shown here.
+    async fn drawn(&self, here: &Here, number: u64) -> Result<Option<PictureRow>, Error> {
+        let Some(message) = message_of(number) else { return Ok(None) };
+        let read_scope = here.read_scope.clone();
+        let row = self.0.services.blocking(move |memory| memory.pictures().get(&read_scope, &message)).await?;
+        Ok(self.suitable(here, row.into_iter().collect()).await?.pop())
+    }
+
+    /// Returns the pictures whose prompts the rules of this place allow: a picture for adults is shown only where such
+    /// pictures may be drawn.
+    async fn suitable(&self, here: &Here, mut rows: Vec<PictureRow>) -> Result<Vec<PictureRow>, Error> {
+        let rules = self.0.pictures.rules(here.adapter.as_ref(), &here.place).await?;
+        rows.retain(|row| rules.check(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()]).is_ok());
+        Ok(rows)
+    }
+
+    async fn list_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let read_scope = here.read_scope.clone();
+        let rows = self.0.services.blocking(move |memory| memory.pictures().list(&read_scope)).await?;
+        let rows = self.suitable(&here, rows).await?;
+        Ok(rows.into_iter().filter_map(shown).take(MAX_LISTED).collect())
+    }
+
+    async fn read_picture(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
+        let Some(row) = self.drawn(&here, number).await? else { return Ok(None) };
+        let (read_scope, message) = (here.read_scope, row.message.clone());
+        let file = self.0.services.blocking(move |memory| memory.pictures().file(&read_scope, &message)).await?;
+        Ok(file.and_then(|(_, bytes)| Some((shown(row)?, FileContent(bytes)))))
+    }
+
+    async fn state_of_picture(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<PictureState>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
+        let Some(message) = message_of(number) else { return Ok(None) };
+        // What waits has no message yet, so it is for the person who asked. The order matters: what ends meanwhile is drawn
+        // or has a message.
+        let waiting = self.0.services.blocking(|memory| memory.pictures().waiting()).await?;
+        let is_own = |row: &PictureRow| row.message == message && row.person == at.person && row.chat == at.chat;
+        if waiting.iter().any(is_own) {
+            return Ok(Some(match self.0.pictures.steps(&message) {
+                Some((step, steps)) => PictureState::Drawing { step: step.min(steps), steps },
+                None => PictureState::Waits,
+            }));
+        }
+        if let Some(row) = self.drawn(&here, number).await? {
+            return Ok(shown(row).map(PictureState::Drawn));
+        }
+        let read_scope = here.read_scope;
+        let told = self.0.services.blocking(move |memory| memory.messages().get(&read_scope, &message)).await?;
+        // A picture that may not be shown here has a message, too.
+        let why = told.filter(|told| told.parts.is_empty());
+        Ok(why.and_then(|told| Some(PictureState::Failed(told.text.lines().last()?.to_owned()))))
+    }
+
+    async fn keep_upload(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        file: FileContent,
+    ) -> Result<Result<String, String>, Error> {
+        if self.here(platform, &at).await?.is_none() {
+            return Err(Error::NotAllowed);
+        }
+        let work = move || {
+            let picture = Picture::read(&file.0, &PictureLimits::default()).map_err(|error| error.to_string())?;
+            picture.thumbnail(REFERENCE_SIDE).to_png(&[]).map_err(|error| error.to_string())
+        };
+        let png = tokio::task::spawn_blocking(work).await.map_err(|_| Error::Interrupted)?;
+        let services = &self.0.services;
+        Ok(png.and_then(|png| {
+            let kept = services.references.keep(&at.person, png, services.clock.now());
+            kept.ok_or_else(|| "the system gives no random bytes".to_owned())
+        }))
+    }
+
+    async fn read_upload(&self, platform: &PlatformId, at: Reading, id: &str) -> Result<Option<FileContent>, Error> {
+        if self.here(platform, &at).await?.is_none() {
+            return Ok(None);
+        }
+        let services = &self.0.services;
+        Ok(services.references.get(&at.person, id, services.clock.now()).map(FileContent))
+    }
+}
+
+#[async_trait]
+impl PictureHost for Engine {
+    fn picture_models(&self) -> Vec<PictureModel> {
+        let models = self.0.pictures.settings().into_iter().map(|settings| {
+            let limits = settings.model.limits();
+            PictureModel {
+                name: settings.model.name().to_owned(),
+                max_side: limits.max_side,
+                max_steps: limits.max_steps,
+                takes_reference: limits.takes_reference,
+                takes_seed: limits.takes_seed,
+            }
+        });
+        models.collect()
+    }
+
+    async fn ask(&self, platform: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError> {
+        self.for_adapter(self.ask_for_picture(platform, at, wish).await)
+    }
+
+    async fn picture_state(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<PictureState>, HostError> {
+        self.for_adapter(self.state_of_picture(platform, at, number).await)
+    }
+
+    async fn pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, HostError> {
+        self.for_adapter(self.list_pictures(platform, at).await)
+    }
+
+    async fn picture(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
+        self.for_adapter(self.read_picture(platform, at, number).await)
+    }
+
+    async fn keep_reference(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        file: FileContent,
+    ) -> Result<Result<String, String>, HostError> {
+        self.for_adapter(self.keep_upload(platform, at, file).await)
+    }
+
+    async fn reference(&self, platform: &PlatformId, at: Reading, id: &str) -> Result<Option<FileContent>, HostError> {
+        self.for_adapter(self.read_upload(platform, at, id).await)
+    }
+}

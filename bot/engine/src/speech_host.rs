@@ -1,0 +1,55 @@
+//! The [`SpeechHost`] interface: texts that people ask to hear.
+
+use async_trait::async_trait;
+use azera_adapter::{FileContent, HostError, Reading, SpeechAnswer, SpeechHost, SpeechRequest};
+use azera_types::PlatformId;
+use azera_voice_api::{Manner, SpeakError};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::turn::manner;
+
+/// Said where nothing speaks.
+const NO_VOICE: &str = "I cannot speak: no voice is on this machine. `azera models pull piper-en-us-joe` fetches one, and \
+                        `[speech_server]` in the configuration names a server that speaks.";
+
+impl Engine {
+    async fn say_text(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        request: SpeechRequest,
+    ) -> Result<SpeechAnswer, Error> {
+        let services = &self.0.services;
+        let Some(here) = self.here(platform, &at).await? else { return Err(Error::NotAllowed) };
+        let Some(speaker) = services.voice().speaker else { return Ok(SpeechAnswer::Unavailable(NO_VOICE.to_owned())) };
+        let persona = request.persona.as_ref().unwrap_or(&here.persona);
+        let loaded = services.persona(here.place.shared_realm(), persona).await?;
+        let manner = match request.voice {
+            Some(voice) => Manner { voice: Some(voice), needs_voice: true, ..manner(&loaded.persona.voice) },
+            None => manner(&loaded.persona.voice),
+        };
+        let sound = tokio::select! {
+            sound = speaker.record(&request.text, &manner) => sound,
+            () = services.stopping.cancelled() => return Err(Error::Interrupted),
+        };
+        Ok(match sound {
+            Ok(sound) => SpeechAnswer::Sound { wav: FileContent(sound.wav), duration: sound.duration },
+            Err(SpeakError::Busy) => SpeechAnswer::Busy,
+            Err(SpeakError::Unavailable(why)) => {
+                tracing::warn!(error = why, "a text could not be spoken");
+                SpeechAnswer::Unavailable(
+                    "The voice cannot speak now. The operator finds the reason in the log.".to_owned(),
+                )
+            }
+            Err(error) => SpeechAnswer::Refused(format!("I cannot say that: {error}.")),
+        })
+    }
+}
+
+#[async_trait]
+impl SpeechHost for Engine {
+    async fn say(&self, platform: &PlatformId, at: Reading, request: SpeechRequest) -> Result<SpeechAnswer, HostError> {
+        self.for_adapter(self.say_text(platform, at, request).await)
+    }
+}

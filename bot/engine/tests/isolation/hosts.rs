@@ -1,0 +1,170 @@
+//! The interfaces for platforms with a screen: pictures, speech and moods, each for whom they are meant.
+
+use std::sync::atomic::Ordering;
+
+use azera_adapter::{
+    FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureStart, PictureState,
+    PictureWish, Platform, Reader, Reading, SpeechAnswer, SpeechHost, SpeechRequest,
+};
+use azera_model_image::{ImageSize, Picture};
+use azera_types::PlatformId;
+
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
+use crate::test_engine::{chat, person};
+
+fn at(who: usize, place: usize) -> Reading {
+    Reading { chat: chat(place), person: person(who) }
+}
+
+fn wish(prompt: &str) -> PictureWish {
+    PictureWish { prompt: prompt.to_owned(), ..PictureWish::default() }
+}
+
+fn sim(scene: &Scene) -> PlatformId {
+    scene.engine.platform.sim.id().clone()
+}
+
+async fn asked(scene: &Scene, who: usize, place: usize, wish: PictureWish) -> u64 {
+    scene.pass(90);
+    match scene.engine.azera.ask(&sim(scene), at(who, place), wish).await.unwrap() {
+        PictureAsked::Waits(number) => number,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_picture_is_shown_to_those_who_may_read_its_place_and_to_nobody_else() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    let mut wanted = wish("a heliotrope lighthouse");
+    (wanted.seed, wanted.size, wanted.name) = (Some(7), Some((128, 64)), Some("Tower".into()));
+    let number = asked(&scene, ANN, DM_ANN, wanted).await;
+    scene.settled().await;
+    {
+        let requests = painter.asked.lock().unwrap();
+        assert_eq!((requests[0].seed, requests[0].size), (7, ImageSize { width: 128, height: 64 }));
+    }
+    let listed = azera.pictures(&sim, at(ANN, DM_ANN)).await.unwrap();
+    assert_eq!((listed.len(), listed[0].number, listed[0].prompt.as_str()), (1, number, "a heliotrope lighthouse"));
+    assert_eq!((listed[0].width, listed[0].height, listed[0].seed), (8, 8, 7), "the size is that of the file");
+    let (_, file) = azera.picture(&sim, at(ANN, DM_ANN), number).await.unwrap().unwrap();
+    assert!(file.0.starts_with(b"\x89PNG"));
+    let state = azera.picture_state(&sim, at(ANN, DM_ANN), number).await.unwrap();
+    assert_eq!(state, Some(PictureState::Drawn(listed[0].clone())));
+    for (who, place) in [(AN, DM_AN), (BOB, DM_BOB), (AN, COMMONS), (ANN, COMMONS), (ANN, DEN), (AN, DM_ANN)] {
+        assert!(azera.pictures(&sim, at(who, place)).await.unwrap().is_empty(), "{who} in {place}");
+        assert!(azera.picture(&sim, at(who, place), number).await.unwrap().is_none(), "{who} in {place}");
+        assert!(azera.picture_state(&sim, at(who, place), number).await.unwrap().is_none(), "{who} in {place}");
+    }
+    let stolen = PictureWish { start: Some(PictureStart::Drawn(number)), ..wish("the same in fog") };
+    let refused = azera.ask(&sim, at(AN, DM_AN), stolen).await.unwrap();
+    assert!(matches!(refused, PictureAsked::Refused(_)), "{refused:?}");
+    assert!(matches!(azera.ask(&sim, at(AN, DM_ANN), wish("x")).await, Err(HostError::NotAllowed)));
+}
+
+#[tokio::test]
+async fn a_waiting_picture_is_followed_by_the_person_who_asked() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    painter.hangs.store(true, Ordering::SeqCst);
+    let number = asked(&scene, ANN, COMMONS, wish("a boat")).await;
+    let watching = async {
+        painter.begun.notified().await;
+        let own = azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap();
+        assert_eq!(own, Some(PictureState::Drawing { step: 1, steps: 2 }));
+        assert_eq!(azera.picture_state(&sim, at(AN, COMMONS), number).await.unwrap(), None);
+        scene.command_meanwhile(ANN, COMMONS, "/picture cancel").await
+    };
+    let (settled, _) = tokio::join!(azera.settle(), watching);
+    settled.unwrap();
+    assert_eq!(azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap(), None, "it was taken back");
+    painter.hangs.store(false, Ordering::SeqCst);
+    painter.failures.store(100, Ordering::SeqCst);
+    let number = asked(&scene, ANN, COMMONS, wish("a ship")).await;
+    for _ in 0..4 {
+        scene.settled().await;
+    }
+    let state = azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap();
+    assert!(matches!(&state, Some(PictureState::Failed(why)) if why.contains("I could not draw that")), "{state:?}");
+}
+
+#[tokio::test]
+async fn the_rules_and_the_limits_of_the_command_hold() {
+    let (scene, painter) = Scene::with_painter(|settings| settings.per_person = 1).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    for (prompt, part) in [("a nude schoolgirl", "under 18"), (" ", "Say what to draw"), (&"x".repeat(2_001), "2000")] {
+        let refused = azera.ask(&sim, at(ANN, DM_ANN), wish(prompt)).await.unwrap();
+        assert!(matches!(&refused, PictureAsked::Refused(why) if why.contains(part)), "{prompt}: {refused:?}");
+    }
+    asked(&scene, ANN, DM_ANN, wish("a boat")).await;
+    let second = azera.ask(&sim, at(ANN, DM_ANN), wish("a boat")).await.unwrap();
+    assert!(matches!(second, PictureAsked::TooMany(_)), "{second:?}");
+    scene.settled().await;
+    assert_eq!(painter.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_uploaded_picture_is_for_its_person_until_they_forget_it() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    let secret = "heliotrope";
+    let png = Picture::from_rgb(9, 7, vec![120; 9 * 7 * 3]).unwrap().to_png(&[("place", secret)]).unwrap();
+    let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+    assert!(holds(&png), "the test tests nothing");
+    let keep = async |who, place, bytes: &[u8]| {
+        azera.keep_reference(&sim, at(who, place), FileContent(bytes.to_vec())).await.unwrap()
+    };
+    let id = keep(ANN, DM_ANN, &png).await.unwrap();
+    assert!(keep(ANN, DM_ANN, b"<svg onload=alert(1)>").await.is_err());
+    let kept = azera.reference(&sim, at(ANN, DM_ANN), &id).await.unwrap().unwrap();
+    assert!(kept.0.starts_with(b"\x89PNG") && !holds(&kept.0), "it is written anew without metadata");
+    assert!(azera.reference(&sim, at(AN, DM_AN), &id).await.unwrap().is_none());
+    let start = |strength| PictureWish {
+        start: Some(PictureStart::Uploaded(id.clone())),
+        strength: Some(strength),
+        ..wish("a boat")
+    };
+    let stolen = azera.ask(&sim, at(AN, DM_AN), start(0.5)).await.unwrap();
+    assert!(matches!(stolen, PictureAsked::Refused(_)), "{stolen:?}");
+    asked(&scene, ANN, DM_ANN, start(0.25)).await;
+    scene.settled().await;
+    {
+        let requests = painter.asked.lock().unwrap();
+        let reference = requests[0].reference.as_ref().unwrap();
+        assert_eq!((reference.png.as_slice(), reference.strength), (kept.0.as_slice(), 0.25));
+    }
+    scene.command(ANN, DM_ANN, "/forget me").await;
+    assert!(azera.reference(&sim, at(ANN, DM_ANN), &id).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_text_is_spoken_for_those_who_may_be_there() {
+    let scene = Scene::open(false, false).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    let request = SpeechRequest { text: "Good morning.".into(), persona: None, voice: None };
+    let said = azera.say(&sim, at(ANN, DM_ANN), request.clone()).await.unwrap();
+    assert!(matches!(&said, SpeechAnswer::Sound { wav, .. } if wav.0 == b"Good morning."), "{said:?}");
+    assert!(matches!(azera.say(&sim, at(AN, DM_ANN), request).await, Err(HostError::NotAllowed)));
+}
+
+#[tokio::test]
+async fn a_mood_is_given_in_ones_own_place_alone() {
+    let scene = Scene::open(false, false).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    let happy = GivenMood { name: "happy", value: 0.75 };
+    let feels = async |who, place| azera.mind(&sim, at(who, place)).await.unwrap().map(|mind| mind.state);
+    assert!(azera.give_mood(&sim, at(ANN, DM_ANN), happy.clone()).await.unwrap());
+    let state = feels(ANN, DM_ANN).await.unwrap();
+    assert_eq!((state.mood.as_deref(), state.mood_value), (Some("happy"), Some(0.75)));
+    for (who, place) in [(AN, DM_AN), (ANN, COMMONS)] {
+        assert_eq!(feels(who, place).await.unwrap().mood, None, "{who} in {place}");
+    }
+    assert!(!azera.give_mood(&sim, at(ANN, DM_ANN), GivenMood { name: "furious", value: 0.0 }).await.unwrap());
+    // An is no admin of the guild, and Ann is.
+    assert!(matches!(azera.give_mood(&sim, at(AN, COMMONS), happy.clone()).await, Err(HostError::NotAllowed)));
+    assert!(azera.give_mood(&sim, at(ANN, COMMONS), happy.clone()).await.unwrap());
+    assert!(matches!(azera.give_mood(&sim, at(BOB, DM_ANN), happy).await, Err(HostError::NotAllowed)));
+    // It fades like every other mood.
+    scene.pass(86_400);
+    assert_eq!(feels(ANN, DM_ANN).await.unwrap().mood.as_deref(), Some("calm"));
+}
