@@ -152,17 +152,9 @@ const FORMS: &[Form] = &[
 
 /// Returns true if an answer refuses the command.
 fn is_refusal(answer_text: &str) -> bool {
-    [
-        "for admins",
-        "are the admins'",
-        "is the admins'",
-        "its admins",
-        "Only admins",
-        "for the operator",
-        "Only the operator",
-    ]
-    .iter()
-    .any(|words| answer_text.contains(words))
+    ["for admins", "Only admins", "only admins", "for the operator", "Only the operator"]
+        .iter()
+        .any(|words| answer_text.contains(words))
 }
 
 /// Returns a command's options, as a person's client sends them.
