@@ -22,6 +22,7 @@ fn composing(criterion: &mut Criterion) {
             speaker: Some("Ann".to_owned()),
             text: format!("the code of locker {number} is {}", number * 1_111),
             at: "2026-05-09T10:00:00Z".parse().expect("a time"),
+            until: None,
         })
         .collect();
     let message = line(128, Some("Ann"), "What is the code of my locker?".to_owned());

@@ -82,6 +82,8 @@ pub struct RecalledMemory {
     pub text: String,
     /// When it was said or written.
     pub at: Timestamp,
+    /// When the speaker said something else instead; `None` while it holds.
+    pub until: Option<Timestamp>,
 }
 
 impl std::fmt::Debug for RecalledMemory {
@@ -434,7 +436,8 @@ fn last_turn(
 fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
     // A recalled text must be one line, because its own line breaks would look like further entries.
     let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let day = memory.at.to_zoned(zone.clone()).strftime("%e %B %Y").to_string();
+    let day = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%-d %B %Y").to_string();
+    let until = memory.until.map_or_else(String::new, |until| format!(", true until {}", day(until)));
     let speaker = memory.speaker.as_deref().unwrap_or("You");
     let said = match memory.came {
         MemoryOrigin::Said => format!("{speaker} said"),
@@ -444,7 +447,7 @@ fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
         MemoryOrigin::MadeUp => "You made up".to_owned(),
         MemoryOrigin::CheckIn => "You asked".to_owned(),
     };
-    format!("{said} on {}: \"{text}\"", day.trim_start())
+    format!("{said} on {}{until}: \"{text}\"", day(memory.at))
 }
 
 fn said(line: &Line, group: bool) -> String {

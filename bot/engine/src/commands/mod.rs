@@ -93,6 +93,11 @@ impl CommandContext<'_> {
     fn day(&self, at: Timestamp) -> String {
         zones::day(at, &self.calendar.zone)
     }
+
+    /// Returns until which day a statement held, to follow the day of it; nothing while it holds.
+    fn until(&self, at: Option<Timestamp>) -> String {
+        at.map_or_else(String::new, |at| format!(", until {}", self.day(at)))
+    }
 }
 
 impl Commands {

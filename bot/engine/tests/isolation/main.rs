@@ -43,6 +43,7 @@ mod submit;
 mod surprise;
 mod test_engine;
 mod texts;
+mod validity;
 mod voice_fakes;
 mod voice_messages;
 mod watch;

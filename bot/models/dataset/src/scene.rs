@@ -92,6 +92,7 @@ pub(crate) fn recalled(stated: &StatedFact) -> RecalledMemory {
         speaker: Some(stated.who.clone()),
         text: stated.text.clone(),
         at: stated.at,
+        until: None,
     }
 }
 
@@ -104,7 +105,7 @@ impl Sampler {
         } else {
             (Some(who.to_owned()), (*self.of(&SEEDS.chatter)).to_owned())
         };
-        RecalledMemory { came: MemoryOrigin::Said, speaker, text, at: self.time() }
+        RecalledMemory { came: MemoryOrigin::Said, speaker, text, at: self.time(), until: None }
     }
 
     /// Returns one or two exchanges of small talk before the message.

@@ -124,6 +124,7 @@ async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyh
             speaker: Some(message.who.clone()),
             text: text.clone(),
             at: start + jiff::Span::new().hours(days * 50),
+            until: None,
         })
         .collect();
     let line = Line { depth: 0, speaker: Some(message.who.clone()), text: message.question.clone() };
