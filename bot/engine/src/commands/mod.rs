@@ -23,6 +23,7 @@ mod model;
 mod order;
 mod persona;
 mod pictures;
+mod portrait;
 mod privacy;
 mod settings;
 mod upload;

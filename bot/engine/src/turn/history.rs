@@ -127,5 +127,5 @@ pub(crate) fn recalled_memory(memory: &MemoryRow, text: &str, names: &DisplayNam
         Kind::Piece => MemoryOrigin::MadeUp,
         Kind::CheckIn => MemoryOrigin::CheckIn,
     };
-    RecalledMemory { came, speaker, text: text.to_owned(), at: memory.at, until: None }
+    RecalledMemory::new(came, speaker, text.to_owned(), memory.at)
 }

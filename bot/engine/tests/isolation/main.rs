@@ -36,6 +36,7 @@ mod oracle;
 mod overrides;
 mod passages;
 mod pictures;
+mod portraits;
 mod reply_style;
 mod showing;
 mod shown_pictures;
