@@ -96,6 +96,7 @@ impl Engine {
             is_varied: original.is_some(),
             original,
             uploaded,
+            portrait_of: None,
             sources: Vec::new(),
             source_scopes: Vec::new(),
             from: now,

@@ -65,11 +65,12 @@ impl RecallService {
         exclude: HashSet<MessageId>,
         results: usize,
     ) -> Result<Recall, Error> {
-        Ok(self.find(read_scope, text, asking, exclude, results, false).await?.0)
+        let (recall, query) = self.find(read_scope, text, asking, exclude, results, false).await?;
+        self.with_unindexed(read_scope, recall, query).await
     }
 
     /// Returns what a person searches for, best first. Other than [`RecallService::recall`], this finds the latest
-    /// memories, too, even before they are indexed.
+    /// memories, too.
     pub(crate) async fn search(
         &self,
         read_scope: &ReadScope,
@@ -77,8 +78,13 @@ impl RecallService {
         asking: Asking<'_>,
         results: usize,
     ) -> Result<Recall, Error> {
-        let (mut recall, query) = self.find(read_scope, text, asking, HashSet::new(), results, true).await?;
-        let read_scope = read_scope.clone();
+        let (recall, query) = self.find(read_scope, text, asking, HashSet::new(), results, true).await?;
+        self.with_unindexed(read_scope, recall, query).await
+    }
+
+    /// Puts what is not indexed yet before the other hits.
+    async fn with_unindexed(&self, read_scope: &ReadScope, mut recall: Recall, query: Query) -> Result<Recall, Error> {
+        let (read_scope, results) = (read_scope.clone(), query.results);
         let mut hits =
             self.services.blocking(move |memory| memory.recall().find_unindexed(&read_scope, &query)).await?;
         hits.retain(|hit| recall.hits.iter().all(|indexed| indexed.memory.id != hit.memory.id));

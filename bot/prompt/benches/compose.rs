@@ -17,11 +17,13 @@ fn composing(criterion: &mut Criterion) {
         })
         .collect();
     let recalled: Vec<RecalledMemory> = (0..8)
-        .map(|number| RecalledMemory {
-            came: MemoryOrigin::Said,
-            speaker: Some("Ann".to_owned()),
-            text: format!("the code of locker {number} is {}", number * 1_111),
-            at: "2026-05-09T10:00:00Z".parse().expect("a time"),
+        .map(|number| {
+            RecalledMemory::new(
+                MemoryOrigin::Said,
+                Some("Ann".to_owned()),
+                format!("the code of locker {number} is {}", number * 1_111),
+                "2026-05-09T10:00:00Z".parse().expect("a time"),
+            )
         })
         .collect();
     let message = line(128, Some("Ann"), "What is the code of my locker?".to_owned());

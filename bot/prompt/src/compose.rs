@@ -2,13 +2,14 @@ use std::sync::LazyLock;
 
 use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, fill_placeholders};
-use azera_types::{TimeZone, Timestamp};
+use azera_types::TimeZone;
 use thiserror::Error;
 
 use crate::alternate::alternate;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::persona_text;
+use crate::recalled::{RecalledMemory, recalled_line};
 
 /// The start of the history moves in steps of this many messages, so that most turns find their previous prefix in the
 /// cache.
@@ -50,43 +51,6 @@ pub struct Line {
 impl std::fmt::Debug for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Line[{} bytes]", self.text.len())
-    }
-}
-
-/// The origin of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MemoryOrigin {
-    /// Somebody said it, or asked to keep it.
-    #[default]
-    Said,
-    /// The persona wrote it in its diary.
-    Diary,
-    /// The persona wrote it in its journal.
-    Journal,
-    /// The persona dreamt it, so it never happened.
-    Dreamt,
-    /// The persona made it up.
-    MadeUp,
-    /// The persona asked it in a check-in.
-    CheckIn,
-}
-
-/// One recalled memory.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RecalledMemory {
-    /// The memory's origin.
-    pub came: MemoryOrigin,
-    /// The speaker's name; `None` for the persona itself.
-    pub speaker: Option<String>,
-    /// The text, cut to the snippet length.
-    pub text: String,
-    /// When it was said or written.
-    pub at: Timestamp,
-}
-
-impl std::fmt::Debug for RecalledMemory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RecalledMemory[{} bytes]", self.text.len())
     }
 }
 
@@ -429,22 +393,6 @@ fn last_turn(
     }
     turn.push_str(message);
     ChatMessage::new(Role::User, turn)
-}
-
-fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
-    // A recalled text must be one line, because its own line breaks would look like further entries.
-    let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let day = memory.at.to_zoned(zone.clone()).strftime("%e %B %Y").to_string();
-    let speaker = memory.speaker.as_deref().unwrap_or("You");
-    let said = match memory.came {
-        MemoryOrigin::Said => format!("{speaker} said"),
-        MemoryOrigin::Diary => "You wrote in your diary".to_owned(),
-        MemoryOrigin::Journal => "You wrote in your journal".to_owned(),
-        MemoryOrigin::Dreamt => "You dreamt".to_owned(),
-        MemoryOrigin::MadeUp => "You made up".to_owned(),
-        MemoryOrigin::CheckIn => "You asked".to_owned(),
-    };
-    format!("{said} on {}: \"{text}\"", day.trim_start())
 }
 
 fn said(line: &Line, group: bool) -> String {

@@ -16,9 +16,9 @@ mod compose;
 mod form;
 mod fragment;
 mod persona_text;
+mod recalled;
 
-pub use compose::{
-    Budget, Error, HISTORY_STEP, Line, MemoryOrigin, Prompt, PromptParts, RecalledMemory, compose, history_cut,
-};
+pub use compose::{Budget, Error, HISTORY_STEP, Line, Prompt, PromptParts, compose, history_cut};
 pub use form::{Form, PersonaForm, Size, Writing, form_for, form_of};
 pub use fragment::{Fragment, FragmentKind};
+pub use recalled::{MemoryOrigin, RecalledMemory};

@@ -22,7 +22,7 @@ fn line(depth: u64, speaker: Option<&str>, text: &str) -> Line {
 
 fn memory(speaker: Option<&str>, text: &str) -> RecalledMemory {
     let at = "2026-05-09T10:00:00Z".parse().expect("a time");
-    RecalledMemory { came: MemoryOrigin::Said, speaker: speaker.map(str::to_owned), text: text.to_owned(), at }
+    RecalledMemory::new(MemoryOrigin::Said, speaker.map(str::to_owned), text.to_owned(), at)
 }
 
 fn parts<'a>(

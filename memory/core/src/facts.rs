@@ -1,10 +1,10 @@
 //! Facts that people ask a persona to remember.
 
-use azera_types::{Author, ChatId, MemoryId, PersonaId, Scope, Text, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, PersonId, PersonaId, Scope, Text, Timestamp};
 
 use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Durability, Error, Table, codec};
+use crate::{Batch, Durability, Error, ReadScope, Table, codec};
 
 impl Memories<'_> {
     /// Stores a fact like [`Memories::store_fact`], unless the same fact is stored already: the same words of the same
@@ -46,6 +46,15 @@ impl Memories<'_> {
         self.0.turns().put_memory(&mut batch, &memory)?;
         self.0.store.commit(batch, Durability::Flushed)?;
         Ok(id)
+    }
+
+    /// Returns the facts that a person asked to keep and that `read_scope` allows, newest first, at most `limit`. Reads
+    /// all memories.
+    pub fn kept_by(self, read_scope: &ReadScope, person: &PersonId, limit: usize) -> Result<Vec<MemoryRow>, Error> {
+        let mut facts = self.newest(read_scope, |kind| kind == Kind::Fact, None, usize::MAX)?;
+        facts.retain(|fact| fact.is_kept() && fact.author.person() == Some(person));
+        facts.truncate(limit);
+        Ok(facts)
     }
 }
 

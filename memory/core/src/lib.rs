@@ -66,6 +66,7 @@ mod store;
 mod surprise;
 mod trainable;
 mod turns;
+mod validity;
 mod when;
 pub mod words;
 mod working;

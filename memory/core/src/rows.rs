@@ -311,6 +311,11 @@ impl MemoryRow {
         self.kind == Kind::Fact && !self.sources.is_empty()
     }
 
+    /// Returns true if it is a fact that a person asked to remember.
+    pub fn is_kept(&self) -> bool {
+        self.kind == Kind::Fact && self.sources.is_empty()
+    }
+
     /// Returns true if no message of its chat need be its source.
     pub(crate) fn stands_alone(&self) -> bool {
         self.sources.is_empty() || self.kind.is_written()

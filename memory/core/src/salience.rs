@@ -3,7 +3,7 @@
 //! memory in the place where it was said. Replies in other places do not count: otherwise questions in private would
 //! influence what a public place keeps.
 
-use azera_types::{Author, MemoryId, MessageId, PersonId, Scope, Timestamp};
+use azera_types::{MemoryId, MessageId, PersonId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
@@ -147,7 +147,7 @@ impl Memories<'_> {
                     let Some(mut memory) = self.get(read_scope, MemoryId(keys::number("marks", &key)?))? else {
                         continue;
                     };
-                    if !self.stands(&mut memory)? {
+                    if !self.stands(read_scope, &mut memory)? {
                         continue;
                     }
                     here += 1;
@@ -160,12 +160,12 @@ impl Memories<'_> {
         Ok(retained)
     }
 
-    /// Returns true if a marked memory is to be shown. A replacement that was forgotten no longer counts.
-    fn stands(self, memory: &mut MemoryRow) -> Result<bool, Error> {
+    /// Returns true if a marked memory is to be shown. A replacement that was forgotten, or that may not be read, does
+    /// not count.
+    fn stands(self, read_scope: &ReadScope, memory: &mut MemoryRow) -> Result<bool, Error> {
         let Some(salience) = &mut memory.salience else { return Ok(false) };
         let Some(superseded) = &salience.superseded else { return Ok(true) };
-        let by = self.0.messages().raw_message(&superseded.by)?;
-        if by.is_some_and(|by| by.author != Author::Forgotten) {
+        if self.0.messages().get(read_scope, &superseded.by)?.is_some() {
             return Ok(!superseded.same);
         }
         salience.superseded = None;
@@ -181,7 +181,7 @@ pub(crate) fn mark_key(memory: &MemoryRow) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use azera_types::{PersonaId, Scope};
+    use azera_types::{Author, PersonaId, Scope};
 
     use super::*;
     use crate::Surprise;

@@ -41,6 +41,8 @@ const FORMS: &[Form] = &[
     ("persona", "cancel", &[], Admins),
     ("persona", "rollback", &[("name", "nobody")], Admins),
     ("persona", "remove", &[("name", "nobody")], Admins),
+    ("persona", "portrait", &[("name", "nobody")], Admins),
+    ("persona", "face", &[("number", "987654")], Admins),
     ("why", "", &[], Members),
     ("branch", "new", &[("name", "aside")], Members),
     ("branch", "list", &[], Members),

@@ -100,6 +100,16 @@ pub const COMMANDS: &[Command] = &[
             for_admins("cancel", "cancel", "discard the upload"),
             of_admins("rollback", "return to the version before", &[PERSONA]),
             of_admins("remove", "remove a persona of this place", &[PERSONA]),
+            of_admins(
+                "portrait",
+                "draw a portrait of a persona of this place",
+                &[PERSONA, optional("look", "how it looks, if its file does not say", OptionKind::Text)],
+            ),
+            of_admins(
+                "face",
+                "make a portrait the face of its persona",
+                &[optional("number", "the number of the portrait; the newest picture without one", OptionKind::Count)],
+            ),
         ],
     ),
     in_terminal(

@@ -58,10 +58,11 @@ impl Commands {
         for hit in &recall.hits {
             let body = shortened(&hit.snippet, words, SHOWN);
             text.push_str(&format!(
-                "- `{}` {}, {} ({}): \"{}\"\n",
+                "- `{}` {}, {}{} ({}): \"{}\"\n",
                 hit.memory.id,
                 names.of(&hit.memory.author),
                 at.day(hit.memory.at),
+                at.until(hit.until),
                 hit.memory.scope,
                 body.as_str(),
             ));
@@ -99,24 +100,38 @@ impl Commands {
         Ok(CommandAnswer { chart: Some(charts::of_memory(&stats, now, theme)), ..done(text) })
     }
 
-    /// Shows the salient memories of what the person said.
+    /// Shows what the person asked to keep, and the salient memories of what they said.
     pub(super) async fn me_command(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
-        let salient =
-            self.services.blocking(move |memory| memory.memories().salient(&read_scope, &person, MAX_SALIENT)).await?;
-        if salient.is_empty() {
+        let (kept, salient) = self
+            .services
+            .blocking(move |memory| {
+                let kept = memory.memories().kept_by(&read_scope, &person, MAX_SALIENT)?;
+                Ok((kept, memory.memories().salient(&read_scope, &person, MAX_SALIENT)?))
+            })
+            .await?;
+        if kept.is_empty() && salient.is_empty() {
             return Ok(done(
                 "I keep nothing in mind about you yet that may be shown here. After each conversation I look for what is \
                  worth keeping; `/remember TEXT` keeps something at once."
                     .into(),
             ));
         }
-        let mut text = String::from("What I keep in mind about you, in your own words:\n");
+        let mut text = String::new();
+        if !kept.is_empty() {
+            text.push_str("What you asked me to keep:\n");
+        }
+        for fact in &kept {
+            let body = shortened(&fact.text, "", SHOWN);
+            text.push_str(&format!("- `{}` {}: \"{}\"\n", fact.id, at.day(fact.at), body.as_str()));
+        }
+        if !salient.is_empty() {
+            text.push_str("What I keep in mind about you, in your own words:\n");
+        }
         for memory in &salient {
             let Some(salience) = &memory.salience else { continue };
             let gist = shortened(memory.gist(), "", SHOWN);
-            let over = salience.superseded.as_ref();
-            let over = over.map_or_else(String::new, |later| format!(", until {}", at.day(later.at)));
+            let over = at.until(salience.superseded.as_ref().map(|later| later.at));
             text.push_str(&format!(
                 "- `{}` {}, {}{over}: \"{}\"\n",
                 memory.id,

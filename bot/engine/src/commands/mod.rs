@@ -23,6 +23,7 @@ mod model;
 mod order;
 mod persona;
 mod pictures;
+mod portrait;
 mod privacy;
 mod settings;
 mod upload;
@@ -92,6 +93,11 @@ impl CommandContext<'_> {
     /// Returns a moment's day in the place's time zone.
     fn day(&self, at: Timestamp) -> String {
         zones::day(at, &self.calendar.zone)
+    }
+
+    /// Returns until which day a statement held, to follow the day of it; nothing while it holds.
+    fn until(&self, at: Option<Timestamp>) -> String {
+        at.map_or_else(String::new, |at| format!(", until {}", self.day(at)))
     }
 }
 

@@ -33,8 +33,10 @@ impl Commands {
             ("cancel", _) => self.cancel_persona(at).await,
             ("rollback", name) if !name.is_empty() => self.roll_persona_back(at, name).await,
             ("remove", name) if !name.is_empty() => self.remove_persona(at, name).await,
+            ("portrait", named) if !named.is_empty() => self.draw_portrait(at, named).await,
+            ("face", number) => self.choose_face(at, number).await,
             _ => Ok(refused(
-                "`/persona` with `list`, `use NAME`, `invite NAME`, `dismiss NAME`, `show NAME`, `template`, `upload`, `edit NAME TEXT`, `rollback NAME` or `remove NAME`."
+                "`/persona` with `list`, `use NAME`, `invite NAME`, `dismiss NAME`, `show NAME`, `template`, `upload`, `edit NAME TEXT`, `rollback NAME`, `remove NAME`, `portrait NAME` or `face NUMBER`."
                     .into(),
             )),
         }

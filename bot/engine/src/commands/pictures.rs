@@ -3,7 +3,7 @@
 use azera_adapter::{Access, Choice, CommandAnswer};
 use azera_memory::{Forget, PictureRow};
 use azera_pictures::{MAX_FORBIDDEN_CHARS, Wish, forbidden_word};
-use azera_types::MessageId;
+use azera_types::{MessageId, PersonaId};
 
 use super::mind::may_configure_place;
 use super::{CommandContext, Commands, done, refused};
@@ -15,6 +15,17 @@ const MAX_FORBIDDEN: usize = 200;
 
 /// The name of every picture's message, before its number.
 const POST: &str = "post~";
+
+/// What a wanted picture is based on besides its prompt.
+#[derive(Default)]
+pub(super) struct Base {
+    /// The picture whose prompt and settings it takes over.
+    pub(super) original: Option<PictureRow>,
+    /// True if the drawing starts from that picture.
+    pub(super) is_varied: bool,
+    /// The persona that it portrays.
+    pub(super) portrait_of: Option<PersonaId>,
+}
 
 impl Commands {
     /// Returns true if a command about a reply is about a picture.
@@ -31,7 +42,7 @@ impl Commands {
         arguments: &str,
     ) -> Result<CommandAnswer, Error> {
         match Wish::parse(arguments) {
-            Ok(wish) => self.ask_for_picture(at, wish, None, false).await,
+            Ok(wish) => self.ask_for_picture(at, wish, Base::default()).await,
             Err(error) => Ok(refused(error.to_string())),
         }
     }
@@ -59,12 +70,11 @@ impl Commands {
         }
     }
 
-    async fn ask_for_picture(
+    pub(super) async fn ask_for_picture(
         &self,
         at: &CommandContext<'_>,
         wish: Wish,
-        original: Option<PictureRow>,
-        is_varied: bool,
+        Base { original, is_varied, portrait_of }: Base,
     ) -> Result<CommandAnswer, Error> {
         let loaded = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?;
         let request = PictureRequest {
@@ -79,6 +89,7 @@ impl Commands {
             original,
             is_varied,
             uploaded: None,
+            portrait_of,
             sources: Vec::new(),
             source_scopes: Vec::new(),
             from: self.services.clock.now(),
@@ -125,7 +136,8 @@ impl Commands {
             sampler: added.sampler.or(look.sampler),
             strength: added.strength,
         };
-        self.ask_for_picture(at, wish, Some(row), varied).await
+        let base = Base { original: Some(row), is_varied: varied, portrait_of: look.portrait_of };
+        self.ask_for_picture(at, wish, base).await
     }
 
     async fn delete_picture(&self, at: &CommandContext<'_>, rest: &str) -> Result<CommandAnswer, Error> {
@@ -224,7 +236,7 @@ impl Commands {
 
     /// Returns the picture that a command is about, and the rest of its arguments: the one with the button, or the one of
     /// the number that the arguments begin with, or else the newest of the chat. The inner error says why there is none.
-    async fn picture_named(
+    pub(super) async fn picture_named(
         &self,
         at: &CommandContext<'_>,
         arguments: &str,

@@ -295,7 +295,7 @@ impl Commands {
 }
 
 /// Returns the realm whose personas the person may change here.
-fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
+pub(super) fn realm_to_change(at: &CommandContext<'_>) -> Result<RealmId, &'static str> {
     if at.access < Access::Admin {
         return Err("Only admins can add, change or remove personas here.");
     }

@@ -1,8 +1,8 @@
 //! `/why`: what the last reply or a post was built on.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{shortened, show};
-use azera_types::MessageId;
+use azera_memory::{MemoryRow, shortened, show};
+use azera_types::{MessageId, Timestamp};
 
 use super::chat::no_reply;
 use super::writings::Shown;
@@ -36,6 +36,7 @@ impl Commands {
         else {
             return Ok(refused("Nothing is kept about that reply.".into()));
         };
+        let replaced = self.replaced(at, &memories).await?;
         let asked = match reply.answers.clone() {
             Some(asked) => {
                 let read_scope = at.read_scope.clone();
@@ -52,14 +53,15 @@ impl Commands {
             let talking = recent.iter().map(|row| &row.author);
             let names = DisplayNames::new(&at.place.scope(), talking, memories.iter().map(|memory| &memory.author));
             text.push_str("Memories in the prompt:\n");
-            for (hit, memory) in why.recalled.iter().zip(&memories) {
+            for ((hit, memory), replaced) in why.recalled.iter().zip(&memories).zip(replaced) {
                 let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(
-                    "- `{}` {}, {}, {}: \"{}\" (score {:.2}; {})\n",
+                    "- `{}` {}, {}, {}{}: \"{}\" (score {:.2}; {})\n",
                     memory.id,
                     names.of(&memory.author),
                     memory.kind.evidence().as_str(),
                     at.day(memory.at),
+                    at.until(replaced),
                     body.as_str(),
                     hit.score,
                     hit.signals.join(", ")
@@ -76,6 +78,17 @@ impl Commands {
         text.push_str(&format!("Prompt in tokens: {}.\n", parts.join(", ")));
         text.push_str(&format!("Model {}, seed {}, recall {:.0} ms.", why.model, why.seed, why.recall_ms));
         Ok(done(text))
+    }
+
+    /// Returns for each memory when the same person said something else instead, as far as that may be shown here.
+    async fn replaced(&self, at: &CommandContext<'_>, memories: &[MemoryRow]) -> Result<Vec<Option<Timestamp>>, Error> {
+        let (read_scope, memories) = (at.read_scope.clone(), memories.to_vec());
+        self.services
+            .blocking(move |memory| {
+                let replaced = |row| memory.memories().replaced(&read_scope, row).map(|by| by.map(|by| by.at));
+                memories.iter().map(replaced).collect()
+            })
+            .await
     }
 
     /// Shows how a post came to be; `None` if the message pointed at is not a post.

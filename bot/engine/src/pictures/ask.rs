@@ -26,6 +26,8 @@ pub(crate) struct PictureRequest<'a> {
     pub(crate) is_varied: bool,
     /// The uploaded picture that the drawing starts from.
     pub(crate) uploaded: Option<String>,
+    /// The persona that it portrays.
+    pub(crate) portrait_of: Option<PersonaId>,
     /// The messages that it is built on, and what may be read with them.
     pub(crate) sources: Vec<MessageId>,
     pub(crate) source_scopes: Vec<SourceScope>,
@@ -105,7 +107,11 @@ impl Pictures {
                 derived_seed(seed, &MessageId::new(row.asked_at.to_string()).unwrap_or(row.message.clone()), 0)
             }
         };
-        let look = PictureLook { uploaded: request.uploaded, ..settings.look(&request.wish, seed) };
+        let look = PictureLook {
+            uploaded: request.uploaded,
+            portrait_of: request.portrait_of,
+            ..settings.look(&request.wish, seed)
+        };
         row.settings = serde_json::to_value(look).unwrap_or_default();
         let new = NewPicture {
             row,

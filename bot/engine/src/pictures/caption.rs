@@ -45,8 +45,12 @@ pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Durati
 pub(super) fn drawn(row: &PictureRow, look: &PictureLook, size: (u32, u32), model: &str) -> String {
     let name = row.name.as_deref().map(|name| format!("**{}**: ", name.replace('*', ""))).unwrap_or_default();
     let model = if model.is_empty() { String::new() } else { format!(" · {}", model.replace(['*', '_', '`'], " ")) };
+    let hint = match look.portrait_of {
+        Some(_) => format!("\nAdmins: `/persona face {}` makes it the persona's face.", row.number),
+        None => String::new(),
+    };
     format!(
-        "🎨 {name}{}\n*picture {} · seed {} · {}×{} · {} steps{model}*",
+        "🎨 {name}{}\n*picture {} · seed {} · {}×{} · {} steps{model}*{hint}",
         shortened(row.prompt.as_str(), MAX_PROMPT_CHARS),
         row.number,
         look.seed,

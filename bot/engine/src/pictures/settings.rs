@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use azera_model_image::{ImageModel, ImageRequest, ImageSize, Reference};
 use azera_pictures::{PromptRules, Wish};
+use azera_types::PersonaId;
 use serde::{Deserialize, Serialize};
 
 /// How much of a picture is redrawn for a variation.
@@ -63,6 +64,7 @@ impl PictureSettings {
             strength: wish.strength,
             drawn: None,
             uploaded: None,
+            portrait_of: None,
         }
     }
 
@@ -103,6 +105,9 @@ pub(crate) struct PictureLook {
     /// The id of the uploaded picture that it starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uploaded: Option<String>,
+    /// The persona that it portrays, if an admin asked for a portrait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) portrait_of: Option<PersonaId>,
 }
 
 /// What a place wants of pictures, as the record stores it.

@@ -113,7 +113,7 @@ fn matching_lore(book: &Lorebook, context: &TurnContext, last: &Line, role: Opti
 
 /// A search hit as a prompt shows it.
 pub(super) fn recalled_hit(hit: &Hit, names: &DisplayNames) -> RecalledMemory {
-    recalled_memory(&hit.memory, hit.snippet.as_str(), names)
+    RecalledMemory { until: hit.until, ..recalled_memory(&hit.memory, hit.snippet.as_str(), names) }
 }
 
 /// A memory as a prompt shows it, with this much of its text.
@@ -127,5 +127,5 @@ pub(crate) fn recalled_memory(memory: &MemoryRow, text: &str, names: &DisplayNam
         Kind::Piece => MemoryOrigin::MadeUp,
         Kind::CheckIn => MemoryOrigin::CheckIn,
     };
-    RecalledMemory { came, speaker, text: text.to_owned(), at: memory.at }
+    RecalledMemory::new(came, speaker, text.to_owned(), memory.at)
 }

@@ -45,6 +45,7 @@ impl Turns {
                 original: None,
                 is_varied: false,
                 uploaded: None,
+                portrait_of: None,
                 sources: vec![committed.reply.id.clone()],
                 source_scopes: composition.sources.source_scopes.clone(),
                 from: composition.sources.from,

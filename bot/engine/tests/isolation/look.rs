@@ -422,7 +422,11 @@ impl Looking<'_> {
         let memory: &Memory = &engine.memory;
         let order = engine.watch.oracle().order.clone();
         for person in (0..PEOPLE.len()).map(person) {
-            read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
+            let salient = read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
+            for row in &salient {
+                read!(self, memory.memories().replaced(read_scope, row), |found| json(&found));
+            }
+            read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
         }
         read!(self, memory.memories().newest(read_scope, |_| true, None, MANY), |found| json(&found));
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {

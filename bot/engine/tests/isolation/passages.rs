@@ -106,7 +106,7 @@ fn long_message(numbers: &mut Numbers, facts: &[Fact]) -> String {
 }
 
 /// Returns a model that says little, and the prompts that it was shown.
-fn watching_model() -> (Arc<ScriptedModel>, Arc<Mutex<Vec<String>>>) {
+pub fn watching_model() -> (Arc<ScriptedModel>, Arc<Mutex<Vec<String>>>) {
     let prompts = Arc::new(Mutex::new(Vec::new()));
     let seen = prompts.clone();
     let model = ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {

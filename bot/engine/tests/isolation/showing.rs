@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 84] = [
+pub const SHOWING: [&str; 86] = [
     "/me",
     "/why",
     "/memory stats",
@@ -28,6 +28,8 @@ pub const SHOWING: [&str; 84] = [
     "/persona cancel",
     "/persona rollback luna",
     "/persona remove nobody",
+    "/persona portrait nobody",
+    "/persona face 987654",
     "/answer",
     "/voice",
     "/voice replies",

@@ -65,7 +65,7 @@ pub fn chat(number: usize) -> ChatId {
     ChatId::new(CHATS[number].0).unwrap()
 }
 
-fn realm(number: usize) -> RealmId {
+pub fn realm(number: usize) -> RealmId {
     RealmId::new(REALMS[number]).unwrap()
 }
 

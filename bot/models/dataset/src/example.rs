@@ -200,7 +200,7 @@ impl Examples<'_> {
         if self.draw.chance(6) {
             let about = self.distracting(&scene.speaker.clone(), "");
             let text = format!("{} told me: {}", scene.speaker, ended(&about.text));
-            scene.carried.push(RecalledMemory { came: MemoryOrigin::Diary, speaker: None, text, at: about.at });
+            scene.carried.push(RecalledMemory::new(MemoryOrigin::Diary, None, text, about.at));
         }
         if self.draw.chance(6) {
             scene.notes = Some(format!("About {}: I like how open {} is.", scene.speaker, scene.speaker));
@@ -293,7 +293,7 @@ impl Examples<'_> {
     /// Returns a remark as a recalled line.
     fn passing(&mut self, who: &str, said: String) -> RecalledMemory {
         let text = self.draw.in_passing(said);
-        RecalledMemory { came: MemoryOrigin::Said, speaker: Some(who.to_owned()), text, at: self.draw.time() }
+        RecalledMemory::new(MemoryOrigin::Said, Some(who.to_owned()), text, self.draw.time())
     }
 
     /// The same was said of several things, and the question is about one of them. The lines about the others are no
@@ -476,7 +476,7 @@ impl Examples<'_> {
         let (came, texts) =
             if dreams { (MemoryOrigin::Dreamt, &SEEDS.dreams) } else { (MemoryOrigin::Diary, &SEEDS.diary) };
         let text = self.draw.text(texts);
-        RecalledMemory { came, speaker: None, text: sentences(&self.draw.filled(text)), at: self.draw.time() }
+        RecalledMemory::new(came, None, sentences(&self.draw.filled(text)), self.draw.time())
     }
 
     fn talk(&mut self, exchanges: &'static [crate::seeds::Exchange]) -> (Scene, String) {

@@ -87,12 +87,7 @@ impl Scene {
 
 /// Returns a statement as a recalled line.
 pub(crate) fn recalled(stated: &StatedFact) -> RecalledMemory {
-    RecalledMemory {
-        came: MemoryOrigin::Said,
-        speaker: Some(stated.who.clone()),
-        text: stated.text.clone(),
-        at: stated.at,
-    }
+    RecalledMemory::new(MemoryOrigin::Said, Some(stated.who.clone()), stated.text.clone(), stated.at)
 }
 
 impl Sampler {
@@ -104,7 +99,7 @@ impl Sampler {
         } else {
             (Some(who.to_owned()), (*self.of(&SEEDS.chatter)).to_owned())
         };
-        RecalledMemory { came: MemoryOrigin::Said, speaker, text, at: self.time() }
+        RecalledMemory::new(MemoryOrigin::Said, speaker, text, self.time())
     }
 
     /// Returns one or two exchanges of small talk before the message.

@@ -137,7 +137,7 @@ mod tests {
     fn hit(id: u64, text: &str, score: f32) -> Hit {
         let at = azera_types::Timestamp::from_second(1_700_000_000 + i64::try_from(id).unwrap()).unwrap();
         let memory = MemoryRow { id: MemoryId(id), at, ..memory(text, "ann") };
-        Hit { snippet: Text::new(text), shown: crate::Shown::new(), memory, score, signals: Vec::new() }
+        Hit { snippet: Text::new(text), shown: crate::Shown::new(), memory, score, signals: Vec::new(), until: None }
     }
 
     #[track_caller]

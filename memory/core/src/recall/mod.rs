@@ -10,6 +10,7 @@ mod authors;
 mod changes;
 mod duplicates;
 mod fuse;
+mod newer;
 mod order;
 mod query;
 pub(crate) mod question;
@@ -69,6 +70,8 @@ pub struct Hit {
     pub score: f32,
     /// Names of the signals that found it.
     pub signals: Vec<&'static str>,
+    /// When the same person said something else instead; `None` while it holds.
+    pub until: Option<Timestamp>,
 }
 
 /// The result of recall.
@@ -130,8 +133,8 @@ impl Candidate {
 
 impl Recall<'_> {
     /// Returns the memories that help to answer a question, best first. Leaves out memories that `read_scope` does not
-    /// allow, that are newer than [`crate::MemoryConfig::min_age`] unless [`Query::include_latest`] is set, or that the
-    /// prompt shows. An index that fails is named in [`Recalled::missing`]; recall fails only if the record does.
+    /// allow, that are newer than [`crate::MemoryConfig::min_age`] unless [`Query::include_latest`] is set or a person
+    /// asked to keep them, or that the prompt shows. An index that fails is named in [`Recalled::missing`]; recall fails only if the record does.
     pub fn find(self, read_scope: &ReadScope, query: &Query) -> Result<Recalled, Error> {
         let (words, vectors) = rayon::join(
             || self.find_words(read_scope, query),
@@ -224,9 +227,11 @@ impl Recall<'_> {
         let Reading { read_scope, windows, until, limit } = reading;
         let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
         let mut results = Vec::with_capacity(2);
-        for text_index in [TextIndexKind::Chats, TextIndexKind::Memories] {
+        // The newest memories may hold what a person just asked to keep. Scoring leaves out the others.
+        for (text_index, newest) in [(TextIndexKind::Chats, until), (TextIndexKind::Memories, Timestamp::MAX)] {
             let search = |read_scope, weights| {
-                let search = |limit| self.0.text.search(read_scope, text_index, &question.words, weights, until, limit);
+                let search =
+                    |limit| self.0.text.search(read_scope, text_index, &question.words, weights, newest, limit);
                 enough_memories(limit, search, |hits| &hits.found)
             };
             let mut found = search(windows, both)?;
@@ -326,6 +331,8 @@ impl Recall<'_> {
         order_best(&mut hits, &orders);
         changes::reorder(&mut hits, asked, stored);
         hits.truncate(query.results);
+        let mut hits = self.follow(reading, asked, hits)?;
+        hits.truncate(query.results);
         Ok(hits)
     }
 
@@ -344,7 +351,7 @@ impl Recall<'_> {
         }
         // The prompt shows the message, but not the chunks of its long files.
         let shown = memory.kind != Kind::Fact && memory.sources.iter().any(|source| query.exclude.contains(source));
-        if memory.at > until || shown {
+        if (memory.at > until && !memory.is_kept()) || shown {
             return Ok(None);
         }
         let shown = windows.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at);
@@ -385,7 +392,14 @@ impl Recall<'_> {
         signals.extend((features.date > NEAR_DATE).then_some("date"));
         let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.0.config.similarity_floor);
         // The excerpt is chosen when the hit is: it takes longer than the score.
-        let hit = Hit { snippet: Text::default(), shown: Shown::new(), score: features.score(), signals, memory };
+        let hit = Hit {
+            snippet: Text::default(),
+            shown: Shown::new(),
+            score: features.score(),
+            signals,
+            memory,
+            until: None,
+        };
         Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
     }
 

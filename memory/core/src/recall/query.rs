@@ -32,7 +32,7 @@ pub struct Query {
     /// The current time.
     pub now: Timestamp,
     /// Whether to find memories that are newer than [`crate::MemoryConfig::min_age`], too. A prompt shows the latest
-    /// messages anyway; a person who searches wants them.
+    /// messages anyway; a person who searches wants them. What a person asked to keep is found at once either way.
     pub include_latest: bool,
     /// Messages that the prompt already shows.
     pub exclude: HashSet<MessageId>,

@@ -22,8 +22,9 @@ const SIGNAL: &str = "unindexed";
 
 impl Recall<'_> {
     /// Returns the newest memories that wait to be indexed and contain at least half of the query's words, those with
-    /// most words first, and then the newest. Leaves out memories that `read_scope` does not allow. Indexing may take a
-    /// while, and a person who searches expects to find what was said just now.
+    /// most words first, and then the newest. Leaves out memories that `read_scope` does not allow. Unless
+    /// [`Query::include_latest`] is set, it returns only what a person asked to keep. Indexing may take a while, and
+    /// people expect to find what they just said.
     pub fn find_unindexed(self, read_scope: &ReadScope, query: &Query) -> Result<Vec<Hit>, Error> {
         let store = self.0.store.as_ref();
         let queue = store.scan(Table::IndexQueue, b"", None, Order::Descending, MAX_QUEUED)?;
@@ -32,12 +33,21 @@ impl Recall<'_> {
         let mut hits = Vec::new();
         for id in ids.into_iter().rev() {
             let Some(memory) = self.0.memories().get(read_scope, id)? else { continue };
+            if !query.include_latest && !memory.is_kept() {
+                continue;
+            }
             let (found, all) = matching_words(&memory.text, words);
             if found == 0 || found * WORDS_SHARE < all || memory.kind == Kind::Note {
                 continue;
             }
-            let hit =
-                Hit { snippet: Default::default(), shown: Shown::new(), score: 0.0, signals: vec![SIGNAL], memory };
+            let hit = Hit {
+                snippet: Default::default(),
+                shown: Shown::new(),
+                score: 0.0,
+                signals: vec![SIGNAL],
+                memory,
+                until: None,
+            };
             hits.push((found, hit));
         }
         // The sort keeps the newest first among equals.

@@ -119,11 +119,13 @@ async fn reply(model: &Arc<dyn ChatModel>, message: &Message, seed: u32) -> anyh
     let start: Timestamp = "2026-05-02T09:00:00Z".parse()?;
     let recalled: Vec<RecalledMemory> = (0..)
         .zip(&message.recalled)
-        .map(|(days, text)| RecalledMemory {
-            came: MemoryOrigin::Said,
-            speaker: Some(message.who.clone()),
-            text: text.clone(),
-            at: start + jiff::Span::new().hours(days * 50),
+        .map(|(days, text)| {
+            RecalledMemory::new(
+                MemoryOrigin::Said,
+                Some(message.who.clone()),
+                text.clone(),
+                start + jiff::Span::new().hours(days * 50),
+            )
         })
         .collect();
     let line = Line { depth: 0, speaker: Some(message.who.clone()), text: message.question.clone() };

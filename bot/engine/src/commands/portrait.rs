@@ -1,0 +1,117 @@
+//! `/persona portrait` and `/persona face`: draw how a persona of the place looks, and make a portrait its face.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::PersonaRow;
+use azera_model_image::{Picture, PictureLimits};
+use azera_personas::Persona;
+use azera_pictures::Wish;
+use azera_types::MessageId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::pictures::Base;
+use super::upload::realm_to_change;
+use super::{CommandContext, done, refused};
+use crate::commands::Commands;
+use crate::error::Error;
+use crate::pictures::PictureLook;
+
+/// The section of a persona file that says how the persona looks.
+const SECTION: &str = "Appearance";
+
+/// The most characters of that section in a prompt. Models that draw read about 75 words.
+const MAX_LOOK_CHARS: usize = 500;
+
+/// Pixels of the longer side of a face. As PNG it is below `MAX_PICTURE_BYTES` even without compression.
+const FACE_SIDE: u32 = 512;
+
+impl Commands {
+    /// Asks for a portrait of a persona that this place owns, as its file or the words behind its name describe it.
+    pub(super) async fn draw_portrait(&self, at: &CommandContext<'_>, named: &str) -> Result<CommandAnswer, Error> {
+        let realm = match realm_to_change(at) {
+            Ok(realm) => realm,
+            Err(why) => return Ok(refused(why.into())),
+        };
+        let found = self.persona_in_front(at, named).await?;
+        let Some((row, persona, words)) = found.filter(|(row, ..)| row.owner.as_ref() == Some(&realm)) else {
+            return Ok(refused(
+                "Name a persona that is this place's own: `/persona portrait NAME`. The others are everybody's.".into(),
+            ));
+        };
+        let mut wish = match Wish::parse(words) {
+            Ok(wish) => wish,
+            Err(error) => return Ok(refused(error.to_string())),
+        };
+        let look = if wish.prompt.is_empty() { described(&persona) } else { wish.prompt };
+        if look.is_empty() {
+            return Ok(refused(format!(
+                "The file of {0} does not say how it looks. Add a section `{SECTION}` with `/persona edit {1}`, or say it \
+                 here: `/persona portrait {1} a woman with red hair`.",
+                persona.name, row.id
+            )));
+        }
+        wish.prompt = format!("portrait of {}, {look}, head and shoulders", persona.name);
+        if let (None, Some(settings)) = (wish.size, self.pictures.settings()) {
+            let side = settings.size.width.min(settings.size.height);
+            wish.size = Some((side, side));
+        }
+        let base = Base { portrait_of: Some(row.identity()), ..Base::default() };
+        self.ask_for_picture(at, wish, base).await
+    }
+
+    /// Makes a portrait the face of its persona.
+    pub(super) async fn choose_face(&self, at: &CommandContext<'_>, number: &str) -> Result<CommandAnswer, Error> {
+        let realm = match realm_to_change(at) {
+            Ok(realm) => realm,
+            Err(why) => return Ok(refused(why.into())),
+        };
+        let (picture, _) = match self.picture_named(at, number).await? {
+            Ok(found) => found,
+            Err(why) => return Ok(refused(why)),
+        };
+        let look = serde_json::from_value::<PictureLook>(picture.settings.clone()).ok();
+        // Everybody who may use the persona sees its face, so nothing from another place may be in it.
+        let is_of_here = picture.scope == at.place.scope() && picture.source_scopes.is_empty();
+        let portrayed = look.and_then(|look| look.portrait_of).filter(|_| is_of_here);
+        let persona = match portrayed {
+            Some(identity) => {
+                self.services.blocking(move |memory| memory.personas().of(Some(&realm), &identity)).await?
+            }
+            None => None,
+        };
+        let Some(persona) = persona else {
+            return Ok(refused(format!(
+                "Picture {} is not a portrait of a persona that this place owns. `/persona portrait NAME` draws one.",
+                picture.number
+            )));
+        };
+        self.show_as_face(at, picture.message, &persona).await
+    }
+
+    async fn show_as_face(
+        &self,
+        at: &CommandContext<'_>,
+        picture: MessageId,
+        persona: &PersonaRow,
+    ) -> Result<CommandAnswer, Error> {
+        let (read_scope, identity) = (at.read_scope.clone(), persona.identity());
+        let chosen = self.services.blocking(move |memory| {
+            let Some((_, bytes)) = memory.pictures().file(&read_scope, &picture)? else { return Ok(false) };
+            let drawn = Picture::read(&bytes, &PictureLimits::default());
+            let Ok(face) = drawn.and_then(|drawn| drawn.thumbnail(FACE_SIDE).to_png(&[])) else { return Ok(false) };
+            memory.personas().set_picture(&identity, &STANDARD.encode(face))?;
+            Ok(true)
+        });
+        Ok(match chosen.await? {
+            true => done(format!("`{}` shows this face from its next message on.", persona.id)),
+            false => refused("That picture is gone.".into()),
+        })
+    }
+}
+
+/// Returns what a persona file says of the persona's look, in one line.
+fn described(persona: &Persona) -> String {
+    let text = persona.section(SECTION).map(|section| section.text.as_str()).unwrap_or_default();
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(MAX_LOOK_CHARS).collect()
+}

@@ -1,0 +1,67 @@
+//! Portraits: a persona's face comes from its own file or an admin's words, and from no other picture.
+
+use azera_memory::persona_identity;
+use azera_types::PersonaId;
+
+use crate::findings::{AN, ANN, COMMONS, DM_ANN, Scene};
+use crate::test_engine::realm;
+
+const MIRA: &str = "---\nid: mira\nname: Mira\n---\n\n## Intent\n\nMira keeps the harbour log.\n\n## Appearance\n\nRed \
+                    hair,\na grey oilskin coat.\n";
+
+/// Asks for a picture, waits until it is drawn, and returns its number.
+async fn draw(scene: &Scene, place: usize, command: &str) -> u64 {
+    let answer = scene.command(ANN, place, command).await;
+    scene.settled().await;
+    let number = answer.split(": picture ").nth(1).and_then(|rest| rest.split('.').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("{command}: {answer}"))
+}
+
+fn face(scene: &Scene) -> Option<String> {
+    let identity = persona_identity(Some(&realm(0)), &PersonaId::new("mira").unwrap());
+    scene.engine.memory.personas().picture(&identity).unwrap()
+}
+
+#[tokio::test]
+async fn an_admin_draws_a_portrait_from_the_file_and_makes_it_the_face() {
+    let (scene, painter) = Scene::with_painter(|settings| settings.size.width = 128).await;
+    scene.command(ANN, COMMONS, &format!("/persona upload {MIRA}")).await;
+    scene.command(ANN, COMMONS, "/persona confirm").await;
+    for (who, command) in [(AN, "/persona portrait mira"), (AN, "/persona face 1")] {
+        let refused = scene.command(who, COMMONS, command).await;
+        assert!(refused.contains("Only admins"), "{refused}");
+    }
+    assert!(scene.command(ANN, COMMONS, "/persona portrait azera").await.contains("this place's own"));
+    let number = draw(&scene, COMMONS, "/persona portrait mira").await;
+    let asked = painter.asked.lock().unwrap()[0].clone();
+    assert_eq!(asked.prompt, "portrait of Mira, Red hair, a grey oilskin coat., head and shoulders");
+    assert_eq!((asked.size.width, asked.size.height), (64, 64), "a face is square");
+    assert_eq!(face(&scene), None, "nothing changes before an admin chooses");
+    let chosen = scene.command(ANN, COMMONS, &format!("/persona face {number}")).await;
+    assert!(chosen.contains("shows this face"), "{chosen}");
+    let first = face(&scene).unwrap();
+    // Another one in other words, and a variation of it, can take its place.
+    draw(&scene, COMMONS, "/persona portrait mira an old woman with a pipe").await;
+    let number = draw(&scene, COMMONS, "/picture vary in the rain").await;
+    let prompt = painter.asked.lock().unwrap()[2].prompt.clone();
+    assert_eq!(prompt, "portrait of Mira, an old woman with a pipe, head and shoulders, in the rain");
+    assert!(scene.command(ANN, COMMONS, &format!("/persona face {number}")).await.contains("shows this face"));
+    assert_ne!(face(&scene).unwrap(), first);
+}
+
+#[tokio::test]
+async fn no_other_picture_becomes_a_face() {
+    let (scene, _) = Scene::with_painter(|_| {}).await;
+    scene.command(ANN, COMMONS, &format!("/persona upload {}", MIRA.replace("Appearance", "Habits"))).await;
+    scene.command(ANN, COMMONS, "/persona confirm").await;
+    let refused = scene.command(ANN, COMMONS, "/persona portrait mira").await;
+    assert!(refused.contains("does not say how it looks"), "{refused}");
+    let number = draw(&scene, COMMONS, "/imagine a lighthouse").await;
+    let refused = scene.command(ANN, COMMONS, &format!("/persona face {number}")).await;
+    assert!(refused.contains("is not a portrait"), "{refused}");
+    // A picture that may not be shown here does not even have a number.
+    let private = draw(&scene, DM_ANN, "/imagine my garden").await;
+    let refused = scene.command(ANN, COMMONS, &format!("/persona face {private}")).await;
+    assert_eq!(refused, scene.command(ANN, COMMONS, "/persona face 987654").await);
+    assert_eq!(face(&scene), None);
+}

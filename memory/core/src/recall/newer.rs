@@ -1,0 +1,75 @@
+//! Puts what holds now before the older statement that it replaced, and says until when the older one held.
+
+use std::collections::VecDeque;
+
+use azera_types::MessageId;
+
+use super::{Asked, Hit, Query, Reading};
+use crate::domains::Recall;
+use crate::rows::{Kind, MemoryRow};
+use crate::when::Era;
+use crate::{Error, Shown};
+
+/// How many times one statement can have been replaced; older ones keep their place among the hits.
+const MAX_REPLACED: usize = 8;
+
+/// Name of the signal of a hit that came only because it replaced another.
+const SIGNAL: &str = "newer";
+
+impl Recall<'_> {
+    /// Notes for each hit when it was replaced. Where the question asks for what holds now, what replaced it comes
+    /// first, even if the search did not find it.
+    pub(super) fn follow(self, reading: Reading<'_>, asked: Asked<'_>, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
+        let asks_for_now = asked.time.is_none() && matches!(asked.query.question.era, Era::Now | Era::Open);
+        let mut waiting = VecDeque::from(hits);
+        let mut followed = Vec::with_capacity(waiting.len());
+        while let Some(hit) = waiting.pop_front() {
+            let mut replaced = vec![hit];
+            while let Some(last) = replaced.last_mut() {
+                let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
+                last.until = Some(by.at);
+                let is_there = |hit: &Hit| tells(&hit.memory, &by.by);
+                if !asks_for_now || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
+                    break;
+                }
+                let Some(newer) = self.newer(reading, asked.query, &by.by, &mut waiting)? else { break };
+                replaced.push(newer);
+            }
+            let score = replaced.first().map_or(0.0, |oldest| oldest.score);
+            replaced.iter_mut().for_each(|hit| hit.score = hit.score.max(score));
+            followed.extend(replaced.into_iter().rev());
+        }
+        Ok(followed)
+    }
+
+    /// Returns the memory of a message: from `waiting` if the search found it, or from the record if the prompt may
+    /// show it.
+    fn newer(
+        self,
+        reading: Reading<'_>,
+        query: &Query,
+        message: &MessageId,
+        waiting: &mut VecDeque<Hit>,
+    ) -> Result<Option<Hit>, Error> {
+        if let Some(place) = waiting.iter().position(|hit| tells(&hit.memory, message)) {
+            return Ok(waiting.remove(place));
+        }
+        if query.exclude.contains(message) {
+            return Ok(None);
+        }
+        let Reading { read_scope, until, .. } = reading;
+        let may_show = |memory: &MemoryRow| {
+            memory.at <= until && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)
+        };
+        let memories = self.0.turns().memories_of(message)?;
+        let memory = memories.into_iter().find(|memory| tells(memory, message) && may_show(memory));
+        Ok(memory.map(|memory| {
+            let (snippet, shown, signals) = (Default::default(), Shown::new(), vec![SIGNAL]);
+            self.with_excerpt(Hit { memory, snippet, shown, score: 0.0, signals, until: None }, None, query)
+        }))
+    }
+}
+
+fn tells(memory: &MemoryRow, message: &MessageId) -> bool {
+    memory.kind == Kind::Message && memory.sources.first() == Some(message)
+}
