@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use azera_adapter::{
     AutocompleteRequest, CommandLine, Host, MemoryPage, MemoryReader, OptionKind, Platform, Reader, Reading,
-    SearchRequest, ShownMemory, WritingKind,
+    SearchRequest, ShownEntity, ShownMemory, WritingKind,
 };
 use azera_memory::{
-    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
-    TrainingConsent, VectorIndex,
+    Account, Calendar, DataSubject, Entity, EntityLink, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope,
+    Salience, TrainingConsent, VectorIndex,
 };
 use azera_types::{
     Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, ReadableScopes, Scope, Text, TimeZone,
@@ -119,6 +119,15 @@ fn describe_hit(hit: &Hit) -> String {
     format!("{} {:?} {:.4} {}", json(&hit.memory), hit.signals, hit.score, hit.snippet.as_str())
 }
 
+/// Formats what the graph says of an entity.
+fn describe_entity(entity: &Entity) -> String {
+    let link = |link: &EntityLink| {
+        format!("{} [{}] {:?}\n", link.label.phrase(&link.subject, &link.object), link.words, link.sources)
+    };
+    let links: String = entity.links.iter().map(link).collect();
+    format!("{} {:?} {:?} {}\n{links}", entity.name, entity.kind, entity.other_names, entity.mentions)
+}
+
 /// Calls a read of the memory, and has its result judged under its name.
 macro_rules! read {
     ($looking:ident, $memory:ident.$domain:ident().$method:ident($($argument:expr),*), |$found:ident| $text:expr) => {{
@@ -227,6 +236,18 @@ impl Looking<'_> {
         let page = MemoryPage { kinds: Vec::new(), before: None, limit: MANY };
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
+        let mut entities = azera.entities(platform, at.clone(), PEOPLE[self.person].1.to_owned()).await.unwrap();
+        let secrets = self.engine.watch.oracle().secrets.len();
+        for secret in (0..secrets).rev().take(IDS) {
+            for name in [format!("Mia-{}", word(secret, false)), format!("Mia-{}", word(secret, true))] {
+                entities.extend(azera.entities(platform, at.clone(), name).await.unwrap());
+            }
+        }
+        let relations = |one: &ShownEntity| {
+            let said = one.relations.iter().map(|it| format!("{} {} {:?}", it.said, it.other, it.sources));
+            format!("{} {:?}\n{}", one.name, one.other_names, said.collect::<Vec<_>>().join("\n"))
+        };
+        self.saw("MemoryReader::entities", entities.iter().map(relations).collect::<Vec<_>>().join("\n"));
         let mut found = Vec::new();
         for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
@@ -319,10 +340,31 @@ impl Looking<'_> {
                 .map(|(part, _)| json(part))
                 .unwrap_or_default());
         }
+        self.read_graph(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);
         self.read_writings(&read_scope, &here);
+    }
+
+    /// Reads the graph: every name that may be read, and the names of all secrets there are.
+    fn read_graph(&mut self, read_scope: &ReadScope) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let names = read!(self, memory.graph().names(read_scope), |found| format!("{found:?}"));
+        let secrets = engine.watch.oracle().secrets.len();
+        let secret = |secret| [format!("Mia-{}", word(secret, false)), format!("Mia-{}", word(secret, true))];
+        let known = names.into_iter().map(|(name, _)| name);
+        for name in known.chain((0..secrets).rev().take(IDS).flat_map(secret)) {
+            read!(self, memory.graph().about(read_scope, &name), |found| found.iter().map(describe_entity).collect());
+        }
+        for name in (0..secrets).rev().take(IDS).flat_map(secret) {
+            read!(self, memory.graph().reach(read_scope, &name, Timestamp::MAX), |found| format!("{}", found.len()));
+        }
+        read!(self, memory.graph().mentions(read_scope), |found| found
+            .iter()
+            .map(|mention| format!("{} {:?} {:?}\n", mention.memory, mention.entity, mention.place))
+            .collect());
     }
 
     /// Reads what may be trained on, with every message marked as salient.
