@@ -21,8 +21,8 @@ pub use hearth::HearthCommand;
 pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
 pub use mcp::McpOptions;
 pub use measure::{
-    BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
-    EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
+    BenchCommand, BenchGraph, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams,
+    EvalFacts, EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
 pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;

@@ -83,6 +83,10 @@ pub struct Files<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Pictures<'a>(pub(crate) &'a Memory);
 
+/// The knowledge graph: who and what people name, and how that belongs together.
+#[derive(Clone, Copy)]
+pub struct Graph<'a>(pub(crate) &'a Memory);
+
 impl Memory {
     /// Accounts that platforms keep for people.
     pub fn accounts(&self) -> Accounts<'_> {
@@ -182,5 +186,10 @@ impl Memory {
     /// Pictures that people asked for: those that wait, and those that were drawn.
     pub fn pictures(&self) -> Pictures<'_> {
         Pictures(self)
+    }
+
+    /// The knowledge graph: who and what people name, and how that belongs together.
+    pub fn graph(&self) -> Graph<'_> {
+        Graph(self)
     }
 }

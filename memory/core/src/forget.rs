@@ -94,6 +94,8 @@ impl Forgetting<'_> {
                     .is_none_or(|read_scope| read_scope.covers(&message.scope, &message.source_scopes, message.at))
         };
         for page in loose.chunks(PAGE) {
+            // The graph may be reading one of them.
+            let _writing = self.0.writing_in(&page.iter().filter_map(|memory| memory.chat.clone()).collect())?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             for memory in page {
                 self.0.turns().remove_memory(&mut batch, memory)?;

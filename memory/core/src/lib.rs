@@ -34,6 +34,7 @@ mod facts;
 mod files;
 mod forget;
 mod forget_log;
+mod graph;
 mod history;
 mod image_bounds;
 mod image_metadata;
@@ -78,8 +79,8 @@ pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
-    Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Indexing, Links, Memories, Messages, Minds, Outbox,
-    Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Indexing, Links, Memories, Messages, Minds,
+    Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -89,6 +90,10 @@ pub use facts::NewFact;
 pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
+pub use graph::{
+    Entity, EntityKind, EntityLink, Label, MAX_LINKS, MAX_SUGGESTED, MentionOf, different as different_names,
+    same as same_names,
+};
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;
 pub use index::{

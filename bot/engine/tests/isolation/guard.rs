@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 31] = [
+pub const TELLING: [&str; 36] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -27,6 +27,7 @@ pub const TELLING: [&str; 31] = [
     "Reader::writings",
     "MemoryReader::memory",
     "MemoryReader::memories",
+    "MemoryReader::entities",
     "Memory::memories().newest",
     "Memory::writings().list",
     "Memory::writings().notes",
@@ -34,6 +35,10 @@ pub const TELLING: [&str; 31] = [
     "Streaming::event",
     "VoiceMessages::speak",
     "/memory",
+    "/graph",
+    "Memory::graph().about",
+    "Memory::graph().names",
+    "Memory::graph().mentions",
     "/why",
     "/branch",
     "/persona",

@@ -20,6 +20,7 @@ mod fake_trainer;
 mod files;
 mod findings;
 mod garden;
+mod graph;
 mod guard;
 mod hearth;
 mod held;

@@ -1,10 +1,14 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 84] = [
+pub const SHOWING: [&str; 88] = [
     "/me",
     "/why",
     "/memory stats",
+    "/graph",
+    "/graph list",
+    "/graph Ann",
+    "/graph sister",
     "/memory export",
     "/memory files",
     "/memory file log.txt",
