@@ -20,10 +20,10 @@ const STRIPES: usize = 64;
 /// Numbers reserved on disk at a time. A crash leaves a gap of at most this many numbers; no number is given out twice.
 const RESERVE: u64 = 1_024;
 
-/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, and
-/// layout 4 pictures that people asked for: an older version would forget a message and leave those, so it must not open
-/// such a record.
-const SCHEMA: u32 = 4;
+/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, layout 4
+/// pictures that people asked for, and layout 5 imported chats: an older version would forget a message or a person and
+/// leave those, so it must not open such a record.
+const SCHEMA: u32 = 5;
 
 /// The stores that a memory works on.
 #[derive(Clone)]

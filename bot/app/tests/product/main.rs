@@ -13,6 +13,7 @@ mod hearth;
 mod help_texts;
 mod hostile;
 mod http;
+mod imports;
 mod indexes;
 mod kills;
 mod matrix;

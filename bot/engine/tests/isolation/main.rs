@@ -23,6 +23,7 @@ mod garden;
 mod guard;
 mod hearth;
 mod hours;
+mod imports;
 mod index;
 mod latest;
 mod linked;
