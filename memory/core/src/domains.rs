@@ -47,6 +47,10 @@ pub struct Training<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Writings<'a>(pub(crate) &'a Memory);
 
+/// Conversations that people imported from other programs.
+#[derive(Clone, Copy)]
+pub struct Imports<'a>(pub(crate) &'a Memory);
+
 /// Linked accounts of one human.
 #[derive(Clone, Copy)]
 pub struct Links<'a>(pub(crate) &'a Memory);
@@ -141,6 +145,11 @@ impl Memory {
     /// Dreams, journal entries, garden pieces and notes.
     pub fn writings(&self) -> Writings<'_> {
         Writings(self)
+    }
+
+    /// Conversations that people imported from other programs.
+    pub fn imports(&self) -> Imports<'_> {
+        Imports(self)
     }
 
     /// Linked accounts of one human.

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use azera_memory::conformance::{record, record_with_files, settings};
-use azera_memory::{Batch, Durability, NewChat, NewFact, Order, RamBlobs, RamStore, Store, Table};
-use azera_types::{Author, ChatId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
+use azera_memory::{
+    Batch, Durability, Import, ImportState, NewChat, NewFact, NewImported, Order, RamBlobs, RamStore, Store, Table,
+};
+use azera_types::{Author, ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
 
 fn rows(store: &RamStore, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
     store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap()
@@ -50,6 +52,38 @@ fn a_record_of_layout_4_opens_and_gets_its_graph() {
     while memory.graph().build(10).unwrap() {}
     assert_eq!(rows(&store, Table::Graph), graph);
     assert_eq!(rows(&store, Table::Meta), meta, "the record has today's layout");
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// Layout 5 has a graph and no imported chats.
+#[test]
+fn a_record_of_layout_5_opens_as_it_is_and_takes_imports() {
+    let store = filled();
+    let all = || Table::ALL.map(|table| rows(&store, table));
+    let before = all();
+    set_layout(&store, 5);
+    let memory = record(Arc::new(store.clone()));
+    assert_eq!(all(), before, "only the layout changes");
+    let zoe = PersonId::new("zoe").unwrap();
+    let import = Import {
+        id: "i1".into(),
+        by: zoe.clone(),
+        persona: PersonaId::new("azera").unwrap(),
+        scope: Scope::Dm(zoe.clone()),
+        file: "plum.json".into(),
+        format: "chatgpt".into(),
+    };
+    let new = NewImported {
+        id: MessageId::new("import:1").unwrap(),
+        chat: ChatId::new("import:c").unwrap(),
+        title: None,
+        after: None,
+        person: zoe,
+        name: "Zoe".into(),
+        text: Text::new("Miranda met Rosalind."),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    assert_eq!(memory.imports().add(&import, new, Timestamp::UNIX_EPOCH).unwrap(), ImportState::New);
     assert!(memory.check().unwrap().is_sound());
 }
 

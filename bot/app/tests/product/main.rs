@@ -14,6 +14,7 @@ mod hearth;
 mod help_texts;
 mod hostile;
 mod http;
+mod imports;
 mod indexes;
 mod kills;
 mod matrix;

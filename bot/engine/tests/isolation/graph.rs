@@ -15,7 +15,7 @@ const LIVES: &str = "Miranda lives in Tallinn, since";
 
 impl Scene {
     /// Returns whether any row of the record contains this name, in its key or in its value.
-    fn names(&self, name: &str) -> bool {
+    pub(crate) fn names(&self, name: &str) -> bool {
         Table::ALL.iter().any(|table| {
             let rows = self.engine.layers.store.scan(*table, b"", None, Order::Ascending, usize::MAX).unwrap();
             let holds = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(name);

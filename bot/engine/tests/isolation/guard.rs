@@ -64,7 +64,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 65] = [
+const SHOWN_TO_NOBODY: [&str; 70] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -135,6 +135,12 @@ const SHOWN_TO_NOBODY: [&str; 65] = [
     // Numbers, not words; what the turn makes of them stands in its reply's prompt.
     "minds().list",
     "minds().bond",
+    // Whether something was imported, and for the person who imported it: names of files, counts, and realms.
+    "imports().chat_state",
+    "imports().message_state",
+    "imports().add",
+    "imports().list",
+    "imports().projects_of",
     // Backups are files of the operator.
     // Numbers, and accounts for the platform that keeps them.
     "indexing().row_counts",

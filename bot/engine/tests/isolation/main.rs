@@ -26,6 +26,7 @@ mod hearth;
 mod held;
 mod hosts;
 mod hours;
+mod imports;
 mod index;
 mod latest;
 mod linked;
