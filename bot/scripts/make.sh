@@ -455,7 +455,7 @@ docker_lint() {
 }
 
 # The parsers of untrusted input; see bot/fuzz.
-readonly fuzz_targets=(persona card gguf timeline config ids picture tag)
+readonly fuzz_targets=(persona card gguf timeline config ids picture tag import)
 
 # Runs each target for FUZZ_SECONDS. Stable Rust is enough: sanitizers look for errors of unsafe code, which is denied here.
 fuzz() {

@@ -7,6 +7,8 @@ pub struct Chart {
     pub subtitle: String,
     /// Horizontal bars, from top to bottom.
     pub bars: Vec<Bar>,
+    /// What belongs together with the title, from top to bottom.
+    pub links: Vec<ChartLink>,
     /// The title of the columns.
     pub columns_title: String,
     /// Columns from left to right, in order of time.
@@ -26,6 +28,19 @@ pub struct Bar {
     pub percent: u8,
     /// Text after the bar.
     pub value: String,
+}
+
+/// A line from the title of a chart to something that belongs together with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChartLink {
+    /// Its name.
+    pub label: String,
+    /// How it belongs together, in a few words.
+    pub words: String,
+    /// How strong the line is, from 0 to 100; more counts as 100.
+    pub percent: u8,
+    /// True if nothing more is known than that both belong together.
+    pub is_plain: bool,
 }
 
 /// A column.

@@ -28,7 +28,7 @@ mod voice;
 mod voice_messages;
 
 pub use avatar::{Avatars, Picture};
-pub use chart::{Bar, Chart, Column, Theme};
+pub use chart::{Bar, Chart, ChartLink, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, given};
@@ -39,7 +39,7 @@ pub use host::{
 };
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
-pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownMemory};
+pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownEntity, ShownMemory, ShownRelation};
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use pictures::{PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, ShownPicture};

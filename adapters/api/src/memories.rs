@@ -35,6 +35,50 @@ pub struct MemoryPage {
     pub limit: usize,
 }
 
+/// A relation of an entity. `Debug` shows no names.
+#[derive(Clone, PartialEq)]
+pub struct ShownRelation {
+    /// The relation in words.
+    pub said: String,
+    /// The name of the other side.
+    pub other: String,
+    /// True if nothing more is known than that both are named in one sentence.
+    pub is_plain: bool,
+    /// How surely the words say it, and mean these two; 0 to 1.
+    pub confidence: f32,
+    /// When it was said first.
+    pub since: Timestamp,
+    /// The memories that say it, newest first.
+    pub sources: Vec<MemoryId>,
+}
+
+impl std::fmt::Debug for ShownRelation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownRelation").field("sources", &self.sources).finish_non_exhaustive()
+    }
+}
+
+/// Somebody or something that people named. `Debug` shows no names.
+#[derive(Clone, PartialEq)]
+pub struct ShownEntity {
+    /// The name.
+    pub name: String,
+    /// `person`, `place`, `thing` or `project`, if relations show it.
+    pub kind: Option<&'static str>,
+    /// Other names of the same.
+    pub other_names: Vec<String>,
+    /// How many memories name it.
+    pub mentions: usize,
+    /// How it belongs together with others, typed relations first.
+    pub relations: Vec<ShownRelation>,
+}
+
+impl std::fmt::Debug for ShownEntity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShownEntity[{} mentions]", self.mentions)
+    }
+}
+
 /// How many memories may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryCounts {
@@ -58,6 +102,9 @@ pub trait MemoryReader: Send + Sync {
         at: Reading,
         page: MemoryPage,
     ) -> Result<Vec<ShownMemory>, HostError>;
+
+    /// Returns what the knowledge graph says of a name: one entity, or several if it may mean several.
+    async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError>;
 
     /// Counts the memories.
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError>;

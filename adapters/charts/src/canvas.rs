@@ -64,6 +64,22 @@ impl Canvas {
         }
     }
 
+    /// Draws a straight line with round ends between two points.
+    pub(crate) fn line(&mut self, from: (u32, u32), to: (u32, u32), width: f32, colour: Colour) {
+        let (x, y) = (from.0 as f32, from.1 as f32);
+        let (dx, dy) = (to.0 as f32 - x, to.1 as f32 - y);
+        let length = (dx * dx + dy * dy).max(1.0);
+        let reach = width.ceil() as u32;
+        for row in from.1.min(to.1).saturating_sub(reach)..=from.1.max(to.1) + reach {
+            for column in from.0.min(to.0).saturating_sub(reach)..=from.0.max(to.0) + reach {
+                let (px, py) = (column as f32 + 0.5 - x, row as f32 + 0.5 - y);
+                let along = ((px * dx + py * dy) / length).clamp(0.0, 1.0);
+                let distance = (px - along * dx).hypot(py - along * dy);
+                self.mix(column as i32, row as i32, colour, width / 2.0 - distance + 0.5);
+            }
+        }
+    }
+
     pub(crate) fn into_png(self) -> io::Result<Vec<u8>> {
         png::pack(self.width, self.height, &self.pixels)
     }

@@ -4,6 +4,7 @@
 mod canvas;
 mod colours;
 mod lettering;
+mod links;
 mod png;
 
 use azera_adapter::{Bar, Chart, Column};
@@ -12,6 +13,7 @@ use thiserror::Error;
 use crate::canvas::{Canvas, Rect};
 use crate::colours::Colours;
 use crate::lettering::{Lettering, Weight};
+use crate::links::{LINK_LINE, MAX_LINKS};
 
 /// Width of a picture in pixels: twice the width on a phone.
 pub const WIDTH: u32 = 720;
@@ -60,31 +62,34 @@ pub enum Error {
 }
 
 /// Draws a chart and returns a PNG file, [`WIDTH`] pixels wide and as high as needed. Text that does not fit ends with
-/// an ellipsis. At most the first 10 bars and the last 16 columns are drawn.
+/// an ellipsis. At most the first 10 bars, the first 12 links and the last 16 columns are drawn.
 ///
 /// # Errors
 ///
 /// Fails if the font or the compression fails, which does not depend on the chart.
 pub fn draw(chart: &Chart) -> Result<Vec<u8>, Error> {
     let bars = chart.bars.get(..MAX_BARS).unwrap_or(&chart.bars);
+    let links = chart.links.get(..MAX_LINKS).unwrap_or(&chart.links);
     let columns = chart.columns.get(chart.columns.len().saturating_sub(MAX_COLUMNS)..).unwrap_or_default();
     let mut drawing = Drawing {
-        canvas: Canvas::new(WIDTH, height(bars.len(), !columns.is_empty()), Colours::of(chart.theme)),
+        canvas: Canvas::new(WIDTH, height(bars.len(), links.len(), !columns.is_empty()), Colours::of(chart.theme)),
         letters: Lettering::new()?,
         y: MARGIN,
     };
     drawing.head(chart);
     bars.iter().for_each(|bar| drawing.bar(bar));
+    drawing.links(links);
     if !columns.is_empty() {
         drawing.columns(&chart.columns_title, columns);
     }
     Ok(drawing.canvas.into_png()?)
 }
 
-fn height(bars: usize, columns: bool) -> u32 {
+fn height(bars: usize, links: usize, columns: bool) -> u32 {
     let bars = u32::try_from(bars).unwrap_or(0) * BAR_LINE;
+    let links = u32::try_from(links).unwrap_or(0) * LINK_LINE;
     let below = if columns { GAP + LABEL_LINE + COLUMNS + LABEL_LINE } else { 0 };
-    MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + bars + below + MARGIN
+    MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP + bars + links + below + MARGIN
 }
 
 /// A picture in progress, drawn from top to bottom.

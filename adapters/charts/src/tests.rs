@@ -1,6 +1,6 @@
 //! Tests of the drawn pictures.
 
-use azera_adapter::Theme;
+use azera_adapter::{ChartLink, Theme};
 use proptest::prelude::*;
 
 use super::*;
@@ -74,6 +74,20 @@ fn the_highest_column_is_full_and_a_tiny_one_is_visible() {
 }
 
 #[test]
+fn each_link_has_a_line_as_strong_as_its_share() {
+    let link = |percent, is_plain| ChartLink { label: "Oslo".into(), words: "lives in".into(), percent, is_plain };
+    let colours = Colours::of(Theme::Dark);
+    let chart = Chart { title: "Ann".into(), links: vec![link(100, false), link(0, true)], ..Chart::default() };
+    let picture = seen(&chart);
+    let top = MARGIN + TITLE_LINE + SUBTITLE_LINE + GAP;
+    // Halfway between the node of the title and the others.
+    let drawn = |colour| (top..top + 2 * LINK_LINE).filter(|y| picture.at(MARGIN + 100, *y) == colour).count();
+    assert!(drawn(colours.accent) >= 6, "{}", drawn(colours.accent));
+    assert!((1..=3).contains(&drawn(colours.track)), "{}", drawn(colours.track));
+    assert_eq!(picture.height, height(0, 2, false));
+}
+
+#[test]
 fn more_text_draws_more_letters() {
     let letters = Colours::of(Theme::Dark).letters;
     let drawn = |title: &str| {
@@ -93,6 +107,7 @@ proptest! {
         words in "\\PC{0,60}",
         bars in prop::collection::vec(any::<u8>(), 0..14),
         columns in prop::collection::vec(any::<usize>(), 0..40),
+        links in prop::collection::vec(any::<u8>(), 0..15),
     ) {
         let label = |value: usize| Column { label: words.clone(), value };
         let chart = Chart {
@@ -100,6 +115,12 @@ proptest! {
             subtitle: words.repeat(4),
             bars: bars.into_iter().map(|percent| Bar { label: words.clone(), percent, value: words.clone() }).collect(),
             columns: columns.into_iter().map(label).collect(),
+            links: links.into_iter().map(|percent| ChartLink {
+                label: words.clone(),
+                words: words.clone(),
+                percent,
+                is_plain: percent % 2 == 0,
+            }).collect(),
             columns_title: words.clone(),
             ..Chart::default()
         };

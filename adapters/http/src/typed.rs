@@ -18,7 +18,8 @@ pub(crate) fn need(line: &str, commands: &[Command]) -> Need {
         ("forget", "" | "last" | "chat") => Need::Scope(Scope::Chat),
         ("memory", "" | "search" | "stats" | "files" | "file" | "export") => Need::Scope(Scope::MemoryRead),
         ("dream" | "journal" | "garden", "" | "list" | "show" | "search" | "export") => Need::Scope(Scope::MemoryRead),
-        ("me" | "notes", _) => Need::Scope(Scope::MemoryRead),
+        ("graph", "merge" | "split") => Need::Scope(Scope::MemoryWrite),
+        ("me" | "notes" | "graph", _) => Need::Scope(Scope::MemoryRead),
         ("forget" | "remember" | "memory" | "dream" | "journal" | "garden", _) => Need::Scope(Scope::MemoryWrite),
         (
             "answer" | "branch" | "checkin" | "gallery" | "group" | "help" | "imagine" | "model" | "persona"
@@ -54,6 +55,8 @@ mod tests {
             ("/memory forget me", Need::Scope(Scope::MemoryWrite)),
             ("/memory\texport", Need::Scope(Scope::MemoryRead)),
             ("/journal trigger", Need::Scope(Scope::MemoryWrite)),
+            ("/graph Ann", Need::Scope(Scope::MemoryRead)),
+            ("/graph merge Ann = Annie", Need::Scope(Scope::MemoryWrite)),
             ("/dream", Need::Scope(Scope::MemoryRead)),
             ("/model list", Need::Scope(Scope::Chat)),
             ("/MODEL USE other", Need::Scope(Scope::Admin)),

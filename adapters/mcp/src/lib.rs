@@ -12,6 +12,7 @@
 
 mod chats;
 mod failure;
+mod graph;
 mod http;
 mod memories;
 mod paging;

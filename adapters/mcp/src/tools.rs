@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::chats::{Conversations, OfChat, OfReply, Timeline};
 use crate::failure::Failure;
+use crate::graph::{Beginning, Entities, OfName};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
 use crate::search::{By, Like, Results, Words};
 use crate::session::{Caller, Rights};
@@ -153,6 +154,20 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     ),
+    tool::<OfName, Entities>(
+        "relations",
+        "Relations",
+        "Returns how people said that somebody or something belongs together with others, since when, and in which memories.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Beginning, Entities>(
+        "graph_explore",
+        "Explore the graph",
+        "Follows relations from a name, step by step: who and what belongs together over several memories.",
+        Effect::Reads,
+        reads,
+    ),
     tool::<Page, Writings>(
         "episodes",
         "Episodes",
@@ -243,6 +258,8 @@ impl Caller {
             "why" => value(self.why(arguments(given)?).await?),
             "get" => value(self.get(arguments(given)?).await?),
             "list" => value(self.list(arguments(given)?).await?),
+            "relations" => value(self.relations(arguments(given)?).await?),
+            "graph_explore" => value(self.explore(arguments(given)?).await?),
             "episodes" => value(self.journal(tool, "diary", arguments(given)?).await?),
             "reflections" => value(self.journal(tool, "reflection", arguments(given)?).await?),
             "sessions" => value(self.sessions(arguments(given)?).await?),

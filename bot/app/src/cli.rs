@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod documented;
 mod hearth;
+mod import;
 mod mcp;
 mod measure;
 mod memory;
@@ -19,10 +20,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use hearth::HearthCommand;
 #[cfg(feature = "learning")]
 pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
+pub use import::{HookCommand, HookOptions, HookSession, ImportOptions};
 pub use mcp::McpOptions;
 pub use measure::{
-    BenchCommand, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams, EvalFacts,
-    EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
+    BenchCommand, BenchGraph, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams,
+    EvalFacts, EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
 pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;
@@ -107,6 +109,10 @@ pub enum Command {
         #[command(flatten)]
         data: DataOption,
     },
+    /// Import conversations from Claude Code, ChatGPT, Claude, Discord or SillyTavern
+    Import(ImportOptions),
+    /// Remember the sessions of a coding assistant: import them, and tell the next one about them
+    Hook(HookOptions),
     /// Write training examples, train LoRAs and measure them
     #[command(hide = true)]
     Hearth {
@@ -167,6 +173,8 @@ impl Command {
             Self::Chat(options) => options.data.data.as_deref(),
             Self::Mcp(options) => options.data.data.as_deref(),
             Self::Web(options) => options.data.data.as_deref(),
+            Self::Import(options) => options.data.data.as_deref(),
+            Self::Hook(options) => options.data.data.as_deref(),
             Self::Run(options) => options.data.data.as_deref(),
             Self::Replay(options) => options.data.data.as_deref(),
             Self::Restore(options) => options.data.data.as_deref(),

@@ -97,6 +97,11 @@ impl DataFolder {
         Ok(folder)
     }
 
+    /// Returns true if another process holds the folder. It may take it or leave it at any time, so this is a hint.
+    pub fn is_taken(dir: &Path) -> bool {
+        File::open(dir.join(LOCK)).is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Returns true if the last process did not end cleanly.
     pub fn was_left_running(&self) -> bool {
         !self.previous_lock.is_empty()

@@ -18,7 +18,9 @@ mod discord;
 mod doctor;
 mod health;
 mod hearth;
+mod hook;
 mod images;
+mod import;
 mod lab;
 #[cfg(not(all(
     feature = "discord",
@@ -130,6 +132,8 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Restore(options) => restore::run(&config, &options).await,
             Command::Doctor(_) => doctor::run(&config).await,
             Command::Health(_) => health::run(&config),
+            Command::Import(options) => import::run(&config, options).await,
+            Command::Hook(options) => hook::run(&config, options.command).await,
             Command::Mcp(options) => mcp::run(&config, options).await,
             Command::Web(options) => web::run(&config, options),
             Command::Config => {

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use azera_adapter::{Host, InboundEvent, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, ReadScope};
+use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, Memory, ReadScope};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
     SystemClock, Text, Timestamp,
@@ -34,7 +34,7 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
                 viewer.persona.is_none() || of.as_str().contains('@') || memory.personas().get(None, &of)?.is_some(),
                 "there is no persona {of}; `azera persona list` names them"
             );
-            let row = memory.memories().get(&read_scope(config, &viewer)?, id)?;
+            let row = memory.memories().get(&read_scope(config, memory, &viewer)?, id)?;
             let row = row.with_context(|| format!("{id} is not there, or not for {} to see", viewer.name))?;
             println!("{}", serde_json::to_string_pretty(&row)?);
         }
@@ -82,7 +82,7 @@ fn target(what: ForgetWhat) -> anyhow::Result<Forget> {
 }
 
 /// Opens only the stores, for commands that need no model.
-async fn stores(config: &Config) -> anyhow::Result<Stores> {
+pub async fn stores(config: &Config) -> anyhow::Result<Stores> {
     bootstrap::open_stores(config, &config.data_dir()?, &bootstrap::present_embedder_info(config).await?)
 }
 
@@ -97,12 +97,15 @@ fn persona(config: &Config, viewer: &Viewer) -> anyhow::Result<PersonaId> {
     Ok(PersonaId::new(viewer.persona.as_deref().unwrap_or(&config.chat.persona))?)
 }
 
-/// Returns what a person at this terminal may see: what they said here, and what the operator wrote for everyone.
-fn read_scope(config: &Config, viewer: &Viewer) -> anyhow::Result<ReadScope> {
+/// Returns what a person at this terminal may see: what they said here, their projects, and what the operator wrote for
+/// everyone.
+fn read_scope(config: &Config, memory: &Memory, viewer: &Viewer) -> anyhow::Result<ReadScope> {
     let person = Person::new(&viewer.name).context("--as")?;
     let chat = chat_id(&person.id, FIRST_CHAT)?;
-    let place = Place { chat, kind: PlaceKind::Dm(person.id), since: None };
-    Ok(ReadScope::in_place(persona(config, viewer)?, &place, &ReadableScopes::default()))
+    let place = Place { chat, kind: PlaceKind::Dm(person.id.clone()), since: None };
+    let projects = memory.imports().projects_of(&person.id)?;
+    let realms = projects.into_iter().map(|realm| (realm, None)).collect();
+    Ok(ReadScope::in_place(persona(config, viewer)?, &place, &ReadableScopes { realms, ..ReadableScopes::default() }))
 }
 
 async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: &Viewer) -> anyhow::Result<()> {
@@ -140,7 +143,7 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
     Ok(())
 }
 
-async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyhow::Result<()> {
+pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyhow::Result<()> {
     if !yes {
         if !std::io::stdin().is_terminal() {
             bail!("forgetting cannot be undone: add --yes");
@@ -199,6 +202,7 @@ fn unknown(what: &Forget) -> String {
         Forget::Span { chat, .. } | Forget::Chat(chat) => format!("no such chat ({chat})"),
         Forget::Person(person) => format!("no such person ({person})"),
         Forget::Realm(realm, _) => format!("no such realm ({realm})"),
+        Forget::Import(id) => format!("no such import ({id})"),
     }
 }
 

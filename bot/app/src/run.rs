@@ -18,6 +18,7 @@ use crate::catch_up;
 use crate::cli::RunOptions;
 use crate::discord;
 use crate::health;
+use crate::hook::take_in_waiting;
 use crate::log_ring::LogRing;
 use crate::matrix;
 use crate::speech;
@@ -98,13 +99,16 @@ pub async fn run(config: &Config, options: RunOptions, log: Arc<LogRing>) -> any
     let beating = health::start(config.data_dir()?, app.memory.clone(), stop.clone()).await;
     eprintln!("Azera listens. Ctrl-C stops it.");
     let mut failed = false;
-    while let Some(ended) = listening.join_next().await {
-        if let Err(error) = ended.context("a platform's task").and_then(|ended| ended) {
-            failed = true;
-            eprintln!("azera: {error:#}");
+    let listened = async {
+        while let Some(ended) = listening.join_next().await {
+            if let Err(error) = ended.context("a platform's task").and_then(|ended| ended) {
+                failed = true;
+                eprintln!("azera: {error:#}");
+            }
         }
-    }
-    stop.cancel();
+        stop.cancel();
+    };
+    tokio::join!(listened, take_in_waiting(&app, config, &stop));
     beating.await.context("the heartbeat")?;
     app.engine.stop().await;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,14 +1,15 @@
 //! The engine: its components, wired together. Each one holds only those below itself, so the order in which
 //! [`Engine::new`] makes them is the order of the layers.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use azera_adapter::Platform;
 use azera_affect::{Classifiers, MindParams, Tag};
-use azera_memory::Memory;
+use azera_memory::{Memory, ReadScope};
 use azera_model_api::{ChatModel, Embedder};
-use azera_types::{Clock, MemoryId, MessageId};
+use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId};
 
 use crate::access::AccessControl;
 use crate::background::{Background, Claim};
@@ -195,6 +196,26 @@ impl Engine {
     /// The record or an index fails.
     pub async fn index_all_words(&self) -> Result<(), Error> {
         self.0.indexer.index_all_words().await
+    }
+
+    /// Indexes what is queued in the background, once the engine was started.
+    pub fn index_soon(&self) {
+        self.0.indexer.wake();
+    }
+
+    /// Marks what is worth keeping in the newest messages of an imported chat, among those that `new` names. Only the
+    /// words of `person`, who imported it, are marked. Waits for the classifiers.
+    ///
+    /// # Errors
+    /// The record or the embedding model fails.
+    pub async fn mark_imported(
+        &self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        chat: &ChatId,
+        new: &HashSet<MessageId>,
+    ) -> Result<(), Error> {
+        self.0.background.mark_imported(read_scope, person, chat, new).await
     }
 
     /// Asks the model whether a message states a lasting fact about `who`, and which.

@@ -109,6 +109,7 @@ impl Indexer {
                 tracing::warn!(memories = mended, "the indexes differed from the record and were repaired");
             }
         }
+        self.build_graph(pace).await?;
         let (mut indexed, mut since_optimized) = (0, 0);
         let begun = Instant::now();
         let mut logged_at = begun;
@@ -139,6 +140,19 @@ impl Indexer {
                 self.services.blocking(|memory| memory.indexing().optimize()).await?;
             }
         }
+    }
+
+    /// Adds memories to the graph that were stored before there was one. Later starts go on where this one ends.
+    async fn build_graph(&self, pace: Pace) -> Result<(), Error> {
+        while self.services.blocking(|memory| memory.graph().build(BATCH)).await? {
+            if self.services.stopping.is_cancelled() {
+                return Err(Error::Interrupted);
+            }
+            if pace == Pace::InLulls {
+                self.services.foreground.until_quiet(LONGEST_LULL).await;
+            }
+        }
+        Ok(())
     }
 
     /// Records that a persona got a memory, if its memories are limited.

@@ -195,7 +195,19 @@ impl AccessControl {
         let PlaceKind::Dm(person) = &place.kind else { return Ok(ReadableScopes::default()) };
         let mut reach = platform.readable_scopes(person).await?;
         let of = person.clone();
-        let linked = self.services.blocking(move |memory| memory.links().of(&of)).await?;
+        let (linked, projects) = self
+            .services
+            .blocking(move |memory| {
+                let linked = memory.links().of(&of)?;
+                let mut projects = memory.imports().projects_of(&of)?;
+                for account in &linked {
+                    projects.extend(memory.imports().projects_of(&account.person)?);
+                }
+                Ok((linked, projects))
+            })
+            .await?;
+        // Nobody but the person who imported a project may read it.
+        reach.realms.extend(projects.into_iter().map(|realm| (realm, None)));
         for other in futures::future::join_all(linked.iter().map(|account| self.readable_scopes_of(account))).await {
             reach.join(other);
         }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use azera_adapter::{HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownMemory};
-use azera_memory::MemoryRow;
+use azera_adapter::{
+    HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation,
+};
+use azera_memory::{Entity, EntityLink, Label, MemoryRow};
 use azera_types::{MemoryId, PlatformId};
 
 use crate::engine::Engine;
@@ -58,6 +60,32 @@ impl Engine {
     }
 }
 
+impl Engine {
+    async fn list_entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let found = self.0.services.blocking(move |memory| memory.graph().about(&here.read_scope, &name)).await?;
+        Ok(found.into_iter().map(shown_entity).collect())
+    }
+}
+
+fn shown_entity(entity: Entity) -> ShownEntity {
+    let relation = |link: EntityLink| ShownRelation {
+        said: link.label.phrase(&link.subject, &link.object),
+        other: link.other,
+        is_plain: link.label == Label::Together,
+        confidence: link.confidence,
+        since: link.said.0,
+        sources: link.sources,
+    };
+    ShownEntity {
+        name: entity.name,
+        kind: entity.kind.map(azera_memory::EntityKind::as_str),
+        other_names: entity.other_names.into_iter().map(|(name, _)| name).collect(),
+        mentions: entity.mentions,
+        relations: entity.links.into_iter().map(relation).collect(),
+    }
+}
+
 #[async_trait]
 impl MemoryReader for Engine {
     async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
@@ -71,6 +99,10 @@ impl MemoryReader for Engine {
         page: MemoryPage,
     ) -> Result<Vec<ShownMemory>, HostError> {
         self.for_adapter(self.list_memories(platform, at, page).await)
+    }
+
+    async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
+        self.for_adapter(self.list_entities(platform, at, name).await)
     }
 
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

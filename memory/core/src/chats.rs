@@ -62,10 +62,10 @@ impl Chats<'_> {
         Ok(chats)
     }
 
-    /// Returns every chat, on any platform, in which the persona answers or is invited.
+    /// Returns every chat, on any platform, in which the persona answers or is invited. Nobody answers in imported chats.
     pub fn chats_served_by(self, identity: &PersonaId) -> Result<Vec<ChatRow>, Error> {
         let mut chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, b"")?;
-        chats.retain(|chat| chat.is_served_by(identity));
+        chats.retain(|chat| chat.imported.is_none() && chat.is_served_by(identity));
         Ok(chats)
     }
 
@@ -97,6 +97,7 @@ impl Chats<'_> {
                 tags: BTreeSet::new(),
                 invited: BTreeSet::new(),
                 voice_replies: None,
+                imported: None,
             },
         };
         self.put(&row)?;

@@ -14,7 +14,7 @@ use crate::pictures::PictureRow;
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
 use crate::salience::mark_key;
 use crate::writings::writing_key;
-use crate::{Error, Memory, Store, Table, codec, keys};
+use crate::{Error, Memory, Store, Table, codec, graph, keys};
 
 /// The result of checking the whole record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -203,6 +203,7 @@ impl CheckReport {
             self.broke("marked memories missing from their person", usize::from(missing));
         }
         self.broke("marks of memories that are missing", marks.len());
+        self.check_graph(store, &memories)?;
         let mut writings: HashSet<Vec<u8>> = HashSet::new();
         for (key, _) in self.rows::<WritingRow>(store, Table::Writings)? {
             writings.insert(key);
@@ -218,6 +219,18 @@ impl CheckReport {
             keys.iter().filter(|key| !keys::number("memories", key).is_ok_and(|id| ids.contains(&MemoryId(id)))).count()
         };
         self.broke("links to memories that are missing", lost(&by_message) + lost(&by_chat));
+        Ok(())
+    }
+
+    /// Compares the rows of the graph with those that the memories make.
+    fn check_graph(&mut self, store: &dyn Store, memories: &[(Vec<u8>, MemoryRow)]) -> Result<(), Error> {
+        let mut rows = self.key_set(store, Table::Graph)?;
+        let is_whole = graph::is_whole(store)?;
+        for (_, memory) in memories {
+            let missing = graph::rows_of(memory).into_iter().filter(|(key, _)| !rows.remove(key)).count();
+            self.broke("names missing from the graph", if is_whole { missing } else { 0 });
+        }
+        self.broke("names in the graph of memories that are missing", rows.len());
         Ok(())
     }
 }

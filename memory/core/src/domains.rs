@@ -47,6 +47,10 @@ pub struct Training<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Writings<'a>(pub(crate) &'a Memory);
 
+/// Conversations that people imported from other programs.
+#[derive(Clone, Copy)]
+pub struct Imports<'a>(pub(crate) &'a Memory);
+
 /// Linked accounts of one human.
 #[derive(Clone, Copy)]
 pub struct Links<'a>(pub(crate) &'a Memory);
@@ -82,6 +86,10 @@ pub struct Files<'a>(pub(crate) &'a Memory);
 /// Pictures that people asked for: those that wait, and those that were drawn.
 #[derive(Clone, Copy)]
 pub struct Pictures<'a>(pub(crate) &'a Memory);
+
+/// The knowledge graph: who and what people name, and how that belongs together.
+#[derive(Clone, Copy)]
+pub struct Graph<'a>(pub(crate) &'a Memory);
 
 impl Memory {
     /// Accounts that platforms keep for people.
@@ -139,6 +147,11 @@ impl Memory {
         Writings(self)
     }
 
+    /// Conversations that people imported from other programs.
+    pub fn imports(&self) -> Imports<'_> {
+        Imports(self)
+    }
+
     /// Linked accounts of one human.
     pub fn links(&self) -> Links<'_> {
         Links(self)
@@ -182,5 +195,10 @@ impl Memory {
     /// Pictures that people asked for: those that wait, and those that were drawn.
     pub fn pictures(&self) -> Pictures<'_> {
         Pictures(self)
+    }
+
+    /// The knowledge graph: who and what people name, and how that belongs together.
+    pub fn graph(&self) -> Graph<'_> {
+        Graph(self)
     }
 }

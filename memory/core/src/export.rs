@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::rows::{Kind, MemoryRow, MessageRow, WritingRow};
-use crate::{Error, Memory, Table, codec, keys};
+use crate::{Error, Memory, Table, codec, graph, keys};
 
 /// A person who asks for their own data. The host makes one only for the person who asks, and shows the result to
 /// nobody else.
@@ -177,6 +177,10 @@ fn memory_json(memory: &MemoryRow) -> Value {
         "sources": memory.sources,
         "text": memory.text,
     });
+    let relations = graph::said(memory);
+    if !relations.is_empty() {
+        row["relations"] = json!(relations);
+    }
     if let Some(salience) = &memory.salience {
         row["worth"] = json!(salience);
     }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::domains::Forgetting;
 use crate::files::let_go_of_parts;
 use crate::forget_log::Forgotten;
-use crate::minds::ForgottenScope;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 
@@ -39,6 +38,8 @@ pub enum Forget {
     Chat(ChatId),
     /// A realm: everything said in its public chats and in the given private chats.
     Realm(RealmId, Vec<ChatId>),
+    /// Every conversation that an import added something to, by the import's id.
+    Import(String),
 }
 
 /// Counts of what a call of [`Forgetting::forget`] removed.
@@ -94,6 +95,8 @@ impl Forgetting<'_> {
                     .is_none_or(|read_scope| read_scope.covers(&message.scope, &message.source_scopes, message.at))
         };
         for page in loose.chunks(PAGE) {
+            // The graph may be reading one of them.
+            let _writing = self.0.writing_in(&page.iter().filter_map(|memory| memory.chat.clone()).collect())?;
             let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
             for memory in page {
                 self.0.turns().remove_memory(&mut batch, memory)?;
@@ -142,20 +145,7 @@ impl Forgetting<'_> {
         receipt.quoted_by.sort();
         receipt.retract.append(&mut unreported.retract);
         receipt.touched.extend(unreported.touched);
-        match what {
-            Forget::Person(person) => self.0.minds().forget_states(&ForgottenScope::Person(person))?,
-            Forget::Chat(chat) => self.remove_chat(chat, false, &mut receipt)?,
-            Forget::Realm(realm, private) => {
-                self.0.minds().forget_states(&ForgottenScope::Realm(realm))?;
-                let mut gone = Forgotten::default();
-                gone.realm(realm.clone(), self.0.next_number()?);
-                self.commit_forgetting(Batch::new(), gone)?;
-                for chat in private {
-                    self.remove_chat(chat, true, &mut receipt)?;
-                }
-            }
-            _ => {}
-        }
+        self.remove_places(what, &mut receipt)?;
         // A scrub that ran meanwhile may have copied rows before they were removed. So another one is requested.
         self.ask_for_scrub()?;
         Ok(receipt)
@@ -262,6 +252,10 @@ impl Forgetting<'_> {
                 let pictures = self.0.pictures().of_person(person)?.into_iter();
                 messages.extend(pictures.filter(|row| row.drawn_at.is_some()).map(|row| row.message));
                 self.loose_memories(loose, |memory| memory.author.person() == Some(person))?;
+                // The conversations that the person imported belong to the person, whoever spoke there.
+                for chat in self.0.imports().chats_of_person(person)? {
+                    messages.extend(self.log_of(&chat.id)?.into_iter().map(|message| message.id));
+                }
                 // Writings that the person imported belong to the person, too.
                 codec::walk(self.0.store.as_ref(), Table::Writings, b"", |_, value| {
                     let writing: WritingRow = codec::decode(Table::Writings, value)?;
@@ -274,6 +268,11 @@ impl Forgetting<'_> {
             Forget::Chat(chat) => {
                 messages.extend(self.log_of(chat)?.into_iter().map(|message| message.id));
                 self.loose_memories(loose, |memory| memory.chat.as_ref() == Some(chat))?;
+            }
+            Forget::Import(id) => {
+                for chat in self.0.imports().chats_of_import(id)? {
+                    messages.extend(self.log_of(&chat.id)?.into_iter().map(|message| message.id));
+                }
             }
             Forget::Realm(realm, private) => {
                 let scope = Scope::Realm(realm.clone());
@@ -300,7 +299,8 @@ impl Forgetting<'_> {
             Forget::Span { chat, from, to } => row.chat == *chat && (*from..=*to).contains(&row.asked_at),
             Forget::Realm(realm, private) => row.scope == Scope::Realm(realm.clone()) || private.contains(&row.chat),
             Forget::Message(id) => row.message == *id || row.sources.contains(id),
-            Forget::Memory(_) => false,
+            // Nobody asks for a picture in an imported chat.
+            Forget::Memory(_) | Forget::Import(_) => false,
         })?;
         if waiting.is_empty() {
             return Ok(());
@@ -377,26 +377,7 @@ impl Forgetting<'_> {
         codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
     }
 
-    /// Empties a chat. With its realm (`with_realm`), its title and its invitations are removed, too.
-    fn remove_chat(self, chat: &ChatId, with_realm: bool, receipt: &mut ForgetReceipt) -> Result<(), Error> {
-        self.0.minds().forget_states(&ForgottenScope::Chat(chat))?;
-        let _writing = self.0.writing(chat)?;
-        let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
-        gone.chat(chat.clone(), self.0.next_number()?, with_realm);
-        for (table, key) in self.rows_under(Table::Branches, &keys::prefix(&[chat.as_str()]))? {
-            batch.remove(table, key);
-        }
-        if let Some(row) = self.0.chats().get(chat)? {
-            let head = row.head.clone().map(|id| self.0.messages().raw_message(&id)).transpose()?.flatten();
-            let head = head.filter(|message| message.author != Author::Forgotten).map(|message| message.id);
-            receipt.touched.insert((chat.clone(), row.persona.clone()));
-            codec::put(&mut batch, Table::Chats, keys::chat(chat), &row.emptied(head, with_realm))?;
-            receipt.chats += 1;
-        }
-        self.commit_forgetting(batch, gone)
-    }
-
-    fn rows_under(self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
+    pub(crate) fn rows_under(self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {
         let mut found = Vec::new();
         codec::walk(self.0.store.as_ref(), table, prefix, |key, _| {
             found.push((table, key.to_vec()));

@@ -254,7 +254,9 @@ impl BackupCleaner<'_> {
             Table::MemoryByMessage | Table::MemoryByChat => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
             }
-            Table::Writings | Table::Marks => !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?)),
+            Table::Writings | Table::Marks | Table::Graph => {
+                !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
+            }
             Table::Notes => !self.dropped.contains(&codec::decode(table, value)?),
             Table::Branches => {
                 let of_gone = what.chats.keys().any(|chat| key.starts_with(&keys::prefix(&[chat.as_str()])));

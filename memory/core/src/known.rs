@@ -13,6 +13,7 @@ impl Memory {
             Forget::Memory(id) => Ok(self.memories().raw_memory(*id)?.is_some()),
             Forget::Span { chat, .. } | Forget::Chat(chat) => self.knows_chat(chat),
             Forget::Person(person) => self.knows_person(person),
+            Forget::Import(id) => Ok(!self.imports().chats_of_import(id)?.is_empty()),
             Forget::Realm(realm, chats) => {
                 let mut known = self.knows_realm(realm)?;
                 for chat in chats {
@@ -23,13 +24,14 @@ impl Memory {
         }
     }
 
-    /// Returns true if the person said something, or if the record holds settings or feelings about them.
+    /// Returns true if the person said or imported something, or if the record holds settings or feelings about them.
     pub fn knows_person(&self, person: &PersonId) -> Result<bool, Error> {
         let settings = !self.messages().messages_of(person, 1)?.is_empty()
             || !self.minds().bonds_of(person)?.is_empty()
             || !self.places().overrides_of(person)?.is_empty()
             || !self.places().check_ins_of(person)?.is_empty()
             || !self.links().of(person)?.is_empty()
+            || !self.imports().chats_of_person(person)?.is_empty()
             || self.consent().training(person)?.is_some()
             || self.consent().retention(person)? != RetentionPreference::default();
         if settings {

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::recall::AuthorCache;
 use crate::record::Record;
-use crate::{Batch, BlobStore, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, migrate};
+use crate::{
+    Batch, BlobStore, Durability, Error, Store, Table, TextIndex, VectorIndex, Working, codec, graph, migrate,
+};
 
 /// Number of locks that chats share. Two turns of one chat never write at once, and those of different chats seldom
 /// wait.
@@ -20,10 +22,10 @@ const STRIPES: usize = 64;
 /// Numbers reserved on disk at a time. A crash leaves a gap of at most this many numbers; no number is given out twice.
 const RESERVE: u64 = 1_024;
 
-/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, and
-/// layout 4 pictures that people asked for: an older version would forget a message and leave those, so it must not open
-/// such a record.
-const SCHEMA: u32 = 4;
+/// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, layout 4
+/// pictures that people asked for, layout 5 the graph, and layout 6 imported chats: an older version would forget a
+/// message or a person and leave those, so it must not open such a record.
+const SCHEMA: u32 = 6;
 
 /// The stores that a memory works on.
 #[derive(Clone)]
@@ -144,6 +146,7 @@ impl Memory {
         };
         memory.finish_restore()?;
         memory.indexing().follow_index_version()?;
+        graph::begin_anew(memory.store.as_ref())?;
         memory.files().sweep_blobs()?;
         Ok(memory)
     }

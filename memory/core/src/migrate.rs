@@ -1,5 +1,5 @@
-//! Migrates a record of an older layout. Layouts 2 and 3 need no migration: layout 2 has no
-//! files of messages, and layout 3 no pictures that people asked for.
+//! Migrates a record of an older layout. Layouts 2 to 5 need no migration: layout 2 has no files of messages, layout 3 no
+//! pictures that people asked for, layout 4 no graph, which is built in the background, and layout 5 no imported chats.
 
 use azera_types::MessageId;
 

@@ -11,7 +11,7 @@ use crate::forget_log::PendingBackupForgets;
 use crate::settings::revoke_all_consent;
 use azera_types::{BlobId, Clock, SystemClock};
 
-use crate::{Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, keys, migrate};
+use crate::{Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, graph, keys, migrate};
 
 /// Key in [`Table::Meta`]: the record was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
@@ -22,8 +22,11 @@ const IDENTITY: &[u8] = b"identity";
 /// Key in [`Table::Meta`] of the known backup folders.
 const FOLDERS: &[u8] = b"backup_folders";
 
+/// Memories whose names one step of a restore reads.
+const GRAPH_PAGE: usize = 1_024;
+
 /// Rows of [`Table::Meta`] about the indexes and the backup folders.
-const ABOUT_OTHERS: [&[u8]; 4] = [b"embedder", b"rebuild", b"scrub", FOLDERS];
+const ABOUT_OTHERS: [&[u8]; 5] = [b"embedder", b"rebuild", b"scrub", FOLDERS, graph::PROGRESS];
 
 /// The whole record without a read scope. It is used for the operator's files only; nobody is shown any of it.
 pub struct Record<'a> {
@@ -203,6 +206,8 @@ impl Memory {
         }
         self.raise_numbers(unused_numbers(self.store.as_ref())?)?;
         migrate::name_anew(self.store.as_ref())?;
+        graph::begin_anew(self.store.as_ref())?;
+        while self.graph().build(GRAPH_PAGE)? {}
         for (message, _) in self.turns().all_open()? {
             self.turns().leave(&message.id)?;
         }
@@ -243,8 +248,8 @@ pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
 
 fn without_indexes(batch: Batch) -> Batch {
     let left_out = |table: Table, key: &[u8]| match table {
-        // The index of speakers is rebuilt from the memories, and the passages with the indexes.
-        Table::IndexQueue | Table::Names | Table::Passages => true,
+        // The index of speakers and the graph are rebuilt from the memories, and the passages with the indexes.
+        Table::IndexQueue | Table::Names | Table::Passages | Table::Graph => true,
         // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
         Table::Meta => ABOUT_OTHERS.contains(&key),

@@ -19,13 +19,13 @@ use crate::rows::{
 };
 use crate::salience::mark_key;
 use crate::writings::writing_key;
-use crate::{Batch, Durability, Error, Store, Table, codec, keys, names};
+use crate::{Batch, Durability, Error, Store, Table, codec, graph, keys, names};
 
 /// Changes that one transaction commits.
 const PAGE: usize = 4_096;
 
 /// Tables that are rebuilt from messages and memories.
-const FOLLOWING: [Table; 7] = [
+const FOLLOWING: [Table; 8] = [
     Table::ChatLog,
     Table::PersonLog,
     Table::Answers,
@@ -33,6 +33,7 @@ const FOLLOWING: [Table; 7] = [
     Table::MemoryByChat,
     Table::Names,
     Table::Marks,
+    Table::Graph,
 ];
 
 /// The result of repairing a record.
@@ -267,6 +268,7 @@ impl Work<'_> {
             for key in names::keys(&memory) {
                 self.batch.put(Table::Names, key, []);
             }
+            graph::put(&mut self.batch, &memory);
             *self.done.rows_kept.entry(Table::Memories.name()).or_default() += 1;
             self.commit_page()?;
         }
@@ -307,7 +309,7 @@ impl Work<'_> {
     fn linking(&mut self, id: MemoryId) -> Result<Vec<(Table, Vec<u8>)>, Error> {
         self.commit()?;
         let mut found = Vec::new();
-        for table in [Table::MemoryByMessage, Table::Names] {
+        for table in [Table::MemoryByMessage, Table::Names, Table::Graph] {
             codec::walk(self.store, table, b"", |key, _| {
                 if keys::number(table.name(), key)? == id.0 {
                     found.push((table, key.to_vec()));

@@ -7,6 +7,8 @@ use azera_types::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::imports::ImportedChat;
+
 /// A scope that a text is built on besides its own, and how far back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "StoredSourceScope")]
@@ -146,15 +148,22 @@ pub struct ChatRow {
     /// When replies are also spoken; `None` is the configured default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice_replies: Option<VoiceReplies>,
+    /// Where it came from, if somebody imported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedChat>,
 }
 
 impl ChatRow {
     /// Returns what remains when everything said in the chat is forgotten: its settings, because the platform still has
     /// the chat. Group and tags are removed. If its realm is forgotten (`with_realm`), title and invitations are
-    /// removed, too.
+    /// removed, too, and so is where an imported chat came from.
     pub(crate) fn emptied(self, head: Option<MessageId>, with_realm: bool) -> Self {
         let emptied = Self { head, branch: MAIN_BRANCH.into(), group: None, tags: BTreeSet::new(), ..self };
-        if with_realm { Self { title: None, invited: BTreeSet::new(), ..emptied } } else { emptied }
+        if !with_realm {
+            return emptied;
+        }
+        let imported = emptied.imported.as_ref().map(|_| ImportedChat::Forgotten);
+        Self { title: None, invited: BTreeSet::new(), imported, ..emptied }
     }
 
     /// Returns true if a persona answers there, always or by invitation.

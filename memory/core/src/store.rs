@@ -62,11 +62,13 @@ pub enum Table {
     Blobs = 25,
     /// Pictures that people asked for, by the message that shows them.
     Pictures = 26,
+    /// The knowledge graph: persona, scope, name, person, memory.
+    Graph = 27,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -94,6 +96,7 @@ impl Table {
         Self::Passages,
         Self::Blobs,
         Self::Pictures,
+        Self::Graph,
     ];
 
     /// Returns the table with this number.
@@ -131,6 +134,7 @@ impl Table {
             Self::Passages => "passages",
             Self::Blobs => "blobs",
             Self::Pictures => "pictures",
+            Self::Graph => "graph",
         }
     }
 }

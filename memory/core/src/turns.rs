@@ -9,7 +9,7 @@ use crate::domains::{Messages, Turns};
 use crate::files::let_go_of_parts;
 use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, OutboxRow, SourceScope, WhyRow};
 use crate::salience::mark_key;
-use crate::{Batch, Durability, Error, Order, Table, codec, keys, names};
+use crate::{Batch, Durability, Error, Order, Table, codec, graph, keys, names};
 
 /// The result of receiving a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -372,7 +372,9 @@ impl Turns<'_> {
                 if let Some(key) = mark_key(&memory) {
                     batch.remove(Table::Marks, key);
                 }
+                let old = memory.clone();
                 let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
+                graph::change(batch, &old, &memory);
                 codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(batch, &memory)?;
             }
@@ -416,6 +418,7 @@ impl Turns<'_> {
         for key in names::keys(memory) {
             batch.put(Table::Names, key, []);
         }
+        graph::put(batch, memory);
         self.0.indexing().queue_with_neighbours(batch, memory)
     }
 
@@ -482,6 +485,7 @@ impl Turns<'_> {
         for key in names::keys(memory) {
             batch.remove(Table::Names, key);
         }
+        graph::remove(batch, memory);
         Ok(())
     }
 }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
-    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMemory, ShownMessage, ShownWriting, State,
-    WritingKind,
+    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, ShownEntity, ShownMemory, ShownMessage,
+    ShownRelation, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -267,6 +267,24 @@ impl MemoryReader for Engine {
         shown.retain(|memory| page.kinds.is_empty() || page.kinds.iter().any(|kind| kind == memory.kind));
         shown.truncate(page.limit);
         Ok(shown)
+    }
+
+    async fn entities(&self, _: &PlatformId, at_: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
+        let relation = |said: &str, other: &str| ShownRelation {
+            said: said.to_owned(),
+            other: other.to_owned(),
+            is_plain: false,
+            confidence: 0.9,
+            since: at(1),
+            sources: self.shown(&at_).first().map(|memory| memory.id).into_iter().collect(),
+        };
+        let relations = match name.to_lowercase().as_str() {
+            _ if self.shown(&at_).is_empty() => return Ok(Vec::new()),
+            "mia" => vec![relation("Mia lives in Oslo", "Oslo")],
+            "oslo" => vec![relation("Mia lives in Oslo", "Mia"), relation("Ben lives in Oslo", "Ben")],
+            _ => return Ok(Vec::new()),
+        };
+        Ok(vec![ShownEntity { name, kind: None, other_names: Vec::new(), mentions: 1, relations }])
     }
 
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

@@ -21,6 +21,8 @@ async fn everything(client: &Client) -> String {
         ("timeline", json!({})),
         ("why", json!({})),
         ("core_memory", json!({})),
+        ("relations", json!({"name": "Oslo"})),
+        ("graph_explore", json!({"name": "Mia"})),
         ("episodes", json!({})),
         ("reflections", json!({})),
     ] {

@@ -35,6 +35,29 @@ async fn what_is_kept_is_recalled_until_it_is_forgotten() {
     client.end().await;
 }
 
+#[tokio::test]
+async fn relations_are_read_and_followed() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let refused = Client::refusal(client.call("relations", json!({"name": "Mia"})).await);
+    assert!(refused.contains("Nobody named"), "{refused}");
+    let id = client.remember("Mia lives in Oslo, and so does Ben").await;
+    let found = Client::good(client.call("relations", json!({"name": "Mia"})).await);
+    assert_eq!(found["entities"][0]["relations"][0]["said"], "Mia lives in Oslo");
+    assert_eq!(found["entities"][0]["relations"][0]["memories"], json!([id]));
+    let names = async |steps: usize| {
+        let found = Client::good(client.call("graph_explore", json!({"name": "Mia", "steps": steps})).await);
+        let entities = found["entities"].as_array().unwrap().clone();
+        entities.into_iter().map(|one| (one["name"].clone(), one["steps"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(names(1).await, [(json!("Mia"), json!(0)), (json!("Oslo"), json!(1))]);
+    // Ben is named, and nothing is known of him.
+    assert_eq!(names(2).await.len(), 2);
+    let refused = Client::refusal(client.call("graph_explore", json!({"name": "Mia", "steps": 9})).await);
+    assert!(refused.contains("use 1 to 3"), "{refused}");
+    client.end().await;
+}
+
 /// Reads all pages of a tool. Returns the ids of the items.
 async fn pages(client: &Client, tool: &str, arguments: Value, items: &str) -> Vec<String> {
     let (mut ids, mut arguments) = (Vec::new(), arguments);

@@ -234,6 +234,9 @@ pub enum BenchCommand {
         after_help = "Examples:\n  azera bench recall --memories 100000\n  azera bench recall --memories 1000000 --folder /tmp/million   keep them"
     )]
     Recall(BenchRecall),
+    /// Time of spreading over the knowledge graph from the names of a question
+    #[command(after_help = "Example:\n  azera bench graph --edges 100000 --json")]
+    Graph(BenchGraph),
     /// Speed of the chat model: prompt, generation, parallel chats, second turn
     #[command(after_help = "Example:\n  azera bench inference --chats 8")]
     Inference(BenchInference),
@@ -275,6 +278,19 @@ pub struct BenchRecall {
     /// Folder to fill and keep, or one filled before
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
+    /// Print JSON in one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchGraph {
+    /// Number of edges
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub edges: usize,
+    /// Number of questions
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub queries: usize,
     /// Print JSON in one line
     #[arg(long)]
     pub json: bool,

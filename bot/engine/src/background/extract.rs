@@ -61,7 +61,7 @@ impl Background {
     }
 
     /// Returns what is worth remembering in a conversation, each with the last message that says it.
-    async fn find_salient<'a>(
+    pub(super) async fn find_salient<'a>(
         &self,
         classifiers: &Classifiers,
         rows: &'a [MessageRow],
@@ -97,7 +97,7 @@ impl Background {
 
     /// Marks a message as salient, and compares it with what the same person said in the same place before. Of two
     /// duplicates the richer one stays; a statement with another number supersedes the old one.
-    async fn mark_salient(
+    pub(super) async fn mark_salient(
         &self,
         read_scope: &ReadScope,
         person: &PersonId,

@@ -21,6 +21,7 @@ mod diary;
 mod draft;
 mod extract;
 mod flaws;
+mod imported;
 mod maintenance;
 mod material;
 mod notes;

@@ -82,6 +82,7 @@ pub(super) fn of_memory(stats: &Stats, now: Timestamp, theme: Theme) -> Chart {
         columns: columns.collect(),
         caption,
         theme,
+        ..Chart::default()
     }
 }
 

@@ -46,6 +46,7 @@ const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("mnumber", "its id, such as m42", OptionKind::Memory);
 const THEME: CommandOption = optional("theme", "the colours of the picture: dark or light", OptionKind::Theme);
+const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
 
 const SEARCH: Form = form("search", "search", "search", &[needed("words", "the words to find", OptionKind::Text)]);
@@ -165,6 +166,17 @@ pub const COMMANDS: &[Command] = &[
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),
+        ],
+    ),
+    command(
+        "graph",
+        "show who and what belongs together, as people said it",
+        Access::Member,
+        &[
+            form("list", "list", "list the names that are named most", &[]),
+            form("show", "", "show what belongs together with a name", &[needed("name", "the name", OptionKind::Text)]),
+            form("merge", "merge", "let two names mean the same", &[TWO_NAMES]),
+            form("split", "split", "let two names mean different people or things", &[TWO_NAMES]),
         ],
     ),
     command(

@@ -14,6 +14,7 @@ mod files;
 mod forget;
 mod gallery;
 mod garden;
+mod graph;
 mod hearth;
 mod help;
 mod link;
@@ -169,6 +170,7 @@ impl Commands {
             "imagine" => self.imagine_command(&at, arguments).await,
             "picture" => self.picture_command(&at, arguments).await,
             "gallery" => self.gallery_command(&at, arguments).await,
+            "graph" => self.graph_command(&at, arguments).await,
             "garden" => self.garden_command(&at, arguments).await,
             "hearth" => self.hearth_command(&at, arguments).await,
             "link" => self.link_command(&at, arguments).await,

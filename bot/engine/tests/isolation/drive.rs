@@ -121,7 +121,7 @@ fn text(secret: usize, hostile: usize, way: Way, other: &BTreeSet<usize>) -> Str
         Way::Launder => "launder",
         Way::Quiet | Way::Silent => "quiet",
     };
-    format!("{opening} {word} {} {ending}", HOSTILE[hostile])
+    format!("{opening} {word} says my sister Mia-{word} {} {ending}", HOSTILE[hostile])
 }
 
 async fn perform(engine: &mut TestEngine, act: &Act, other: &BTreeSet<usize>) {

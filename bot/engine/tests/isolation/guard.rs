@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 31] = [
+pub const TELLING: [&str; 36] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -27,6 +27,7 @@ pub const TELLING: [&str; 31] = [
     "Reader::writings",
     "MemoryReader::memory",
     "MemoryReader::memories",
+    "MemoryReader::entities",
     "Memory::memories().newest",
     "Memory::writings().list",
     "Memory::writings().notes",
@@ -34,6 +35,10 @@ pub const TELLING: [&str; 31] = [
     "Streaming::event",
     "VoiceMessages::speak",
     "/memory",
+    "/graph",
+    "Memory::graph().about",
+    "Memory::graph().names",
+    "Memory::graph().mentions",
     "/why",
     "/branch",
     "/persona",
@@ -59,7 +64,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 65] = [
+const SHOWN_TO_NOBODY: [&str; 70] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -130,6 +135,12 @@ const SHOWN_TO_NOBODY: [&str; 65] = [
     // Numbers, not words; what the turn makes of them stands in its reply's prompt.
     "minds().list",
     "minds().bond",
+    // Whether something was imported, and for the person who imported it: names of files, counts, and realms.
+    "imports().chat_state",
+    "imports().message_state",
+    "imports().add",
+    "imports().list",
+    "imports().projects_of",
     // Backups are files of the operator.
     // Numbers, and accounts for the platform that keeps them.
     "indexing().row_counts",

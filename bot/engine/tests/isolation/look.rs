@@ -144,6 +144,9 @@ macro_rules! read {
     }};
 }
 
+/// The graph.
+mod graph;
+
 impl Looking<'_> {
     fn host(&self) -> WatchedHost<'_> {
         WatchedHost { host: &self.engine.azera, watch: &self.engine.watch }
@@ -236,6 +239,7 @@ impl Looking<'_> {
         let page = MemoryPage { kinds: Vec::new(), before: None, limit: MANY };
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
+        self.read_entities(platform, &at).await;
         let mut found = Vec::new();
         for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
@@ -343,6 +347,7 @@ impl Looking<'_> {
         read!(self, memory.messages().history(&read_scope, &here, MANY), |found| json(&found));
         read!(self, memory.chats().branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
+        read!(self, memory.imports().latest_chats(&read_scope, MANY), |found| json(&found));
         read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()
@@ -356,6 +361,7 @@ impl Looking<'_> {
                 .map(|(part, _)| json(part))
                 .unwrap_or_default());
         }
+        self.read_graph(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);

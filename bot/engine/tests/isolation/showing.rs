@@ -1,10 +1,14 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 86] = [
+pub const SHOWING: [&str; 90] = [
     "/me",
     "/why",
     "/memory stats",
+    "/graph",
+    "/graph list",
+    "/graph Ann",
+    "/graph sister",
     "/memory export",
     "/memory files",
     "/memory file log.txt",

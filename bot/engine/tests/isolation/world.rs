@@ -193,7 +193,7 @@ pub struct World {
 }
 
 /// Commands that change things and hold none of the person's words.
-const CHANGING: [&str; 58] = [
+const CHANGING: [&str; 60] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -231,6 +231,8 @@ const CHANGING: [&str; 58] = [
     "/journal channel here",
     "/journal channel here",
     "/journal channel off",
+    "/graph merge Ann = Azera",
+    "/graph split Ann = Azera",
     "/tag add old",
     "/tag remove old",
     "/group join lamps",

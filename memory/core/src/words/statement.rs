@@ -95,6 +95,11 @@ pub fn known_language(text: &str) -> bool {
     !words.iter().any(|word| is_unspaced(word)) && Languages::get().knows(words.iter().map(String::as_str))
 }
 
+/// Returns true for a word of some language's grammar, such as `the`, `will` or `yesterday`: it names nobody.
+pub(crate) fn is_function_word(word: &str) -> bool {
+    Languages::get().knows(std::iter::once(word))
+}
+
 /// Returns true if two statements differ in numbers alone, each in the place of another.
 pub fn replaces_numbers(old: &str, new: &str) -> bool {
     let (old_words, new_words) = (words(old), words(new));

@@ -140,7 +140,8 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
     }))
 }
 
-fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<bootstrap::Stores> {
+/// Opens the stores of a folder so that nothing is durable before the end.
+pub fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyhow::Result<bootstrap::Stores> {
     bootstrap::open_stores_with(&stores::scratch_config(config, folder), folder, info, &|store| {
         Arc::new(Relaxed(store))
     })

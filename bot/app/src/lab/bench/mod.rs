@@ -4,6 +4,7 @@
 
 mod crowd;
 mod fill;
+mod graph;
 mod inference;
 mod inner;
 mod loras;
@@ -23,6 +24,7 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
     let (report, json) = match command {
         BenchCommand::Turn(options) => (turn::turn(config, config_file, &options).await?, options.json),
         BenchCommand::Recall(options) => (recall::recall(config, config_file, &options).await?, options.json),
+        BenchCommand::Graph(options) => (graph::graph(config, &options).await?, options.json),
         BenchCommand::Inference(options) => (inference::inference(config, &options).await?, options.json),
         BenchCommand::Inner(options) => (inner::inner(config, &options).await?, options.json),
         BenchCommand::Hearth(options) => (hearth::bench(config, &options).await?, options.json),

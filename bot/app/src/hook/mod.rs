@@ -1,0 +1,111 @@
+//! `azera hook`: what a coding assistant calls when its session starts and when it has answered. `session` reads what the
+//! assistant passes, `context` writes what is remembered of the project, `waiting` keeps transcripts for a running Azera.
+
+mod context;
+mod session;
+mod waiting;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use azera_config::Config;
+use azera_import::Format;
+use azera_types::SystemClock;
+use tokio_util::sync::CancellationToken;
+
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
+use crate::cli::{HookCommand, HookSession};
+use crate::data::DataFolder;
+use crate::import::{Job, Known, Target, index, mark, record, zone};
+use crate::memory::stores;
+use crate::run::cancel_on_signal;
+
+use session::Session;
+use waiting::take_in_all;
+pub use waiting::take_in_waiting;
+
+pub async fn run(config: &Config, command: HookCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        HookCommand::Start { tokens, session } => start(config, tokens, &session).await?,
+        HookCommand::Stop { session } => stop(config, &session).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is remembered of the project. Prints nothing if nothing is.
+async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow::Result<()> {
+    let session = Session::read()?;
+    let target = Target::new(config, &options.viewer, Some(&session.project(options.project.as_deref())?))?;
+    if DataFolder::is_taken(&config.data_dir()?) {
+        // An assistant's session must start all the same.
+        eprintln!(
+            "azera: a running Azera holds the data folder, so nothing is recalled at the start of this session. Add \
+             `azera mcp` to the assistant: it recalls beside a running Azera"
+        );
+        return Ok(());
+    }
+    let stores = stores(config).await?;
+    if options.viewer.persona.is_some() {
+        target.check(&stores.memory)?;
+    }
+    let text = context::write(&stores.memory, &target, tokens)?;
+    if !text.is_empty() {
+        println!("{}", session.answer(&text));
+    }
+    Ok(())
+}
+
+/// Imports the transcript, or leaves that to the running Azera.
+async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
+    let session = Session::read()?;
+    let project = session.project(options.project.as_deref())?;
+    let path = session.transcript_path.clone().context("the assistant named no transcript (transcript_path)")?;
+    let data = config.data_dir()?;
+    if DataFolder::is_taken(&data) {
+        let waiting = waiting::Waiting {
+            path,
+            name: options.viewer.name.clone(),
+            persona: options.viewer.persona.clone(),
+            project,
+        };
+        return waiting::put(&data, &waiting);
+    }
+    let target = Target::new(config, &options.viewer, Some(&project))?;
+    let stop = CancellationToken::new();
+    cancel_on_signal(stop.clone(), || {}, || {})?;
+    let opening =
+        BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
+    let app = bootstrap::open(config, opening).await?;
+    target.check(&app.memory)?;
+    import(&app, config, path, &target, &stop).await?;
+    // What another session left while this one had the folder.
+    take_in_all(&app, config, &stop).await;
+    index(&app, &stop).await?;
+    Ok(())
+}
+
+/// Imports a transcript and marks what is worth keeping in it.
+async fn import(
+    app: &App,
+    config: &Config,
+    path: std::path::PathBuf,
+    target: &Target,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let job = Job {
+        path,
+        format: Some(Format::ClaudeCode),
+        target: target.clone(),
+        me: None,
+        zone: zone(config),
+        dry_run: false,
+        undone: Known::LeaveOut,
+    };
+    let report = record(&app.memory, job, stop).await?;
+    if report.flaws > 0 {
+        tracing::warn!(flaws = report.flaws, "some lines of the transcript could not be read");
+    }
+    mark(app, target, &report).await;
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! What a coding assistant passes to a hook.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Most bytes that are read from the assistant.
+const MAX_INPUT_BYTES: u64 = 1 << 20;
+
+/// A session of a coding assistant, as it describes it.
+#[derive(Debug, Default, Deserialize)]
+pub struct Session {
+    /// The transcript so far.
+    pub transcript_path: Option<PathBuf>,
+    /// The folder that the session works in.
+    cwd: Option<PathBuf>,
+    /// The event that the hook was called for.
+    hook_event_name: Option<String>,
+}
+
+impl Session {
+    /// Reads the session from the input. In a terminal there is none.
+    pub fn read() -> anyhow::Result<Self> {
+        let mut input = std::io::stdin();
+        if input.is_terminal() {
+            return Ok(Self::default());
+        }
+        let mut bytes = Vec::new();
+        input.by_ref().take(MAX_INPUT_BYTES).read_to_end(&mut bytes).context("reading the input")?;
+        if bytes.trim_ascii().is_empty() {
+            return Ok(Self::default());
+        }
+        // The parser's message may quote the input, which holds what a person wrote.
+        match serde_json::from_slice(&bytes) {
+            Ok(session) => Ok(session),
+            Err(error) => {
+                bail!("the input is not the JSON of a hook (line {}, column {})", error.line(), error.column())
+            }
+        }
+    }
+
+    /// Returns the project's name: the given one, or that of the folder with the session's `.git`, or that of its folder.
+    pub fn project(&self, given: Option<&str>) -> anyhow::Result<String> {
+        if let Some(given) = given {
+            return Ok(given.to_owned());
+        }
+        let here = match &self.cwd {
+            Some(cwd) => cwd.clone(),
+            None => std::env::current_dir().context("finding the current folder")?,
+        };
+        let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.with_context(|| format!("{} has no name; --project names the project", root.display()))
+    }
+
+    /// Returns the text in the form that the assistant takes.
+    pub fn answer(&self, text: &str) -> String {
+        match &self.hook_event_name {
+            Some(event) => {
+                json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}).to_string()
+            }
+            None => text.to_owned(),
+        }
+    }
+}

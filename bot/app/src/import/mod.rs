@@ -1,0 +1,172 @@
+//! `azera import`: brings conversations from other programs into memory. `job` reads one file into the record, `target`
+//! says whose it is and makes the ids, `report` says what happened.
+
+mod job;
+mod report;
+mod target;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use azera_config::Config;
+use azera_import::Format;
+use azera_memory::{Forget, Memory, ReadScope};
+use azera_types::{Clock, ReadableScopes, SystemClock, TimeZone};
+use tokio_util::sync::CancellationToken;
+
+use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
+use crate::catch_up::catch_up;
+use crate::cli::ImportOptions;
+use crate::memory::{forget, stores};
+use crate::progress::Bar;
+use crate::run::cancel_on_signal;
+
+pub use job::{Job, Known, import_file};
+pub use report::Report;
+pub use target::Target;
+
+/// What a shell expects from a program that Ctrl-C stopped.
+const INTERRUPTED: u8 = 130;
+
+pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<ExitCode> {
+    if options.list {
+        return list(config, &options).await;
+    }
+    if let Some(id) = &options.undo {
+        return undo(config, &options, id).await;
+    }
+    let format: Option<Format> = if options.format == "auto" { None } else { Some(options.format.parse()?) };
+    let target = Target::new(config, &options.viewer, options.project.as_deref())?;
+    let jobs: Vec<Job> = options
+        .files
+        .iter()
+        .map(|path| Job {
+            path: path.clone(),
+            format,
+            target: target.clone(),
+            me: options.me.clone(),
+            zone: zone(config),
+            dry_run: options.dry_run,
+            undone: Known::ImportAgain,
+        })
+        .collect();
+    let stop = CancellationToken::new();
+    cancel_on_signal(stop.clone(), || eprintln!("stopping; what is imported stays"), || {})?;
+    let marks = target.project.is_some() && !options.dry_run;
+    let opening =
+        BootstrapOptions { answers: ModelChoice::Scripted, clock: Arc::new(SystemClock), seed: None, on_trial: false };
+    // Judging moods is for conversations that happen now. Only projects are searched for what is worth keeping.
+    let app = match marks {
+        true => bootstrap::open(config, opening).await?,
+        false => bootstrap::open_without_inner_life(config, opening).await?,
+    };
+    target.check(&app.memory)?;
+    let mut interrupted = false;
+    for job in jobs {
+        let report = record(&app.memory, job, &stop).await?;
+        report.print(options.json)?;
+        if marks && !stop.is_cancelled() {
+            mark(&app, &target, &report).await;
+        }
+        interrupted |= report.interrupted;
+        if stop.is_cancelled() {
+            break;
+        }
+    }
+    if !options.dry_run {
+        interrupted |= !index(&app, &stop).await?;
+    }
+    Ok(if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the zone of times without one.
+pub fn zone(config: &Config) -> TimeZone {
+    TimeZone::get(&config.gardener.time_zone).unwrap_or(TimeZone::UTC)
+}
+
+/// Imports a file into the record, with progress on the error output.
+pub async fn record(memory: &Arc<Memory>, job: Job, stop: &CancellationToken) -> anyhow::Result<Report> {
+    let (memory, stop) = (Arc::clone(memory), stop.clone());
+    let recording = move || {
+        let (bar, begun) = (Bar::new(), Instant::now());
+        let name = job.file_name();
+        let progress = |done, total| bar.bytes(&name, done, Some(total));
+        let report = import_file(&memory, &job, &stop, &progress, SystemClock.now());
+        report.map(|report| Report { seconds: begun.elapsed().as_secs_f64(), ..report })
+    };
+    tokio::task::spawn_blocking(recording).await?
+}
+
+/// Marks what is worth keeping in the words of the person who imported. Failing costs the marks alone.
+pub async fn mark(app: &App, target: &Target, report: &Report) {
+    let marked = async {
+        let place = target.place()?;
+        let read_scope = ReadScope::in_place(target.persona.clone(), &place, &ReadableScopes::default());
+        for chat in report.chats.iter().filter(|_| !report.own.is_empty()) {
+            app.engine.mark_imported(&read_scope, &target.person.id, chat, &report.own).await?;
+        }
+        anyhow::Ok(())
+    };
+    if let Err(error) = marked.await {
+        tracing::warn!("cannot mark what is worth keeping: {error:#}");
+    }
+}
+
+/// Makes everything searchable: the words of all of it at once, then its meaning. Returns false if it was stopped; the
+/// next start of Azera then goes on.
+pub async fn index(app: &App, stop: &CancellationToken) -> anyhow::Result<bool> {
+    app.engine.index_all_words().await?;
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {
+            eprintln!("the meaning of some messages is not indexed yet; the next start of Azera goes on with it");
+            Ok(false)
+        }
+        indexed = catch_up(app) => {
+            indexed?;
+            Ok(true)
+        }
+    }
+}
+
+async fn list(config: &Config, options: &ImportOptions) -> anyhow::Result<ExitCode> {
+    let target = Target::new(config, &options.viewer, None)?;
+    let stores = stores(config).await?;
+    let imports = stores.memory.imports().list(&target.person.id)?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&imports)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for import in &imports {
+        let (day, scope) = (import.file.last_at.strftime("%Y-%m-%d"), &import.scope);
+        println!(
+            "{}  {day}  {:<11}  messages: {}, chats: {}  {} ({scope}, {})",
+            import.id, import.file.format, import.messages, import.chats, import.file.name, import.persona
+        );
+    }
+    if imports.is_empty() {
+        println!("{} has imported nothing", options.viewer.name);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn undo(config: &Config, options: &ImportOptions, id: &str) -> anyhow::Result<ExitCode> {
+    let target = Target::new(config, &options.viewer, None)?;
+    {
+        // Closed again before the forgetting opens everything.
+        let stores = stores(config).await?;
+        let known = stores.memory.imports().list(&target.person.id)?.iter().any(|import| import.id == id);
+        ensure!(known, "{} has no import {id}; `azera import --list` lists them", options.viewer.name);
+    }
+    forget(config, &Forget::Import(id.to_owned()), options.quotes, options.yes).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a file's name without its folder.
+fn name_of(path: &Path) -> anyhow::Result<String> {
+    let name = path.file_name().with_context(|| format!("{} is no file", path.display()))?;
+    Ok(name.to_string_lossy().into_owned())
+}

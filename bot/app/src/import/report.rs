@@ -1,0 +1,102 @@
+//! What an import did.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use azera_import::Flaw;
+use azera_types::{ChatId, MessageId};
+use serde_json::json;
+
+/// Flaws that are listed; more are counted.
+const LISTED_FLAWS: usize = 20;
+
+/// What happened to one file.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The file's name.
+    pub file: String,
+    /// The format's name.
+    pub format: &'static str,
+    /// The import's id.
+    pub id: String,
+    pub dry_run: bool,
+    /// Messages that were added, or would be.
+    pub added: usize,
+    /// Messages that were there before.
+    pub known: usize,
+    /// Messages that were forgotten before.
+    pub forgotten: usize,
+    /// Messages that were too long. Their beginning was added.
+    pub cut: usize,
+    /// What nobody said, by reason.
+    pub left_out: BTreeMap<&'static str, usize>,
+    pub flaws: usize,
+    /// The first flaws.
+    pub listed: Vec<Flaw>,
+    /// Why the file could not be read to its end.
+    pub broken: Option<String>,
+    pub interrupted: bool,
+    /// Chats that got a message.
+    pub chats: BTreeSet<ChatId>,
+    /// Added messages of the person who imported.
+    pub own: HashSet<MessageId>,
+    pub seconds: f64,
+}
+
+impl Report {
+    pub fn flaw(&mut self, flaw: Flaw) {
+        self.flaws += 1;
+        if self.listed.len() < LISTED_FLAWS {
+            self.listed.push(flaw);
+        }
+    }
+
+    /// Prints the report.
+    pub fn print(&self, as_json: bool) -> anyhow::Result<()> {
+        if as_json {
+            let flaws: Vec<_> =
+                self.listed.iter().map(|flaw| json!({"position": flaw.position, "why": flaw.why})).collect();
+            let value = json!({
+                "file": self.file, "format": self.format, "import": self.id, "dry_run": self.dry_run,
+                "added": self.added, "known": self.known, "forgotten": self.forgotten, "cut": self.cut,
+                "left_out": self.left_out, "chats": self.chats.len(), "flaws": self.flaws, "listed_flaws": flaws,
+                "broken": self.broken, "interrupted": self.interrupted, "seconds": self.seconds,
+            });
+            println!("{value}");
+            return Ok(());
+        }
+        let done = if self.dry_run { "would import" } else { "imported" };
+        let (messages, chats) = (counted(self.added, "message"), counted(self.chats.len(), "chat"));
+        println!("{} ({}): {done} {messages} in {chats}; known before: {}", self.file, self.format, self.known);
+        if self.forgotten > 0 {
+            println!("  forgotten before, and left out: {}", self.forgotten);
+        }
+        if self.cut > 0 {
+            println!("  longer than a message may be, so that only the beginning was imported: {}", self.cut);
+        }
+        let reasons: Vec<String> = self.left_out.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+        if !reasons.is_empty() {
+            println!("  left out: {}", reasons.join(", "));
+        }
+        for Flaw { position, why } in &self.listed {
+            println!("  number {position}: {why}");
+        }
+        if self.flaws > self.listed.len() {
+            println!("  and {} more", counted(self.flaws - self.listed.len(), "flaw"));
+        }
+        if let Some(broken) = &self.broken {
+            println!("  the rest was not read: {broken}");
+        }
+        if self.interrupted {
+            println!("  stopped; the same command goes on from here");
+        }
+        if self.added > 0 && !self.dry_run {
+            println!("  azera import --undo {} forgets it again", self.id);
+        }
+        Ok(())
+    }
+}
+
+/// Returns a number with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

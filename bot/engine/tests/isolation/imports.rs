@@ -1,0 +1,171 @@
+//! Imported conversations are for the person who imported them, and for the persona that remembers them.
+
+use azera_adapter::Outcome;
+use azera_memory::{Forget, Import, ImportState, NewImported, ReadScope, project_realm};
+use azera_types::{
+    ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Text,
+};
+
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
+use crate::look::look_up_all;
+use crate::oracle::DEFAULT_PERSONA;
+use crate::test_engine::{chat, person};
+use crate::world::{Change, PEOPLE};
+
+/// What the imported conversations are about.
+const QUESTION: &str = "what opens the lighthouse?";
+
+impl Scene {
+    /// Imports a conversation of two messages: one of the person, and one of an assistant.
+    fn import(&self, by: usize, persona: &str, scope: Scope, word: &str) -> Import {
+        let said = format!("the {word} opens the lighthouse");
+        let answer = format!("so I say: the {word} opens the lighthouse door");
+        self.import_texts(by, persona, scope, word, [said, answer])
+    }
+
+    /// Imports a conversation of a text of the person, and one of an assistant, under a name.
+    fn import_texts(&self, by: usize, persona: &str, scope: Scope, word: &str, [own, other]: [String; 2]) -> Import {
+        let import = Import {
+            id: format!("of-{word}"),
+            by: person(by),
+            persona: PersonaId::new(persona).unwrap(),
+            scope,
+            file: format!("{word}.json"),
+            format: "chatgpt".into(),
+        };
+        let assistant = PersonId::new(format!("import:{}", PEOPLE[by].0)).unwrap();
+        let said = [("one", person(by), PEOPLE[by].1, own), ("two", assistant, "ChatGPT", other)];
+        self.pass(90);
+        for (number, person, name, text) in said {
+            let new = NewImported {
+                id: MessageId::new(format!("import:{word}:{number}")).unwrap(),
+                chat: ChatId::new(format!("import:{word}")).unwrap(),
+                title: Some(format!("about the {word}")),
+                after: None,
+                person,
+                name: name.into(),
+                text: Text::new(text),
+                at: self.engine.clock.now(),
+            };
+            let added = self.engine.memory.imports().add(&import, new, self.engine.clock.now()).unwrap();
+            assert_eq!(added, ImportState::New);
+        }
+        import
+    }
+
+    /// Returns which of the words are found, listed, or told by a model that repeats everything in its prompt.
+    async fn shows(&mut self, who: usize, place: usize, words: &[&str]) -> Vec<String> {
+        let mut shown = self.find(who, place, QUESTION).await.join("\n");
+        for command in ["/me", "/memory search lighthouse", "/stats", "/why", "/graph list"] {
+            shown += &self.command(who, place, command).await;
+        }
+        if let Outcome::Replied(turn) = self.say(who, place, QUESTION).await {
+            shown += &turn.text;
+        }
+        words.iter().filter(|word| shown.contains(**word)).map(|word| (*word).to_owned()).collect()
+    }
+
+    fn project(&self, by: usize, name: &str) -> RealmId {
+        project_realm(&person(by), name).unwrap()
+    }
+}
+
+const WORDS: [&str; 4] = ["zeppelin", "marzipan", "obsidian", "cormorant"];
+
+/// Ann imports for one persona into her direct messages and into two projects, and for another persona. Nobody else is
+/// shown any of it anywhere, and she is not where others read along.
+#[tokio::test]
+async fn imported_conversations_are_shown_to_the_person_who_imported_them_alone() {
+    let mut scene = Scene::open(false, false).await;
+    scene.change(Change::Join(BOB, GUILD));
+    let (gate, boat) = (scene.project(ANN, "Gate"), scene.project(ANN, "boat"));
+    scene.import(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), "zeppelin");
+    scene.import(ANN, DEFAULT_PERSONA, Scope::Realm(gate.clone()), "marzipan");
+    scene.import(ANN, DEFAULT_PERSONA, Scope::Realm(boat), "obsidian");
+    scene.import(ANN, "azera", Scope::Dm(person(ANN)), "cormorant");
+    scene.engine.azera.index_all().await.unwrap();
+    assert_eq!(scene.shows(ANN, DM_ANN, &WORDS).await, ["zeppelin", "marzipan", "obsidian"]);
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_BOB)] {
+        assert_eq!(scene.shows(who, place, &WORDS).await, [""; 0], "{} in {place}", PEOPLE[who].0);
+    }
+    // In a project, nothing of another one and nothing of the direct messages is shown.
+    let place = Place { chat: chat(DM_ANN), kind: PlaceKind::Public(gate), since: None };
+    for (persona, chats) in [(DEFAULT_PERSONA, 1), ("azera", 0)] {
+        let persona = PersonaId::new(persona).unwrap();
+        let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
+        let found = scene.engine.memory.imports().latest_chats(&read_scope, 10).unwrap();
+        assert_eq!(found.len(), chats);
+        assert!(found.iter().all(|chat| chat.title.as_deref() == Some("about the marzipan")), "{found:?}");
+    }
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+}
+
+/// A project's name never leads to the realm of another person's project, or to a realm of a platform.
+#[tokio::test]
+async fn a_project_is_a_realm_of_one_person() {
+    let scene = Scene::open(false, false).await;
+    let odd = [("console:a", "b:c"), ("console:a:b", "c"), ("console:a", "b-c"), ("console:a", " B:C ")];
+    let realms = odd.map(|(by, name)| project_realm(&PersonId::new(by).unwrap(), name).unwrap());
+    assert_eq!(realms[0], realms[3], "the same name of the same person");
+    assert_ne!(realms[0], realms[1]);
+    assert_ne!(realms[1], realms[2]);
+    assert!(project_realm(&person(ANN), "  ").is_err() && project_realm(&person(ANN), "a\nb").is_err());
+    scene.import(ANN, DEFAULT_PERSONA, Scope::Realm(scene.project(ANN, "gate")), "marzipan");
+    let projects = |who| scene.engine.memory.imports().projects_of(&person(who)).unwrap();
+    assert_eq!(projects(ANN), [scene.project(ANN, "gate")]);
+    for who in [AN, BOB] {
+        assert_eq!(projects(who), [], "{}", PEOPLE[who].0);
+    }
+}
+
+/// After an undo, and after forgetting the person, nothing of it is shown, and no reply repeats it.
+#[tokio::test]
+async fn an_undone_import_is_shown_to_nobody() {
+    let mut scene = Scene::open(false, false).await;
+    let gate = Scope::Realm(scene.project(ANN, "gate"));
+    let import = scene.import(ANN, DEFAULT_PERSONA, gate, "marzipan");
+    scene.import(ANN, DEFAULT_PERSONA, Scope::Dm(person(ANN)), "zeppelin");
+    scene.engine.azera.index_all().await.unwrap();
+    assert_eq!(scene.shows(ANN, DM_ANN, &WORDS).await, ["zeppelin", "marzipan"]);
+    let receipt = scene.engine.memory.forgetting().forget(&Forget::Import(import.id), true).unwrap();
+    assert_eq!((receipt.messages, receipt.chats), (2, 1));
+    scene.engine.azera.index_all().await.unwrap();
+    assert_eq!(scene.shows(ANN, DM_ANN, &WORDS).await, ["zeppelin"]);
+    assert_eq!(scene.engine.memory.imports().projects_of(&person(ANN)).unwrap(), []);
+    scene.engine.memory.forgetting().forget(&Forget::Person(person(ANN)), true).unwrap();
+    scene.engine.azera.index_all().await.unwrap();
+    assert_eq!(scene.shows(ANN, DM_ANN, &WORDS).await, [""; 0], "what the assistant said there is forgotten, too");
+    assert_eq!(scene.engine.memory.imports().list(&person(ANN)).unwrap(), []);
+}
+
+/// The graph knows the names in an imported conversation, shows them to the person who imported it alone, and keeps none
+/// of them after an undo.
+#[tokio::test]
+async fn names_in_an_import_are_shown_to_nobody_else() {
+    let scene = Scene::open(false, false).await;
+    scene.change(Change::Join(BOB, GUILD));
+    let texts = ["My sister Miranda lives in Tallinn.", "Then Miranda met Rosalind in Riga."].map(str::to_owned);
+    let gate = Scope::Realm(scene.project(ANN, "gate"));
+    let import = scene.import_texts(ANN, DEFAULT_PERSONA, gate, "marzipan", texts.clone());
+    scene.import_texts(ANN, "azera", Scope::Dm(person(ANN)), "cormorant", texts);
+    scene.engine.azera.index_all().await.unwrap();
+    let shown = scene.command(ANN, DM_ANN, "/graph Miranda").await;
+    for part in ["Ann's sister is Miranda", "Miranda lives in Tallinn", "Miranda met Rosalind"] {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_BOB)] {
+        for command in ["/graph Miranda", "/graph Tallinn", "/graph Rosalind", "/graph list"] {
+            let shown = scene.command(who, place, command).await;
+            assert!(shown.starts_with("Nobody named"), "{} in {place}, {command}: {shown}", PEOPLE[who].0);
+        }
+    }
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+    scene.engine.memory.forgetting().forget(&Forget::Import(import.id), true).unwrap();
+    assert!(scene.command(ANN, DM_ANN, "/graph Miranda").await.starts_with("Nobody named"));
+    scene.engine.memory.forgetting().forget(&Forget::Person(person(ANN)), true).unwrap();
+    for name in ["miranda", "tallinn", "rosalind"] {
+        assert!(!scene.names(name), "a row still names {name}");
+    }
+}

@@ -1,0 +1,196 @@
+//! The graph as an index over the memories: it is built for old records, mended, checked, and left out of backups.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use azera_memory::conformance::record;
+use azera_memory::{
+    Batch, Durability, Forget, Label, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table, relink,
+    restore,
+};
+use azera_types::{
+    Author, ChatId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text, Timestamp,
+};
+
+const FACTS: [&str; 4] = [
+    "My sister Miranda lives in Tallinn.",
+    "Miranda works at Harbour Radio.",
+    "Tallinn is cold, and Ben moved to Tallinn.",
+    "we had soup",
+];
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn realm() -> RealmId {
+    RealmId::new("realm").unwrap()
+}
+
+fn chat() -> ChatId {
+    ChatId::new("chat").unwrap()
+}
+
+fn read_scope() -> ReadScope {
+    let place = Place { chat: chat(), kind: PlaceKind::Public(realm()), since: None };
+    ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
+}
+
+/// Stores a fact that Zoe said.
+fn fact(memory: &Memory, second: i64, text: &str) -> azera_types::MemoryId {
+    let author = Author::Person { id: PersonId::new("zoe").unwrap(), name: "Zoe".to_owned() };
+    let new = NewFact {
+        persona: PersonaId::new("azera").unwrap(),
+        chat: chat(),
+        scope: Scope::Realm(realm()),
+        author,
+        text: Text::new(text),
+        at: at(second),
+    };
+    memory.memories().store_fact(new).unwrap()
+}
+
+fn filled(store: &RamStore) -> Memory {
+    let memory = record(Arc::new(store.clone()));
+    let (platform, persona) = (PlatformId::new("test").unwrap(), PersonaId::new("azera").unwrap());
+    memory.chats().open(NewChat { id: chat(), platform, title: None, persona }, at(0)).unwrap();
+    (1..).zip(FACTS).for_each(|(second, text)| {
+        fact(&memory, second, text);
+    });
+    memory
+}
+
+fn rows(store: &RamStore) -> Vec<(Vec<u8>, Vec<u8>)> {
+    store.scan(Table::Graph, b"", None, Order::Ascending, usize::MAX).unwrap()
+}
+
+fn remove_rows(store: &RamStore) {
+    let mut batch = Batch::new();
+    rows(store).into_iter().for_each(|(key, _)| {
+        batch.remove(Table::Graph, key);
+    });
+    store.commit(batch, Durability::Flushed).unwrap();
+}
+
+/// Returns the relations of a name in words.
+fn about(memory: &Memory, name: &str) -> Vec<String> {
+    let entities = memory.graph().about(&read_scope(), name).unwrap();
+    let links = entities.iter().flat_map(|entity| &entity.links);
+    links.map(|link| link.label.phrase(&link.subject, &link.object)).collect()
+}
+
+#[test]
+fn what_people_said_is_put_together() {
+    let store = RamStore::new();
+    let memory = filled(&store);
+    let said = about(&memory, "miranda");
+    for phrase in ["Zoe's sister is Miranda", "Miranda lives in Tallinn", "Miranda works at Harbour Radio"] {
+        assert!(said.iter().any(|said| said == phrase), "{phrase} is not in {said:?}");
+    }
+    let entities = memory.graph().about(&read_scope(), "Miranda").unwrap();
+    let link = entities[0].links.iter().find(|link| link.label == Label::Verb("lives in")).unwrap();
+    assert_eq!((link.words.as_str(), link.said.0), ("Miranda lives in Tallinn", at(1)));
+    let source = memory.memories().get(&read_scope(), link.sources[0]).unwrap().unwrap();
+    assert_eq!(source.text.as_str(), FACTS[0]);
+}
+
+#[test]
+fn spreading_reaches_what_shares_no_word_with_the_question() {
+    let store = RamStore::new();
+    let memory = filled(&store);
+    let texts = |question: &str, until: i64| {
+        let reached = memory.graph().reach(&read_scope(), question, at(until)).unwrap();
+        let text =
+            |(id, _): (azera_types::MemoryId, f32)| memory.memories().get(&read_scope(), id).unwrap().unwrap().text;
+        reached.into_iter().map(|found| text(found).as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(texts("where does the sister of zoe work?", 9).contains(&FACTS[1].to_owned()));
+    assert!(!texts("where does the sister of zoe work?", 1).contains(&FACTS[1].to_owned()));
+    assert!(texts("where is nobody?", 9).is_empty());
+}
+
+#[test]
+fn a_record_without_a_graph_gets_it_step_by_step() {
+    let store = RamStore::new();
+    filled(&store);
+    let whole = rows(&store);
+    assert!(!whole.is_empty());
+    remove_rows(&store);
+    let mut batch = Batch::new();
+    batch.remove(Table::Meta, b"graph");
+    store.commit(batch, Durability::Flushed).unwrap();
+    let memory = record(Arc::new(store.clone()));
+    assert_eq!(rows(&store), []);
+    assert!(memory.check().unwrap().is_sound(), "what is not read yet is not missing");
+    // A crash between two steps costs nothing.
+    assert!(memory.graph().build(2).unwrap());
+    let memory = record(Arc::new(store.clone()));
+    while memory.graph().build(2).unwrap() {}
+    assert_eq!(rows(&store), whole);
+    assert!(!memory.graph().build(2).unwrap());
+}
+
+#[test]
+fn rows_of_another_version_are_removed_at_once() {
+    let store = RamStore::new();
+    filled(&store);
+    let whole = rows(&store);
+    let mut batch = Batch::new();
+    batch.put(Table::Graph, b"azera\0realm:realm\0miranda the first\0\0\0\0\0\0\0\0\0\x01".to_vec(), b"odd".to_vec());
+    batch.put(Table::Meta, b"graph", br#"{"version":0,"after":null}"#.to_vec());
+    store.commit(batch, Durability::Flushed).unwrap();
+    let memory = record(Arc::new(store.clone()));
+    while memory.graph().build(100).unwrap() {}
+    assert_eq!(rows(&store), whole);
+}
+
+#[test]
+fn damage_is_found_and_mended() {
+    let store = RamStore::new();
+    let memory = filled(&store);
+    while memory.graph().build(100).unwrap() {}
+    let whole = rows(&store);
+    assert!(memory.check().unwrap().is_sound());
+    remove_rows(&store);
+    let found = memory.check().unwrap();
+    assert_eq!(found.broken.get("names missing from the graph"), Some(&whole.len()), "{found:?}");
+    relink(&store).unwrap();
+    assert_eq!(rows(&store), whole);
+    assert!(record(Arc::new(store.clone())).check().unwrap().is_sound());
+}
+
+#[test]
+fn a_restored_record_has_its_graph_again() {
+    let store = RamStore::new();
+    let memory = filled(&store);
+    let mut batches = Vec::new();
+    memory
+        .record()
+        .dump(&mut |batch| {
+            batches.push(batch);
+            Ok(())
+        })
+        .unwrap();
+    let restored = RamStore::new();
+    restore::<azera_memory::Error>(&restored, |take| batches.into_iter().try_for_each(take)).unwrap();
+    assert_eq!(rows(&restored), [], "a backup holds no graph");
+    let memory = record(Arc::new(restored.clone()));
+    assert_eq!(rows(&restored).len(), rows(&store).len());
+    assert!(about(&memory, "Miranda").contains(&"Miranda lives in Tallinn".to_owned()));
+}
+
+#[test]
+fn a_forgotten_memory_takes_its_rows_along() {
+    let store = RamStore::new();
+    let memory = filled(&store);
+    let id = fact(&memory, 9, "Rosalind knows Miranda.");
+    assert!(about(&memory, "Rosalind").contains(&"Rosalind knows Miranda".to_owned()));
+    memory.forgetting().forget(&Forget::Memory(id), false).unwrap();
+    assert!(memory.graph().about(&read_scope(), "Rosalind").unwrap().is_empty());
+    let left = rows(&store).into_iter().filter(|(key, value)| {
+        let holds = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("rosalind");
+        holds(key) || holds(value)
+    });
+    assert_eq!(left.count(), 0);
+}

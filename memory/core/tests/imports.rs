@@ -1,0 +1,228 @@
+//! Imported conversations in the record: what is imported once, what is forgotten, and what may come back.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use azera_memory::conformance::record;
+use azera_memory::{
+    Batch, Forget, Import, ImportState, Memory, NewImported, Order, RamStore, ReadScope, Store, Table, project_realm,
+};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Text, Timestamp};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn person(id: &str) -> PersonId {
+    PersonId::new(id).unwrap()
+}
+
+fn import(id: &str, by: &str, scope: Scope) -> Import {
+    let persona = PersonaId::new("azera").unwrap();
+    Import { id: id.into(), by: person(by), persona, scope, file: "plum.json".into(), format: "chatgpt".into() }
+}
+
+fn message(chat: &str, number: i64, author: &str, text: &str) -> NewImported {
+    NewImported {
+        id: MessageId::new(format!("{chat}:{number}")).unwrap(),
+        chat: ChatId::new(chat).unwrap(),
+        title: Some("quince".into()),
+        after: None,
+        person: person(author),
+        name: author.to_uppercase(),
+        text: Text::new(text),
+        at: at(number),
+    }
+}
+
+fn dm(who: &str) -> Scope {
+    Scope::Dm(person(who))
+}
+
+/// Returns what may be read in the person's direct messages.
+fn read_scope(memory: &Memory, who: &str, chat: &ChatId) -> ReadScope {
+    let place = Place { chat: chat.clone(), kind: PlaceKind::Dm(person(who)), since: None };
+    let reach = ReadableScopes {
+        realms: memory.imports().projects_of(&person(who)).unwrap().into_iter().map(|realm| (realm, None)).collect(),
+        ..ReadableScopes::default()
+    };
+    ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &reach)
+}
+
+/// Returns what the chat shows in the person's direct messages.
+fn shown(memory: &Memory, who: &str, chat: &str) -> Vec<String> {
+    let chat = ChatId::new(chat).unwrap();
+    let rows = memory.messages().history(&read_scope(memory, who, &chat), &chat, 100).unwrap();
+    rows.iter().map(|row| format!("{} {}: {}", row.at.as_second(), row.author.name(), row.text.as_str())).collect()
+}
+
+/// Returns the tables in which a word stands.
+fn tables_with(store: &RamStore, word: &str) -> Vec<&'static str> {
+    let holds = |bytes: &[u8]| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    let mut found = Vec::new();
+    for table in Table::ALL {
+        let rows = store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap();
+        if rows.iter().any(|(key, value)| holds(key) || holds(value)) {
+            found.push(table.name());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_message_is_imported_once_and_a_longer_file_adds_its_rest() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let said = [message("c", 1, "ann", "where is the damson?"), message("c", 2, "bot", "in the cellar")];
+    for want in [ImportState::New, ImportState::Kept] {
+        for new in said.clone() {
+            assert_eq!(memory.imports().add(&first, new, at(100)).unwrap(), want);
+        }
+    }
+    assert_eq!(memory.imports().add(&first, message("c", 3, "ann", "thanks"), at(200)).unwrap(), ImportState::New);
+    assert_eq!(shown(&memory, "ann", "c"), ["1 ANN: where is the damson?", "2 BOT: in the cellar", "3 ANN: thanks"]);
+    assert_eq!(shown(&memory, "bob", "c"), [""; 0]);
+    assert_eq!(memory.turns().all_open().unwrap().len(), 0, "nothing waits for an answer");
+    let list = memory.imports().list(&person("ann")).unwrap();
+    assert_eq!((list.len(), list[0].chats, list[0].messages), (1, 1, 3));
+    assert_eq!((list[0].file.first_at, list[0].file.last_at), (at(100), at(200)));
+    assert_eq!(memory.imports().list(&person("bob")).unwrap(), []);
+    assert!(memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn another_branch_follows_the_message_that_it_leaves() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    for number in 1..=3 {
+        memory.imports().add(&first, message("c", number, "ann", "old"), at(9)).unwrap();
+    }
+    let after = Some(MessageId::new("c:1").unwrap());
+    memory.imports().add(&first, NewImported { after, ..message("c", 4, "ann", "new") }, at(9)).unwrap();
+    assert_eq!(shown(&memory, "ann", "c"), ["1 ANN: old", "4 ANN: new"]);
+}
+
+#[test]
+fn a_chat_belongs_to_one_person_persona_and_scope() {
+    let memory = record(Arc::new(RamStore::new()));
+    memory.imports().add(&import("i1", "ann", dm("ann")), message("c", 1, "ann", "one"), at(9)).unwrap();
+    let areza = PersonaId::new("areza").unwrap();
+    let gate = Scope::Realm(project_realm(&person("ann"), "gate").unwrap());
+    for other in [
+        import("i2", "bob", dm("bob")),
+        import("i2", "ann", gate),
+        Import { persona: areza, ..import("i2", "ann", dm("ann")) },
+    ] {
+        assert!(memory.imports().add(&other, message("c", 2, "ann", "two"), at(9)).is_err(), "{other:?}");
+    }
+    assert_eq!(shown(&memory, "ann", "c"), ["1 ANN: one"]);
+}
+
+#[test]
+fn what_was_forgotten_is_not_imported_again_and_what_was_undone_may_be() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let chats = ["kept", "undone", "gone"].map(|chat| ChatId::new(chat).unwrap());
+    for chat in &chats {
+        memory.imports().add(&first, message(chat.as_str(), 1, "ann", "damson"), at(9)).unwrap();
+    }
+    let [kept, undone, gone] = &chats;
+    memory.forgetting().forget(&Forget::Message(MessageId::new("kept:1").unwrap()), false).unwrap();
+    let again = memory.imports().add(&first, message("kept", 1, "ann", "damson"), at(9)).unwrap();
+    assert_eq!((again, memory.imports().chat_state(kept).unwrap()), (ImportState::Forgotten, ImportState::Kept));
+    memory.forgetting().forget(&Forget::Chat(gone.clone()), false).unwrap();
+    assert_eq!(memory.imports().chat_state(gone).unwrap(), ImportState::Forgotten);
+    assert!(memory.imports().add(&first, message("gone", 2, "ann", "damson"), at(9)).is_err());
+    memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
+    assert_eq!(memory.imports().chat_state(undone).unwrap(), ImportState::Undone);
+    assert_eq!(memory.imports().chat_state(gone).unwrap(), ImportState::Forgotten, "it stays forgotten");
+    assert!(!memory.is_known(&Forget::Import("i1".into())).unwrap());
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// Returns how a name belongs together with others, in the person's direct messages.
+fn relations(memory: &Memory, who: &str, name: &str) -> Vec<String> {
+    let chat = ChatId::new("c").unwrap();
+    let entities = memory.graph().about(&read_scope(memory, who, &chat), name).unwrap();
+    let links = entities.iter().flat_map(|entity| &entity.links);
+    links.map(|link| link.label.phrase(&link.subject, &link.object)).collect()
+}
+
+#[test]
+fn names_in_an_import_are_in_the_graph_until_it_is_undone() {
+    let store = RamStore::new();
+    let memory = record(Arc::new(store.clone()));
+    let gate = project_realm(&person("ann"), "gate").unwrap();
+    for (id, chat, scope, text) in [
+        ("i1", "c", Scope::Realm(gate), "Miranda lives in Tallinn."),
+        ("i2", "d", dm("ann"), "Miranda works at Harbour Radio."),
+    ] {
+        memory.imports().add(&import(id, "ann", scope), message(chat, 1, "ann", text), at(9)).unwrap();
+    }
+    let both = relations(&memory, "ann", "Miranda");
+    for phrase in ["Miranda lives in Tallinn", "Miranda works at Harbour Radio"] {
+        assert!(both.iter().any(|said| said == phrase), "{phrase} is not in {both:?}");
+    }
+    assert_eq!(relations(&memory, "bob", "Miranda"), [""; 0]);
+    memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
+    assert_eq!(relations(&memory, "ann", "Miranda"), ["Miranda works at Harbour Radio"]);
+    assert_eq!(tables_with(&store, "tallinn"), [""; 0]);
+    assert_eq!(relations(&memory, "ann", "Tallinn"), [""; 0]);
+    memory.forgetting().forget(&Forget::Import("i2".into()), false).unwrap();
+    assert_eq!(tables_with(&store, "miranda"), [""; 0]);
+    while memory.graph().build(10).unwrap() {}
+    assert!(memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn forgetting_takes_titles_files_projects_and_the_words_of_others_along() {
+    let gate = project_realm(&person("ann"), "gate").unwrap();
+    for what in [
+        Forget::Import("i1".into()),
+        Forget::Person(person("ann")),
+        Forget::Realm(gate.clone(), Vec::new()),
+        Forget::Chat(ChatId::new("c").unwrap()),
+    ] {
+        let store = RamStore::new();
+        let memory = record(Arc::new(store.clone()));
+        let in_gate = import("i1", "ann", Scope::Realm(gate.clone()));
+        memory.imports().add(&in_gate, message("c", 1, "ann", "a damson"), at(9)).unwrap();
+        memory.imports().add(&in_gate, message("c", 2, "bot", "a medlar"), at(9)).unwrap();
+        let other = import("i2", "bob", dm("bob"));
+        memory.imports().add(&other, message("d", 1, "bob", "a sorb"), at(9)).unwrap();
+        assert_eq!(memory.imports().projects_of(&person("ann")).unwrap(), std::slice::from_ref(&gate));
+        let mut backup = Vec::new();
+        let mut take = |batch| {
+            backup.push(batch);
+            Ok(())
+        };
+        memory.record().dump(&mut take).unwrap();
+        memory.forgetting().forget(&what, false).unwrap();
+        let restored = RamStore::new();
+        let pending = memory.record().pending_backup_forgets().unwrap();
+        let mut cleaning = pending.what.cleaning();
+        for batch in &backup {
+            let (batch, _): (Batch, bool) = cleaning.clean(batch).unwrap();
+            restored.commit(batch, azera_memory::Durability::Flushed).unwrap();
+        }
+        // The queue of the index names memories by numbers alone.
+        for word in ["damson", "medlar"] {
+            assert_eq!(tables_with(&store, word), [""; 0], "{word} after {what:?}");
+            assert_eq!(tables_with(&restored, word), [""; 0], "{word} in a backup after {what:?}");
+        }
+        let here = |store: &RamStore, word| tables_with(store, word).contains(&"chats");
+        assert_eq!(memory.imports().list(&person("ann")).unwrap(), [], "{what:?}");
+        assert_eq!(memory.imports().projects_of(&person("ann")).unwrap(), [], "{what:?}");
+        assert_eq!(shown(&memory, "bob", "d"), ["1 BOB: a sorb"], "{what:?}");
+        // Bob's import of a file of that name is still there.
+        for store in [&store, &restored] {
+            assert!(here(store, "plum.json") && here(store, "quince"), "{what:?}");
+        }
+        memory.forgetting().forget(&Forget::Import("i2".into()), false).unwrap();
+        for word in ["plum.json", "quince"] {
+            assert_eq!(tables_with(&store, word), [""; 0], "{word} after {what:?} and the other import");
+        }
+        assert!(memory.check().unwrap().is_sound());
+    }
+}
