@@ -341,10 +341,10 @@ mod tests {
         check(
             "sums code_help 1=1 is a sum.",
             Err(
-                "That is no rule: the rule `sums` changes \"1\"; there are warmth, trust, playfulness, tension, irritation, concern.",
+                "That is not a rule: the rule `sums` changes \"1\"; there are warmth, trust, playfulness, tension, irritation, concern.",
             ),
         );
-        check("jokes", Err("That is no rule: the rule `jokes` must name 1 to 8 tags, not 0."));
+        check("jokes", Err("That is not a rule: the rule `jokes` must name 1 to 8 tags, not 0."));
     }
 
     #[test]
