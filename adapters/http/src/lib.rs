@@ -2,7 +2,8 @@
 //!
 //! Begin with [`Web`], the platform and its server. `guard` is what every request passes first, `endpoint` declares what a
 //! route is (its handler, who may use it, and its documentation), and `routes` are the routes by area. `accounts` says who
-//! somebody is, `live` passes replies on while they are generated.
+//! somebody is, `live` passes replies on while they are
+//! generated, and `events` says what happened in a person's chats.
 //!
 //! Invariants:
 //! - A chat belongs to the account in its id. Clients name only the rest of the id, so they reach no chat of others.
@@ -13,6 +14,7 @@ mod accounts;
 mod connection;
 mod endpoint;
 mod error;
+mod events;
 mod guard;
 mod limits;
 mod live;

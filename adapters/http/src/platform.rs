@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming, answered};
+use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, State, StreamEvent, Streaming, answered};
 use azera_types::{
     ChatId, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Timestamp,
 };
+use serde_json::json;
 
 use crate::accounts::Role;
 use crate::web::Web;
@@ -101,18 +102,19 @@ impl Platform for Web {
 
     /// The record holds the reply, and clients read it from there. So it is delivered as soon as it is recorded.
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
-        match owner(&outbound.chat) {
-            Some(_) => Ok(()),
-            None => Err(PlatformError::Refused(format!("{} is no chat of the web", outbound.chat))),
-        }
+        self.tell("message", outbound)
     }
 
     async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
-        self.deliver(outbound).await
+        self.tell("changed", outbound)
     }
 
     /// Clients read the record, which no longer has the reply.
-    async fn retract(&self, _chat: &ChatId, _reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, _at: Timestamp) -> Result<(), PlatformError> {
+        if let Some(owner) = owner(chat) {
+            let data = json!({"chat_id": suffix_of(chat), "message_id": reply.as_str()});
+            self.shared.events.of(&owner).push("removed", data);
+        }
         Ok(())
     }
 
@@ -131,6 +133,17 @@ impl Streaming for Web {
 }
 
 impl Web {
+    /// Tells the clients of a chat's owner of a message in it.
+    fn tell(&self, name: &'static str, outbound: &Outbound) -> Result<(), PlatformError> {
+        let chat = &outbound.chat;
+        let owner = owner(chat).ok_or_else(|| PlatformError::Refused(format!("{chat} is no chat of the web")))?;
+        let State { mood, mood_value, energy } = &outbound.state;
+        let (chat_id, message_id) = (suffix_of(chat), outbound.id.as_str());
+        let data = json!({"chat_id": chat_id, "message_id": message_id, "mood": mood, "mood_value": mood_value, "energy": energy});
+        self.shared.events.of(&owner).push(name, data);
+        Ok(())
+    }
+
     /// Returns the web as the engine sees it.
     pub fn as_platform(self: &Arc<Self>) -> Arc<dyn Platform> {
         self.clone()

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accounts::{Accounts, Caller};
 use crate::connection::Places;
+use crate::events::Events;
 use crate::guard::Client;
 use crate::limits::{FAILURES, GUESSES, MESSAGES, REQUESTS, RateLimit};
 use crate::live::LiveReplies;
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) accounts: Accounts,
     pub(crate) live: Arc<LiveReplies>,
+    pub(crate) events: Events,
     pub(crate) requests: RateLimit,
     /// Failures to log in, by address, and to confirm a password, by account.
     pub(crate) failures: RateLimit,
@@ -217,6 +219,7 @@ impl Web {
             accounts: Accounts::new(clock.clone()),
             clock,
             live: Arc::default(),
+            events: Events::default(),
             requests: RateLimit::new(REQUESTS),
             failures: RateLimit::new(FAILURES),
             guesses: RateLimit::new(GUESSES),

@@ -79,6 +79,11 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    /// Returns true if the account has a key of this id.
+    pub(super) fn has_key(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.id == id)
+    }
+
     /// Returns the account as the source of a request with some of its scopes.
     pub(crate) fn caller(&self, key: Option<String>, session: Option<OpenSession>, scopes: Vec<Scope>) -> Caller {
         let may = self.role.scopes();

@@ -143,6 +143,17 @@ impl Accounts {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).values().find_map(find)
     }
 
+    /// Returns true if a caller's session or key still stands for the account.
+    pub(crate) fn is_current(&self, caller: &Caller) -> bool {
+        let now = self.clock.now();
+        let stands = |account: &Account| match (&caller.session, &caller.key) {
+            (Some(open), _) => account.has_session(open, now),
+            (None, Some(key)) => account.has_key(key),
+            (None, None) => caller.is_local,
+        };
+        self.with(&caller.account, stands).unwrap_or(false)
+    }
+
     /// Returns the role of an account by its person.
     pub(crate) fn role_of(&self, account: &str) -> Option<Role> {
         self.with(account, |account| account.role)

@@ -80,6 +80,11 @@ impl Session {
 }
 
 impl Account {
+    /// Returns true if the session of a request goes on.
+    pub(super) fn has_session(&self, open: &OpenSession, now: Timestamp) -> bool {
+        self.sessions.iter().any(|session| session.has(&open.digest, now))
+    }
+
     fn log_in(&mut self, now: Timestamp) -> Result<String, Problem> {
         self.sessions.retain(|session| !session.is_over(now));
         if self.sessions.len() >= MAX_SESSIONS {

@@ -2,6 +2,7 @@
 
 mod chats;
 mod console;
+mod events;
 mod form;
 mod images;
 mod inner;
@@ -97,6 +98,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         images::endpoints(),
         speech::endpoints(),
         logs::endpoints(),
+        events::endpoints(),
         page::endpoints(),
         console::endpoints(),
     ];

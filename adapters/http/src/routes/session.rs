@@ -320,6 +320,7 @@ impl Shared {
         let left = azera_adapter::InboundEvent::Left { realm: realm_id(&caller.account)?, chats: mine };
         self.host()?.submit(&self.platform, left).await?;
         self.accounts.remove(&caller.account).await?;
+        self.events.forget(&caller.person()?);
         tracing::info!("an account of the {PLATFORM} was deleted");
         Ok(())
     }

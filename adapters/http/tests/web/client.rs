@@ -45,7 +45,46 @@ impl Answer {
     }
 }
 
+/// A client that follows the events.
+pub struct Follower {
+    stream: TcpStream,
+    read: String,
+}
+
+impl Follower {
+    /// Reads until a text appears, and returns what came so far; or all that came, if the stream ends before.
+    pub async fn until(&mut self, text: &str) -> String {
+        let mut buffer = [0; 4 << 10];
+        while !self.read.contains(text) {
+            let read = self.stream.read(&mut buffer).await.unwrap();
+            if read == 0 {
+                break;
+            }
+            self.read.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        self.read.clone()
+    }
+}
+
 impl Client {
+    /// Follows the events, from an earlier one if it is named, and returns when the stream has begun.
+    pub async fn follow(&self, last: Option<&str>) -> Follower {
+        let mut head = format!("GET /api/events HTTP/1.1\r\nHost: {}\r\n", self.address);
+        let key = self.key.as_ref().map(|key| format!("Bearer {key}"));
+        for (name, value) in
+            [("Cookie", self.cookie.clone()), ("Authorization", key), ("Last-Event-ID", last.map(str::to_owned))]
+        {
+            if let Some(value) = value {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+        let mut follower = Follower { stream, read: String::new() };
+        follower.until("event: re").await;
+        follower
+    }
+
     pub fn new(address: SocketAddr) -> Self {
         Self { address, cookie: None, csrf: None, key: None }
     }
@@ -110,6 +149,9 @@ impl Client {
     }
 }
 
+/// First events of the stream that does not end.
+const ENDLESS: [&str; 2] = ["event: ready\n", "event: reset\n"];
+
 async fn parsed(stream: &mut TcpStream) -> Answer {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 << 10];
@@ -118,6 +160,10 @@ async fn parsed(stream: &mut TcpStream) -> Answer {
             break;
         }
         bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
+        // The stream of events does not end. Its first event says that the client listens.
+        if ENDLESS.iter().any(|first| bytes.windows(first.len()).any(|found| found == first.as_bytes())) {
+            break;
+        }
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text.as_str(), ""));

@@ -7,6 +7,7 @@ mod accounts;
 mod attacks;
 mod client;
 mod engine;
+mod events;
 mod images;
 mod isolation;
 mod mcp;

@@ -17,6 +17,7 @@ all: GET /, GET /api/docs, GET /assets/{file}, GET /api/session, GET /docs.js, G
 none: DELETE /api/account, DELETE /api/keys/{id}, DELETE /api/local/keys/{id}, GET /api/keys, GET /api/local/keys,
     POST /api/keys, POST /api/local/keys, POST /api/logout, PUT /api/password
 chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/tags/{id}, GET /api/chats,
+    GET /api/events,
     GET /api/chats/search, GET /api/chats/{id}, GET /api/groups, GET /api/history/{session_id}, GET /api/images,
     GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/{filename}, GET /api/models,
     GET /api/personas, GET /api/personas/template, GET /api/personas/{id}, GET /api/settings, GET /api/status, GET /api/tags,

@@ -104,12 +104,12 @@ pub const COMMANDS: &[Command] = &[
             of_admins(
                 "portrait",
                 "draw a portrait of a persona of this place",
-                &[PERSONA, optional("look", "how it looks, if its file does not say", OptionKind::Text)],
+                &[PERSONA],
             ),
             of_admins(
                 "face",
                 "make a portrait the face of its persona",
-                &[optional("number", "the number of the portrait; the newest picture without one", OptionKind::Count)],
+                &[optional("number", "the number of the portrait; without it, the newest one", OptionKind::Count)],
             ),
         ],
     ),

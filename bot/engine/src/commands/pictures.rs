@@ -136,7 +136,9 @@ impl Commands {
             sampler: added.sampler.or(look.sampler),
             strength: added.strength,
         };
-        let base = Base { original: Some(row), is_varied: varied, portrait_of: look.portrait_of };
+        // With words of people in its prompt, it is no portrait any more.
+        let portrait_of = look.portrait_of.filter(|_| added.prompt.is_empty());
+        let base = Base { original: Some(row), is_varied: varied, portrait_of };
         self.ask_for_picture(at, wish, base).await
     }
 

@@ -5,7 +5,7 @@ use azera_memory::PersonaRow;
 use azera_model_image::{Picture, PictureLimits};
 use azera_personas::Persona;
 use azera_pictures::Wish;
-use azera_types::MessageId;
+use azera_types::{MessageId, Scope};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -26,7 +26,8 @@ const MAX_LOOK_CHARS: usize = 500;
 const FACE_SIDE: u32 = 512;
 
 impl Commands {
-    /// Asks for a portrait of a persona that this place owns, as its file or the words behind its name describe it.
+    /// Asks for a portrait of a persona that this place owns, as its file describes it. A face outlives what people say,
+    /// so a portrait is built on nothing else.
     pub(super) async fn draw_portrait(&self, at: &CommandContext<'_>, named: &str) -> Result<CommandAnswer, Error> {
         let realm = match realm_to_change(at) {
             Ok(realm) => realm,
@@ -35,18 +36,20 @@ impl Commands {
         let found = self.persona_in_front(at, named).await?;
         let Some((row, persona, words)) = found.filter(|(row, ..)| row.owner.as_ref() == Some(&realm)) else {
             return Ok(refused(
-                "Name a persona that is this place's own: `/persona portrait NAME`. The others are everybody's.".into(),
+                "Name a persona that belongs to this place: `/persona portrait NAME`. Other personas are shared and cannot be \
+                 changed here."
+                    .into(),
             ));
         };
         let mut wish = match Wish::parse(words) {
             Ok(wish) => wish,
             Err(error) => return Ok(refused(error.to_string())),
         };
-        let look = if wish.prompt.is_empty() { described(&persona) } else { wish.prompt };
-        if look.is_empty() {
+        let look = described(&persona);
+        if look.is_empty() || !wish.prompt.is_empty() {
+            let why = if look.is_empty() { "does not say how it looks" } else { "says how it looks" };
             return Ok(refused(format!(
-                "The file of {0} does not say how it looks. Add a section `{SECTION}` with `/persona edit {1}`, or say it \
-                 here: `/persona portrait {1} a woman with red hair`.",
+                "The file of {} {why}. Describe it in the section `{SECTION}`: `/persona edit {}`.",
                 persona.name, row.id
             )));
         }
@@ -70,9 +73,9 @@ impl Commands {
             Err(why) => return Ok(refused(why)),
         };
         let look = serde_json::from_value::<PictureLook>(picture.settings.clone()).ok();
-        // Everybody who may use the persona sees its face, so nothing from another place may be in it.
-        let is_of_here = picture.scope == at.place.scope() && picture.source_scopes.is_empty();
-        let portrayed = look.and_then(|look| look.portrait_of).filter(|_| is_of_here);
+        // Everybody in the realm sees the face, so it must come from a place that everybody there may read.
+        let is_for_all = picture.scope == Scope::Realm(realm.clone()) && picture.source_scopes.is_empty();
+        let portrayed = look.and_then(|look| look.portrait_of).filter(|_| is_for_all);
         let persona = match portrayed {
             Some(identity) => {
                 self.services.blocking(move |memory| memory.personas().of(Some(&realm), &identity)).await?
@@ -81,7 +84,8 @@ impl Commands {
         };
         let Some(persona) = persona else {
             return Ok(refused(format!(
-                "Picture {} is not a portrait of a persona that this place owns. `/persona portrait NAME` draws one.",
+                "Picture {} is not a portrait of a persona of this place. `/persona portrait NAME` draws one, in a place that \
+                 everybody here may read.",
                 picture.number
             )));
         };

@@ -1,9 +1,9 @@
-//! Portraits: a persona's face comes from its own file or an admin's words, and from no other picture.
+//! Portraits: a persona's face comes from its own file, and from no other picture.
 
 use azera_memory::persona_identity;
 use azera_types::PersonaId;
 
-use crate::findings::{AN, ANN, COMMONS, DM_ANN, Scene};
+use crate::findings::{AN, ANN, COMMONS, DEN, DM_ANN, Scene};
 use crate::test_engine::realm;
 
 const MIRA: &str = "---\nid: mira\nname: Mira\n---\n\n## Intent\n\nMira keeps the harbour log.\n\n## Appearance\n\nRed \
@@ -31,7 +31,7 @@ async fn an_admin_draws_a_portrait_from_the_file_and_makes_it_the_face() {
         let refused = scene.command(who, COMMONS, command).await;
         assert!(refused.contains("Only admins"), "{refused}");
     }
-    assert!(scene.command(ANN, COMMONS, "/persona portrait azera").await.contains("this place's own"));
+    assert!(scene.command(ANN, COMMONS, "/persona portrait azera").await.contains("belongs to this place"));
     let number = draw(&scene, COMMONS, "/persona portrait mira").await;
     let asked = painter.asked.lock().unwrap()[0].clone();
     assert_eq!(asked.prompt, "portrait of Mira, Red hair, a grey oilskin coat., head and shoulders");
@@ -40,13 +40,21 @@ async fn an_admin_draws_a_portrait_from_the_file_and_makes_it_the_face() {
     let chosen = scene.command(ANN, COMMONS, &format!("/persona face {number}")).await;
     assert!(chosen.contains("shows this face"), "{chosen}");
     let first = face(&scene).unwrap();
-    // Another one in other words, and a variation of it, can take its place.
-    draw(&scene, COMMONS, "/persona portrait mira an old woman with a pipe").await;
-    let number = draw(&scene, COMMONS, "/picture vary in the rain").await;
-    let prompt = painter.asked.lock().unwrap()[2].prompt.clone();
-    assert_eq!(prompt, "portrait of Mira, an old woman with a pipe, head and shoulders, in the rain");
+    // A variation of it can take its place; with words of somebody, it is no portrait any more.
+    let number = draw(&scene, COMMONS, "/picture vary").await;
     assert!(scene.command(ANN, COMMONS, &format!("/persona face {number}")).await.contains("shows this face"));
-    assert_ne!(face(&scene).unwrap(), first);
+    let second = face(&scene).unwrap();
+    assert_ne!(second, first);
+    let number = draw(&scene, COMMONS, "/picture vary in the rain").await;
+    let refused = scene.command(ANN, COMMONS, &format!("/persona face {number}")).await;
+    assert!(refused.contains("is not a portrait"), "{refused}");
+    let refused = scene.command(ANN, COMMONS, "/persona portrait mira my old neighbour").await;
+    assert!(refused.contains("says how it looks"), "{refused}");
+    // What a private channel shows does not become what everybody sees.
+    let number = draw(&scene, DEN, "/persona portrait mira").await;
+    let refused = scene.command(ANN, DEN, &format!("/persona face {number}")).await;
+    assert!(refused.contains("everybody here may read"), "{refused}");
+    assert_eq!(face(&scene), Some(second));
 }
 
 #[tokio::test]
