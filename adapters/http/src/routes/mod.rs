@@ -1,5 +1,6 @@
 //! The routes by area. Each area returns its [`Endpoint`]s, and [`router`] serves all of them.
 
+mod backups;
 mod chats;
 mod console;
 mod form;
@@ -15,6 +16,7 @@ mod organise;
 mod page;
 mod personas;
 mod picture_wish;
+mod places;
 mod session;
 mod speech;
 mod system;
@@ -96,6 +98,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         mood::endpoints(),
         images::endpoints(),
         speech::endpoints(),
+        places::endpoints(),
+        backups::endpoints(),
         logs::endpoints(),
         page::endpoints(),
         console::endpoints(),
