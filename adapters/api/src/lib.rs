@@ -19,6 +19,7 @@ mod memories;
 mod mood;
 mod outbound;
 mod pictures;
+mod places;
 mod platform;
 mod reaction;
 mod reader;
@@ -43,7 +44,8 @@ pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownEntity, ShownMem
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use pictures::{PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, ShownPicture};
-pub use platform::{Access, Platform, PlatformError, RealmPreferences, Streaming};
+pub use places::{AnswerMode, ChatPlace, PlaceHost, PlatformPlaces, RealmPlaces};
+pub use platform::{Access, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
 pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,

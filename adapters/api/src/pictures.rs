@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use azera_types::{PlatformId, Text, Timestamp};
+use azera_types::{MessageId, PlatformId, Text, Timestamp};
 
 use crate::{FileContent, HostError, Reading};
 
@@ -90,6 +90,8 @@ pub enum PictureState {
 pub struct ShownPicture {
     /// Its number.
     pub number: u64,
+    /// The message that shows it.
+    pub message: MessageId,
     /// What was to be drawn.
     pub prompt: Text,
     /// What was not to be drawn.

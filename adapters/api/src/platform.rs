@@ -108,6 +108,24 @@ pub trait Platform: Send + Sync {
     fn voice(&self) -> Option<&dyn VoiceChannels> {
         None
     }
+
+    /// Returns what the platform tells the operator about its places, if it does.
+    fn place_names(&self) -> Option<&dyn PlaceNames> {
+        None
+    }
+}
+
+/// Tells the operator whether a platform is there, and what its places are called.
+#[async_trait]
+pub trait PlaceNames: Send + Sync {
+    /// Returns true if the platform's server can be reached, as far as is known at this moment.
+    async fn is_reachable(&self) -> bool;
+
+    /// Returns the name that people see of a realm, if the platform knows it.
+    async fn realm_name(&self, realm: &RealmId) -> Option<String>;
+
+    /// Returns the name that people see of a chat, if the platform knows it and people chose it.
+    async fn chat_name(&self, chat: &ChatId) -> Option<String>;
 }
 
 /// Shows a reply while it is generated. This is best effort: the final text comes with [`Platform::deliver`].

@@ -43,6 +43,9 @@ pub enum SpeechAnswer {
 /// The engine's voice, for platforms that ask for sound.
 #[async_trait]
 pub trait SpeechHost: Send + Sync {
+    /// Returns why nothing speaks here, and how that changes; `None` if something speaks.
+    fn silence(&self) -> Option<String>;
+
     /// Speaks a text. Nothing of it is kept.
     ///
     /// # Errors

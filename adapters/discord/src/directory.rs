@@ -62,6 +62,17 @@ impl Directory {
         self.cache.guild(guild)?.roles.get(&role).map(|role| role.name.clone())
     }
 
+    /// Returns the name of a channel or thread of a guild.
+    pub(crate) fn name_of(&self, channel: ChannelId) -> Option<String> {
+        if let Some(found) = self.channel(channel) {
+            return Some(found.name);
+        }
+        self.cache.guilds().into_iter().find_map(|id| {
+            let guild = self.cache.guild(id)?;
+            guild.threads.iter().find(|thread| thread.id == channel).map(|thread| thread.name.clone())
+        })
+    }
+
     /// Returns guild and channel; `None` for a DM or an unknown channel.
     pub(crate) fn locate(&self, channel: ChannelId) -> Option<ChannelLocation> {
         if let Some(found) = self.channel(channel) {

@@ -67,7 +67,7 @@ pub struct Discord {
     /// The source of persona pictures.
     avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
     /// Used to end [`Discord::listen`].
-    shards: Mutex<Option<Arc<ShardManager>>>,
+    pub(crate) shards: Mutex<Option<Arc<ShardManager>>>,
     voice: Arc<VoiceCalls>,
     #[cfg(feature = "voice")]
     channels: crate::voice::Channels,
@@ -78,7 +78,7 @@ pub(crate) struct Connected {
     pub(crate) http: Arc<Http>,
     /// Downloads the files of messages.
     pub(crate) files: reqwest::Client,
-    directory: Arc<Directory>,
+    pub(crate) directory: Arc<Directory>,
     pub(crate) shown: Arc<Replies>,
     typing: Arc<Typing>,
     streams: Streams,
@@ -459,6 +459,10 @@ impl Platform for Discord {
     }
 
     fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
+        Some(self)
+    }
+
+    fn place_names(&self) -> Option<&dyn azera_adapter::PlaceNames> {
         Some(self)
     }
 

@@ -66,6 +66,11 @@ pub(crate) fn channel_of(chat: &ChatId) -> Option<discord::ChannelId> {
     snowflake(chat.as_str()).map(discord::ChannelId::new)
 }
 
+/// Returns the guild of a realm; `None` for a realm of another platform.
+pub(crate) fn guild_of(realm: &RealmId) -> Option<discord::GuildId> {
+    snowflake(realm.as_str()).map(discord::GuildId::new)
+}
+
 /// Returns the user of a person; `None` for a person of another platform.
 pub(crate) fn user_of(person: &PersonId) -> Option<discord::UserId> {
     snowflake(person.as_str()).map(discord::UserId::new)

@@ -24,6 +24,7 @@ mod id;
 mod inbound;
 mod menus;
 mod modals;
+mod place_names;
 mod presence;
 mod rate_limit;
 mod reactions;

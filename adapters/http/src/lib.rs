@@ -11,6 +11,7 @@
 //! - Secrets are stored as digests. Bodies and secrets are never logged.
 
 mod accounts;
+mod backups;
 mod connection;
 mod endpoint;
 mod error;
@@ -36,6 +37,7 @@ mod typed;
 mod voice_samples;
 mod web;
 
+pub use backups::{BackupError, BackupList, BackupState, BackupSummary, Backups};
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
 pub use log::{LogLevel, LogLine};
@@ -44,5 +46,5 @@ pub use persona_store::{PersonaDraft, PersonaError, PersonaStore, PersonaVersion
 pub use platform::PLATFORM;
 pub use settings::Settings;
 pub use store::{AccountStore, Operations};
-pub use voice_samples::{KeptSample, NewSample, SampleError, VoiceSamples};
+pub use voice_samples::{KeptSample, ListedSample, NewSample, SampleError, VoiceSamples};
 pub use web::{Parts, Web};

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use azera_adapter::{Command, Host, MoodHost, PictureHost, Reader, SpeechHost};
+use azera_adapter::{Command, Host, MoodHost, PictureHost, PlaceHost, Reader, SpeechHost};
 use azera_types::{Clock, PersonId, PlatformId};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,9 @@ use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
-use crate::{AccountStore, Error, Mcp, Operations, PersonaStore, Settings, VoiceSamples, routes, secrets, serve};
+use crate::{
+    AccountStore, Backups, Error, Mcp, Operations, PersonaStore, Settings, VoiceSamples, routes, secrets, serve,
+};
 
 /// The beginning of the key for commands on this machine.
 const LOCAL_KEY: &str = "azl_";
@@ -34,10 +36,14 @@ pub struct Parts {
     pub speech: Arc<dyn SpeechHost>,
     /// How personas feel.
     pub moods: Arc<dyn MoodHost>,
+    /// The places of other platforms.
+    pub places: Arc<dyn PlaceHost>,
     /// Recordings of voices.
     pub samples: Arc<dyn VoiceSamples>,
     /// The state of the program.
     pub operations: Arc<dyn Operations>,
+    /// The backups of the record.
+    pub backups: Arc<dyn Backups>,
     /// The personas that everybody may use.
     pub personas: Arc<dyn PersonaStore>,
     /// What answers at `/mcp`, if this build speaks the Model Context Protocol.
@@ -95,6 +101,16 @@ impl Shared {
     /// Returns what speaks.
     pub(crate) fn speech(&self) -> Result<&Arc<dyn SpeechHost>, Problem> {
         Ok(&self.parts()?.speech)
+    }
+
+    /// Returns the places of other platforms.
+    pub(crate) fn places(&self) -> Result<&Arc<dyn PlaceHost>, Problem> {
+        Ok(&self.parts()?.places)
+    }
+
+    /// Returns the backups of the record.
+    pub(crate) fn backups(&self) -> Result<&Arc<dyn Backups>, Problem> {
+        Ok(&self.parts()?.backups)
     }
 
     /// Returns how personas feel.

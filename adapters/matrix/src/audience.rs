@@ -71,6 +71,11 @@ impl Audience {
         if people.is_empty() { Ok(None) } else { self.place_of(&room, &people, invited).await }
     }
 
+    /// Returns the name that people gave a room or space. A name that is made of its members' names is none.
+    pub(crate) fn name_of(&self, chat: &ChatId) -> Option<String> {
+        self.room(chat)?.name()
+    }
+
     async fn place_of(&self, room: &Room, people: &[OwnedUserId], invited: usize) -> Result<Option<Place>, Error> {
         // Threads have the readers of their room, so their messages are remembered as the room's.
         let chat = self.succession.chat(room.room_id(), None)?;

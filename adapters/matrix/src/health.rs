@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use matrix_sdk::Room;
@@ -67,6 +68,8 @@ pub(crate) struct HealthTracker {
     /// Whether the device is cross-signed, and whether the keys are recoverable.
     keys: Mutex<(bool, bool)>,
     reported: tokio::sync::Mutex<Option<Health>>,
+    /// Whether the homeserver answered last time.
+    answers: AtomicBool,
 }
 
 impl HealthTracker {
@@ -78,6 +81,16 @@ impl HealthTracker {
         } else {
             late.insert(room.to_owned(), number);
         }
+    }
+
+    /// Records whether the homeserver answered.
+    pub(crate) fn note_answer(&self, answers: bool) {
+        self.answers.store(answers, Ordering::Relaxed);
+    }
+
+    /// Returns true if the homeserver answered last time.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.answers.load(Ordering::Relaxed)
     }
 
     /// Returns the rooms with undecryptable messages.

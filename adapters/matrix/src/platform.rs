@@ -1,6 +1,8 @@
 use async_trait::async_trait;
-use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming, VoiceMessages};
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
+use azera_adapter::{
+    Access, Making, Outbound, PlaceNames, Platform, PlatformError, StreamEvent, Streaming, VoiceMessages,
+};
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 
 use crate::Matrix;
 
@@ -44,6 +46,25 @@ impl Platform for Matrix {
 
     fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         Some(self)
+    }
+
+    fn place_names(&self) -> Option<&dyn PlaceNames> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl PlaceNames for Matrix {
+    async fn is_reachable(&self) -> bool {
+        self.vitals.is_reachable()
+    }
+
+    async fn realm_name(&self, realm: &RealmId) -> Option<String> {
+        self.audience.name_of(&ChatId::new(realm.as_str()).ok()?)
+    }
+
+    async fn chat_name(&self, chat: &ChatId) -> Option<String> {
+        self.audience.name_of(chat)
     }
 }
 

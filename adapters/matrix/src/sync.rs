@@ -145,12 +145,16 @@ impl Matrix {
         let mut wait = FIRST_WAIT;
         loop {
             match self.client.sync_once(SyncSettings::new().timeout(held)).await.map_err(Error::Sdk) {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    self.vitals.note_answer(true);
+                    return Ok(response);
+                }
                 Err(error) if error.is_logged_out() => {
                     login::forget_session(&self.settings.folder)?;
                     return Err(Error::LoggedOut);
                 }
                 Err(error) if error.is_transient() => {
+                    self.vitals.note_answer(false);
                     tracing::warn!(%error, "the homeserver cannot be reached; trying again");
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LAST_WAIT);

@@ -298,6 +298,28 @@ impl BackupJob {
         Ok(())
     }
 
+    /// Returns the folder of the backups.
+    pub fn folder(&self) -> &Folder {
+        &self.backups
+    }
+
+    /// Makes a backup now, whether one is due or not, and removes old ones.
+    ///
+    /// # Errors
+    /// The disk or the record fails.
+    #[cfg(feature = "http")]
+    pub fn make_now(&self, now: Timestamp) -> anyhow::Result<Backup> {
+        // Two that write at once would remove each other's half-written files.
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let (record, started) = (self.memory.record(), Instant::now());
+        let made = self.backups.make(&record, now, &mut |_| {})?;
+        done.made = Some((now, made.manifest.revision));
+        done.not_before = Some(now + started.elapsed() * REST_FACTOR);
+        self.backups.prune(record.identity(), &self.rule, now)?;
+        tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, "backup made, because the owner asked for it");
+        Ok(made)
+    }
+
     /// Returns when a backup is due; `None` while the record does not change.
     fn due(&self, done: &JobState) -> Option<Timestamp> {
         let due = match done.made {

@@ -69,7 +69,7 @@ pub struct App {
     pub model: Arc<dyn ChatModel>,
     pub embedder: Arc<dyn Embedder>,
     pub data: PathBuf,
-    pub backups: Folder,
+    pub backups: Arc<BackupJob>,
     pub servers: OnServers,
     /// Keeps the data folder locked while the stores are open.
     _folder: DataFolder,
@@ -451,8 +451,8 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
-    let job = BackupJob::new(memory.clone(), backups.clone(), data.clone(), &config.backup);
-    engine.add_job(Arc::new(Backups(Arc::new(job))));
+    let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
+    engine.add_job(Arc::new(Backups(backups.clone())));
     Ok(App { engine, memory, model, embedder, data, backups, servers, _folder: folder })
 }
 

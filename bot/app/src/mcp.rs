@@ -105,6 +105,6 @@ async fn tidy(app: &App) -> anyhow::Result<()> {
     }
     app.engine.withdraw_unfounded(None).await;
     app.engine.scrub().await?;
-    crate::backup::forget(&app.memory, &app.backups, &app.data).context(crate::backup::STILL_THERE)?;
+    crate::backup::forget(&app.memory, app.backups.folder(), &app.data).context(crate::backup::STILL_THERE)?;
     Ok(())
 }

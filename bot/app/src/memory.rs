@@ -165,7 +165,7 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
     app.engine.index_all().await?;
     app.engine.scrub().await?;
     // A running bot would do this later. It is not running, so do it now.
-    let outcome = crate::backup::forget(&app.memory, &app.backups, &app.data);
+    let outcome = crate::backup::forget(&app.memory, app.backups.folder(), &app.data);
     let servers = app.servers.clone();
     let servers = match tokio::task::spawn_blocking(move || servers.wait(FORGET_WAIT)).await? {
         None => "none",

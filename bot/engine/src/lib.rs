@@ -39,6 +39,7 @@ mod overrides;
 mod persona_ids;
 mod picture_host;
 mod pictures;
+mod place_host;
 mod queue;
 mod reading;
 mod reading_memories;

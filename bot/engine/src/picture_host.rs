@@ -30,6 +30,7 @@ fn shown(row: PictureRow) -> Option<ShownPicture> {
     let (width, height) = look.drawn.unwrap_or((look.width, look.height));
     Some(ShownPicture {
         number: row.number,
+        message: row.message,
         prompt: row.prompt,
         negative: look.negative,
         name: row.name,

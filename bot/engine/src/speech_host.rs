@@ -49,6 +49,10 @@ impl Engine {
 
 #[async_trait]
 impl SpeechHost for Engine {
+    fn silence(&self) -> Option<String> {
+        self.0.services.voice().speaker.is_none().then(|| NO_VOICE.to_owned())
+    }
+
     async fn say(&self, platform: &PlatformId, at: Reading, request: SpeechRequest) -> Result<SpeechAnswer, HostError> {
         self.for_adapter(self.say_text(platform, at, request).await)
     }

@@ -2,7 +2,7 @@
 // playwright-core and axe-core, AZERA_TEST_CHROMIUM the browser.
 
 import { strict as assert } from 'node:assert';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
@@ -20,7 +20,7 @@ export const PASSWORD = 'correct horse battery';
 export const start = () =>
   chromium.launch({ executablePath: process.env.AZERA_TEST_CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 
-/** A page of somebody's own browser. Errors in it are failures, but refusals of requests are not. */
+/** A page of somebody's own browser. `errors` are those of its scripts, `refused` the requests that were not answered well. */
 export class Person {
   static async in(browser, address, options = {}) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, colorScheme: 'light', ...options });
@@ -30,8 +30,12 @@ export class Person {
   }
 
   constructor(address, context, page) {
-    Object.assign(this, { address, context, page, errors: [] });
+    Object.assign(this, { address, context, page, errors: [], refused: [] });
     page.on('pageerror', (error) => this.errors.push(error.message));
+    page.on('response', (answer) => {
+      const { pathname } = new URL(answer.url());
+      if (answer.status() >= 400) this.refused.push(`${answer.status()} ${answer.request().method()} ${pathname}`);
+    });
     page.on('console', (message) => {
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) this.errors.push(message.text());
     });
@@ -72,6 +76,9 @@ export class Person {
   /** Waits until the page shows a message with these words. */
   notice = (words) => this.page.locator('.notices p').filter({ hasText: words }).first().waitFor();
 
+  /** Closes all messages that the page shows. */
+  closeNotices = () => this.page.evaluate(() => document.querySelectorAll('.notices button').forEach((button) => button.click()));
+
   /** Fails if axe finds something serious on the page. */
   async accessible(what) {
     await this.page.evaluate(axe);
@@ -83,12 +90,28 @@ export class Person {
 
   /** Fails if something reaches beyond the right edge. */
   async fits(what) {
-    const [wide, shown] = await this.page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    // The page itself scrolls within its frame.
+    const [wide, shown] = await this.page.evaluate(() => {
+      const frames = [document.documentElement, document.querySelector('main')];
+      return [Math.max(...frames.map((frame) => frame.scrollWidth)), innerWidth];
+    });
     assert.ok(wide <= shown, `${what} is ${wide} wide on a screen of ${shown}`);
   }
 
+  /** Saves what is shown as a WebP picture, where AZERA_PICTURES names a folder. */
   async picture(name) {
-    if (process.env.AZERA_PICTURES) await this.page.screenshot({ path: join(process.env.AZERA_PICTURES, `${name}.png`) });
+    if (!process.env.AZERA_PICTURES) return;
+    const png = (await this.page.screenshot({ animations: 'disabled' })).toString('base64');
+    const blank = await this.context.newPage();
+    const webp = await blank.evaluate(async (source) => {
+      const image = Object.assign(new Image(), { src: `data:image/png;base64,${source}` });
+      await image.decode();
+      const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
+      canvas.getContext('2d').drawImage(image, 0, 0);
+      return canvas.toDataURL('image/webp', 0.8);
+    }, png);
+    await blank.close();
+    writeFileSync(join(process.env.AZERA_PICTURES, `${name}.webp`), Buffer.from(webp.split(',')[1], 'base64'));
   }
 }
 

@@ -8,7 +8,8 @@ import { card, PASSWORD, Person, start } from './browser.mjs';
 
 const [address, link] = process.argv.slice(2);
 const PAGES = ['chat', 'memory', 'memory/about', 'inner', 'inner/dream', 'inner/journal', 'inner/garden', 'inner/numbers', 'personas',
-  'personas/new', 'models', 'privacy', 'system', 'system/account', 'system/keys', 'system/people'];
+  'personas/new', 'models', 'images', 'voice', 'learning', 'places', 'privacy', 'system', 'system/account', 'system/keys', 'system/people',
+  'system/backups', 'system/log'];
 
 const step = (what) => process.stderr.write(`console: ${what}\n`);
 const browser = await start();
@@ -98,6 +99,15 @@ await ann.page.getByLabel('Something to remember').fill('I like tea.');
 await ann.button('Remember').click();
 await ann.notice(/Kept as m\d+/);
 
+step('learning is agreed to, and stopped');
+await ann.open('learning');
+await ann.button('Let it learn from me').click();
+await ann.notice(/may change how I speak/);
+await ann.button('Stop, and undo it').click();
+await ann.confirm('Stop, and undo it');
+await ann.notice(/no longer learn from you/);
+await ann.button('Let it learn from me').waitFor();
+
 step('a persona by card, a mistake with its line, and a second version');
 await ann.open('personas');
 const luna = card({ name: 'Luna', description: 'Luna is a cat of the moon who tells stories.', personality: 'calm', scenario: '', first_mes: 'Hello.', mes_example: '' });
@@ -147,6 +157,7 @@ await ann.page.locator('main').getByText(/found:|Nothing that may/).first().wait
 assert.ok(!(await ann.page.locator('main .list').allInnerTexts()).join().includes('quagmire'), 'the owner sees nothing of Bob');
 
 step('each page in light and dark, and on a phone');
+await ann.closeNotices();
 for (const page of PAGES) {
   await ann.open(page);
   for (const colorScheme of ['light', 'dark']) {

@@ -1,6 +1,6 @@
 //! Chats: lists, messages, search, and what belongs to a chat.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -10,6 +10,7 @@ use azera_types::{Author, ChatId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::images::url_of;
 use super::{Done, List, Page};
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parameter, Params, Parted};
@@ -79,6 +80,8 @@ pub(super) struct Message {
     content: String,
     /// When it was said (RFC 3339).
     created_at: String,
+    /// The address of the picture that it shows.
+    picture: Option<String>,
 }
 
 /// A chat with its branches and the messages of the current one.
@@ -183,6 +186,7 @@ impl From<ShownMessage> for Message {
             name: message.author.name().to_owned(),
             content: message.text.to_string(),
             created_at: message.at.to_string(),
+            picture: None,
         }
     }
 }
@@ -222,13 +226,25 @@ impl Shared {
         Ok(messages.into_iter().map(Message::from).collect())
     }
 
+    /// Returns the messages of a chat with the addresses of the pictures that may be shown there.
+    pub(super) async fn messages_with_pictures(&self, caller: &Caller, id: &str) -> Result<Vec<Message>, Problem> {
+        let mut messages = self.messages_of(caller, id).await?;
+        let pictures = self.pictures()?.pictures(&self.platform, self.reading(caller, id)?).await?;
+        let urls: HashMap<&str, String> =
+            pictures.iter().map(|picture| (picture.message.as_str(), url_of(picture))).collect();
+        for message in &mut messages {
+            message.picture = urls.get(message.id.as_str()).cloned();
+        }
+        Ok(messages)
+    }
+
     async fn whole(&self, caller: &Caller, id: &str) -> Result<axum::Json<WholeChat>, Problem> {
         let chat = self.chat(caller, id).await?;
         let branches = self.reader()?.branches(&self.platform, self.reading(caller, id)?).await?;
         Ok(axum::Json(WholeChat {
             chat: chat.into(),
             branches: branches.into_iter().map(Branch::from).collect(),
-            messages: self.messages_of(caller, id).await?,
+            messages: self.messages_with_pictures(caller, id).await?,
         }))
     }
 

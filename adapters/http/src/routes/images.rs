@@ -13,12 +13,12 @@ use azera_adapter::{ChatInfo, FileContent, InboundEvent, PictureAsked, PictureSt
 use azera_types::PersonaId;
 use futures::Stream;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::picture_wish::NewPicture;
 use super::talk::event;
-use super::{List, Page};
+use super::{Done, List, Page};
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Files, Json, Need, Params, Parted};
 use crate::media::{self, File};
@@ -105,6 +105,13 @@ struct Deleted {
     filename: String,
 }
 
+/// A picture to take back.
+#[derive(Deserialize, JsonSchema)]
+struct TakenBack {
+    /// Its number, as the event `progress` tells it.
+    number: u64,
+}
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let chat = Need::Scope(Scope::Chat);
     let none = &[(409, "Nothing is configured that draws. The body says how to change that.")];
@@ -123,6 +130,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .asks(Page::ASKS)
             .answers::<List<Image>>(),
         Endpoint::new(Method::GET, "/api/images/models", chat, "List what draws", models).answers::<List<ImageModel>>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/images/cancel",
+            chat,
+            "Take back a picture that waits or is being drawn",
+            cancel,
+        )
+        .takes::<TakenBack>()
+        .answers::<Done>(),
         upload,
         Endpoint::new(
             Method::GET,
@@ -152,12 +168,16 @@ pub(super) fn number_in(filename: &str) -> Option<u64> {
     filename.strip_suffix(".png")?.rsplit_once('-')?.1.parse().ok()
 }
 
+/// Returns where a picture's file is.
+pub(super) fn url_of(picture: &ShownPicture) -> String {
+    format!("/api/images/{}", file_name(picture))
+}
+
 impl From<ShownPicture> for Image {
     fn from(picture: ShownPicture) -> Self {
-        let filename = file_name(&picture);
         Self {
-            url: format!("/api/images/{filename}"),
-            filename,
+            url: url_of(&picture),
+            filename: file_name(&picture),
             prompt: picture.prompt.to_string(),
             negative_prompt: picture.negative,
             width: picture.width,
@@ -390,4 +410,19 @@ async fn delete(
     let number = number_in(&filename).ok_or_else(|| Problem::not_found("picture"))?;
     shared.perform(&caller, at.chat, &format!("/picture delete {number}")).await?;
     Ok(axum::Json(Deleted { status: "deleted", filename }))
+}
+
+/// A picture belongs to the chat in which it was asked for, so each of the caller's chats for pictures is tried.
+async fn cancel(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Json(wish): Json<TakenBack>,
+) -> Result<axum::Json<Done>, Problem> {
+    let line = format!("/picture cancel {}", wish.number);
+    for chat in shared.chats(&caller).await? {
+        if suffix_of(&chat.chat).starts_with(CHAT) && shared.command(&caller, chat.chat, &line).await?.ok {
+            return Ok(axum::Json(Done { status: "cancelled" }));
+        }
+    }
+    Err(Problem::not_found("waiting picture"))
 }

@@ -1,5 +1,6 @@
 //! The routes by area. Each area returns its [`Endpoint`]s, and [`router`] serves all of them.
 
+mod backups;
 mod chats;
 mod console;
 mod events;
@@ -16,6 +17,7 @@ mod organise;
 mod page;
 mod personas;
 mod picture_wish;
+mod places;
 mod session;
 mod speech;
 mod system;
@@ -97,6 +99,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         mood::endpoints(),
         images::endpoints(),
         speech::endpoints(),
+        places::endpoints(),
+        backups::endpoints(),
         logs::endpoints(),
         events::endpoints(),
         page::endpoints(),

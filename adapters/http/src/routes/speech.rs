@@ -12,11 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Done, List};
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Files, Json, Need, Parted};
 use crate::media::{self, File};
 use crate::problem::Problem;
-use crate::voice_samples::{NewSample, SampleError};
+use crate::voice_samples::{ListedSample, NewSample, SampleError};
 use crate::web::Shared;
 
 /// The chat whose persona speaks.
@@ -70,6 +71,32 @@ struct Speech {
     duration_ms: u64,
 }
 
+/// Whether something speaks.
+#[derive(Debug, Serialize, JsonSchema)]
+struct VoiceStatus {
+    /// Whether texts can be spoken.
+    available: bool,
+    /// Why not, and how that changes; null if something speaks.
+    why: Option<String>,
+}
+
+/// A recording of a voice.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Sample {
+    /// The name of its file.
+    filename: String,
+    /// Where it is.
+    url: String,
+    /// The name of the voice.
+    name: String,
+    /// Whose voice it is, and that this person agreed.
+    consent: String,
+    /// How long it lasts.
+    seconds: f32,
+    /// When it was added (RFC 3339).
+    added_at: String,
+}
+
 /// A recording that was kept.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Kept {
@@ -101,7 +128,19 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .takes::<NewSpeech>()
             .answers::<Speech>()
             .also(&[(409, "Nothing speaks here. The body says how to change that.")]),
+        Endpoint::new(
+            Method::GET,
+            "/api/tts/status",
+            Need::Scope(Scope::Chat),
+            "Tell whether something speaks, and if not, how that changes",
+            status,
+        )
+        .answers::<VoiceStatus>(),
         upload,
+        Endpoint::new(Method::GET, "/api/voice-samples", admin, "List the recordings of voices", samples)
+            .answers::<List<Sample>>(),
+        Endpoint::new(Method::DELETE, "/api/voice-samples/{filename}", admin, "Delete a recording of a voice", remove)
+            .answers::<Done>(),
         Endpoint::new(Method::GET, "/api/voice-samples/{filename}", admin, "Get a recording of a voice", sample)
             .serves(WAV, "The recording as it is kept: 24 kHz, mono, 16 bit."),
     ]
@@ -142,6 +181,11 @@ async fn synthesize(
     }
 }
 
+async fn status(State(shared): State<Arc<Shared>>) -> Result<axum::Json<VoiceStatus>, Problem> {
+    let why = shared.speech()?.silence();
+    Ok(axum::Json(VoiceStatus { available: why.is_none(), why }))
+}
+
 /// Returns the voice that the address of a recording stands for.
 fn voice_of(url: &str) -> Result<String, Problem> {
     let name = url.rsplit('/').next().and_then(|file| file.strip_suffix(".wav")).filter(|name| !name.is_empty());
@@ -170,14 +214,38 @@ async fn upload(
     Ok(axum::Json(Kept { success: true, url: format!("{SAMPLES}{filename}"), filename, size: kept.bytes }))
 }
 
+/// Returns the name of the recording in a file's name.
+fn name_in(filename: &str) -> Result<&str, Problem> {
+    filename.strip_suffix(".wav").ok_or_else(|| Problem::not_found("recording"))
+}
+
+impl From<ListedSample> for Sample {
+    fn from(sample: ListedSample) -> Self {
+        let ListedSample { name, consent, seconds, added_at } = sample;
+        let filename = format!("{name}.wav");
+        Self { url: format!("{SAMPLES}{filename}"), filename, name, consent, seconds, added_at }
+    }
+}
+
+async fn samples(State(shared): State<Arc<Shared>>) -> Result<axum::Json<List<Sample>>, Problem> {
+    let kept = shared.samples()?.list().await.map_err(|error| Problem::internal(&error))?;
+    Ok(axum::Json(kept.into_iter().map(Sample::from).collect::<Vec<_>>().into()))
+}
+
+async fn remove(
+    State(shared): State<Arc<Shared>>,
+    Parted(filename): Parted<String>,
+) -> Result<axum::Json<Done>, Problem> {
+    let removed = shared.samples()?.remove(name_in(&filename)?).await.map_err(|error| Problem::internal(&error))?;
+    if removed { Ok(axum::Json(Done { status: "deleted" })) } else { Err(Problem::not_found("recording")) }
+}
+
 async fn sample(
     State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
     Parted(filename): Parted<String>,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::not_found("recording");
-    let name = filename.strip_suffix(".wav").ok_or_else(missing)?;
-    let found = shared.samples()?.wav(name).await.map_err(|error| Problem::internal(&error))?;
-    let bytes = found.ok_or_else(missing)?;
+    let found = shared.samples()?.wav(name_in(&filename)?).await.map_err(|error| Problem::internal(&error))?;
+    let bytes = found.ok_or_else(|| Problem::not_found("recording"))?;
     Ok(media::answer(&headers, File { bytes, media_type: WAV, name: filename }))
 }

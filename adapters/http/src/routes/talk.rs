@@ -26,9 +26,8 @@ use crate::web::Shared;
 /// A message in a chat.
 #[derive(Deserialize, JsonSchema)]
 struct NewMessage {
-    /// The id of the chat. An unknown one begins a chat.
-    #[schemars(with = "String")]
-    chat_id: Uuid,
+    /// The id of the chat. An unknown UUID begins a chat.
+    chat_id: String,
     /// The id of the branch to continue on.
     #[serde(default)]
     branch_id: Option<String>,
@@ -126,12 +125,26 @@ fn done(reply: &Reply) -> Value {
     done
 }
 
+impl Shared {
+    /// Returns the id of a chat that goes on or begins. Only a UUID begins one: a chat with another id, such as that of the
+    /// pictures, begins elsewhere.
+    async fn chat_to_talk_in(&self, caller: &Caller, id: &str) -> Result<String, Problem> {
+        if let Ok(id) = Uuid::parse_str(id) {
+            return Ok(id.to_string());
+        }
+        match self.chat(caller, id).await {
+            Ok(_) => Ok(id.to_owned()),
+            Err(_) => Err(Problem::invalid("`chat_id` is a UUID, or the id of one of your chats.")),
+        }
+    }
+}
+
 async fn stream(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
     Json(new): Json<NewMessage>,
 ) -> Result<Response, Problem> {
-    let id = new.chat_id.to_string();
+    let id = shared.chat_to_talk_in(&caller, &new.chat_id).await?;
     let chat = shared.reading(&caller, &id)?.chat;
     let persona = new.ai_persona_id.as_ref().map(PersonaId::new).transpose()?;
     if let Some(persona) = &persona
@@ -203,7 +216,7 @@ async fn history(
     caller: Caller,
     Parted(session_id): Parted<String>,
 ) -> Result<axum::Json<History>, Problem> {
-    let messages = shared.messages_of(&caller, &session_chat(&session_id)?).await?;
+    let messages = shared.messages_with_pictures(&caller, &session_chat(&session_id)?).await?;
     Ok(axum::Json(History { session_id, messages }))
 }
 

@@ -222,6 +222,9 @@ impl Host for Engine {
         if line.text.starts_with("/picture delete ") {
             self.studio.delete(&line.text);
         }
+        if line.text.starts_with("/picture cancel ") && !self.studio.take_back(&line.chat, &line.text) {
+            return Ok(CommandAnswer { ok: false, text: "No such picture waits.".into(), ..CommandAnswer::default() });
+        }
         if line.text.starts_with("/forget me") {
             let intruder = self.intruder.lock().unwrap().take();
             if let Some(mut intruder) = intruder {

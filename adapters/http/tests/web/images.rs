@@ -99,6 +99,26 @@ async fn a_deleted_picture_is_gone() {
 }
 
 #[tokio::test]
+async fn a_picture_is_taken_back_by_the_person_who_asked() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut bob = world.guest(&mut owner, "Bob").await;
+    draw(&mut owner, json!({"prompt": "a boat"})).await;
+    draw(&mut owner, json!({"prompt": "a ship", "persona_id": "azera"})).await;
+    let cancel = async |client: &mut Client, number: u64| {
+        client.send("POST", "/api/images/cancel", Some(json!({"number": number}))).await
+    };
+    for number in [1, 2, 3] {
+        cancel(&mut bob, number).await.is(404, "not_found");
+    }
+    for number in [1, 2] {
+        assert_eq!(cancel(&mut owner, number).await.json(), json!({"status": "cancelled"}), "{number}");
+        cancel(&mut owner, number).await.is(404, "not_found");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_drawn_is_said() {
     let world = World::start().await;
     let mut owner = world.owner().await;
@@ -177,6 +197,8 @@ async fn pictures_need_the_scope_to_chat() {
     let (mut reader, _) = program(&mut world.owner().await, &["memory:read", "memory:write", "mcp"]).await;
     for (method, path) in [
         ("POST", "/api/images/generate"),
+        ("POST", "/api/images/cancel"),
+        ("GET", "/api/tts/status"),
         ("GET", "/api/images"),
         ("GET", "/api/images/models"),
         ("GET", "/api/images/picture-1.png"),

@@ -13,6 +13,7 @@ mod isolation;
 mod mcp;
 mod models;
 mod openai;
+mod operator;
 mod personas;
 mod routes;
 mod sessions;
@@ -77,7 +78,9 @@ impl World {
             pictures: engine.clone(),
             speech: engine.clone(),
             moods: engine.clone(),
+            places: engine.clone(),
             samples: engine.clone(),
+            backups: engine.clone(),
             personas: engine.clone(),
             mcp: Some(engine.clone()),
         });

@@ -34,7 +34,11 @@ async fn a_text_becomes_sound() {
     ] {
         key.send("POST", speech, Some(wrong)).await.is(status, code);
     }
+    let status = key.send("GET", "/api/tts/status", None).await.json();
+    assert_eq!(status, json!({"available": true, "why": null}));
     world.engine.studio.is_closed.store(true, Ordering::SeqCst);
+    let status = key.send("GET", "/api/tts/status", None).await.json();
+    assert_eq!(status, json!({"available": false, "why": "No voice is on this machine."}));
     key.send("POST", speech, Some(json!({"text": "x"}))).await.is(409, "speech_unavailable");
     world.stop().await;
 }
@@ -58,10 +62,27 @@ async fn only_owners_keep_and_hear_recordings_of_voices() {
     for name in ["nobody.wav", "joe-s-voice", "..%2f..%2fweb.json", "joe-s-voice.wav.wav"] {
         owner.send("GET", &format!("/api/voice-samples/{name}"), None).await.is(404, "not_found");
     }
+    let listed = owner.send("GET", "/api/voice-samples", None).await.json();
+    let want = json!({
+        "filename": "joe-s-voice.wav", "url": "/api/voice-samples/joe-s-voice.wav", "name": "joe-s-voice",
+        "consent": "They agreed.", "seconds": 2.5, "added_at": "2027-01-15T08:00:00Z",
+    });
+    assert_eq!(listed, json!({"items": [want], "total": 1}));
     let (chatter, _) = program(&mut owner, &["chat"]).await;
     for mut other in [guest, chatter] {
         send_form(&other, upload, "file", "x.wav", b"RIFF").await.is(403, "scope");
-        other.send("GET", "/api/voice-samples/joe-s-voice.wav", None).await.is(403, "scope");
+        for (method, path) in [
+            ("GET", "/api/voice-samples"),
+            ("GET", "/api/voice-samples/joe-s-voice.wav"),
+            ("DELETE", "/api/voice-samples/joe-s-voice.wav"),
+        ] {
+            other.send(method, path, None).await.is(403, "scope");
+        }
+    }
+    let path = "/api/voice-samples/joe-s-voice.wav";
+    assert_eq!(owner.send("DELETE", path, None).await.json(), json!({"status": "deleted"}));
+    for method in ["GET", "DELETE"] {
+        owner.send(method, path, None).await.is(404, "not_found");
     }
     world.stop().await;
 }

@@ -10,8 +10,8 @@ use azera_adapter::{
     FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureHost, PictureModel, PictureState, PictureWish,
     Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest,
 };
-use azera_adapter_http::{KeptSample, NewSample, SampleError, StoreError, VoiceSamples};
-use azera_types::{ChatId, PersonId, PlatformId, Text, Timestamp};
+use azera_adapter_http::{KeptSample, ListedSample, NewSample, SampleError, StoreError, VoiceSamples};
+use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text, Timestamp};
 
 use crate::engine::Engine;
 
@@ -39,6 +39,15 @@ impl Studio {
     pub fn delete(&self, line: &str) {
         let number = line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         self.pictures.lock().unwrap().retain(|(_, picture)| picture.number != number);
+    }
+
+    /// Takes a picture back by the line of a command; returns false if it was not asked for in this chat.
+    pub fn take_back(&self, chat: &ChatId, line: &str) -> bool {
+        let number = line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+        let mut pictures = self.pictures.lock().unwrap();
+        let before = pictures.len();
+        pictures.retain(|(of, picture)| of != chat || picture.number != number);
+        pictures.len() < before
     }
 
     fn find(&self, number: u64) -> Option<(ChatId, ShownPicture)> {
@@ -70,8 +79,10 @@ impl PictureHost for Engine {
         }
         let mut pictures = self.studio.pictures.lock().unwrap();
         let number = pictures.len() as u64 + 1;
+        let message = MessageId::new(format!("post~{number}")).unwrap();
         let picture = ShownPicture {
             number,
+            message,
             prompt: Text::new(&wish.prompt),
             negative: wish.negative.clone(),
             name: wish.name.as_deref().map(Text::new),
@@ -145,6 +156,10 @@ impl PictureHost for Engine {
 
 #[async_trait]
 impl SpeechHost for Engine {
+    fn silence(&self) -> Option<String> {
+        (!self.studio.is_open()).then(|| "No voice is on this machine.".into())
+    }
+
     async fn say(&self, _: &PlatformId, at: Reading, request: SpeechRequest) -> Result<SpeechAnswer, HostError> {
         if !self.may_read(&at.chat, &at.person).await {
             return Err(HostError::NotAllowed);
@@ -182,6 +197,21 @@ impl VoiceSamples for Engine {
         let mut samples = self.studio.samples.lock().unwrap();
         samples.insert(kept.name.clone(), [sample.bytes, sample.consent.into_bytes()].concat());
         Ok(kept)
+    }
+
+    async fn list(&self) -> Result<Vec<ListedSample>, StoreError> {
+        let samples = self.studio.samples.lock().unwrap();
+        let listed = |name: &String| ListedSample {
+            name: name.clone(),
+            consent: "They agreed.".into(),
+            seconds: 2.5,
+            added_at: "2027-01-15T08:00:00Z".into(),
+        };
+        Ok(samples.keys().map(listed).collect())
+    }
+
+    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.studio.samples.lock().unwrap().remove(name).is_some())
     }
 
     async fn wav(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

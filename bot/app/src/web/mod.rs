@@ -1,7 +1,8 @@
 //! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `personas`
-//! changes the personas that everybody may use, `samples` keeps recordings of voices, `operations` measures the program and
-//! shows its log.
+//! changes the personas that everybody may use, `samples` keeps recordings of voices, `backups` lists and makes backups, and
+//! `operations` measures the program and shows its log.
 
+mod backups;
 mod mcp;
 mod operations;
 mod personas;
@@ -80,8 +81,10 @@ impl Connection for Connected {
             pictures: Arc::new(app.engine.clone()),
             speech: Arc::new(app.engine.clone()),
             moods: Arc::new(app.engine.clone()),
+            places: Arc::new(app.engine.clone()),
             samples: Arc::new(samples::FolderSamples::new(&app.data)),
             operations: Arc::new(operations::AppOperations::new(app, &self.config, self.log.clone())),
+            backups: Arc::new(backups::RecordBackups::new(app, &self.config)),
             mcp: Some(Arc::new(mcp::Mounted::new(app, self.web.as_platform().id().clone()))),
             personas: Arc::new(personas::RecordPersonas::new(
                 app.memory.clone(),

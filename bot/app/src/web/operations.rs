@@ -53,7 +53,7 @@ impl AppOperations {
             engine: app.engine.clone(),
             memory: app.memory.clone(),
             model: app.model.clone(),
-            backups: app.backups.clone(),
+            backups: app.backups.folder().clone(),
             servers: app.servers.clone(),
             backs_up: config.backup.enabled,
             log,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use azera_adapter_http::{KeptSample, NewSample, SampleError, StoreError, VoiceSamples};
-use azera_voice_samples::{FolderError, SampleFolder, prepare};
+use azera_adapter_http::{KeptSample, ListedSample, NewSample, SampleError, StoreError, VoiceSamples};
+use azera_voice_samples::{FolderError, SampleFolder, StoredSample, prepare};
 use sha2::{Digest, Sha256};
 
 use crate::bootstrap::now_text;
@@ -48,6 +48,24 @@ fn add(folder: &SampleFolder, new: NewSample) -> Result<KeptSample, SampleError>
 impl VoiceSamples for FolderSamples {
     async fn add(&self, sample: NewSample) -> Result<KeptSample, SampleError> {
         self.work(move |folder| add(folder, sample)).await?
+    }
+
+    async fn list(&self) -> Result<Vec<ListedSample>, StoreError> {
+        let listed = self.work(SampleFolder::list).await?.map_err(|error| StoreError(error.to_string()))?;
+        let shown = |sample: StoredSample| {
+            let StoredSample { name, consent, seconds, added_at } = sample;
+            ListedSample { name, consent, seconds, added_at }
+        };
+        Ok(listed.into_iter().map(shown).collect())
+    }
+
+    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let name = name.to_owned();
+        match self.work(move |folder| folder.remove(&name)).await? {
+            Ok(()) => Ok(true),
+            Err(FolderError::Missing(_) | FolderError::Name) => Ok(false),
+            Err(error) => Err(StoreError(error.to_string())),
+        }
     }
 
     async fn wav(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

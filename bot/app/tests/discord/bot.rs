@@ -74,6 +74,11 @@ impl Bot {
         self
     }
 
+    /// Returns the data folder.
+    pub fn data(&self) -> PathBuf {
+        self.scratch.path().join("data")
+    }
+
     /// Returns the binary with a command, configured for the fake.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let home = self.scratch.path();

@@ -9,8 +9,11 @@ mod imagine;
 mod journal;
 mod linked;
 mod load;
+#[path = "../product/local_web.rs"]
+mod local_web;
 mod model;
 mod once;
+mod owner;
 #[path = "../product/painter.rs"]
 mod painter;
 mod personas;

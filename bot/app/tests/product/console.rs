@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use super::http::request;
+use super::painter::{ENDLESS, Painter};
 use super::web::Running;
 
 /// A message whose first answer never ends.
@@ -39,10 +40,24 @@ fn script(name: &str, arguments: &[&str]) -> Child {
 fn two_people_use_the_console_in_a_browser() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
-    let bot = Running::start(scratch.path(), data.to_str().expect("a path"));
+    let settings = [("AZERA__HEARTH__ENABLED", "true")];
+    let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &[], &settings);
     let link = bot.setup.clone().expect("nobody owns this Azera");
     let mut tour = script("tour.mjs", &[&bot.address, &link]);
     assert!(tour.wait().expect("it ends").success(), "what is wrong stands above");
+    bot.stop();
+}
+
+#[test]
+fn the_console_shows_pictures_speech_and_what_the_owner_looks_after() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let painter = Painter::start();
+    let settings = [("AZERA__IMAGES__KIND", "automatic1111"), ("AZERA__IMAGES__URL", painter.url.as_str())];
+    let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &["--model", "scripted"], &settings);
+    let link = bot.setup.clone().expect("nobody owns this Azera");
+    let mut browser = script("studio.mjs", &[&bot.address, &link, ENDLESS]);
+    assert!(browser.wait().expect("it ends").success(), "what is wrong stands above");
     bot.stop();
 }
 

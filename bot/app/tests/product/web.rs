@@ -33,10 +33,10 @@ impl Running {
     pub fn with(home: &Path, data: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Self {
         let mut command = command(home, &[&["run", "--data", data][..], arguments].concat());
         command
-            .envs(settings.iter().copied())
             .env("AZERA__HTTP__ENABLED", "true")
-            .env("AZERA__HTTP__LISTEN", "127.0.0.1:0");
-        command.env("AZERA__MEMORY__MIN_AGE_S", "0");
+            .env("AZERA__HTTP__LISTEN", "127.0.0.1:0")
+            .env("AZERA__MEMORY__MIN_AGE_S", "0");
+        command.envs(settings.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the binary runs");
         let output = BufReader::new(child.stderr.take().expect("a pipe"));
         let (sender, heard) = channel();

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use azera_adapter::{
-    FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureStart, PictureState,
-    PictureWish, Platform, Reader, Reading, SpeechAnswer, SpeechHost, SpeechRequest,
+    AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureStart,
+    PictureState, PictureWish, PlaceHost, Platform, Reader, Reading, SpeechAnswer, SpeechHost, SpeechRequest,
 };
 use azera_model_image::{ImageSize, Picture};
 use azera_types::PlatformId;
@@ -167,4 +167,31 @@ async fn a_mood_is_given_in_ones_own_place_alone() {
     // It fades like every other mood.
     scene.pass(86_400);
     assert_eq!(feels(ANN, DM_ANN).await.unwrap().mood.as_deref(), Some("calm"));
+}
+
+#[tokio::test]
+async fn the_operator_sees_shared_places_and_neither_direct_messages_nor_what_is_said() {
+    let mut scene = Scene::open(false, false).await;
+    for (who, place) in [(ANN, DM_ANN), (AN, DM_AN), (ANN, COMMONS), (ANN, DEN)] {
+        scene.say(who, place, "Azera, my secret word is heliotrope.").await;
+    }
+    scene.command(ANN, COMMONS, "/answer always").await;
+    scene.command(ANN, COMMONS, "/journal channel here").await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    let listed = azera.places(&PlatformId::new("web").unwrap()).await.unwrap();
+    let [found] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!((&found.platform, found.direct, found.unknown), (&sim, 5, 0));
+    let told = format!("{listed:?}");
+    for hidden in ["heliotrope", chat(DM_ANN).as_str(), chat(DM_AN).as_str(), chat(DM_BOB).as_str()] {
+        assert!(!told.contains(hidden), "{hidden}: {told}");
+    }
+    let place = |wanted| found.realms.iter().flat_map(|realm| &realm.chats).find(|place| place.chat == chat(wanted));
+    let (commons, den) = (place(COMMONS).unwrap(), place(DEN).unwrap());
+    assert_eq!(
+        (commons.is_private, commons.answers, &commons.journal),
+        (false, AnswerMode::Always, &Some(chat(COMMONS)))
+    );
+    assert_eq!((den.is_private, den.answers, &den.journal), (true, AnswerMode::Addressed, &None));
+    assert_eq!((commons.persona.as_str(), commons.invited.len()), ("Luna", 0));
+    assert!(azera.places(&sim).await.unwrap().is_empty(), "a platform can leave itself out");
 }

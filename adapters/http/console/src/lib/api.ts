@@ -6,8 +6,9 @@ import type * as Api from "./types";
 const at = (strings: TemplateStringsArray, ...parts: string[]): string =>
   String.raw({ raw: strings }, ...parts.map(encodeURIComponent));
 
-function form(...files: File[]): FormData {
+function form(files: File[], texts: Record<string, string> = {}): FormData {
   const form = new FormData();
+  for (const [name, text] of Object.entries(texts)) form.append(name, text);
   for (const file of files) form.append("file", file);
   return form;
 }
@@ -55,16 +56,22 @@ export async function* say(said: Said, signal?: AbortSignal): AsyncGenerator<Ser
 /** The chat in which the pages run their commands. It has neither title nor messages, so no list shows it. */
 export const QUIET_CHAT = "a2e7a000-c0d5-4000-8000-000000000001";
 
-/** Runs a command, and returns its answer. A command that refuses is an error. */
-export async function command(line: string, where: Omit<Said, "message"> = { chat_id: QUIET_CHAT }): Promise<string> {
+/** Runs a command, and returns its answer, also if it refuses. */
+export async function ask(line: string, where: Omit<Said, "message"> = { chat_id: QUIET_CHAT }): Promise<{ text: string; ok: boolean }> {
   let text = "";
   let ok = true;
   for await (const { name, data } of say({ ...where, message: line })) {
     if (name === "content") text += String(data.content);
     if (name === "done") ok = (data as unknown as Api.Done).ok !== false;
   }
-  if (!ok) throw new Problem(text.trim(), 422, "refused");
-  return text.trim();
+  return { text: text.trim(), ok };
+}
+
+/** Runs a command, and returns its answer. A command that refuses is an error. */
+export async function command(line: string, where?: Omit<Said, "message">): Promise<string> {
+  const { text, ok } = await ask(line, where);
+  if (!ok) throw new Problem(text, 422, "refused");
+  return text;
 }
 
 export const memory = {
@@ -77,7 +84,7 @@ export const inner = {
   feeling: () => json<Api.Feeling>("GET", "/api/status"),
   writeJournal: () => json<{ message: string }>("POST", "/api/journal/trigger", {}),
   importInto: (kind: "dreams" | "journal", files: File[]) =>
-    json<Api.Imported>("POST", `/api/${kind}/import`, form(...files)),
+    json<Api.Imported>("POST", `/api/${kind}/import`, form(files)),
   setMood: (mood: string) => json<{ mood: string; mood_value: number }>("POST", "/api/status/mood", { mood }),
 };
 
@@ -87,7 +94,7 @@ export const personas = {
   add: (file: string) => json<Api.Persona>("POST", "/api/personas", { system_prompt: file }),
   change: (id: string, file: string) => json<Api.Persona>("PUT", at`/api/personas/${id}`, { system_prompt: file }),
   remove: (id: string) => json("DELETE", at`/api/personas/${id}`),
-  importCard: (file: File) => json<Api.ImportedPersona>("POST", "/api/personas/import", form(file)),
+  importCard: (file: File) => json<Api.ImportedPersona>("POST", "/api/personas/import", form([file])),
   versions: (id: string) => json<Api.List<Api.PersonaVersion>>("GET", at`/api/personas/${id}/versions`),
 };
 
@@ -98,23 +105,34 @@ export const models = {
 };
 
 export const images = {
-  list: () => json<Api.List<Api.Picture>>("GET", "/api/images"),
+  list: (offset: number, limit: number) => json<Api.List<Api.Picture>>("GET", at`/api/images?offset=${String(offset)}&limit=${String(limit)}`),
+  models: () => json<Api.List<Api.ImageModel>>("GET", "/api/images/models"),
   draw: async (drawing: Api.Drawing, signal: AbortSignal) =>
     events(await request("POST", "/api/images/generate", drawing, signal)),
-  addReference: (file: File) => json<{ id: string; url: string }>("POST", "/api/images/upload-reference", form(file)),
+  cancel: (number: number) => json("POST", "/api/images/cancel", { number }),
+  addReference: (file: File) => json<{ id: string; url: string }>("POST", "/api/images/upload-reference", form([file])),
   remove: (filename: string) => json("DELETE", at`/api/images/${filename}`),
 };
 
 export const voice = {
-  speak: (text: string, personaId?: string) =>
-    json<Api.Speech>("POST", "/api/tts/synthesize", { text, ...(personaId ? { persona_id: personaId } : {}) }),
+  status: () => json<Api.VoiceStatus>("GET", "/api/tts/status"),
+  speak: (text: string, personaId: string, sampleUrl: string) =>
+    json<Api.Speech>("POST", "/api/tts/synthesize", { text, persona_id: personaId, voice_sample_url: sampleUrl }),
+  samples: () => json<Api.List<Api.VoiceSample>>("GET", "/api/voice-samples"),
+  addSample: (file: File, name: string, consent: string) =>
+    json<{ filename: string }>("POST", "/api/voice-samples/upload", form([file], { name, consent })),
+  removeSample: (filename: string) => json("DELETE", at`/api/voice-samples/${filename}`),
 };
 
 export const system = {
   health: () => json<{ status: string; version: string }>("GET", "/health"),
   ready: () => json<{ status: string }>("GET", "/ready"),
   metrics: async () => (await request("GET", "/metrics")).text(),
-  logs: () => json<Api.List<Api.LogEntry>>("GET", "/api/logs"),
+  logs: (level: string) => json<Api.List<Api.LogLine>>("GET", at`/api/logs?level=${level}`),
+  places: () => json<Api.List<Api.PlatformPlaces>>("GET", "/api/places"),
+  backups: () => json<Api.Backups>("GET", "/api/backups"),
+  makeBackup: () => json<Api.Backup>("POST", "/api/backups", {}),
+  verifyBackup: (name: string) => json<Api.BackupCheck>("POST", at`/api/backups/${name}/verify`, {}),
   accounts: () => json<Api.List<Api.Account>>("GET", "/api/accounts"),
   removeAccount: (id: string) => json("DELETE", at`/api/accounts/${id}`),
   invite: () => json<Api.Invitation>("POST", "/api/invitations", {}),

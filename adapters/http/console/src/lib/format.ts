@@ -2,9 +2,12 @@
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
 export const fullTime = (at: string): string => moment.format(new Date(at));
+
+export const secondsTime = (at: string): string => seconds.format(new Date(at));
 
 /** Returns the time of today, or the day. */
 export function shortTime(at: string): string {

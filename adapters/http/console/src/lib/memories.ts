@@ -6,3 +6,6 @@ const ID = /`(m\d+)`/g;
 export function memoryIds(text: string): string[] {
   return [...new Set([...text.matchAll(ID)].map((found) => found[1] ?? ""))];
 }
+
+/** Leaves out the place of a direct message, which is this account itself. */
+export const withoutOwnPlace = (text: string): string => text.replace(/ (?:from dm:\S+|\(dm:[^)]*\))/g, "");

@@ -5,8 +5,9 @@ import { Problem } from "./http";
 
 export type Notice = { id: number; text: string; isError: boolean };
 
-/** How long a message without error stays, in milliseconds. */
+/** How long a message without error stays at least, and for each of its characters, in milliseconds. */
 const SHOWN_MS = 6000;
+const READ_MS = 60;
 
 /** Most messages that are shown at once. */
 const MOST = 3;
@@ -17,7 +18,7 @@ class Notices {
 
   say(text: string): void {
     const { id } = this.add(text, false);
-    setTimeout(() => this.close(id), SHOWN_MS);
+    setTimeout(() => this.close(id), Math.max(SHOWN_MS, text.length * READ_MS));
   }
 
   fail(error: unknown): void {

@@ -6,7 +6,7 @@ import { t } from "./en";
 /** A page may take the `part` of the address that names something in it. */
 type Module = { default: Component<any> };
 
-export type Page = { id: string; title: string; load: () => Promise<Module>; needs?: "images" | "voice" };
+export type Page = { id: string; title: string; load: () => Promise<Module>; isForOwners?: boolean };
 
 const CHAT: Page = { id: "chat", title: t.page.chat, load: () => import("../pages/chat/ChatPage.svelte") };
 
@@ -16,8 +16,10 @@ const PAGES: Page[] = [
   { id: "inner", title: t.page.inner, load: () => import("../pages/inner/InnerPage.svelte") },
   { id: "personas", title: t.page.personas, load: () => import("../pages/personas/PersonasPage.svelte") },
   { id: "models", title: t.page.models, load: () => import("../pages/models/ModelsPage.svelte") },
-  { id: "images", title: t.page.images, load: () => import("../pages/images/ImagesPage.svelte"), needs: "images" },
-  { id: "voice", title: t.page.voice, load: () => import("../pages/voice/VoicePage.svelte"), needs: "voice" },
+  { id: "images", title: t.page.images, load: () => import("../pages/images/ImagesPage.svelte") },
+  { id: "voice", title: t.page.voice, load: () => import("../pages/voice/VoicePage.svelte") },
+  { id: "learning", title: t.page.learning, load: () => import("../pages/learning/LearningPage.svelte") },
+  { id: "places", title: t.page.places, load: () => import("../pages/places/PlacesPage.svelte"), isForOwners: true },
   { id: "privacy", title: t.page.privacy, load: () => import("../pages/privacy/PrivacyPage.svelte") },
   { id: "system", title: t.page.system, load: () => import("../pages/system/SystemPage.svelte") },
 ];
@@ -39,7 +41,7 @@ export function pageFor(id: string): Page {
   };
 }
 
-/** Returns the pages that this server has an engine for. */
-export function visiblePages(features: { images: boolean; voice: boolean }): Page[] {
-  return PAGES.filter((page) => !page.needs || features[page.needs]);
+/** Returns the pages that an account may open. */
+export function visiblePages(isOwner: boolean): Page[] {
+  return PAGES.filter((page) => isOwner || !page.isForOwners);
 }

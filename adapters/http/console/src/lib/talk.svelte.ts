@@ -17,6 +17,8 @@ export type Shown = {
   content: string;
   thinking: string;
   at: string;
+  /** The address of the picture that it shows. */
+  picture: string | null;
   /** The id of the last message before it when it was added. */
   after: string | null;
 };
@@ -30,6 +32,9 @@ const TITLE_CHARS = 48;
 /** Time between two looks for a reply whose stream broke off, in milliseconds, and how often to look. */
 const LOOK_MS = 1500;
 const LOOKS = 120;
+
+/** The commands after which a picture comes. */
+const DRAWS = /^\/(imagine|picture (again|vary))\b/;
 
 const pause = (ms: number): Promise<void> => new Promise((go) => setTimeout(go, ms));
 
@@ -55,6 +60,11 @@ class Talk {
 
   get busy(): boolean {
     return this.waiting === "reply";
+  }
+
+  /** Number of pictures that are shown. */
+  private get pictures(): number {
+    return this.messages.filter((message) => message.picture).length;
   }
 
   /** The last reply, for which there can be other answers. */
@@ -96,15 +106,15 @@ class Talk {
   }
 
   private shown(message: Message): Shown {
-    const { id, role, name, content } = message;
+    const { id, role, name, content, picture } = message;
     const thinking = this.thoughts.get(id) ?? "";
-    return { key: id, id, role, name, content, thinking, at: message.created_at, after: null };
+    return { key: id, id, role, name, content, thinking, at: message.created_at, picture, after: null };
   }
 
   private add(role: Shown["role"], name: string, content: string): Shown {
     const key = `new-${this.nextKey++}`;
     const after = this.messages.findLast((message) => message.id)?.id ?? null;
-    this.messages.push({ key, id: null, role, name, content, thinking: "", at: new Date().toISOString(), after });
+    this.messages.push({ key, id: null, role, name, content, thinking: "", at: new Date().toISOString(), picture: null, after });
     // The element of the state, not the object that was given: changes of it are shown.
     return this.messages[this.messages.length - 1] as Shown;
   }
@@ -138,6 +148,7 @@ class Talk {
   private async follow(chat: WholeChat, wish: { message: string }, asked: Shown): Promise<void> {
     const aborter = new AbortController();
     this.aborter = aborter;
+    const pictures = this.pictures;
     const reply = this.add("assistant", t.chat.answering, "");
     const persona = this.wantedPersona && this.wantedPersona !== chat.ai_persona_id ? this.wantedPersona : undefined;
     const said = { chat_id: chat.id, ...wish, ...(persona ? { ai_persona_id: persona } : {}) };
@@ -155,6 +166,7 @@ class Talk {
       if (this.aborter !== aborter) return;
       if (!done) throw new Problem(t.problem.unreachable, 0, "broken");
       await this.finish(done, reply);
+      if (done.ok && DRAWS.test(wish.message)) void this.waitForPicture(chat, pictures);
     } catch (error) {
       if (this.aborter === aborter) await this.failed(error, begun, asked, reply, wish.message);
     }
@@ -210,6 +222,14 @@ class Talk {
     this.waiting = "no";
     reply.role = "note";
     reply.content = t.chat.noReply;
+  }
+
+  /** Looks for the picture of a command until it is there, which begins a message of its own. */
+  private async waitForPicture(chat: WholeChat, before: number): Promise<void> {
+    for (let look = 0; look < LOOKS && this.chat?.id === chat.id && this.pictures <= before; look++) {
+      await pause(LOOK_MS);
+      if (this.chat?.id === chat.id && !this.busy) await this.reload().catch(() => undefined);
+    }
   }
 
   /** Stops to show the reply. The server finishes it. */

@@ -17,7 +17,7 @@ export type Chat = {
 
 export type Branch = { id: string; name: string; forked_from_message_id: string | null; created_at: string };
 
-export type Message = { id: string; role: "user" | "assistant"; name: string; content: string; created_at: string };
+export type Message = { id: string; role: "user" | "assistant"; name: string; content: string; created_at: string; picture: string | null };
 
 export type WholeChat = Chat & { branches: Branch[]; messages: Message[] };
 
@@ -65,8 +65,23 @@ export type NewKey = Key & { key: string };
 
 export type Invitation = { code: string; path: string; until: string };
 
-export type Picture = { filename: string; url: string; prompt: string; width: number; height: number; created_at: string };
+export type Picture = {
+  filename: string;
+  url: string;
+  prompt: string;
+  negative_prompt: string | null;
+  width: number;
+  height: number;
+  steps: number;
+  seed: number;
+  model: string | null;
+  number: number;
+  created_at: string;
+};
 
+export type ImageModel = { name: string; max_side: number; max_steps: number; takes_reference: boolean; takes_seed: boolean };
+
+/** What is to be drawn. What is left out is as the operator configured it. */
 export type Drawing = {
   prompt: string;
   negative_prompt?: string;
@@ -77,8 +92,36 @@ export type Drawing = {
   seed?: number;
   reference_image?: string;
   reference_strength?: number;
+  persona_id?: string;
 };
+
+/** How far a picture is. `total_steps` is 0 while it waits. */
+export type DrawingProgress = { step: number; total_steps: number; percentage: number; number: number };
+
+export type VoiceStatus = { available: boolean; why: string | null };
 
 export type Speech = { audio_base64: string; format: string; duration_ms: number };
 
-export type LogEntry = Record<string, unknown>;
+export type VoiceSample = { filename: string; url: string; name: string; consent: string; seconds: number; added_at: string };
+
+export type LogLine = { timestamp: string; level: string; target: string; message: string; fields: Record<string, unknown> };
+
+export type ChatPlace = {
+  id: string;
+  name: string | null;
+  is_private: boolean;
+  persona: string;
+  invited: string[];
+  answers: "addressed" | "always" | "never";
+  journal: string | null;
+};
+
+export type RealmPlaces = { id: string | null; name: string | null; chats: ChatPlace[] };
+
+export type PlatformPlaces = { platform: string; is_reachable: boolean | null; realms: RealmPlaces[]; direct: number; unknown: number };
+
+export type Backup = { name: string; created_at: string; messages: number; memories: number; size: number };
+
+export type Backups = List<Backup> & { folder: string; every_minutes: number | null; unreadable: string[] };
+
+export type BackupCheck = { status: "whole" | "files_missing" | "damaged"; missing_files: number };

@@ -4,9 +4,12 @@
 mod bot;
 mod homeserver;
 mod journal;
+#[path = "../local_web.rs"]
+mod local_web;
 mod many;
 mod model;
 mod once;
+mod owner;
 mod person;
 mod personas;
 mod pictures;

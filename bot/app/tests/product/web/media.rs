@@ -114,6 +114,11 @@ fn pictures(ann: &Person<'_>, bob: &Person<'_>, painter: &Painter) {
     assert!(status == 200 && file.starts_with(b"\x89PNG") && !holds(&file, SERVER_METADATA), "{status}");
     // The picture is a message of the persona, and nobody else's.
     assert!(ann.good("GET", "/api/chats/search?q=heliotrope", &Value::Null)["total"] == 1);
+    let chat = ann.good("GET", "/api/chats/pictures", &Value::Null);
+    assert_eq!(chat["messages"][0]["picture"], listed["items"][0]["url"], "{chat}");
+    // Its chat goes on like every other one.
+    let talk = |chat: &str| ann.send("POST", "/api/chat/stream", &json!({"chat_id": chat, "message": "/status"})).0;
+    assert_eq!((talk("pictures"), talk("nowhere")), (200, 400));
     assert_eq!(bob.file(path).0, 404);
     assert_eq!(bob.send("DELETE", path, &Value::Null).0, 404);
     assert_eq!(bob.good("GET", "/api/images", &Value::Null)["total"], 0);

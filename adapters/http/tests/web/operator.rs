@@ -1,0 +1,124 @@
+//! What only the operator sees: the places of other platforms, and the backups.
+
+use async_trait::async_trait;
+use azera_adapter::{AnswerMode, ChatPlace, HostError, PlaceHost, PlatformPlaces, RealmPlaces};
+use azera_adapter_http::{BackupError, BackupList, BackupState, BackupSummary, Backups, StoreError};
+use azera_types::{ChatId, PlatformId, RealmId, Timestamp};
+use serde_json::json;
+
+use crate::engine::Engine;
+use crate::{World, program};
+
+#[async_trait]
+impl PlaceHost for Engine {
+    async fn places(&self, but: &PlatformId) -> Result<Vec<PlatformPlaces>, HostError> {
+        assert_eq!(but.as_str(), "web", "the chats of accounts are no places");
+        let chat = ChatPlace {
+            chat: ChatId::new("harbour").unwrap(),
+            name: Some("harbour".into()),
+            is_private: true,
+            persona: "Azera".into(),
+            invited: vec!["Luna".into()],
+            answers: AnswerMode::Always,
+            journal: Some(ChatId::new("log").unwrap()),
+        };
+        let realm = RealmPlaces {
+            realm: Some(RealmId::new("guild").unwrap()),
+            name: Some("Sailors".into()),
+            chats: vec![chat],
+        };
+        Ok(vec![PlatformPlaces {
+            platform: PlatformId::new("matrix").unwrap(),
+            is_reachable: Some(true),
+            realms: vec![realm],
+            direct: 3,
+            unknown: 1,
+        }])
+    }
+}
+
+/// The backup that can be restored, and one that cannot.
+const WHOLE: &str = "azera-whole.zip";
+const DAMAGED: &str = "azera-damaged.zip";
+
+fn backup() -> BackupSummary {
+    let at = Timestamp::from_second(1_800_000_000).unwrap();
+    BackupSummary { name: WHOLE.into(), at, messages: 7, memories: 5, bytes: 1_024 }
+}
+
+#[async_trait]
+impl Backups for Engine {
+    async fn list(&self) -> Result<BackupList, StoreError> {
+        Ok(BackupList {
+            folder: "/backups".into(),
+            every_minutes: Some(5),
+            backups: vec![backup()],
+            unreadable: vec![DAMAGED.into()],
+        })
+    }
+
+    async fn make(&self) -> Result<BackupSummary, StoreError> {
+        Ok(backup())
+    }
+
+    async fn verify(&self, name: &str) -> Result<BackupState, BackupError> {
+        match name {
+            WHOLE => Ok(BackupState::Whole),
+            DAMAGED => Ok(BackupState::Damaged),
+            "azera-files.zip" => Ok(BackupState::FilesMissing(2)),
+            _ => Err(BackupError::Missing),
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_owners_see_the_places_of_other_platforms() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut guest = world.guest(&mut owner, "Bob").await;
+    let (mut chatter, _) = program(&mut owner, &["chat", "memory:read", "memory:write", "mcp"]).await;
+    for other in [&mut guest, &mut chatter] {
+        other.send("GET", "/api/places", None).await.is(403, "scope");
+    }
+    let chat = json!({
+        "id": "harbour", "name": "harbour", "is_private": true, "persona": "Azera", "invited": ["Luna"],
+        "answers": "always", "journal": "log",
+    });
+    let realm = json!({"id": "guild", "name": "Sailors", "chats": [chat]});
+    let want = json!({"platform": "matrix", "is_reachable": true, "realms": [realm], "direct": 3, "unknown": 1});
+    assert_eq!(owner.send("GET", "/api/places", None).await.json(), json!({"items": [want], "total": 1}));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn only_owners_list_make_and_check_backups() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut guest = world.guest(&mut owner, "Bob").await;
+    let (mut chatter, _) = program(&mut owner, &["chat", "memory:read", "memory:write", "mcp"]).await;
+    let verify = |name: &str| format!("/api/backups/{name}/verify");
+    for other in [&mut guest, &mut chatter] {
+        for (method, path) in [("GET", "/api/backups"), ("POST", "/api/backups"), ("POST", verify(WHOLE).as_str())] {
+            other.send(method, path, Some(json!({}))).await.is(403, "scope");
+        }
+    }
+    let made = owner.send("POST", "/api/backups", None).await.json();
+    let want =
+        json!({"name": WHOLE, "created_at": "2027-01-15T08:00:00Z", "messages": 7, "memories": 5, "size": 1_024});
+    assert_eq!(made, want);
+    let listed = owner.send("GET", "/api/backups", None).await.json();
+    let want = json!({
+        "items": [made], "total": 1, "folder": "/backups", "every_minutes": 5, "unreadable": [DAMAGED],
+    });
+    assert_eq!(listed, want);
+    for (name, status, missing) in
+        [(WHOLE, "whole", 0), (DAMAGED, "damaged", 0), ("azera-files.zip", "files_missing", 2)]
+    {
+        let found = owner.send("POST", &verify(name), None).await.json();
+        assert_eq!(found, json!({"status": status, "missing_files": missing}), "{name}");
+    }
+    for name in ["other.zip", "..%2f..%2fweb.json", "%00"] {
+        owner.send("POST", &verify(name), None).await.is(404, "not_found");
+    }
+    world.stop().await;
+}
