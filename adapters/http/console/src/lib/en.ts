@@ -54,7 +54,7 @@ export const t = {
     keys: [
       ["Enter", "Send the message"],
       ["Shift+Enter", "Begin a new line"],
-      ["Escape", "Stop to wait for the reply, or close what is open"],
+      ["Escape", "Stop waiting for the reply, or close what is open"],
       ["/", "Go to the message field"],
       ["Alt+N", "Begin a new chat"],
       ["Ctrl+K", "Search the chats"],
@@ -104,7 +104,7 @@ export const t = {
     thoughts: "Thoughts",
     note: "Only shown here",
     lost: "The connection broke. The reply goes on, and is shown when it is there.",
-    stopped: "You stopped to wait. Azera finishes the reply, and it is shown then.",
+    stopped: "You stopped waiting. Azera finishes the reply, and the page then shows it.",
     noReply: "There was no reply. Send the message again.",
     why: "Why this reply?",
     regenerate: "Answer again",
