@@ -38,6 +38,14 @@ assert.equal(await ann.page.locator('article.user strong', { hasText: 'bold' }).
 assert.equal(await ann.page.locator('article img, article a[href^="javascript"]').count(), 0);
 assert.equal(await ann.page.evaluate(() => window.broken), undefined);
 
+step('another window of the same person shows what is said in the first');
+const other = await ann.context.newPage();
+await other.goto(ann.page.url());
+await other.locator('article.user strong', { hasText: 'bold' }).waitFor();
+await ann.say('Two windows show this.');
+await other.locator('article.user', { hasText: 'Two windows show this.' }).waitFor();
+await other.close();
+
 step('each reply says what it rests on');
 await ann.replies().nth(1).hover();
 await ann.replies().nth(1).getByRole('button', { name: 'Why this reply?' }).click();

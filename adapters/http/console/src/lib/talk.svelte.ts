@@ -94,6 +94,11 @@ class Talk {
     if (this.chat?.id === id) this.take(chat);
   }
 
+  /** Something happened in a chat, or in any of them. A reply that the page waits for comes by its own stream. */
+  async heard(id: string | null): Promise<void> {
+    if (this.waiting === "no" && (id === null || id === this.chat?.id)) await this.reload();
+  }
+
   private take(chat: WholeChat): void {
     const ids = new Set(chat.messages.map((message) => message.id));
     const notes = this.messages.filter((message) => message.role === "note");
