@@ -154,6 +154,7 @@ impl Imports<'_> {
     pub fn message_state(self, id: &MessageId) -> Result<ImportState, Error> {
         Ok(match self.0.messages().raw_message(id)? {
             None => ImportState::New,
+            Some(message) if message.undone => ImportState::Undone,
             Some(message) if message.author == Author::Forgotten => ImportState::Forgotten,
             Some(_) => ImportState::Kept,
         })
@@ -192,6 +193,7 @@ impl Imports<'_> {
             memorable: true,
             edited_at: None,
             parts: Vec::new(),
+            undone: false,
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &message)?;

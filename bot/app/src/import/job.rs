@@ -205,14 +205,14 @@ impl Writer<'_> {
             self.report.flaw(azera_import::Flaw { position: message.position, why });
             return Ok(());
         };
-        let id = self.job.target.message_id(self.format, message, generation)?;
+        let (id, state) = self.message_state(message, generation)?;
         let text = Text::new(&message.text);
         let (person, name) = self.author(message)?;
         let own = person == self.import.by;
         let (title, after) = (message.chat.title.clone(), before.map(|(id, _)| id));
         let new = NewImported { id: id.clone(), chat: chat.clone(), title, after, person, name, text, at };
-        let state = if self.job.dry_run {
-            self.memory.imports().message_state(&id)?
+        let state = if self.job.dry_run || state != ImportState::New {
+            state
         } else {
             self.memory.imports().add(&self.import, new, self.now)?
         };
@@ -262,6 +262,25 @@ impl Writer<'_> {
         }
         self.chats.insert(conversation.to_owned(), found.clone());
         Ok(found)
+    }
+
+    /// Returns a message's id, and what is there of it. An undo gives messages new ids, so a message that is kept or was
+    /// forgotten under an earlier id counts under that one. New messages get an id of the chat's generation, or a later
+    /// one.
+    fn message_state(
+        &self,
+        message: &ImportedMessage,
+        chat_generation: usize,
+    ) -> anyhow::Result<(MessageId, ImportState)> {
+        for generation in 0..MAX_GENERATIONS {
+            let id = self.job.target.message_id(self.format, message, generation)?;
+            match self.memory.imports().message_state(&id)? {
+                ImportState::New if generation < chat_generation => {}
+                ImportState::Undone if self.job.undone == Known::ImportAgain => {}
+                state => return Ok((id, state)),
+            }
+        }
+        bail!("a message's import was undone {MAX_GENERATIONS} times");
     }
 
     /// Returns who said a message. Only the importing person's own words are theirs.

@@ -11,7 +11,7 @@ use crate::{azera, command};
 
 /// Runs a command on the data folder, and returns what it printed.
 #[track_caller]
-fn run(home: &Path, arguments: &[&str]) -> String {
+pub fn run(home: &Path, arguments: &[&str]) -> String {
     let data = home.join("data");
     let output = azera(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat(), "");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -20,7 +20,7 @@ fn run(home: &Path, arguments: &[&str]) -> String {
 
 /// Imports a file, and returns the report.
 #[track_caller]
-fn import(home: &Path, file: &str, arguments: &[&str]) -> Value {
+pub fn import(home: &Path, file: &str, arguments: &[&str]) -> Value {
     let path = home.join(file);
     let printed = run(home, &[&["import", path.to_str().expect("a path"), "--json"], arguments].concat());
     serde_json::from_str(&printed).expect("JSON")
@@ -28,7 +28,7 @@ fn import(home: &Path, file: &str, arguments: &[&str]) -> Value {
 
 /// Returns what a search finds: author, day and text.
 #[track_caller]
-fn search(home: &Path, query: &str, arguments: &[&str]) -> Vec<String> {
+pub fn search(home: &Path, query: &str, arguments: &[&str]) -> Vec<String> {
     let found = run(home, &[&["memory", "search", query, "--json"], arguments].concat());
     let found: Vec<Value> = serde_json::from_str(&found).expect("JSON");
     let text = |hit: &Value, field: &str| hit[field].as_str().unwrap_or_default().to_owned();
@@ -37,13 +37,13 @@ fn search(home: &Path, query: &str, arguments: &[&str]) -> Vec<String> {
 
 /// Returns a memory as the person may see it.
 #[track_caller]
-fn memory(home: &Path, hit: &str, person: &str) -> Value {
+pub fn memory(home: &Path, hit: &str, person: &str) -> Value {
     let id = hit.split(' ').next().expect("an id");
     serde_json::from_str(&run(home, &["memory", "show", id, "--as", person])).expect("JSON")
 }
 
 /// A conversation of ChatGPT with these messages, each by a role.
-fn chatgpt(said: &[(&str, &str)]) -> String {
+pub fn chatgpt(said: &[(&str, &str)]) -> String {
     let mut mapping = serde_json::Map::new();
     mapping.insert("n0".into(), json!({"id": "n0", "parent": null, "message": null}));
     for (number, (role, text)) in said.iter().enumerate() {
@@ -59,7 +59,7 @@ fn chatgpt(said: &[(&str, &str)]) -> String {
         .to_string()
 }
 
-const SAID: [(&str, &str); 4] = [
+pub const SAID: [(&str, &str); 4] = [
     ("user", "My boat is called heliotrope and lies in harbour nine."),
     ("assistant", "A quagmire of a harbour, but a good name for a boat."),
     ("user", "I bought my boat from a man called Obsidian."),
@@ -191,7 +191,7 @@ fn an_import_is_shown_to_nobody_else() {
 }
 
 /// A session of Claude Code, with one line for each message.
-fn transcript(session: &str, said: &[(&str, &str)]) -> String {
+pub fn transcript(session: &str, said: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (number, (role, said)) in said.iter().enumerate() {
         let line = json!({

@@ -15,6 +15,7 @@ mod help_texts;
 mod hostile;
 mod http;
 mod imports;
+mod imports_undone;
 mod indexes;
 mod kills;
 mod matrix;
