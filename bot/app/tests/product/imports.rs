@@ -206,7 +206,7 @@ pub fn transcript(session: &str, said: &[(&str, &str)]) -> String {
 
 /// Calls a hook as Claude Code does, and returns its output.
 #[track_caller]
-fn hook(home: &Path, what: &str, event: &str, transcript: &Path, cwd: &Path, arguments: &[&str]) -> String {
+pub fn hook(home: &Path, what: &str, event: &str, transcript: &Path, cwd: &Path, arguments: &[&str]) -> String {
     let input = json!({
         "session_id": "s", "transcript_path": transcript, "cwd": cwd, "hook_event_name": event, "source": "startup",
     });
@@ -281,14 +281,9 @@ fn the_next_session_of_a_project_is_told_about_the_last_one() {
     }
 }
 
-/// Beside a running Azera, a hook leaves the transcript to it.
-#[test]
-fn a_running_azera_takes_in_what_a_hook_leaves() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let (home, folder) = (scratch.path(), scratch.path().join("data"));
-    let file = home.join("session.jsonl");
-    std::fs::write(&file, transcript("s1", &[("user", "The lighthouse opens with a heliotrope key.")]))
-        .expect("a file");
+/// Does something while another Azera has the data folder.
+pub fn beside_a_chat(home: &Path, work: impl FnOnce()) {
+    let folder = home.join("data");
     let data = folder.to_str().expect("a path");
     let mut chat = command(home, &["chat", "--data", data, "--model", "scripted", "--as", "Ann", "--json"]);
     let mut chat = chat.spawn().expect("the binary runs");
@@ -298,10 +293,41 @@ fn a_running_azera_takes_in_what_a_hook_leaves() {
     let mut first = String::new();
     let mut output = std::io::BufReader::new(chat.stdout.take().expect("a pipe"));
     std::io::BufRead::read_line(&mut output, &mut first).expect("it answers");
-    hook(home, "stop", "Stop", &file, home, &["--as", "Ann", "--project", "tower"]);
-    assert_eq!(hook(home, "start", "SessionStart", &file, home, &["--as", "Ann", "--project", "tower"]), "");
+    work();
     drop(pipe);
     assert!(chat.wait().expect("it ends").success());
+}
+
+/// Returns true if a note about a transcript is there.
+pub fn waits(home: &Path) -> bool {
+    std::fs::read_dir(home.join("data/transcripts")).is_ok_and(|mut notes| notes.next().is_some())
+}
+
+/// Runs until the running Azera has imported every transcript.
+pub fn until_taken_in(home: &Path, bot: &crate::web::Running) {
+    // Each request gives it a moment.
+    for _ in 0..200_000 {
+        if !waits(home) {
+            break;
+        }
+        bot.send("GET", "/health", &[], &Value::Null);
+    }
+    assert!(!waits(home), "the running Azera took the transcript in");
+}
+
+/// Beside a running Azera, a hook leaves the transcript to it.
+#[test]
+fn a_running_azera_takes_in_what_a_hook_leaves() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, folder) = (scratch.path(), scratch.path().join("data"));
+    let file = home.join("session.jsonl");
+    std::fs::write(&file, transcript("s1", &[("user", "The lighthouse opens with a heliotrope key.")]))
+        .expect("a file");
+    let data = folder.to_str().expect("a path");
+    beside_a_chat(home, || {
+        hook(home, "stop", "Stop", &file, home, &["--as", "Ann", "--project", "tower"]);
+        assert_eq!(hook(home, "start", "SessionStart", &file, home, &["--as", "Ann", "--project", "tower"]), "");
+    });
     assert_eq!(
         search(home, "What opens the lighthouse?", &["--as", "Ann"])
             .iter()
@@ -310,16 +336,7 @@ fn a_running_azera_takes_in_what_a_hook_leaves() {
         0
     );
     let bot = crate::web::Running::start(home, data);
-    let notes = folder.join("transcripts");
-    let waits = || std::fs::read_dir(&notes).is_ok_and(|mut notes| notes.next().is_some());
-    // Each request gives it a moment.
-    for _ in 0..200_000 {
-        if !waits() {
-            break;
-        }
-        bot.send("GET", "/health", &[], &Value::Null);
-    }
-    assert!(!waits(), "the running Azera took the transcript in");
+    until_taken_in(home, &bot);
     bot.stop();
     let found = search(home, "What opens the lighthouse?", &["--as", "Ann"]);
     assert!(found.iter().any(|hit| hit.contains("heliotrope")), "{found:?}");

@@ -12,6 +12,8 @@ mod files;
 mod forgetting;
 mod hearth;
 mod help_texts;
+#[cfg(unix)]
+mod hooks;
 mod hostile;
 mod http;
 mod imports;
