@@ -129,7 +129,7 @@ fn entry_found(
     let new = || Arc::new(SourceChat { id: session.clone(), title: None });
     let chat = Arc::clone(sessions.entry(session.clone()).or_insert_with(new));
     let (id_of, name) = if role == Role::Owner { ("user", "User") } else { ("assistant", "Claude") };
-    let author = SourceAuthor { id: id_of.into(), name: name.into(), also: None };
+    let author = SourceAuthor { id: id_of.into(), name: name.into(), account: None };
     let at = entry.timestamp.and_then(|time| time.moment(&source.zone));
     Found::Message(Box::new(ImportedMessage { id, chat, author, role, at, text, position }))
 }

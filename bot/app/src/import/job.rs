@@ -13,6 +13,7 @@ use azera_memory::{Import, ImportState, Memory, NewImported};
 use azera_types::{ChatId, MAX_NAME_CHARS, MAX_TEXT_BYTES, MessageId, PersonId, Text, TimeZone, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use super::author::author_named;
 use super::name_of;
 use super::report::Report;
 use super::target::Target;
@@ -42,7 +43,7 @@ pub struct Job {
     /// The format; `None` finds out.
     pub format: Option<Format>,
     pub target: Target,
-    /// The importing person's name or id in the file.
+    /// The name of the importing person's account in the file, or its id.
     pub me: Option<String>,
     /// The zone of times without one.
     pub zone: TimeZone,
@@ -82,6 +83,11 @@ pub fn import_file(
         );
     };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let source = Source { format, stem, zone: job.zone.clone() };
+    let me = match &job.me {
+        Some(me) => author_named(&source, BufReader::new(File::open(&path).with_context(named)?), me, stop)?,
+        None => None,
+    };
     let done = Cell::new(0);
     let input = BufReader::with_capacity(HEAD_BYTES, Counted { input: head.as_slice().chain(file), done: &done });
     let target = &job.target;
@@ -107,12 +113,12 @@ pub fn import_file(
         import,
         now,
         report,
+        me,
         chats: HashMap::new(),
         last: HashMap::new(),
         unflushed: 0,
         failure: None,
     };
-    let source = Source { format, stem, zone: job.zone.clone() };
     let mut step = 0_usize;
     let ended = read(&source, input, &mut |found| {
         step += 1;
@@ -153,6 +159,8 @@ struct Writer<'a> {
     import: Import,
     now: Timestamp,
     report: Report,
+    /// The importing person's id in the source, if the source does not mark their words itself.
+    me: Option<String>,
     /// The chats of conversations by their ids in the source; `None` for those that were forgotten.
     chats: HashMap<String, Option<ChatOfImport>>,
     /// The last message of each chat, and its time.
@@ -286,12 +294,10 @@ impl Writer<'_> {
     /// Returns who said a message. Only the importing person's own words are theirs.
     fn author(&self, message: &ImportedMessage) -> anyhow::Result<(PersonId, String)> {
         let target = &self.job.target;
-        let me = self.job.me.as_deref();
         let author = &message.author;
-        let named = me.is_some_and(|me| author.id == me || author.name == me || author.also.as_deref() == Some(me));
         let own = match message.role {
             Role::Owner => true,
-            Role::Person => named,
+            Role::Person => self.me.as_ref() == Some(&author.id),
             Role::Assistant => false,
         };
         if own {

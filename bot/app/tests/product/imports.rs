@@ -190,6 +190,40 @@ fn an_import_is_shown_to_nobody_else() {
     assert!(!export.contains("heliotrope") && !export.contains("quagmire"), "Cid said none of it: {export}");
 }
 
+/// A message of an export of Discord.
+fn of_discord(id: usize, author: (&str, &str, &str), text: &str) -> Value {
+    let (author, name, nickname) = author;
+    json!({"id": id.to_string(), "type": "Default", "timestamp": "2025-05-01T12:00:00Z", "content": text,
+        "author": {"id": author, "name": name, "nickname": nickname, "isBot": false}})
+}
+
+/// Everybody may choose any name to show, so `--me` takes ids and names of accounts alone, and refuses two people.
+#[test]
+fn a_nickname_makes_nobody_the_person_who_imports() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let channel = |messages: Value| json!({"guild": null, "channel": {"id": "7"}, "messages": messages}).to_string();
+    let ann = of_discord(1, ("109", "ann", "Annie"), "The locker code is heliotrope.");
+    let ben = of_discord(2, ("108", "ben", "ann"), "My locker code is quagmire.");
+    std::fs::write(home.join("kitchen.json"), channel(json!([ben, ann]))).expect("a file");
+    assert_eq!(import(home, "kitchen.json", &["--as", "Ann", "--me", "ann"])["added"], json!(2));
+    let found = search(home, "What is the locker code?", &["--as", "Ann"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for hit in &found {
+        let id = memory(home, hit, "Ann")["author"]["person"]["id"].clone();
+        assert_eq!(id == json!("console:ann"), hit.contains("heliotrope"), "{hit}: {id}");
+    }
+    let eve = of_discord(3, ("110", "109", "Eve"), "My locker code is zeppelin.");
+    std::fs::write(home.join("kitchen.json"), channel(json!([ann, eve]))).expect("a file");
+    let (path, data) = (home.join("kitchen.json"), home.join("data"));
+    let path = path.to_str().expect("a path");
+    let data = data.to_str().expect("a path");
+    let refused = azera(home, &["import", path, "--as", "Cid", "--me", "109", "--data", data], "");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && errors.contains("109 and 110"), "{errors}");
+    assert!(run(home, &["import", "--list", "--as", "Cid"]).contains("imported nothing"));
+}
+
 /// A session of Claude Code, with one line for each message.
 pub fn transcript(session: &str, said: &[(&str, &str)]) -> String {
     let mut text = String::new();
