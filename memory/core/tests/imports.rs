@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Batch, Forget, Forgotten, Import, ImportState, Memory, NewImported, Order, RamStore, ReadScope, Store, Table,
-    project_realm,
+    Batch, Forget, Forgotten, Import, ImportState, MAX_IMPORTED_TITLE_CHARS, Memory, NewImported, Order, RamStore,
+    ReadScope, Store, Table, project_realm,
 };
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Text, Timestamp};
 
@@ -213,6 +213,22 @@ fn a_restored_backup_knows_what_was_undone_and_what_was_forgotten() {
     }
     let old: Forgotten = serde_json::from_value(old).unwrap();
     assert_eq!(states(&restored(&backup, &old)), ([forgotten; 3], forgotten, forgotten), "an older log");
+}
+
+#[test]
+fn a_title_is_cut_and_has_no_control_characters() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let chat = ChatId::new("c").unwrap();
+    for (number, title, want) in [
+        (1, "ä".repeat(100_000), Some("ä".repeat(MAX_IMPORTED_TITLE_CHARS))),
+        (2, " two\nlines\u{7}\n".into(), Some("two lines".into())),
+        (3, "\n\t".into(), None),
+    ] {
+        let new = NewImported { title: Some(title), ..message("c", number, "ann", "damson") };
+        memory.imports().add(&first, new, at(9)).unwrap();
+        assert_eq!(memory.chats().get(&chat).unwrap().unwrap().title, want);
+    }
 }
 
 /// Returns how a name belongs together with others, in the person's direct messages.
