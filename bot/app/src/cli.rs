@@ -111,7 +111,7 @@ pub enum Command {
     },
     /// Import conversations from Claude Code, ChatGPT, Claude, Discord or SillyTavern
     Import(ImportOptions),
-    /// Remember the sessions of a coding assistant: import them, and tell the next one about them
+    /// Import coding sessions, and show their memories to the next session
     Hook(HookOptions),
     /// Write training examples, train LoRAs and measure them
     #[command(hide = true)]

@@ -105,6 +105,7 @@ impl Forgetting<'_> {
             }
             self.commit_forgetting(batch, gone)?;
         }
+        let undoing = matches!(what, Forget::Import(_));
         let mut by_chat: HashMap<ChatId, Vec<(MessageId, bool)>> = HashMap::new();
         // Writings of other places that were built on it are forgotten too; the asker may not know about them.
         let known = |memory: &MemoryRow| {
@@ -123,7 +124,7 @@ impl Forgetting<'_> {
                 let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
                 for (id, reported) in page {
                     let tally = if *reported { &mut receipt } else { &mut unreported };
-                    self.forget_message(&mut batch, id, &mut gone, tally, &known)?;
+                    self.forget_message(&mut batch, id, &mut gone, tally, undoing, &known)?;
                 }
                 self.commit_forgetting(batch, gone)?;
             }
@@ -339,21 +340,32 @@ impl Forgetting<'_> {
     }
 
     /// Empties one message. The empty row keeps the order of the conversation, and it prevents the message from coming
-    /// back if the platform hands it in again.
+    /// back if the platform hands it in again. With `undoing`, it may come back by another import, unless it was forgotten
+    /// before.
     pub(crate) fn forget_message(
         self,
         batch: &mut Batch,
         id: &MessageId,
         gone: &mut Forgotten,
         receipt: &mut ForgetReceipt,
+        undoing: bool,
         known: &dyn Fn(&MemoryRow) -> bool,
     ) -> Result<(), Error> {
         // The id is recorded even if the row is already empty: an older backup may still hold the text.
         gone.message(id.clone());
-        let Some(message) = self.0.messages().raw_message(id)?.filter(|message| message.author != Author::Forgotten)
-        else {
+        let Some(message) = self.0.messages().raw_message(id)? else { return Ok(()) };
+        let was_forgotten = message.author == Author::Forgotten;
+        let undone = undoing && (!was_forgotten || message.undone);
+        if undone {
+            gone.undone(id.clone());
+        }
+        if was_forgotten {
+            // What was undone is now forgotten for good.
+            if message.undone && !undone {
+                codec::put(batch, Table::Messages, keys::message(id), &MessageRow { undone, ..message })?;
+            }
             return Ok(());
-        };
+        }
         receipt.memories += self.unremember_for_good(batch, id, gone, &mut receipt.touched, known)?;
         match &message.author {
             Author::Person { id: person, .. } => {
@@ -374,7 +386,7 @@ impl Forgetting<'_> {
         receipt.touched.insert((message.chat.clone(), message.persona.clone()));
         batch.remove(Table::Pictures, keys::message(id));
         let_go_of_parts(batch, &message);
-        codec::put(batch, Table::Messages, keys::message(id), &emptied(message))
+        codec::put(batch, Table::Messages, keys::message(id), &MessageRow { undone, ..emptied(message) })
     }
 
     pub(crate) fn rows_under(self, table: Table, prefix: &[u8]) -> Result<Vec<(Table, Vec<u8>)>, Error> {

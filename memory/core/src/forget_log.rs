@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::account_of;
 use crate::files::BlobRow;
 use crate::forget::emptied;
+use crate::imports::ImportedChat;
 use crate::links::{LinkRow, between};
 use crate::minds::{BondRow, ForgottenScope, MindRow};
 use crate::pictures::PictureRow;
@@ -21,6 +22,9 @@ use crate::{Batch, Change, Error, Table, codec, keys};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forgotten {
     messages: BTreeSet<MessageId>,
+    /// Those of the messages above that may be imported again, because their import was undone.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    undone: BTreeSet<MessageId>,
     /// Remaining replies that were built on these messages. They are no longer remembered.
     quoting: BTreeSet<MessageId>,
     memories: BTreeSet<MemoryId>,
@@ -35,6 +39,9 @@ pub struct Forgotten {
     /// Those of the chats above that were forgotten with their realm.
     #[serde(default)]
     with_realm: BTreeSet<ChatId>,
+    /// Those of the chats above that may be imported again, because their import was undone.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    undone_chats: BTreeSet<ChatId>,
     realms: BTreeMap<RealmId, u64>,
     #[serde(default)]
     spans: BTreeSet<Span>,
@@ -72,6 +79,11 @@ impl Forgotten {
         self.messages.insert(id);
     }
 
+    /// Notes that a message of this log may be imported again.
+    pub(crate) fn undone(&mut self, id: MessageId) {
+        self.undone.insert(id);
+    }
+
     pub(crate) fn quoting(&mut self, id: MessageId) {
         self.quoting.insert(id);
     }
@@ -99,6 +111,11 @@ impl Forgotten {
         self.chats.insert(id, number);
     }
 
+    /// Notes that a chat of this log may be imported again.
+    pub(crate) fn undone_chat(&mut self, id: ChatId) {
+        self.undone_chats.insert(id);
+    }
+
     pub(crate) fn account(&mut self, platform: PlatformId, of: PersonId) {
         self.accounts.insert((platform, of));
     }
@@ -112,6 +129,10 @@ impl Forgotten {
     }
 
     pub(crate) fn absorb(&mut self, other: Self) {
+        let (messages, more) = (&self.messages, &other.messages);
+        join_undone(&mut self.undone, other.undone, |id| messages.contains(id), more.iter());
+        let (chats, more) = (&self.chats, &other.chats);
+        join_undone(&mut self.undone_chats, other.undone_chats, |id| chats.contains_key(id), more.keys());
         self.messages.extend(other.messages);
         self.quoting.extend(other.quoting);
         self.memories.extend(other.memories);
@@ -168,6 +189,21 @@ impl Forgotten {
             dropped: BTreeSet::new(),
         }
     }
+}
+
+/// Merges what two logs call undone. `is_known` tells what the first log names, `named` is what the other names. An item
+/// stays undone only if no log names it as forgotten.
+fn join_undone<'a, T: Ord + 'a>(
+    known: &mut BTreeSet<T>,
+    more: BTreeSet<T>,
+    is_known: impl Fn(&T) -> bool,
+    named: impl Iterator<Item = &'a T>,
+) {
+    for id in named.filter(|id| !more.contains(*id)) {
+        known.remove(id);
+    }
+    let joined: Vec<T> = more.into_iter().filter(|id| known.contains(id) || !is_known(id)).collect();
+    known.extend(joined);
 }
 
 /// Merges two logs. If both name the same item, the later number counts.
@@ -233,7 +269,13 @@ impl BackupCleaner<'_> {
                 if what.chats.contains_key(&row.id) && !newer(row.head.as_ref()) {
                     let head = row.head.clone().filter(|head| !gone(head));
                     let with_realm = what.with_realm.contains(&row.id);
-                    return codec::encode(table, &row.emptied(head, with_realm)).map(Some);
+                    let was_imported = matches!(row.imported, Some(ImportedChat::Kept { .. } | ImportedChat::Undone));
+                    let undone = was_imported && what.undone_chats.contains(&row.id);
+                    let mut emptied = row.emptied(head, with_realm);
+                    if undone {
+                        emptied.imported = Some(ImportedChat::Undone);
+                    }
+                    return codec::encode(table, &emptied).map(Some);
                 }
                 true
             }
@@ -297,7 +339,8 @@ impl BackupCleaner<'_> {
         let answers = |set: &BTreeSet<MessageId>| row.answers.as_ref().is_some_and(|question| set.contains(question));
         // The record listed these messages by id, and with them the replies that had to go.
         if what.messages.contains(&row.id) {
-            return codec::encode(table, &emptied(row)).map(Some);
+            let undone = what.undone.contains(&row.id) && (row.author != Author::Forgotten || row.undone);
+            return codec::encode(table, &MessageRow { undone, ..emptied(row) }).map(Some);
         }
         if !what.has(row.seq, &row.author, Some(&row.chat), &row.scope) && !answers(&self.replies_go) {
             if answers(&self.gone) {

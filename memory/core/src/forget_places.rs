@@ -71,6 +71,9 @@ impl Forgetting<'_> {
                 receipt.touched.insert((id.clone(), chat.persona.clone()));
                 receipt.chats += 1;
                 gone.chat(id.clone(), self.0.next_number()?, true);
+                if *mark == ImportedChat::Undone {
+                    gone.undone_chat(id.clone());
+                }
                 let emptied = ChatRow { imported: Some(mark.clone()), ..chat.emptied(None, true) };
                 codec::put(&mut batch, Table::Chats, keys::chat(&id), &emptied)?;
             }

@@ -17,6 +17,9 @@ use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 /// The platform of imported chats. No adapter serves it, so nothing is ever answered or posted there.
 const PLATFORM: &str = "import";
 
+/// Most characters of a chat's title. The chat's row is written with every message, and titles stand in lists.
+pub const MAX_IMPORTED_TITLE_CHARS: usize = 128;
+
 /// First part of the keys of projects.
 const PROJECT: &str = "project";
 
@@ -76,7 +79,7 @@ pub struct NewImported {
     pub id: MessageId,
     /// The chat.
     pub chat: ChatId,
-    /// The chat's title.
+    /// The chat's title; it is cut at [`MAX_IMPORTED_TITLE_CHARS`].
     pub title: Option<String>,
     /// The message before it, if it is known; otherwise the chat's newest.
     pub after: Option<MessageId>,
@@ -135,6 +138,13 @@ pub fn project_realm(by: &PersonId, name: &str) -> Result<RealmId, IdError> {
     RealmId::new(format!("{PROJECT}:{by}:{name}"))
 }
 
+/// Returns a title without line breaks and other control characters, cut to its limit; `None` if nothing is left.
+fn shown_title(title: &str) -> Option<String> {
+    let plain: String = title.trim().chars().take(MAX_IMPORTED_TITLE_CHARS).collect();
+    let plain: String = plain.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Some(plain.trim().to_owned()).filter(|title| !title.is_empty())
+}
+
 fn project_key(by: &PersonId, scope: &Scope) -> Vec<u8> {
     keys::prefix(&[PROJECT, &Scope::Dm(by.clone()).to_string(), &scope.to_string()])
 }
@@ -154,6 +164,7 @@ impl Imports<'_> {
     pub fn message_state(self, id: &MessageId) -> Result<ImportState, Error> {
         Ok(match self.0.messages().raw_message(id)? {
             None => ImportState::New,
+            Some(message) if message.undone => ImportState::Undone,
             Some(message) if message.author == Author::Forgotten => ImportState::Forgotten,
             Some(_) => ImportState::Kept,
         })
@@ -192,6 +203,7 @@ impl Imports<'_> {
             memorable: true,
             edited_at: None,
             parts: Vec::new(),
+            undone: false,
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &message)?;
@@ -248,7 +260,7 @@ impl Imports<'_> {
         });
         file.last_at = now;
         if new.title.is_some() {
-            chat.title.clone_from(&new.title);
+            chat.title = new.title.as_deref().and_then(shown_title);
         }
         Ok(chat)
     }

@@ -99,7 +99,10 @@ pub use graph::{
 };
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;
-pub use imports::{Import, ImportState, ImportSummary, ImportedChat, ImportedFile, NewImported, project_realm};
+pub use imports::{
+    Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, NewImported,
+    project_realm,
+};
 pub use index::{
     Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
     TextIndex, TextIndexKind, VectorIndex,

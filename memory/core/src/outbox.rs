@@ -54,7 +54,7 @@ impl Outbox<'_> {
         self.0.forgetting().ask_for_scrub()?;
         let _writing = self.0.writing(&reply.chat)?;
         let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), ForgetReceipt::default());
-        self.0.forgetting().forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, &|_| true)?;
+        self.0.forgetting().forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, false, &|_| true)?;
         if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)
             && self.0.messages().raw_message(to)?.is_some_and(|question| question.author.person().is_some())
             && !self.has_another_answer(to, &reply.id)?

@@ -349,6 +349,7 @@ impl Pictures<'_> {
             memorable: false,
             edited_at: None,
             parts: Vec::new(),
+            undone: false,
         })
     }
 

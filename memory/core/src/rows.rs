@@ -87,6 +87,9 @@ pub struct MessageRow {
     /// Its pictures, recordings and files. Their captions and descriptions are part of the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
+    /// True if it was emptied because its import was undone. It may then be imported again, under another id.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
 }
 
 /// When the bot answers in a chat with several people.

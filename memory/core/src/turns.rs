@@ -118,6 +118,7 @@ impl Turns<'_> {
             memorable: true,
             edited_at: None,
             parts: inbound.parts.iter().take(MAX_PARTS).map(|inbound| inbound.part.clone()).collect(),
+            undone: false,
         };
         let inbox = InboxRow {
             message: inbound.id.clone(),
@@ -240,6 +241,7 @@ impl Turns<'_> {
             memorable: new.memorable,
             edited_at: None,
             parts: Vec::new(),
+            undone: false,
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &reply)?;

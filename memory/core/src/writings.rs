@@ -275,6 +275,7 @@ impl Writings<'_> {
             memorable: false,
             edited_at: None,
             parts: Vec::new(),
+            undone: false,
         };
         if self.0.messages().raw_message(&post.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the post's id".into()));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Batch, Forget, Import, ImportState, Memory, NewImported, Order, RamStore, ReadScope, Store, Table, project_realm,
+    Batch, Forget, Forgotten, Import, ImportState, MAX_IMPORTED_TITLE_CHARS, Memory, NewImported, Order, RamStore,
+    ReadScope, Store, Table, project_realm,
 };
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Text, Timestamp};
 
@@ -139,6 +140,95 @@ fn what_was_forgotten_is_not_imported_again_and_what_was_undone_may_be() {
     assert_eq!(memory.imports().chat_state(gone).unwrap(), ImportState::Forgotten, "it stays forgotten");
     assert!(!memory.is_known(&Forget::Import("i1".into())).unwrap());
     assert!(memory.check().unwrap().is_sound());
+}
+
+#[test]
+fn a_message_that_was_forgotten_before_an_undo_is_not_undone() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let ids = [1, 2, 3].map(|number| MessageId::new(format!("c:{number}")).unwrap());
+    for number in 1..=3 {
+        memory.imports().add(&first, message("c", number, "ann", "damson"), at(9)).unwrap();
+    }
+    let states = || ids.each_ref().map(|id| memory.imports().message_state(id).unwrap());
+    memory.forgetting().forget(&Forget::Message(ids[0].clone()), false).unwrap();
+    memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
+    assert_eq!(states(), [ImportState::Forgotten, ImportState::Undone, ImportState::Undone]);
+    for id in &ids {
+        let number = id.as_str().rsplit(':').next().unwrap().parse().unwrap();
+        let again = memory.imports().add(&first, message("c", number, "ann", "damson"), at(9)).unwrap();
+        assert_ne!(again, ImportState::New, "an id is used once");
+    }
+    memory.forgetting().forget(&Forget::Message(ids[1].clone()), false).unwrap();
+    assert_eq!(states(), [ImportState::Forgotten, ImportState::Forgotten, ImportState::Undone]);
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// Opens a backup of a record after everything was cleaned out of it that the log names.
+fn restored(backup: &[Batch], log: &Forgotten) -> Memory {
+    let store = RamStore::new();
+    let mut cleaning = log.cleaning();
+    for batch in backup {
+        let (batch, _): (Batch, bool) = cleaning.clean(batch).unwrap();
+        store.commit(batch, azera_memory::Durability::Flushed).unwrap();
+    }
+    record(Arc::new(store))
+}
+
+#[test]
+fn a_restored_backup_knows_what_was_undone_and_what_was_forgotten() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let (chat, other) = (ChatId::new("c").unwrap(), ChatId::new("d").unwrap());
+    let [one, two, three] = ["c:1", "c:2", "d:3"].map(|id| MessageId::new(id).unwrap());
+    for number in 1..=2 {
+        memory.imports().add(&first, message("c", number, "ann", "damson"), at(9)).unwrap();
+    }
+    memory.imports().add(&first, message("d", 3, "ann", "medlar"), at(9)).unwrap();
+    let mut backup = Vec::new();
+    let mut take = |batch| {
+        backup.push(batch);
+        Ok(())
+    };
+    memory.record().dump(&mut take).unwrap();
+    memory.forgetting().forget(&Forget::Message(one.clone()), false).unwrap();
+    memory.forgetting().forget(&Forget::Chat(other.clone()), false).unwrap();
+    memory.forgetting().forget(&Forget::Import("i1".into()), false).unwrap();
+    let states = |memory: &Memory| {
+        let imports = memory.imports();
+        let messages = [&one, &two, &three].map(|id| imports.message_state(id).unwrap());
+        (messages, imports.chat_state(&chat).unwrap(), imports.chat_state(&other).unwrap())
+    };
+    let (forgotten, undone) = (ImportState::Forgotten, ImportState::Undone);
+    let want = ([forgotten, undone, forgotten], undone, forgotten);
+    assert_eq!(states(&memory), want);
+    memory.record().forget_again().unwrap();
+    assert_eq!(states(&memory), want, "the log repeated on the record itself");
+    let log = memory.record().pending_backup_forgets().unwrap().what;
+    assert_eq!(states(&restored(&backup, &log)), want, "a backup");
+    // A log of before such marks names no more than what is gone.
+    let mut old = serde_json::to_value(&log).unwrap();
+    for field in ["undone", "undone_chats"] {
+        old.as_object_mut().unwrap().remove(field).unwrap();
+    }
+    let old: Forgotten = serde_json::from_value(old).unwrap();
+    assert_eq!(states(&restored(&backup, &old)), ([forgotten; 3], forgotten, forgotten), "an older log");
+}
+
+#[test]
+fn a_title_is_cut_and_has_no_control_characters() {
+    let memory = record(Arc::new(RamStore::new()));
+    let first = import("i1", "ann", dm("ann"));
+    let chat = ChatId::new("c").unwrap();
+    for (number, title, want) in [
+        (1, "ä".repeat(100_000), Some("ä".repeat(MAX_IMPORTED_TITLE_CHARS))),
+        (2, " two\nlines\u{7}\n".into(), Some("two lines".into())),
+        (3, "\n\t".into(), None),
+    ] {
+        let new = NewImported { title: Some(title), ..message("c", number, "ann", "damson") };
+        memory.imports().add(&first, new, at(9)).unwrap();
+        assert_eq!(memory.chats().get(&chat).unwrap().unwrap().title, want);
+    }
 }
 
 /// Returns how a name belongs together with others, in the person's direct messages.

@@ -140,7 +140,7 @@ fn message(chat: &Arc<SourceChat>, said: Said, node: String, at: Option<Timestam
     if text.is_empty() {
         return Found::LeftOut("messages without text");
     }
-    let author = SourceAuthor { id: author.into(), name: name.into(), also: None };
+    let author = SourceAuthor { id: author.into(), name: name.into(), account: None };
     let id = said.id.unwrap_or(node);
     Found::Message(Box::new(ImportedMessage { id, chat: Arc::clone(chat), author, role, at, text, position }))
 }

@@ -84,6 +84,6 @@ fn message(chat: &Arc<SourceChat>, said: Said, at: Option<Timestamp>, position: 
     if text.is_empty() {
         return Found::LeftOut("messages without text");
     }
-    let author = SourceAuthor { id: author.into(), name: name.into(), also: None };
+    let author = SourceAuthor { id: author.into(), name: name.into(), account: None };
     Found::Message(Box::new(ImportedMessage { id, chat: Arc::clone(chat), author, role, at, text, position }))
 }

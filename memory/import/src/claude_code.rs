@@ -129,23 +129,25 @@ fn entry_found(
     let new = || Arc::new(SourceChat { id: session.clone(), title: None });
     let chat = Arc::clone(sessions.entry(session.clone()).or_insert_with(new));
     let (id_of, name) = if role == Role::Owner { ("user", "User") } else { ("assistant", "Claude") };
-    let author = SourceAuthor { id: id_of.into(), name: name.into(), also: None };
+    let author = SourceAuthor { id: id_of.into(), name: name.into(), account: None };
     let at = entry.timestamp.and_then(|time| time.moment(&source.zone));
     Found::Message(Box::new(ImportedMessage { id, chat, author, role, at, text, position }))
 }
 
 /// Returns what the person typed, without what the program inserted.
 fn typed(written: &str) -> String {
-    let mut text = written.to_owned();
-    for tag in INSERTED {
-        let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
-        while let Some(start) = text.find(&open) {
-            let after = text.get(start..).unwrap_or_default();
-            // Text that is cut off belongs to the element to its end.
-            let end = after.find(&close).map_or(text.len(), |at| start + at + close.len());
-            text.replace_range(start..end, "");
-        }
+    let (mut text, mut rest) = (String::new(), written);
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before);
+        let Some(tag) = INSERTED.iter().find(|tag| after.starts_with(**tag)) else {
+            text.push('<');
+            rest = after;
+            continue;
+        };
+        // Text that is cut off belongs to the element to its end.
+        rest = after.split_once(&format!("</{tag}>")).map_or("", |(_, after)| after);
     }
+    text.push_str(rest);
     let text = text.trim();
     if BY_PROGRAM.iter().any(|begins| text.starts_with(begins)) { String::new() } else { text.to_owned() }
 }

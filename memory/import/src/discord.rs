@@ -92,7 +92,7 @@ fn message(source: &Source, chat: &Arc<SourceChat>, said: Said, position: usize)
     }
     let Author { id, name, nickname, is_bot } = said.author;
     let shown = nickname.filter(|nickname| !nickname.trim().is_empty()).unwrap_or_else(|| name.clone());
-    let author = SourceAuthor { id, name: shown, also: Some(name) };
+    let author = SourceAuthor { id, name: shown, account: Some(name) };
     let role = if is_bot { Role::Assistant } else { Role::Person };
     let at = said.timestamp.and_then(|time| time.moment(&source.zone));
     Found::Message(Box::new(ImportedMessage { id: said.id, chat: Arc::clone(chat), author, role, at, text, position }))

@@ -29,10 +29,10 @@ pub enum Role {
 pub struct SourceAuthor {
     /// The id in the source, the same in every export.
     pub id: String,
-    /// The name to show.
+    /// The name to show. The author may choose it freely, so it proves nothing.
     pub name: String,
-    /// Other names by which the source knows the author.
-    pub also: Option<String>,
+    /// The name of the author's account, which nobody else has, if the source has one.
+    pub account: Option<String>,
 }
 
 /// One message of an export.

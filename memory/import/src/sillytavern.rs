@@ -90,7 +90,7 @@ fn message(
     let id = format!("{name}\n{said}\n{same}");
     let role = if entry.is_user { Role::Owner } else { Role::Assistant };
     let at = entry.send_date.and_then(|time| time.moment(&source.zone));
-    let author = SourceAuthor { id: name.clone(), name, also: None };
+    let author = SourceAuthor { id: name.clone(), name, account: None };
     Found::Message(Box::new(ImportedMessage { id, chat: Arc::clone(chat), author, role, at, text, position }))
 }
 

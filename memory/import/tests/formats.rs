@@ -203,6 +203,53 @@ fn a_person_never_said_what_the_program_inserted() {
     assert_eq!(found, ["1 no time Owner s/a User: before  after"]);
 }
 
+/// Returns a text without what the program inserted, by the plain definition: as long as an element opens, it goes with
+/// everything up to its end.
+fn without_inserted(written: &str) -> String {
+    let mut text = written.to_owned();
+    let mut from = 0;
+    loop {
+        let tags = ["bash-input", "command-args", "system-reminder"];
+        let opens = tags.iter().filter_map(|tag| Some((from + text.get(from..)?.find(&format!("<{tag}"))?, tag))).min();
+        let Some((start, tag)) = opens else { return text.trim().to_owned() };
+        let close = format!("</{tag}>");
+        let end = text.get(start..).expect("a boundary").find(&close).map_or(text.len(), |at| start + at + close.len());
+        text.replace_range(start..end, "");
+        from = start;
+    }
+}
+
+#[test]
+fn many_inserted_elements_are_removed() {
+    let read_text = |text: &str| {
+        let line = serde_json::json!({"type": "user", "uuid": "a", "sessionId": "s", "message": {"content": text}});
+        found(Format::ClaudeCode, &line.to_string()).0
+    };
+    let many = "<system-reminder>x</system-reminder>".repeat(200_000);
+    assert_eq!(read_text(&format!("one{many}two")), ["1 no time Owner s/a User: onetwo"]);
+    let open = "<".repeat(1_000_000);
+    assert_eq!(read_text(&format!("{open}<bash-input>{open}")), [format!("1 no time Owner s/a User: {open}")]);
+}
+
+proptest! {
+    #[test]
+    fn inserted_elements_go_and_everything_else_stays(pieces in proptest::collection::vec(prop_oneof![
+        Just("<"), Just(">"), Just("</"), Just("ä"), Just(" word "), Just("<bash-input"), Just("<system-reminder>"),
+        Just("</bash-input>"), Just("</system-reminder>"), Just("<command-args a=\"1\">"), Just("</command-args>"),
+        Just("bash-"), Just("input>"), Just("</bash-input"), Just("<system-reminder/>"), Just("<b>"),
+    ], 0..24)) {
+        let written = pieces.concat();
+        let line = serde_json::json!({"type": "user", "uuid": "a", "sessionId": "s", "message": {"content": written}});
+        let text = without_inserted(&written);
+        let want = match (text.is_empty(), written.trim().is_empty()) {
+            (true, true) => "- calls of tools".to_owned(),
+            (true, false) => "- texts of the program".to_owned(),
+            (false, _) => format!("1 no time Owner s/a User: {text}"),
+        };
+        prop_assert_eq!(found(Format::ClaudeCode, &line.to_string()).0, [want]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 

@@ -24,8 +24,7 @@ pub struct ImportOptions {
     pub format: String,
     #[command(flatten)]
     pub viewer: Viewer,
-    /// Your name or id in a file that does not say who exported it (discord); without it, everybody there is
-    /// somebody else
+    /// Your name or id in a Discord export; without it, no message counts as yours
     #[arg(long, value_name = "NAME")]
     pub me: Option<String>,
     /// Project that the conversations belong to; it is a realm of its own

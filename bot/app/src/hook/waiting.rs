@@ -20,6 +20,12 @@ use crate::import::Target;
 /// The folder of notes in the data folder.
 const FOLDER: &str = "transcripts";
 
+/// The ending of a note that waits.
+const NOTE: &str = "json";
+
+/// The ending of a note whose transcript is being imported.
+const TAKEN: &str = "taken";
+
 /// Time between two looks into the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
@@ -41,7 +47,7 @@ pub fn put(data: &Path, waiting: &Waiting) -> anyhow::Result<()> {
     let writing = || format!("writing into {}", folder.display());
     fs::create_dir_all(&folder).with_context(writing)?;
     let json = serde_json::to_vec(waiting)?;
-    let note = folder.join(format!("{}.json", HEXLOWER.encode(&Sha256::digest(&json))));
+    let note = folder.join(HEXLOWER.encode(&Sha256::digest(&json))).with_extension(NOTE);
     // Only its owner may read the file.
     let written = NamedTempFile::new_in(&folder).with_context(writing)?;
     fs::write(written.path(), json).with_context(writing)?;
@@ -62,32 +68,61 @@ pub async fn take_in_waiting(app: &App, config: &Config, stop: &CancellationToke
 
 /// Imports what waits now.
 pub async fn take_in_all(app: &App, config: &Config, stop: &CancellationToken) {
-    for note in notes(&app.data.join(FOLDER)) {
-        if let Err(error) = take_in(app, config, &note, stop).await {
+    let folder = app.data.join(FOLDER);
+    // What a crash left unfinished. Only one process holds the data folder.
+    for taken in files(&folder, TAKEN) {
+        if let Err(error) = fs::rename(&taken, taken.with_extension(NOTE)) {
+            tracing::warn!(%error, "cannot put a note about a transcript back");
+        }
+    }
+    for note in files(&folder, NOTE) {
+        if let Err(error) = take_in_note(app, config, &note, stop).await {
             tracing::warn!("cannot import a transcript: {error:#}");
         }
         if stop.is_cancelled() {
             return;
         }
-        // The hook leaves another note when the session goes on.
-        if let Err(error) = fs::remove_file(&note) {
-            tracing::warn!(%error, "cannot remove the note about a transcript");
-        }
     }
 }
 
-/// Returns the notes that are there. Without a folder there are none.
-fn notes(folder: &Path) -> Vec<PathBuf> {
+/// Imports the transcript of a note, again if the hook leaves the note anew meanwhile. Puts the note back if it cannot be
+/// imported, or if `stop` is cancelled first.
+async fn take_in_note(app: &App, config: &Config, note: &Path, stop: &CancellationToken) -> anyhow::Result<()> {
+    let taken = note.with_extension(TAKEN);
+    while note.exists() {
+        // A note that the hook leaves from here on is about what the transcript got since.
+        fs::rename(note, &taken)?;
+        let imported = take_in(app, config, &taken, stop).await;
+        if imported.is_err() || stop.is_cancelled() {
+            // A note of the same name says the same.
+            fs::rename(&taken, note)?;
+            return imported;
+        }
+        fs::remove_file(&taken)?;
+    }
+    Ok(())
+}
+
+/// Returns the files of the folder with this ending. Without a folder there are none.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut notes: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|end| end == "json")).take(MAX_NOTES).collect();
-    notes.sort();
-    notes
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == ending)).take(MAX_NOTES).collect();
+    files.sort();
+    files
 }
 
 async fn take_in(app: &App, config: &Config, note: &Path, stop: &CancellationToken) -> anyhow::Result<()> {
-    let waiting: Waiting = serde_json::from_slice(&fs::read(note)?).context("the note cannot be read")?;
+    // Without a note that can be read, or without its transcript, there is nothing to try again.
+    let Ok(waiting) = serde_json::from_slice::<Waiting>(&fs::read(note)?) else {
+        tracing::warn!("a note about a transcript is damaged; the transcript is not imported");
+        return Ok(());
+    };
+    if !waiting.path.exists() {
+        tracing::warn!("a transcript is gone before it was imported");
+        return Ok(());
+    }
     let viewer = Viewer { name: waiting.name, persona: waiting.persona };
     let target = Target::new(config, &viewer, Some(&waiting.project))?;
     target.check(&app.memory)?;

@@ -13,6 +13,7 @@ use azera_memory::{Import, ImportState, Memory, NewImported};
 use azera_types::{ChatId, MAX_NAME_CHARS, MAX_TEXT_BYTES, MessageId, PersonId, Text, TimeZone, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use super::author::author_named;
 use super::name_of;
 use super::report::Report;
 use super::target::Target;
@@ -42,7 +43,7 @@ pub struct Job {
     /// The format; `None` finds out.
     pub format: Option<Format>,
     pub target: Target,
-    /// The importing person's name or id in the file.
+    /// The name of the importing person's account in the file, or its id.
     pub me: Option<String>,
     /// The zone of times without one.
     pub zone: TimeZone,
@@ -82,6 +83,11 @@ pub fn import_file(
         );
     };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let source = Source { format, stem, zone: job.zone.clone() };
+    let me = match &job.me {
+        Some(me) => author_named(&source, BufReader::new(File::open(&path).with_context(named)?), me, stop)?,
+        None => None,
+    };
     let done = Cell::new(0);
     let input = BufReader::with_capacity(HEAD_BYTES, Counted { input: head.as_slice().chain(file), done: &done });
     let target = &job.target;
@@ -107,12 +113,12 @@ pub fn import_file(
         import,
         now,
         report,
+        me,
         chats: HashMap::new(),
         last: HashMap::new(),
         unflushed: 0,
         failure: None,
     };
-    let source = Source { format, stem, zone: job.zone.clone() };
     let mut step = 0_usize;
     let ended = read(&source, input, &mut |found| {
         step += 1;
@@ -153,6 +159,8 @@ struct Writer<'a> {
     import: Import,
     now: Timestamp,
     report: Report,
+    /// The importing person's id in the source, if the source does not mark their words itself.
+    me: Option<String>,
     /// The chats of conversations by their ids in the source; `None` for those that were forgotten.
     chats: HashMap<String, Option<ChatOfImport>>,
     /// The last message of each chat, and its time.
@@ -205,14 +213,14 @@ impl Writer<'_> {
             self.report.flaw(azera_import::Flaw { position: message.position, why });
             return Ok(());
         };
-        let id = self.job.target.message_id(self.format, message, generation)?;
+        let (id, state) = self.message_state(message, generation)?;
         let text = Text::new(&message.text);
         let (person, name) = self.author(message)?;
         let own = person == self.import.by;
         let (title, after) = (message.chat.title.clone(), before.map(|(id, _)| id));
         let new = NewImported { id: id.clone(), chat: chat.clone(), title, after, person, name, text, at };
-        let state = if self.job.dry_run {
-            self.memory.imports().message_state(&id)?
+        let state = if self.job.dry_run || state != ImportState::New {
+            state
         } else {
             self.memory.imports().add(&self.import, new, self.now)?
         };
@@ -264,15 +272,32 @@ impl Writer<'_> {
         Ok(found)
     }
 
+    /// Returns a message's id, and what is there of it. An undo gives messages new ids, so a message that is kept or was
+    /// forgotten under an earlier id counts under that one. New messages get an id of the chat's generation, or a later
+    /// one.
+    fn message_state(
+        &self,
+        message: &ImportedMessage,
+        chat_generation: usize,
+    ) -> anyhow::Result<(MessageId, ImportState)> {
+        for generation in 0..MAX_GENERATIONS {
+            let id = self.job.target.message_id(self.format, message, generation)?;
+            match self.memory.imports().message_state(&id)? {
+                ImportState::New if generation < chat_generation => {}
+                ImportState::Undone if self.job.undone == Known::ImportAgain => {}
+                state => return Ok((id, state)),
+            }
+        }
+        bail!("a message's import was undone {MAX_GENERATIONS} times");
+    }
+
     /// Returns who said a message. Only the importing person's own words are theirs.
     fn author(&self, message: &ImportedMessage) -> anyhow::Result<(PersonId, String)> {
         let target = &self.job.target;
-        let me = self.job.me.as_deref();
         let author = &message.author;
-        let named = me.is_some_and(|me| author.id == me || author.name == me || author.also.as_deref() == Some(me));
         let own = match message.role {
             Role::Owner => true,
-            Role::Person => named,
+            Role::Person => self.me.as_ref() == Some(&author.id),
             Role::Assistant => false,
         };
         if own {

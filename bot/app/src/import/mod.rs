@@ -1,6 +1,7 @@
-//! `azera import`: brings conversations from other programs into memory. `job` reads one file into the record, `target`
-//! says whose it is and makes the ids, `report` says what happened.
+//! `azera import`: brings conversations from other programs into memory. `job` reads one file into the record, `author`
+//! finds who `--me` is, `target` says whose an import is and makes the ids, `report` says what happened.
 
+mod author;
 mod job;
 mod report;
 mod target;

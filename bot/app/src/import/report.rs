@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use azera_import::Flaw;
-use azera_types::{ChatId, MessageId};
+use azera_types::{ChatId, MAX_TEXT_BYTES, MessageId};
 use serde_json::json;
 
 /// Flaws that are listed; more are counted.
@@ -71,7 +71,7 @@ impl Report {
             println!("  forgotten before, and left out: {}", self.forgotten);
         }
         if self.cut > 0 {
-            println!("  longer than a message may be, so that only the beginning was imported: {}", self.cut);
+            println!("  cut at {} KB: {}", MAX_TEXT_BYTES / 1024, self.cut);
         }
         let reasons: Vec<String> = self.left_out.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
         if !reasons.is_empty() {

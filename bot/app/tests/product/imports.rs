@@ -11,7 +11,7 @@ use crate::{azera, command};
 
 /// Runs a command on the data folder, and returns what it printed.
 #[track_caller]
-fn run(home: &Path, arguments: &[&str]) -> String {
+pub fn run(home: &Path, arguments: &[&str]) -> String {
     let data = home.join("data");
     let output = azera(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat(), "");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -20,7 +20,7 @@ fn run(home: &Path, arguments: &[&str]) -> String {
 
 /// Imports a file, and returns the report.
 #[track_caller]
-fn import(home: &Path, file: &str, arguments: &[&str]) -> Value {
+pub fn import(home: &Path, file: &str, arguments: &[&str]) -> Value {
     let path = home.join(file);
     let printed = run(home, &[&["import", path.to_str().expect("a path"), "--json"], arguments].concat());
     serde_json::from_str(&printed).expect("JSON")
@@ -28,7 +28,7 @@ fn import(home: &Path, file: &str, arguments: &[&str]) -> Value {
 
 /// Returns what a search finds: author, day and text.
 #[track_caller]
-fn search(home: &Path, query: &str, arguments: &[&str]) -> Vec<String> {
+pub fn search(home: &Path, query: &str, arguments: &[&str]) -> Vec<String> {
     let found = run(home, &[&["memory", "search", query, "--json"], arguments].concat());
     let found: Vec<Value> = serde_json::from_str(&found).expect("JSON");
     let text = |hit: &Value, field: &str| hit[field].as_str().unwrap_or_default().to_owned();
@@ -37,13 +37,13 @@ fn search(home: &Path, query: &str, arguments: &[&str]) -> Vec<String> {
 
 /// Returns a memory as the person may see it.
 #[track_caller]
-fn memory(home: &Path, hit: &str, person: &str) -> Value {
+pub fn memory(home: &Path, hit: &str, person: &str) -> Value {
     let id = hit.split(' ').next().expect("an id");
     serde_json::from_str(&run(home, &["memory", "show", id, "--as", person])).expect("JSON")
 }
 
 /// A conversation of ChatGPT with these messages, each by a role.
-fn chatgpt(said: &[(&str, &str)]) -> String {
+pub fn chatgpt(said: &[(&str, &str)]) -> String {
     let mut mapping = serde_json::Map::new();
     mapping.insert("n0".into(), json!({"id": "n0", "parent": null, "message": null}));
     for (number, (role, text)) in said.iter().enumerate() {
@@ -59,7 +59,7 @@ fn chatgpt(said: &[(&str, &str)]) -> String {
         .to_string()
 }
 
-const SAID: [(&str, &str); 4] = [
+pub const SAID: [(&str, &str); 4] = [
     ("user", "My boat is called heliotrope and lies in harbour nine."),
     ("assistant", "A quagmire of a harbour, but a good name for a boat."),
     ("user", "I bought my boat from a man called Obsidian."),
@@ -190,8 +190,42 @@ fn an_import_is_shown_to_nobody_else() {
     assert!(!export.contains("heliotrope") && !export.contains("quagmire"), "Cid said none of it: {export}");
 }
 
+/// A message of an export of Discord.
+fn of_discord(id: usize, author: (&str, &str, &str), text: &str) -> Value {
+    let (author, name, nickname) = author;
+    json!({"id": id.to_string(), "type": "Default", "timestamp": "2025-05-01T12:00:00Z", "content": text,
+        "author": {"id": author, "name": name, "nickname": nickname, "isBot": false}})
+}
+
+/// Everybody may choose any name to show, so `--me` takes ids and names of accounts alone, and refuses two people.
+#[test]
+fn a_nickname_makes_nobody_the_person_who_imports() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let channel = |messages: Value| json!({"guild": null, "channel": {"id": "7"}, "messages": messages}).to_string();
+    let ann = of_discord(1, ("109", "ann", "Annie"), "The locker code is heliotrope.");
+    let ben = of_discord(2, ("108", "ben", "ann"), "My locker code is quagmire.");
+    std::fs::write(home.join("kitchen.json"), channel(json!([ben, ann]))).expect("a file");
+    assert_eq!(import(home, "kitchen.json", &["--as", "Ann", "--me", "ann"])["added"], json!(2));
+    let found = search(home, "What is the locker code?", &["--as", "Ann"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for hit in &found {
+        let id = memory(home, hit, "Ann")["author"]["person"]["id"].clone();
+        assert_eq!(id == json!("console:ann"), hit.contains("heliotrope"), "{hit}: {id}");
+    }
+    let eve = of_discord(3, ("110", "109", "Eve"), "My locker code is zeppelin.");
+    std::fs::write(home.join("kitchen.json"), channel(json!([ann, eve]))).expect("a file");
+    let (path, data) = (home.join("kitchen.json"), home.join("data"));
+    let path = path.to_str().expect("a path");
+    let data = data.to_str().expect("a path");
+    let refused = azera(home, &["import", path, "--as", "Cid", "--me", "109", "--data", data], "");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && errors.contains("109 and 110"), "{errors}");
+    assert!(run(home, &["import", "--list", "--as", "Cid"]).contains("imported nothing"));
+}
+
 /// A session of Claude Code, with one line for each message.
-fn transcript(session: &str, said: &[(&str, &str)]) -> String {
+pub fn transcript(session: &str, said: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (number, (role, said)) in said.iter().enumerate() {
         let line = json!({
@@ -206,7 +240,7 @@ fn transcript(session: &str, said: &[(&str, &str)]) -> String {
 
 /// Calls a hook as Claude Code does, and returns its output.
 #[track_caller]
-fn hook(home: &Path, what: &str, event: &str, transcript: &Path, cwd: &Path, arguments: &[&str]) -> String {
+pub fn hook(home: &Path, what: &str, event: &str, transcript: &Path, cwd: &Path, arguments: &[&str]) -> String {
     let input = json!({
         "session_id": "s", "transcript_path": transcript, "cwd": cwd, "hook_event_name": event, "source": "startup",
     });
@@ -281,14 +315,9 @@ fn the_next_session_of_a_project_is_told_about_the_last_one() {
     }
 }
 
-/// Beside a running Azera, a hook leaves the transcript to it.
-#[test]
-fn a_running_azera_takes_in_what_a_hook_leaves() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let (home, folder) = (scratch.path(), scratch.path().join("data"));
-    let file = home.join("session.jsonl");
-    std::fs::write(&file, transcript("s1", &[("user", "The lighthouse opens with a heliotrope key.")]))
-        .expect("a file");
+/// Does something while another Azera has the data folder.
+pub fn beside_a_chat(home: &Path, work: impl FnOnce()) {
+    let folder = home.join("data");
     let data = folder.to_str().expect("a path");
     let mut chat = command(home, &["chat", "--data", data, "--model", "scripted", "--as", "Ann", "--json"]);
     let mut chat = chat.spawn().expect("the binary runs");
@@ -298,10 +327,41 @@ fn a_running_azera_takes_in_what_a_hook_leaves() {
     let mut first = String::new();
     let mut output = std::io::BufReader::new(chat.stdout.take().expect("a pipe"));
     std::io::BufRead::read_line(&mut output, &mut first).expect("it answers");
-    hook(home, "stop", "Stop", &file, home, &["--as", "Ann", "--project", "tower"]);
-    assert_eq!(hook(home, "start", "SessionStart", &file, home, &["--as", "Ann", "--project", "tower"]), "");
+    work();
     drop(pipe);
     assert!(chat.wait().expect("it ends").success());
+}
+
+/// Returns true if a note about a transcript is there.
+pub fn waits(home: &Path) -> bool {
+    std::fs::read_dir(home.join("data/transcripts")).is_ok_and(|mut notes| notes.next().is_some())
+}
+
+/// Runs until the running Azera has imported every transcript.
+pub fn until_taken_in(home: &Path, bot: &crate::web::Running) {
+    // Each request gives it a moment.
+    for _ in 0..200_000 {
+        if !waits(home) {
+            break;
+        }
+        bot.send("GET", "/health", &[], &Value::Null);
+    }
+    assert!(!waits(home), "the running Azera took the transcript in");
+}
+
+/// Beside a running Azera, a hook leaves the transcript to it.
+#[test]
+fn a_running_azera_takes_in_what_a_hook_leaves() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, folder) = (scratch.path(), scratch.path().join("data"));
+    let file = home.join("session.jsonl");
+    std::fs::write(&file, transcript("s1", &[("user", "The lighthouse opens with a heliotrope key.")]))
+        .expect("a file");
+    let data = folder.to_str().expect("a path");
+    beside_a_chat(home, || {
+        hook(home, "stop", "Stop", &file, home, &["--as", "Ann", "--project", "tower"]);
+        assert_eq!(hook(home, "start", "SessionStart", &file, home, &["--as", "Ann", "--project", "tower"]), "");
+    });
     assert_eq!(
         search(home, "What opens the lighthouse?", &["--as", "Ann"])
             .iter()
@@ -310,16 +370,7 @@ fn a_running_azera_takes_in_what_a_hook_leaves() {
         0
     );
     let bot = crate::web::Running::start(home, data);
-    let notes = folder.join("transcripts");
-    let waits = || std::fs::read_dir(&notes).is_ok_and(|mut notes| notes.next().is_some());
-    // Each request gives it a moment.
-    for _ in 0..200_000 {
-        if !waits() {
-            break;
-        }
-        bot.send("GET", "/health", &[], &Value::Null);
-    }
-    assert!(!waits(), "the running Azera took the transcript in");
+    until_taken_in(home, &bot);
     bot.stop();
     let found = search(home, "What opens the lighthouse?", &["--as", "Ann"]);
     assert!(found.iter().any(|hit| hit.contains("heliotrope")), "{found:?}");

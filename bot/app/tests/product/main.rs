@@ -12,9 +12,12 @@ mod files;
 mod forgetting;
 mod hearth;
 mod help_texts;
+#[cfg(unix)]
+mod hooks;
 mod hostile;
 mod http;
 mod imports;
+mod imports_undone;
 mod indexes;
 mod kills;
 mod matrix;

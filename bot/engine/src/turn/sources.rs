@@ -92,6 +92,7 @@ mod tests {
             memorable: true,
             edited_at: None,
             parts: Vec::new(),
+            undone: false,
         }
     }
 
