@@ -202,7 +202,8 @@ async fn upload(
     let file = super::form::one_file(files, MAX_SAMPLE_BYTES).await?;
     let consent = file.text("consent").map(str::to_owned);
     // An owner who uploads a recording answers for it, also without words of their own.
-    let consent = consent.unwrap_or_else(|| "The owner uploaded this over the web and states that the speaker agreed.".to_owned());
+    let consent = consent
+        .unwrap_or_else(|| "The owner uploaded this over the web and states that the speaker agreed.".to_owned());
     let name = file.text("name").map_or_else(|| file.name.clone(), str::to_owned);
     let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
     let sample = NewSample { name: super::form::plain_name(stem, "voice"), consent, bytes: file.bytes };

@@ -101,11 +101,7 @@ pub const COMMANDS: &[Command] = &[
             for_admins("cancel", "cancel", "discard the upload"),
             of_admins("rollback", "return to the version before", &[PERSONA]),
             of_admins("remove", "remove a persona of this place", &[PERSONA]),
-            of_admins(
-                "portrait",
-                "draw a portrait of a persona of this place",
-                &[PERSONA],
-            ),
+            of_admins("portrait", "draw a portrait of a persona of this place", &[PERSONA]),
             of_admins(
                 "face",
                 "make a portrait the face of its persona",
