@@ -51,10 +51,15 @@ fn fact(memory: &Memory, second: i64, text: &str) -> azera_types::MemoryId {
     memory.memories().store_fact(new).unwrap()
 }
 
-fn filled(store: &RamStore) -> Memory {
+fn empty(store: &RamStore) -> Memory {
     let memory = record(Arc::new(store.clone()));
     let (platform, persona) = (PlatformId::new("test").unwrap(), PersonaId::new("azera").unwrap());
     memory.chats().open(NewChat { id: chat(), platform, title: None, persona }, at(0)).unwrap();
+    memory
+}
+
+fn filled(store: &RamStore) -> Memory {
+    let memory = empty(store);
     (1..).zip(FACTS).for_each(|(second, text)| {
         fact(&memory, second, text);
     });
@@ -143,6 +148,28 @@ fn rows_of_another_version_are_removed_at_once() {
     let memory = record(Arc::new(store.clone()));
     while memory.graph().build(100).unwrap() {}
     assert_eq!(rows(&store), whole);
+}
+
+/// A few messages can state a thousand names of one person. The work must not grow with the product of both.
+#[test]
+fn long_chains_of_names_for_one_person_are_put_together() {
+    const MESSAGES: usize = 16;
+    const NAMES: usize = 60;
+    let memory = empty(&RamStore::new());
+    let letter = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
+    let name =
+        |number: usize| format!("Xq{}{}", letter(number / 26), letter(number)) + &letter(number / 676).to_string();
+    for message in 0..MESSAGES {
+        let first = message * NAMES;
+        let chain: Vec<String> = (first + 1..first + NAMES).map(name).collect();
+        let (begin, end) = (name(first), name(first + NAMES));
+        let text = format!("I met Ann {begin} aka {} aka Ann {end}", chain.join(" aka "));
+        fact(&memory, i64::try_from(message).unwrap(), &text);
+    }
+    let entities = memory.graph().about(&read_scope(), "Ann").unwrap();
+    let [ann] = entities.as_slice() else { panic!("{entities:?}") };
+    assert_eq!(ann.mentions, MESSAGES);
+    assert_eq!(ann.other_names.len(), MESSAGES * NAMES);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod build;
 mod extract;
+mod joins;
 mod lexicon;
 mod mentions;
 mod read;
