@@ -355,6 +355,11 @@ pub(super) fn full_forms(short: &str) -> &'static [&'static str] {
     FULL.get(short).map_or(&[], Vec::as_slice)
 }
 
+/// Returns the short forms of a given name.
+pub(super) fn short_forms(full: &str) -> impl Iterator<Item = &'static str> {
+    FULL.iter().filter(move |(_, names)| names.contains(&full)).map(|(short, _)| *short)
+}
+
 /// Returns true if `short` is a short form of the given name `full`.
 pub(super) fn is_short_for(short: &str, full: &str) -> bool {
     full_forms(short).contains(&full)
