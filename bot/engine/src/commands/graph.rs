@@ -50,16 +50,16 @@ impl Commands {
         let read_scope = at.read_scope.clone();
         let names = self.services.blocking(move |memory| memory.graph().names(&read_scope)).await?;
         if names.most.is_empty() {
-            return Ok(done("Nobody named anyone or anything yet that may be shown here.".into()));
+            return Ok(done("I know no names yet that may be shown here.".into()));
         }
-        let mut text = String::from("Named most, with the number of memories:\n");
+        let mut text = String::from("Most mentioned names, with their number of memories:\n");
         for (name, count) in names.most.iter().take(MAX_SUGGESTED) {
             text.push_str(&format!("- {} ({count})\n", short(name)));
         }
         if names.is_cut {
             text.push_str("There are too many names to count all of them.\n");
         }
-        text.push_str("`/graph NAME` shows how a name belongs together with others.");
+        text.push_str("`/graph NAME` shows the relations of a name.");
         Ok(done(text))
     }
 
@@ -95,7 +95,7 @@ impl Commands {
         });
         let line = |memory: MemoryRow| {
             let said = shortened(&memory.text, "", FURTHER_CHARS);
-            format!("- further off: `{}` \"{}\"\n", memory.id, said.as_str())
+            format!("- indirectly related: `{}` \"{}\"\n", memory.id, said.as_str())
         };
         Ok(found.await?.into_iter().map(line).collect())
     }
@@ -125,8 +125,10 @@ impl Commands {
         let id = self.services.blocking(move |memory| memory.memories().store_fact(fact)).await?;
         self.indexer.wake();
         let (one, other) = (short(one), short(other));
-        let means = if is_same { "mean the same" } else { "mean different people or things" };
-        Ok(done(format!("{one} and {other} now {means} where this place may be read. `/forget {id}` undoes it.")))
+        let means = if is_same { "the same" } else { "different people or things" };
+        Ok(done(format!(
+            "{one} and {other} now count as {means} wherever this memory may be shown. `/forget {id}` undoes it."
+        )))
     }
 }
 
