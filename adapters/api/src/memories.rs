@@ -69,6 +69,8 @@ pub struct ShownEntity {
     pub other_names: Vec<String>,
     /// How many memories name it.
     pub mentions: usize,
+    /// True if older memories may name it, too, which were too many to be read.
+    pub is_cut: bool,
     /// How it belongs together with others, typed relations first.
     pub relations: Vec<ShownRelation>,
 }

@@ -67,6 +67,8 @@ pub(crate) struct Entity {
     other_names: Vec<String>,
     /// How many memories name it.
     mentions: usize,
+    /// True if older memories may name it, too, which were too many to be read.
+    is_cut: bool,
     /// How many steps it is away from the first name.
     steps: usize,
     /// How it belongs together with others, typed relations first.
@@ -102,6 +104,7 @@ impl Entity {
             kind: entity.kind,
             other_names: entity.other_names,
             mentions: entity.mentions,
+            is_cut: entity.is_cut,
             steps,
             relations: entity.relations.into_iter().map(Relation::from).collect(),
         }

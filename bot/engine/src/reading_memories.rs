@@ -82,6 +82,7 @@ fn shown_entity(entity: Entity) -> ShownEntity {
         kind: entity.kind.map(azera_memory::EntityKind::as_str),
         other_names: entity.other_names.into_iter().map(|(name, _)| name).collect(),
         mentions: entity.mentions,
+        is_cut: entity.is_cut,
         relations: entity.links.into_iter().map(relation).collect(),
     }
 }

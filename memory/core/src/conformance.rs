@@ -11,6 +11,8 @@ mod text;
 mod vector;
 mod working;
 
+pub use crate::graph::{MentionOf, mentions};
+
 pub use place::{assert_no_bytes, copy_dir};
 pub use record::{record, record_with_files, settings};
 pub use store::{store, store_against_map};

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use azera_memory::conformance::record;
+use azera_memory::conformance::{mentions, record};
 use azera_memory::{NewChat, RamStore, ReadScope};
 use azera_types::{
     ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope,
@@ -66,7 +66,7 @@ fn resolved(lines: &[&str]) -> (Meant, HashMap<(usize, usize), String>, usize) {
     let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
     let mut found = HashMap::new();
     let mut besides = 0;
-    for mention in memory.graph().mentions(&read_scope).unwrap() {
+    for mention in mentions(&memory, &read_scope).unwrap() {
         let source = memory.memories().get(&read_scope, mention.memory).unwrap().unwrap().sources.remove(0);
         let at = (source.as_str().parse().unwrap(), mention.place.start);
         besides += usize::from(!meant.contains_key(&at));

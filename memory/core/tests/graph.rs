@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Batch, Durability, Forget, Label, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table, relink,
-    restore,
+    Batch, Durability, Entity, Forget, Label, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table,
+    relink, restore, same_names,
 };
 use azera_types::{
     Author, ChatId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text, Timestamp,
@@ -33,13 +33,22 @@ fn chat() -> ChatId {
 }
 
 fn read_scope() -> ReadScope {
-    let place = Place { chat: chat(), kind: PlaceKind::Public(realm()), since: None };
+    read_scope_since(None)
+}
+
+fn read_scope_since(since: Option<Timestamp>) -> ReadScope {
+    let place = Place { chat: chat(), kind: PlaceKind::Public(realm()), since };
     ReadScope::in_place(PersonaId::new("azera").unwrap(), &place, &ReadableScopes::default())
 }
 
 /// Stores a fact that Zoe said.
 fn fact(memory: &Memory, second: i64, text: &str) -> azera_types::MemoryId {
-    let author = Author::Person { id: PersonId::new("zoe").unwrap(), name: "Zoe".to_owned() };
+    fact_of(memory, "Zoe", second, text)
+}
+
+/// Stores a fact that somebody said.
+fn fact_of(memory: &Memory, who: &str, second: i64, text: &str) -> azera_types::MemoryId {
+    let author = Author::Person { id: PersonId::new(who.to_lowercase()).unwrap(), name: who.to_owned() };
     let new = NewFact {
         persona: PersonaId::new("azera").unwrap(),
         chat: chat(),
@@ -51,10 +60,15 @@ fn fact(memory: &Memory, second: i64, text: &str) -> azera_types::MemoryId {
     memory.memories().store_fact(new).unwrap()
 }
 
-fn filled(store: &RamStore) -> Memory {
+fn empty(store: &RamStore) -> Memory {
     let memory = record(Arc::new(store.clone()));
     let (platform, persona) = (PlatformId::new("test").unwrap(), PersonaId::new("azera").unwrap());
     memory.chats().open(NewChat { id: chat(), platform, title: None, persona }, at(0)).unwrap();
+    memory
+}
+
+fn filled(store: &RamStore) -> Memory {
+    let memory = empty(store);
     (1..).zip(FACTS).for_each(|(second, text)| {
         fact(&memory, second, text);
     });
@@ -73,9 +87,23 @@ fn remove_rows(store: &RamStore) {
     store.commit(batch, Durability::Flushed).unwrap();
 }
 
+/// Puts rows of many names into the index, all said in one second.
+fn crowd(store: &RamStore, count: u64, second: i64) {
+    let mut batch = Batch::new();
+    for number in 0..count {
+        let mut key = format!("azera\0realm:realm\0aab{number:06}\0\0").into_bytes();
+        key.extend_from_slice(&(1_000_000 + number).to_be_bytes());
+        batch.put(Table::Graph, key, (second * 1_000).to_be_bytes().to_vec());
+    }
+    store.commit(batch, Durability::Flushed).unwrap();
+}
+
 /// Returns the relations of a name in words.
 fn about(memory: &Memory, name: &str) -> Vec<String> {
-    let entities = memory.graph().about(&read_scope(), name).unwrap();
+    phrases(&memory.graph().about(&read_scope(), name).unwrap())
+}
+
+fn phrases(entities: &[Entity]) -> Vec<String> {
     let links = entities.iter().flat_map(|entity| &entity.links);
     links.map(|link| link.label.phrase(&link.subject, &link.object)).collect()
 }
@@ -131,18 +159,134 @@ fn a_record_without_a_graph_gets_it_step_by_step() {
     assert!(!memory.graph().build(2).unwrap());
 }
 
+/// Version 1 did not yet depend on the word lists.
 #[test]
 fn rows_of_another_version_are_removed_at_once() {
+    for version in [0, 1] {
+        let store = RamStore::new();
+        filled(&store);
+        let whole = rows(&store);
+        let mut batch = Batch::new();
+        let key = b"azera\0realm:realm\0miranda the first\0\0\0\0\0\0\0\0\0\x01";
+        batch.put(Table::Graph, key.to_vec(), b"odd".to_vec());
+        batch.put(Table::Meta, b"graph", format!(r#"{{"version":{version},"after":null}}"#).into_bytes());
+        store.commit(batch, Durability::Flushed).unwrap();
+        let memory = record(Arc::new(store.clone()));
+        while memory.graph().build(100).unwrap() {}
+        assert_eq!(rows(&store), whole, "version {version}");
+    }
+}
+
+/// A few messages can state a thousand names of one person. The work must not grow with the product of both.
+#[test]
+fn long_chains_of_names_for_one_person_are_put_together() {
+    const MESSAGES: usize = 16;
+    const NAMES: usize = 60;
+    let memory = empty(&RamStore::new());
+    let letter = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap());
+    let name =
+        |number: usize| format!("Xq{}{}", letter(number / 26), letter(number)) + &letter(number / 676).to_string();
+    for message in 0..MESSAGES {
+        let first = message * NAMES;
+        let chain: Vec<String> = (first + 1..first + NAMES).map(name).collect();
+        let (begin, end) = (name(first), name(first + NAMES));
+        let text = format!("I met Ann {begin} aka {} aka Ann {end}", chain.join(" aka "));
+        fact(&memory, i64::try_from(message).unwrap(), &text);
+    }
+    let entities = memory.graph().about(&read_scope(), "Ann").unwrap();
+    let [ann] = entities.as_slice() else { panic!("{entities:?}") };
+    assert_eq!(ann.mentions, MESSAGES);
+    assert_eq!(ann.other_names.len(), MESSAGES * NAMES);
+}
+
+#[test]
+fn a_relation_stays_however_often_its_names_are_said() {
+    let memory = filled(&RamStore::new());
+    for second in 10..50 {
+        fact(&memory, second, "Miranda likes soup.");
+    }
+    let entities = memory.graph().about(&read_scope(), "Miranda").unwrap();
+    let said = phrases(&entities);
+    assert!(said.contains(&"Zoe's sister is Miranda".to_owned()), "{said:?}");
+    assert_eq!((entities[0].mentions, entities[0].named, entities[0].is_cut), (42, (at(1), at(49)), false));
+    assert!(memory.graph().names(&read_scope()).unwrap().most.contains(&("Miranda".to_owned(), 42)));
+    // Of a name in too many memories the newest are read, and the answer says so.
+    for second in 50..500 {
+        fact(&memory, second, "Miranda likes soup.");
+    }
+    let entities = memory.graph().about(&read_scope(), "Miranda").unwrap();
+    assert_eq!((entities[0].mentions, entities[0].named.1, entities[0].is_cut), (400, at(499), true));
+}
+
+#[test]
+fn a_name_said_once_is_found_beside_a_shorter_one_said_often() {
+    let memory = filled(&RamStore::new());
+    fact(&memory, 10, "Miranda Lee moved to Oslo.");
+    for second in 11..500 {
+        fact(&memory, second, "Miranda likes soup.");
+    }
+    assert!(about(&memory, "Miranda Lee").contains(&"Miranda Lee moved to Oslo".to_owned()));
+}
+
+#[test]
+fn what_was_said_before_a_horizon_changes_no_answer() {
+    let answers = |hidden: &dyn Fn(&RamStore, &Memory)| {
+        let store = RamStore::new();
+        let memory = empty(&store);
+        (101..).zip(FACTS).for_each(|(second, text)| {
+            fact(&memory, second, text);
+        });
+        hidden(&store, &memory);
+        let read_scope = read_scope_since(Some(at(100)));
+        let names = memory.graph().names(&read_scope).unwrap();
+        let about = ["Miranda", "Tallinn", "Zoe"].map(|name| memory.graph().about(&read_scope, name).unwrap());
+        let reached = memory.graph().reach(&read_scope, "where does the sister of zoe work?", at(900)).unwrap();
+        (names, about, reached)
+    };
+    let with = answers(&|store, memory| {
+        for second in 1..60 {
+            fact(memory, second, &format!("Miranda knows Rosalind, and \"Miranda {second}\" too."));
+        }
+        crowd(store, 20_100, 50);
+    });
+    let without = answers(&|_, memory| {
+        for second in 1..60 {
+            fact(memory, second, "we had soup");
+        }
+    });
+    assert!(without.1.iter().all(|entities| !entities.is_empty()) && !without.2.is_empty());
+    assert_eq!(with.0.most, without.0.most);
+    assert_eq!(with, without);
+}
+
+#[test]
+fn a_name_late_in_the_alphabet_is_found_among_too_many_to_count() {
     let store = RamStore::new();
-    filled(&store);
-    let whole = rows(&store);
-    let mut batch = Batch::new();
-    batch.put(Table::Graph, b"azera\0realm:realm\0miranda the first\0\0\0\0\0\0\0\0\0\x01".to_vec(), b"odd".to_vec());
-    batch.put(Table::Meta, b"graph", br#"{"version":0,"after":null}"#.to_vec());
-    store.commit(batch, Durability::Flushed).unwrap();
-    let memory = record(Arc::new(store.clone()));
-    while memory.graph().build(100).unwrap() {}
-    assert_eq!(rows(&store), whole);
+    let memory = filled(&store);
+    assert!(!memory.graph().names(&read_scope()).unwrap().is_cut);
+    fact(&memory, 9, &same_names("Randy", "Miranda"));
+    fact(&memory, 9, "Robert Lee works at the harbour with Carl.");
+    crowd(&store, 20_100, 50);
+    for name in ["Miranda", "Randy"] {
+        assert!(about(&memory, name).contains(&"Miranda lives in Tallinn".to_owned()), "{name}");
+    }
+    for name in ["Robert", "Bob"] {
+        assert!(!about(&memory, name).is_empty(), "{name}");
+    }
+    assert!(memory.graph().about(&read_scope(), "Miranda").unwrap()[0].is_cut);
+    assert!(memory.graph().names(&read_scope()).unwrap().is_cut);
+}
+
+#[test]
+fn who_speaks_under_a_name_hides_nobody_else_of_that_name() {
+    let memory = empty(&RamStore::new());
+    fact_of(&memory, "Ben", 1, "I think Zoe lives in Riga.");
+    let cold = fact_of(&memory, "Ben", 2, "Riga is cold.");
+    for second in 3..30 {
+        fact(&memory, second, "I met Carl today.");
+    }
+    let reached = memory.graph().reach(&read_scope(), "where is zoe?", at(90)).unwrap();
+    assert!(reached.iter().any(|(id, _)| *id == cold), "{reached:?}");
 }
 
 #[test]

@@ -284,7 +284,7 @@ impl MemoryReader for Engine {
             "oslo" => vec![relation("Mia lives in Oslo", "Mia"), relation("Ben lives in Oslo", "Ben")],
             _ => return Ok(Vec::new()),
         };
-        Ok(vec![ShownEntity { name, kind: None, other_names: Vec::new(), mentions: 1, relations }])
+        Ok(vec![ShownEntity { name, kind: None, other_names: Vec::new(), mentions: 1, is_cut: false, relations }])
     }
 
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

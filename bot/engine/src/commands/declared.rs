@@ -166,11 +166,11 @@ pub const COMMANDS: &[Command] = &[
     ),
     command(
         "graph",
-        "show who and what belongs together, as people said it",
+        "show the relations of people, places and things",
         Access::Member,
         &[
-            form("list", "list", "list the names that are named most", &[]),
-            form("show", "", "show what belongs together with a name", &[needed("name", "the name", OptionKind::Text)]),
+            form("list", "list", "list the most mentioned names", &[]),
+            form("show", "", "show the relations of a name", &[needed("name", "the name", OptionKind::Text)]),
             form("merge", "merge", "let two names mean the same", &[TWO_NAMES]),
             form("split", "split", "let two names mean different people or things", &[TWO_NAMES]),
         ],

@@ -22,7 +22,7 @@ const SHOWN_ENTITIES: usize = 4;
 /// Most source memories named for one relation.
 const SHOWN_SOURCES: usize = 3;
 
-/// Most memories shown that lie further off, and most characters of each.
+/// Most memories shown that are indirectly related, and most characters of each.
 const SHOWN_FURTHER: usize = 3;
 const FURTHER_CHARS: usize = 120;
 
@@ -49,14 +49,17 @@ impl Commands {
     async fn list_names(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let read_scope = at.read_scope.clone();
         let names = self.services.blocking(move |memory| memory.graph().names(&read_scope)).await?;
-        if names.is_empty() {
-            return Ok(done("Nobody named anyone or anything yet that may be shown here.".into()));
+        if names.most.is_empty() {
+            return Ok(done("I know no names yet that may be shown here.".into()));
         }
-        let mut text = String::from("Named most, with the number of memories:\n");
-        for (name, count) in names.iter().take(MAX_SUGGESTED) {
+        let mut text = String::from("Most mentioned names, with their number of memories:\n");
+        for (name, count) in names.most.iter().take(MAX_SUGGESTED) {
             text.push_str(&format!("- {} ({count})\n", short(name)));
         }
-        text.push_str("`/graph NAME` shows how a name belongs together with others.");
+        if names.is_cut {
+            text.push_str("There are too many names to count all of them.\n");
+        }
+        text.push_str("`/graph NAME` shows the relations of a name.");
         Ok(done(text))
     }
 
@@ -92,7 +95,7 @@ impl Commands {
         });
         let line = |memory: MemoryRow| {
             let said = shortened(&memory.text, "", FURTHER_CHARS);
-            format!("- further off: `{}` \"{}\"\n", memory.id, said.as_str())
+            format!("- indirectly related: `{}` \"{}\"\n", memory.id, said.as_str())
         };
         Ok(found.await?.into_iter().map(line).collect())
     }
@@ -122,8 +125,10 @@ impl Commands {
         let id = self.services.blocking(move |memory| memory.memories().store_fact(fact)).await?;
         self.indexer.wake();
         let (one, other) = (short(one), short(other));
-        let means = if is_same { "mean the same" } else { "mean different people or things" };
-        Ok(done(format!("{one} and {other} now {means} where this place may be read. `/forget {id}` undoes it.")))
+        let means = if is_same { "the same" } else { "different people or things" };
+        Ok(done(format!(
+            "{one} and {other} now count as {means} wherever this memory may be shown. `/forget {id}` undoes it."
+        )))
     }
 }
 
@@ -162,8 +167,12 @@ fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
         text.push_str(&format!(", also {}", others.join(", ")));
     }
     let (first, last) = (at.day(entity.named.0), at.day(entity.named.1));
-    let days = if first == last { format!("on {first}") } else { format!("from {first} to {last}") };
-    text.push_str(&format!(". Named in {}, {days}.\n", super::memory::memories(entity.mentions)));
+    let days = match entity.is_cut {
+        true => format!("most recently on {last}"),
+        false if first == last => format!("on {first}"),
+        false => format!("from {first} to {last}"),
+    };
+    text.push_str(&format!(". Named in {}, {days}.\n", memories(entity)));
     let (together, relations): (Vec<&EntityLink>, Vec<&EntityLink>) =
         entity.links.iter().partition(|link| link.label == Label::Together);
     for link in relations.iter().take(SHOWN_RELATIONS) {
@@ -180,6 +189,12 @@ fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
         text.push_str(&format!("- in one sentence with {}\n", company.join(", ")));
     }
     text
+}
+
+/// Returns the number of memories that name an entity.
+fn memories(entity: &Entity) -> String {
+    let least = if entity.is_cut { "at least " } else { "" };
+    format!("{least}{}", super::memory::memories(entity.mentions))
 }
 
 fn sources(ids: &[MemoryId]) -> String {
@@ -202,7 +217,7 @@ fn chart(entity: &Entity, caption: String) -> Chart {
     let kind = entity.kind.map_or_else(String::new, |kind| format!("a {}, ", kind.as_str()));
     Chart {
         title: entity.name.clone(),
-        subtitle: format!("{kind}named in {}", super::memory::memories(entity.mentions)),
+        subtitle: format!("{kind}named in {}", memories(entity)),
         links: entity.links.iter().map(link).collect(),
         caption,
         ..Chart::default()

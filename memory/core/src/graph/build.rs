@@ -1,13 +1,16 @@
 //! Builds the rows of the graph for memories that were stored before there was a graph, or by a version that read texts
 //! in another way. New memories get their rows when they are stored.
 
+use std::sync::LazyLock;
+
 use azera_types::MemoryId;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::rows;
 use crate::domains::Graph;
 use crate::rows::MemoryRow;
-use crate::{Batch, Durability, Error, Order, Store, Table, codec, keys};
+use crate::{Batch, Durability, Error, Order, Store, Table, codec, keys, words};
 
 /// Key in [`Table::Meta`]: how far the rows of the graph are.
 pub(crate) const PROGRESS: &[u8] = b"graph";
@@ -15,6 +18,14 @@ pub(crate) const PROGRESS: &[u8] = b"graph";
 /// The version of what is read from a text. Raise it after every change in this module: rows are removed by computing
 /// them again, so rows of another version must never stay.
 const GRAPH_VERSION: u32 = 1;
+
+/// The version that is stored. It also changes with the word lists and the folding of other modules, which decide what
+/// a name is.
+static STORED_VERSION: LazyLock<u32> = LazyLock::new(|| {
+    let digest = Sha256::new().chain_update(GRAPH_VERSION.to_be_bytes()).chain_update(words::digest()).finalize();
+    let [one, two, three, four, ..] = <[u8; 32]>::from(digest);
+    u32::from_be_bytes([one, two, three, four])
+});
 
 /// Rows that one transaction removes.
 const PAGE: usize = 4_096;
@@ -30,7 +41,7 @@ struct Progress {
 /// version.
 pub(crate) fn begin_anew(store: &dyn Store) -> Result<(), Error> {
     let progress: Option<Progress> = codec::get(store, Table::Meta, PROGRESS)?;
-    if progress.is_some_and(|progress| progress.version == GRAPH_VERSION) {
+    if progress.is_some_and(|progress| progress.version == *STORED_VERSION) {
         return Ok(());
     }
     let mut batch = Batch::new();
@@ -42,14 +53,14 @@ pub(crate) fn begin_anew(store: &dyn Store) -> Result<(), Error> {
         Ok(true)
     })?;
     let after = Some(MemoryId(0));
-    codec::put(&mut batch, Table::Meta, PROGRESS.to_vec(), &Progress { version: GRAPH_VERSION, after })?;
+    codec::put(&mut batch, Table::Meta, PROGRESS.to_vec(), &Progress { version: *STORED_VERSION, after })?;
     store.commit(batch, Durability::Flushed)
 }
 
 /// Returns true once every memory has its rows.
 pub(crate) fn is_whole(store: &dyn Store) -> Result<bool, Error> {
     let progress: Option<Progress> = codec::get(store, Table::Meta, PROGRESS)?;
-    Ok(progress.is_some_and(|progress| progress.version == GRAPH_VERSION && progress.after.is_none()))
+    Ok(progress.is_some_and(|progress| progress.version == *STORED_VERSION && progress.after.is_none()))
 }
 
 impl Graph<'_> {

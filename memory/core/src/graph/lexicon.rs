@@ -296,12 +296,12 @@ static OTHER: LazyLock<HashSet<&str>> = LazyLock::new(|| set(NO_NAMES));
 static GERMAN_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| set(GERMAN));
 static CUES: LazyLock<HashSet<&str>> = LazyLock::new(|| set(GERMAN_CUES));
 static INSIDE: LazyLock<HashSet<&str>> = LazyLock::new(|| set(INSIDE_NAMES));
-static SHORT: LazyLock<HashSet<(&str, &str)>> = LazyLock::new(|| {
-    SHORT_FORMS
-        .split(',')
-        .filter_map(|pair| pair.split_once(char::is_whitespace))
-        .map(|(a, b)| (a.trim(), b.trim()))
-        .collect()
+static FULL: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+    let mut full: HashMap<&'static str, Vec<&'static str>> = HashMap::new();
+    for (short, name) in SHORT_FORMS.split(',').filter_map(|pair| pair.split_once(char::is_whitespace)) {
+        full.entry(short.trim()).or_default().push(name.trim());
+    }
+    full
 });
 
 pub(super) fn role(word: &str) -> Option<Role> {
@@ -350,9 +350,19 @@ pub(super) fn is_title(word: &str) -> bool {
     matches!(word, "mr" | "mrs" | "ms" | "miss" | "dr" | "prof" | "professor" | "sir" | "st" | "herr" | "frau")
 }
 
+/// Returns the given names of which `short` is a short form.
+pub(super) fn full_forms(short: &str) -> &'static [&'static str] {
+    FULL.get(short).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the short forms of a given name.
+pub(super) fn short_forms(full: &str) -> impl Iterator<Item = &'static str> {
+    FULL.iter().filter(move |(_, names)| names.contains(&full)).map(|(short, _)| *short)
+}
+
 /// Returns true if `short` is a short form of the given name `full`.
 pub(super) fn is_short_for(short: &str, full: &str) -> bool {
-    SHORT.contains(&(short, full))
+    full_forms(short).contains(&full)
 }
 
 /// Returns true if one of the words of a list is `word`.

@@ -5,17 +5,24 @@
 
 mod build;
 mod extract;
+mod joins;
 mod lexicon;
+#[cfg(any(test, feature = "conformance"))]
+mod measured;
 mod mentions;
 mod read;
+mod related;
 mod relations;
 mod resolve;
 mod rows;
 mod sentences;
+mod shown;
 mod spread;
 mod statement;
 
-pub use read::{Entity, EntityKind, EntityLink, MAX_LINKS, MAX_SUGGESTED, MentionOf};
+#[cfg(any(test, feature = "conformance"))]
+pub use measured::{MentionOf, mentions};
+pub use read::{Entity, EntityKind, EntityLink, MAX_LINKS, MAX_SUGGESTED, Names};
 pub use relations::Label;
 pub use statement::{different, same};
 

@@ -7,13 +7,13 @@ use azera_types::{MemoryId, PersonId, Timestamp};
 
 use super::extract::{Extracted, Node, extract};
 use super::mentions::folded_name;
+use super::related::{Related, related, scan};
 use super::relations::Label;
 use super::resolve::{Resolved, Seen, Stated, is_short_of, resolve};
-use super::rows;
-use super::spread::{prefix_of, rows_of_node};
+use super::spread::rows_of_node;
 use crate::domains::Graph;
 use crate::rows::MemoryRow;
-use crate::{Error, Order, ReadScope, Table};
+use crate::{Error, ReadScope};
 
 /// Most links returned of one entity.
 pub const MAX_LINKS: usize = 40;
@@ -21,17 +21,11 @@ pub const MAX_LINKS: usize = 40;
 /// Most names that [`Graph::names`] returns.
 pub const MAX_SUGGESTED: usize = 30;
 
-/// Most memories read for one name.
+/// Most memories read for one name: the newest ones, of which at least half name it in just this way if so many do.
 const MAX_MEMORIES: usize = 400;
 
-/// Most rows that a look over all names reads in one scope.
-const MAX_SCANNED: usize = 20_000;
-
-/// Most nodes that one name leads to.
-const MAX_NODES: usize = 24;
-
-/// Rows read at a time.
-const PAGE: usize = 512;
+/// Most mentions read for one name: no further memory is read beyond it.
+const MAX_MENTIONS: usize = 8_192;
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,6 +67,8 @@ pub struct Entity {
     pub mentions: usize,
     /// When it was named first and last.
     pub named: (Timestamp, Timestamp),
+    /// True if older memories may name it, too, which were too many to be read.
+    pub is_cut: bool,
     /// How it is joined with others, typed relations first.
     pub links: Vec<EntityLink>,
 }
@@ -110,31 +106,27 @@ impl std::fmt::Debug for EntityLink {
     }
 }
 
-/// One mention and what it means.
-#[derive(Clone, PartialEq)]
-pub struct MentionOf {
-    /// The memory.
-    pub memory: MemoryId,
-    /// Its place in the memory's text, in bytes.
-    pub place: std::ops::Range<usize>,
-    /// A name and a person that stand for the entity.
-    pub entity: (String, Option<PersonId>),
-    /// How surely.
-    pub confidence: f32,
+/// The names that are named most. `Debug` shows none.
+#[derive(Clone, Default, PartialEq)]
+pub struct Names {
+    /// The names as they were written last, each with the number of memories that name it.
+    pub most: Vec<(String, usize)>,
+    /// True if there were too many to count all.
+    pub is_cut: bool,
 }
 
-impl std::fmt::Debug for MentionOf {
+impl std::fmt::Debug for Names {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "MentionOf({})", self.memory)
+        write!(f, "Names[{}]", self.most.len())
     }
 }
 
 /// Memories with what they say of the graph.
-struct Sources(Vec<(MemoryRow, Extracted)>);
+pub(super) struct Sources(pub(super) Vec<(MemoryRow, Extracted)>);
 
 impl Sources {
     /// Returns what every mention means, by memory and number.
-    fn resolved(&self) -> Vec<Vec<Resolved>> {
+    pub(super) fn resolved(&self) -> Vec<Vec<Resolved>> {
         let mut seen = Vec::new();
         let mut stated = Vec::new();
         for (memory, found) in &self.0 {
@@ -170,8 +162,8 @@ impl Graph<'_> {
     /// several. The one named most comes first.
     pub fn about(self, read_scope: &ReadScope, name: &str) -> Result<Vec<Entity>, Error> {
         let Some(name) = folded_name(name) else { return Ok(Vec::new()) };
-        let nodes = self.nodes_of(read_scope, &name)?;
-        let sources = self.sources_of(read_scope, &nodes)?;
+        let Related { nodes, is_cut } = related(self.0.store.as_ref(), read_scope, &name)?;
+        let (sources, is_read_in_part) = self.sources_of(read_scope, &name, &nodes)?;
         let resolved = sources.resolved();
         let mut wanted: BTreeSet<Node> = BTreeSet::new();
         for ((_, found), resolved) in sources.0.iter().zip(&resolved) {
@@ -184,128 +176,67 @@ impl Graph<'_> {
         }
         let mut entities: Vec<Entity> =
             wanted.iter().filter_map(|entity| entity_of(&sources, &resolved, entity)).collect();
+        entities.iter_mut().for_each(|entity| entity.is_cut = is_cut || is_read_in_part);
         entities.sort_by(|a, b| b.mentions.cmp(&a.mentions).then_with(|| a.name.cmp(&b.name)));
         Ok(entities)
     }
 
-    /// Returns the names that are named most where `read_scope` allows it, with the number of their memories.
-    pub fn names(self, read_scope: &ReadScope) -> Result<Vec<(String, usize)>, Error> {
+    /// Returns the names that are named most where `read_scope` allows it, at most [`MAX_SUGGESTED`].
+    pub fn names(self, read_scope: &ReadScope) -> Result<Names, Error> {
         let mut counts: HashMap<Node, (usize, MemoryId)> = HashMap::new();
-        self.scan(read_scope, |row| {
+        let is_cut = scan(self.0.store.as_ref(), read_scope, |row| {
             let count = counts.entry(row.node).or_insert((0, row.memory));
             *count = (count.0 + 1, count.1.max(row.memory));
         })?;
         let mut most: Vec<(Node, (usize, MemoryId))> = counts.into_iter().collect();
         most.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
-        let mut names: Vec<(String, usize)> = Vec::new();
+        let mut names = Names { most: Vec::new(), is_cut };
         for (node, (count, memory)) in most.into_iter().take(MAX_SUGGESTED) {
             let Some(memory) = self.0.memories().get(read_scope, memory)? else { continue };
             let found = extract(&memory).mentions.into_iter().find(|mention| mention.node == node);
-            names.extend(found.map(|mention| (mention.written, count)));
+            names.most.extend(found.map(|mention| (mention.written, count)));
         }
         Ok(names)
     }
 
-    /// Returns every mention that `read_scope` allows and what it means, in the order of the memories.
-    pub fn mentions(self, read_scope: &ReadScope) -> Result<Vec<MentionOf>, Error> {
-        let mut ids = BTreeSet::new();
-        self.scan(read_scope, |row| {
-            ids.insert(row.memory);
-        })?;
-        let sources = self.read(read_scope, ids.into_iter())?;
-        let resolved = sources.resolved();
-        let of = |((memory, found), resolved): (&(MemoryRow, Extracted), Vec<Resolved>)| {
-            let id = memory.id;
-            let named = found.mentions.iter().zip(resolved).filter_map(move |(mention, resolved)| {
-                let (entity, confidence) = ((resolved.entity.name, resolved.entity.person), resolved.confidence);
-                Some(MentionOf { memory: id, place: mention.place.clone()?, entity, confidence })
-            });
-            named.collect::<Vec<_>>()
-        };
-        Ok(sources.0.iter().zip(resolved).flat_map(of).collect())
-    }
-
-    /// Returns the nodes that a name may have to do with: its own, longer and shorter ones, and those that statements
-    /// join with one of them.
-    fn nodes_of(self, read_scope: &ReadScope, name: &str) -> Result<BTreeSet<Node>, Error> {
-        let (mut all, mut stated): (BTreeSet<Node>, Vec<(Node, Node)>) = (BTreeSet::new(), Vec::new());
-        self.scan(read_scope, |row| {
-            let same = row.neighbours.iter().filter(|(_, tie)| matches!(tie, rows::Tie::Same | rows::Tie::Different));
-            stated.extend(same.map(|(other, _)| (row.node.clone(), other.clone())));
-            all.insert(row.node);
-        })?;
-        let mut names: BTreeSet<String> = BTreeSet::from([name.to_owned()]);
-        for _ in 0..3 {
-            let related = |node: &&Node| {
-                names
-                    .iter()
-                    .any(|name| *name == node.name || is_short_of(name, &node.name) || is_short_of(&node.name, name))
-            };
-            let mut more: BTreeSet<String> = all.iter().filter(related).map(|node| node.name.clone()).collect();
-            for (one, other) in &stated {
-                if names.contains(&one.name) {
-                    more.insert(other.name.clone());
-                }
+    /// Reads the memories of some nodes. Returns true if they are too many.
+    fn sources_of(self, read_scope: &ReadScope, name: &str, nodes: &BTreeSet<Node>) -> Result<(Sources, bool), Error> {
+        let (mut all, mut own): (BTreeSet<MemoryId>, BTreeSet<MemoryId>) = Default::default();
+        for node in nodes {
+            let rows = rows_of_node(self.0.store.as_ref(), read_scope, node, MAX_MEMORIES + 1)?;
+            all.extend(rows.iter().map(|row| row.memory));
+            if node.name == name {
+                own.extend(rows.iter().map(|row| row.memory));
             }
-            let before = names.len();
-            names.extend(more);
-            if names.len() == before {
+        }
+        let mut ids: BTreeSet<MemoryId> = own.into_iter().rev().take(MAX_MEMORIES / 2).collect();
+        for id in all.iter().rev() {
+            if ids.len() >= MAX_MEMORIES {
                 break;
             }
+            ids.insert(*id);
         }
-        let people: BTreeSet<&PersonId> =
-            all.iter().filter(|node| names.contains(&node.name)).filter_map(|node| node.person.as_ref()).collect();
-        let wanted = |node: &&Node| {
-            names.contains(&node.name) || node.person.as_ref().is_some_and(|person| people.contains(person))
-        };
-        let mut found: Vec<&Node> = all.iter().filter(wanted).collect();
-        // The name itself first.
-        found.sort_by_key(|node| node.name != name);
-        Ok(found.into_iter().take(MAX_NODES).cloned().collect())
+        let (sources, is_cut) = self.read(read_scope, &ids)?;
+        Ok((sources, is_cut || all.len() > ids.len()))
     }
 
-    fn sources_of(self, read_scope: &ReadScope, nodes: &BTreeSet<Node>) -> Result<Sources, Error> {
-        let mut ids = BTreeSet::new();
-        for node in nodes {
-            ids.extend(rows_of_node(self.0.store.as_ref(), read_scope, node)?.into_iter().map(|row| row.memory));
-        }
-        let newest = ids.into_iter().rev().take(MAX_MEMORIES).collect::<BTreeSet<_>>();
-        self.read(read_scope, newest.into_iter())
-    }
-
-    /// Reads memories. The record decides which of them may be shown.
-    fn read(self, read_scope: &ReadScope, ids: impl Iterator<Item = MemoryId>) -> Result<Sources, Error> {
-        let mut sources = Vec::new();
-        for id in ids {
-            if let Some(memory) = self.0.memories().get(read_scope, id)? {
+    /// Reads memories, the newest first, up to [`MAX_MENTIONS`]. The record decides which of them may be shown. Returns
+    /// true if some are left.
+    pub(super) fn read(self, read_scope: &ReadScope, ids: &BTreeSet<MemoryId>) -> Result<(Sources, bool), Error> {
+        let (mut sources, mut mentions, mut left) = (Vec::new(), 0, ids.len());
+        for id in ids.iter().rev() {
+            if mentions >= MAX_MENTIONS {
+                break;
+            }
+            left -= 1;
+            if let Some(memory) = self.0.memories().get(read_scope, *id)? {
                 let found = extract(&memory);
+                mentions += found.mentions.len();
                 sources.push((memory, found));
             }
         }
-        Ok(Sources(sources))
-    }
-
-    /// Visits the rows of all names that may be read, at most [`MAX_SCANNED`] in each scope.
-    fn scan(self, read_scope: &ReadScope, mut visit: impl FnMut(rows::Row)) -> Result<(), Error> {
-        for grant in read_scope.grants() {
-            let prefix = prefix_of(read_scope, grant);
-            let (mut after, mut left): (Option<Vec<u8>>, usize) = (None, MAX_SCANNED);
-            loop {
-                let page = self.0.store.scan(Table::Graph, &prefix, after.as_deref(), Order::Ascending, PAGE)?;
-                for (key, value) in &page {
-                    let row = rows::read(&prefix, key, value)?;
-                    if grant.since.is_none_or(|since| row.at >= since) {
-                        visit(row);
-                    }
-                }
-                left = left.saturating_sub(page.len());
-                if page.len() < PAGE || left == 0 {
-                    break;
-                }
-                after = page.into_iter().next_back().map(|(key, _)| key);
-            }
-        }
-        Ok(())
+        sources.reverse();
+        Ok((Sources(sources), left > 0))
     }
 }
 
@@ -350,7 +281,7 @@ fn entity_of(sources: &Sources, resolved: &[Vec<Resolved>], entity: &Node) -> Op
     let rank = |link: &EntityLink| (link.label == Label::Together, std::cmp::Reverse(link.sources.len()));
     links.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.said.1.cmp(&a.said.1)).then_with(|| a.other.cmp(&b.other)));
     links.truncate(MAX_LINKS);
-    Some(Entity { name, person: entity.person.clone(), kind, other_names, mentions, named, links })
+    Some(Entity { name, person: entity.person.clone(), kind, other_names, mentions, named, is_cut: false, links })
 }
 
 fn add_link(

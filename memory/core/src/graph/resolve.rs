@@ -6,7 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use azera_types::{ChatId, PersonId, Timestamp};
 
 use super::extract::Node;
+use super::joins::Joins;
 use super::lexicon;
+
+/// Most nodes that one name may stand for. A name that could mean more stays apart. So the work for a mention has a
+/// limit, and that for all of them grows with their number alone.
+const MAX_CANDIDATES: usize = 32;
+
+/// Most statements about names that count: the newest ones.
+const MAX_STATED: usize = 2_048;
 
 /// Confidence that a name means the only one that it can stand for.
 const ONLY_ONE: f32 = 0.85;
@@ -67,22 +75,51 @@ fn pair<'a>(one: &'a str, other: &'a str) -> (&'a str, &'a str) {
     if one <= other { (one, other) } else { (other, one) }
 }
 
+/// What is said around the mentions of a node.
+#[derive(Debug, Default)]
+struct Company<'a> {
+    /// The nodes that stand beside it.
+    beside: HashSet<&'a Node>,
+    authors: HashSet<&'a PersonId>,
+    /// The moments at which each chat names it, in order.
+    named: HashMap<Option<&'a ChatId>, Vec<Timestamp>>,
+}
+
+impl<'a> Company<'a> {
+    fn add(&mut self, mention: &Seen<'a>) {
+        self.beside.extend(&mention.beside);
+        self.authors.extend(mention.author);
+        self.named.entry(mention.chat).or_default().push(mention.at);
+    }
+
+    /// Returns the last moment up to `at` at which a chat names the node.
+    fn last_named(&self, chat: Option<&ChatId>, at: Timestamp) -> Option<Timestamp> {
+        let moments = self.named.get(&chat)?;
+        let before = moments.partition_point(|moment| *moment <= at);
+        moments.get(before.checked_sub(1)?).copied()
+    }
+}
+
+/// Tells what mentions mean. Everything that is the same for two mentions is computed once.
 struct Resolver<'a> {
-    seen: &'a [Seen<'a>],
-    /// The mentions of each node, by their numbers.
-    by_node: BTreeMap<&'a Node, Vec<usize>>,
+    nodes: BTreeMap<&'a Node, Company<'a>>,
     /// The newest statement about each pair of names.
     stated: HashMap<(&'a str, &'a str), bool>,
     /// The node under which a person is known last.
     people: HashMap<&'a PersonId, &'a Node>,
+    /// What each name without a person may stand for besides itself, as far as that is the same for all who say it.
+    candidates: HashMap<&'a Node, Vec<&'a Node>>,
+    /// The names that statements join, and the node that stands for each group: the first person, or the first node.
+    joins: Joins<&'a str>,
+    first: HashMap<usize, &'a Node>,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(seen: &'a [Seen<'a>], stated: &[Stated<'a>]) -> Self {
-        let mut by_node: BTreeMap<&Node, Vec<usize>> = BTreeMap::new();
+    fn new(seen: &[Seen<'a>], stated: &[Stated<'a>]) -> Self {
+        let mut nodes: BTreeMap<&Node, Company<'_>> = BTreeMap::new();
         let mut people: HashMap<&PersonId, (Timestamp, &Node)> = HashMap::new();
-        for (number, mention) in seen.iter().enumerate() {
-            by_node.entry(mention.node).or_default().push(number);
+        for mention in seen {
+            nodes.entry(mention.node).or_default().add(mention);
             if let Some(person) = &mention.node.person {
                 let newest = people.entry(person).or_insert((mention.at, mention.node));
                 if mention.at >= newest.0 {
@@ -90,10 +127,18 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
+        nodes.values_mut().flat_map(|company| company.named.values_mut()).for_each(|moments| moments.sort());
+        let people = people.into_iter().map(|(id, (_, node))| (id, node)).collect();
         let mut ordered: Vec<&Stated<'_>> = stated.iter().collect();
         ordered.sort_by_key(|stated| stated.at);
-        let stated = ordered.into_iter().map(|it| (pair(it.one, it.other), it.is_same)).collect();
-        Self { seen, by_node, stated, people: people.into_iter().map(|(id, (_, node))| (id, node)).collect() }
+        let newest = ordered.into_iter().rev().take(MAX_STATED).rev();
+        let stated: HashMap<(&str, &str), bool> = newest.map(|it| (pair(it.one, it.other), it.is_same)).collect();
+        let same = stated.iter().filter(|((one, other), is_same)| **is_same && one != other);
+        let joins = Joins::new(same.map(|(pair, _)| *pair));
+        let mut resolver = Self { nodes, stated, people, candidates: HashMap::new(), joins, first: HashMap::new() };
+        resolver.candidates = resolver.all_candidates();
+        resolver.first = resolver.first_of_groups();
+        resolver
     }
 
     fn means(&self, mention: &Seen<'a>) -> Resolved {
@@ -112,8 +157,18 @@ impl<'a> Resolver<'a> {
         if node.person.is_some() {
             return (node, 1.0);
         }
-        let candidates = self.candidates(mention, node);
-        match candidates.as_slice() {
+        let candidates = self.candidates.get(node).into_iter().flatten().copied();
+        // Nobody means themselves by a name.
+        let others = |other: &&Node| other.person.is_none() || other.person.as_ref() != mention.author;
+        let candidates: Vec<&Node> = candidates.filter(others).collect();
+        if candidates.len() > MAX_CANDIDATES {
+            return (node, UNDECIDED);
+        }
+        // A longer name may itself mean a person who speaks under that name.
+        let people: HashSet<&str> =
+            candidates.iter().filter(|other| other.person.is_some()).map(|other| other.name.as_str()).collect();
+        let is_apart = |other: &&Node| other.person.is_some() || !people.contains(other.name.as_str());
+        match candidates.into_iter().filter(is_apart).collect::<Vec<_>>().as_slice() {
             [] => (node, 1.0),
             [only] => (only, ONLY_ONE),
             several => {
@@ -128,68 +183,80 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns the nodes that a name may stand for besides itself, each person once.
-    fn candidates(&self, mention: &Seen<'a>, node: &'a Node) -> Vec<&'a Node> {
-        let mut found: BTreeSet<&Node> = BTreeSet::new();
-        for other in self.by_node.keys().copied().filter(|other| *other != node) {
-            let is_author = other.person.is_some() && other.person.as_ref() == mention.author;
-            let fits = other.name == node.name && other.person.is_some() || is_short_of(&node.name, &other.name);
-            if fits && !is_author && self.stated.get(&pair(&node.name, &other.name)) != Some(&false) {
-                found.insert(self.known_as(other));
-            }
+    /// Returns the nodes that each name may stand for, each person once. Beyond [`MAX_CANDIDATES`] it holds two more: one
+    /// may be the author of a mention.
+    fn all_candidates(&self) -> HashMap<&'a Node, Vec<&'a Node>> {
+        let mut by_first: HashMap<&str, Vec<&Node>> = HashMap::new();
+        let mut by_last: HashMap<&str, Vec<&Node>> = HashMap::new();
+        for node in self.nodes.keys() {
+            let (first, last) = ends(&node.name);
+            by_first.entry(first).or_default().push(node);
+            by_last.entry(last).or_default().push(node);
         }
-        // Whoever is named beside the longer name is somebody else.
-        let apart = |other: &&Node| {
-            self.by_node.get(node).is_some_and(|own| own.iter().any(|number| self.is_beside(*number, other)))
+        let of = |(node, company): (&&'a Node, &Company<'_>)| {
+            let full = lexicon::full_forms(&node.name).iter().filter_map(|full| by_first.get(full)).flatten();
+            let family = by_last.get(node.name.as_str()).into_iter().flatten();
+            let longer = self.from(&node.name, "").chain(self.from(&node.name, " "));
+            let mut found: BTreeSet<&Node> = BTreeSet::new();
+            for other in longer.chain(full.copied()).chain(family.copied()) {
+                let is_person = other.name == node.name && other.person.is_some();
+                let fits = is_person || is_short_of(&node.name, &other.name);
+                let other_known = self.known_as(other);
+                let is_different = self.stated.get(&pair(&node.name, &other.name)) == Some(&false);
+                // Whoever is named beside the longer name is somebody else.
+                if fits && !is_different && !company.beside.contains(other_known) {
+                    found.insert(other_known);
+                }
+            }
+            (*node, found.into_iter().take(MAX_CANDIDATES + 2).collect())
         };
-        found.retain(|other| !apart(other));
-        // A longer name may itself mean a person who speaks under that name.
-        let people: HashSet<&str> =
-            found.iter().filter(|other| other.person.is_some()).map(|other| other.name.as_str()).collect();
-        found.into_iter().filter(|other| other.person.is_some() || !people.contains(other.name.as_str())).collect()
+        self.nodes.iter().filter(|(node, _)| node.person.is_none()).map(of).collect()
     }
 
-    fn is_beside(&self, number: usize, other: &Node) -> bool {
-        self.seen.get(number).is_some_and(|mention| mention.beside.iter().any(|beside| **beside == *other))
+    /// Returns the nodes called `name`, or those whose name goes on after `name` and a space.
+    fn from(&self, name: &str, behind: &'static str) -> impl Iterator<Item = &'a Node> {
+        let start = format!("{name}{behind}");
+        let nodes = self.nodes.range::<Node, _>(Node::named(start.clone())..).map(|(node, _)| *node);
+        nodes.take_while(move |node| match behind {
+            "" => node.name == start,
+            _ => node.name.starts_with(&start),
+        })
     }
 
     fn score(&self, mention: &Seen<'a>, candidate: &Node) -> f32 {
-        let (mut company, mut recent, mut author): (HashSet<&Node>, f32, bool) = (HashSet::new(), 0.0, false);
-        for number in self.by_node.get(candidate).into_iter().flatten() {
-            let Some(other) = self.seen.get(*number) else { continue };
-            company.extend(other.beside.iter().filter(|beside| mention.beside.contains(beside)));
-            if other.chat == mention.chat && other.at <= mention.at {
-                let days = mention.at.duration_since(other.at).as_secs_f32() / 86_400.0;
-                recent = recent.max(RECENT * 0.5_f32.powf(days / RECENT_DAYS));
-            }
-            author |= other.author == mention.author && mention.author.is_some();
-        }
+        let Some(other) = self.nodes.get(candidate) else { return 0.0 };
+        let company: HashSet<&&Node> = mention.beside.iter().filter(|beside| other.beside.contains(*beside)).collect();
+        let recent = other.last_named(mention.chat, mention.at).map_or(0.0, |at| {
+            let days = mention.at.duration_since(at).as_secs_f32() / 86_400.0;
+            RECENT * 0.5_f32.powf(days / RECENT_DAYS)
+        });
+        let author = mention.author.is_some_and(|author| other.authors.contains(author));
         COMPANY * company.len() as f32 + recent + if author { SAME_AUTHOR } else { 0.0 }
     }
 
-    /// Returns the node that stands for all that statements join with `node`: the person among them, or the first.
-    fn joined(&self, node: &'a Node) -> &'a Node {
-        let mut names: BTreeSet<&str> = BTreeSet::from([node.name.as_str()]);
-        loop {
-            let before = names.len();
-            for ((one, other), is_same) in &self.stated {
-                if *is_same && (names.contains(one) || names.contains(other)) {
-                    names.extend([*one, *other]);
-                }
-            }
-            if names.len() == before {
-                break;
+    /// Returns the node that stands for each group of joined names.
+    fn first_of_groups(&self) -> HashMap<usize, &'a Node> {
+        let mut first: HashMap<usize, &Node> = HashMap::new();
+        for node in self.nodes.keys() {
+            let Some(group) = self.joins.group(node.name.as_str()) else { continue };
+            let known = first.entry(group).or_insert(self.known_as(node));
+            if known.person.is_none() && node.person.is_some() {
+                *known = self.known_as(node);
             }
         }
-        if names.len() == 1 {
-            return node;
-        }
-        let mut nodes = self.by_node.keys().copied().filter(|other| names.contains(other.name.as_str()));
-        let own = node.person.as_ref().map(|_| node);
-        own.or_else(|| nodes.clone().find(|other| other.person.is_some()).map(|other| self.known_as(other)))
-            .or_else(|| nodes.next())
-            .unwrap_or(node)
+        first
     }
+
+    /// Returns the node that stands for all that statements join with `node`; a person stands for themselves.
+    fn joined(&self, node: &'a Node) -> &'a Node {
+        let group = self.joins.group(node.name.as_str()).filter(|_| node.person.is_none());
+        group.and_then(|group| self.first.get(&group)).copied().unwrap_or(node)
+    }
+}
+
+/// Returns the first and the last word of a name.
+fn ends(name: &str) -> (&str, &str) {
+    (name.split(' ').next().unwrap_or_default(), name.rsplit(' ').next().unwrap_or_default())
 }
 
 /// Returns true if a name may be a shorter form of a longer one: its first words, its last word, or a short form of its
@@ -198,7 +265,7 @@ pub(super) fn is_short_of(short: &str, long: &str) -> bool {
     if short == long {
         return false;
     }
-    let (first, last) = (long.split(' ').next().unwrap_or_default(), long.rsplit(' ').next().unwrap_or_default());
+    let (first, last) = ends(long);
     let begins = long.strip_prefix(short).is_some_and(|rest| rest.starts_with(' '));
     let is_family = long.contains(' ') && !short.contains(' ') && short == last && !long.contains(" of ");
     begins || is_family || lexicon::is_short_for(short, first)
@@ -251,6 +318,20 @@ mod tests {
         let found = meaning(&[(&smith, &[&oslo]), (&jones, &[&rome]), (&ann, &[&oslo]), (&ann, &[])], &[]);
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["ann smith", "ann jones", "ann smith", "ann jones"]);
+    }
+
+    #[test]
+    fn a_name_that_could_mean_too_many_stays_apart() {
+        let ann = Node::named("ann");
+        let longer =
+            |count: usize| (0..count).map(|number| Node::named(format!("ann lee{number}"))).collect::<Vec<_>>();
+        let meant = |longer: &[Node]| {
+            let said: Vec<(&Node, &[&Node])> = longer.iter().chain([&ann]).map(|node| (node, [].as_slice())).collect();
+            meaning(&said, &[]).pop().unwrap()
+        };
+        assert_eq!(meant(&longer(MAX_CANDIDATES)), (format!("ann lee{}", MAX_CANDIDATES - 1), CHOSEN));
+        assert_eq!(meant(&longer(MAX_CANDIDATES + 1)), ("ann".to_owned(), UNDECIDED));
+        assert_eq!(meant(&longer(MAX_CANDIDATES + 100)), ("ann".to_owned(), UNDECIDED));
     }
 
     #[test]

@@ -90,9 +90,20 @@ fn value(at: Timestamp, neighbours: &BTreeMap<&Node, Tie>) -> Vec<u8> {
     let mut value = at.as_millisecond().to_be_bytes().to_vec();
     for (node, tie) in neighbours {
         value.push(*tie as u8);
-        value.extend_from_slice(&keys::prefix(&[&node.name, node.person.as_ref().map_or("", PersonId::as_str)]));
+        value.extend_from_slice(&node_key(node));
     }
     value
+}
+
+/// Returns the part of a key that is the same for all rows of a node in a scope.
+pub(super) fn node_key(node: &Node) -> Vec<u8> {
+    keys::prefix(&[&node.name, node.person.as_ref().map_or("", PersonId::as_str)])
+}
+
+/// Returns when the memory of a row was said; `None` if the row is damaged.
+pub(super) fn said_at(value: &[u8]) -> Option<Timestamp> {
+    let (at, _) = value.split_first_chunk::<8>()?;
+    Timestamp::from_millisecond(i64::from_be_bytes(*at)).ok()
 }
 
 /// A row, read.
@@ -111,8 +122,8 @@ pub(super) fn read(prefix: &[u8], key: &[u8], value: &[u8]) -> Result<Row, Error
     let named = key.get(prefix.len()..key.len().saturating_sub(8)).ok_or_else(damaged)?;
     let mut parts = keys::parts(named);
     let node = node(parts.next(), parts.next()).ok_or_else(damaged)?;
-    let (at, mut rest) = value.split_first_chunk::<8>().ok_or_else(damaged)?;
-    let at = Timestamp::from_millisecond(i64::from_be_bytes(*at)).map_err(|_| damaged())?;
+    let at = said_at(value).ok_or_else(damaged)?;
+    let mut rest = value.get(8..).unwrap_or_default();
     let mut neighbours = Vec::new();
     while let Some((tie, behind)) = rest.split_first() {
         let mut parts = behind.splitn(3, |byte| *byte == 0);

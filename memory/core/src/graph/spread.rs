@@ -6,12 +6,13 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use azera_types::{MemoryId, Timestamp};
 
 use super::extract::Node;
-use super::rows::{self, Row, Tie};
+use super::rows::{Row, Tie};
 use super::sentences::{Token, sentences};
+use super::shown::Shown;
 use crate::domains::Graph;
 use crate::recall::question::is_filler;
 use crate::words::is_function_word;
-use crate::{Error, Grant, Order, ReadScope, Store, Table, keys};
+use crate::{Error, ReadScope, Store};
 
 /// Most nodes whose rows are read.
 const MAX_NODES: usize = 24;
@@ -53,11 +54,6 @@ struct Spread {
 /// The nodes that a text names, with their weights.
 type Seeds = Vec<(Node, f32)>;
 
-/// Returns the prefix of the rows of a persona in a scope.
-pub(super) fn prefix_of(read_scope: &ReadScope, grant: &Grant) -> Vec<u8> {
-    keys::prefix(&[read_scope.persona().as_str(), &grant.scope.to_string()])
-}
-
 /// Returns the nodes that a text names and that may be read, at most [`MAX_NODES`].
 fn seeds(store: &dyn Store, read_scope: &ReadScope, text: &str) -> Result<Seeds, Error> {
     let sentences = sentences(text);
@@ -72,12 +68,12 @@ fn seeds(store: &dyn Store, read_scope: &ReadScope, text: &str) -> Result<Seeds,
                 continue;
             }
             let name = name.join(" ");
-            for grant in read_scope.grants() {
+            for shown in Shown::all(store, read_scope) {
                 lookups += 1;
                 if lookups > MAX_LOOKUPS || seeds.len() >= MAX_NODES {
                     return Ok(seeds);
                 }
-                for (node, weight) in named(store, read_scope, grant, &name)? {
+                for (node, weight) in named(&shown, &name)? {
                     if !seeds.iter().any(|(known, _)| *known == node) {
                         seeds.push((node, weight));
                     }
@@ -90,47 +86,25 @@ fn seeds(store: &dyn Store, read_scope: &ReadScope, text: &str) -> Result<Seeds,
 
 /// Returns the nodes of one name in one scope: those of exactly this name, and longer names that it may stand for if
 /// they are few.
-fn named(store: &dyn Store, read_scope: &ReadScope, grant: &Grant, name: &str) -> Result<Seeds, Error> {
-    let prefix = prefix_of(read_scope, grant);
-    let mut found = Seeds::new();
-    let exactly = [prefix.as_slice(), name.as_bytes(), b"\0"].concat();
-    for row in page(store, &prefix, &exactly, grant)? {
-        if !found.iter().any(|(known, _)| *known == row.node) {
-            found.push((row.node, 1.0));
-        }
-    }
-    let mut longer: Vec<Node> = Vec::new();
-    for row in page(store, &prefix, &[prefix.as_slice(), name.as_bytes(), b" "].concat(), grant)? {
-        if !longer.contains(&row.node) {
-            longer.push(row.node);
-        }
-    }
+fn named(shown: &Shown<'_>, name: &str) -> Result<Seeds, Error> {
+    let mut found: Seeds = shown.named(name, MAX_NODES)?.into_iter().map(|node| (node, 1.0)).collect();
+    let longer = shown.longer(name, MAX_LONGER + 1)?;
     if longer.len() <= MAX_LONGER {
         found.extend(longer.into_iter().map(|node| (node, 0.8)));
     }
     Ok(found)
 }
 
-/// Returns the newest rows under a prefix that may be read.
-fn page(store: &dyn Store, scope: &[u8], prefix: &[u8], grant: &Grant) -> Result<Vec<Row>, Error> {
+/// Returns the newest rows of a node in all scopes that may be read, at most `limit` in each.
+pub(super) fn rows_of_node(
+    store: &dyn Store,
+    read_scope: &ReadScope,
+    node: &Node,
+    limit: usize,
+) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
-    for (key, value) in store.scan(Table::Graph, prefix, None, Order::Descending, MAX_ROWS)? {
-        let row = rows::read(scope, &key, &value)?;
-        if grant.since.is_none_or(|since| row.at >= since) {
-            rows.push(row);
-        }
-    }
-    Ok(rows)
-}
-
-/// Returns the newest rows of a node in all scopes that may be read.
-pub(super) fn rows_of_node(store: &dyn Store, read_scope: &ReadScope, node: &Node) -> Result<Vec<Row>, Error> {
-    let mut rows = Vec::new();
-    for grant in read_scope.grants() {
-        let prefix = prefix_of(read_scope, grant);
-        let person = node.person.as_ref().map_or("", |person| person.as_str());
-        let own = [prefix.as_slice(), &keys::prefix(&[&node.name, person])].concat();
-        rows.extend(page(store, &prefix, &own, grant)?);
+    for shown in Shown::all(store, read_scope) {
+        rows.extend(shown.newest(node, limit)?);
     }
     Ok(rows)
 }
@@ -189,7 +163,7 @@ fn spread(store: &dyn Store, read_scope: &ReadScope, seeds: &[(Node, f32)], unti
         if !done.insert(node.clone()) {
             continue;
         }
-        let rows = rows_of_node(store, read_scope, &node)?;
+        let rows = rows_of_node(store, read_scope, &node, MAX_ROWS)?;
         found.read += rows.len();
         let share = weight / (1.0 + rows.len() as f32 / BUSY).sqrt();
         for row in rows.into_iter().filter(|row| row.at <= until) {

@@ -49,8 +49,11 @@ impl Language {
     }
 }
 
+/// The lists of words of each language.
+pub(super) const LISTS: &str = include_str!("languages.toml");
+
 static LANGUAGES: LazyLock<Languages> =
-    LazyLock::new(|| Languages::read(include_str!("languages.toml")).expect("the file is constant and tests read it"));
+    LazyLock::new(|| Languages::read(LISTS).expect("the file is constant and tests read it"));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_file_is_readable_and_has_every_group_of_many_languages() {
-        let file: File = toml::from_str(include_str!("languages.toml")).unwrap();
+        let file: File = toml::from_str(LISTS).unwrap();
         let spaced = file.language.iter().filter(|entry| !entry.opposites.is_empty());
         for entry in spaced.clone() {
             let groups = [&entry.fillers, &entry.negations, &entry.numbers, &entry.units, &entry.people];
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn no_filler_of_a_language_tells_its_statements_apart() {
-        let file: File = toml::from_str(include_str!("languages.toml")).unwrap();
+        let file: File = toml::from_str(LISTS).unwrap();
         for entry in file.language {
             let telling = [&entry.negations, &entry.numbers, &entry.units, &entry.people, &entry.opposites];
             let telling: HashSet<&str> = telling.iter().flat_map(|words| words.split_whitespace()).collect();

@@ -2,12 +2,14 @@
 //! statements apart. What is known of each language stands in `languages.toml`. Begin with [`document_words`],
 //! [`query_words`] and [`same_statement`].
 
+mod digest;
 mod fold;
 mod languages;
 mod lookup;
 mod split;
 mod statement;
 
+pub(crate) use digest::digest;
 pub use fold::{fold, fold_case};
 pub(crate) use lookup::{lookup_words, spaced_words};
 pub(crate) use split::is_written_alike;

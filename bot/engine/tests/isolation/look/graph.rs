@@ -39,19 +39,15 @@ impl Looking<'_> {
     pub(super) fn read_graph(&mut self, read_scope: &ReadScope) {
         let engine = self.engine;
         let memory: &Memory = &engine.memory;
-        let names = read!(self, memory.graph().names(read_scope), |found| format!("{found:?}"));
+        let names = read!(self, memory.graph().names(read_scope), |found| format!("{:?}", found.most));
         let secrets = engine.watch.oracle().secrets.len();
         let secret = |secret| [format!("Mia-{}", word(secret, false)), format!("Mia-{}", word(secret, true))];
-        let known = names.into_iter().map(|(name, _)| name);
+        let known = names.most.into_iter().map(|(name, _)| name);
         for name in known.chain((0..secrets).rev().take(IDS).flat_map(secret)) {
             read!(self, memory.graph().about(read_scope, &name), |found| found.iter().map(describe_entity).collect());
         }
         for name in (0..secrets).rev().take(IDS).flat_map(secret) {
             read!(self, memory.graph().reach(read_scope, &name, Timestamp::MAX), |found| format!("{}", found.len()));
         }
-        read!(self, memory.graph().mentions(read_scope), |found| found
-            .iter()
-            .map(|mention| format!("{} {:?} {:?}\n", mention.memory, mention.entity, mention.place))
-            .collect());
     }
 }
