@@ -192,6 +192,7 @@ pub fn missed(record: &Record) -> Vec<String> {
         ("reader.rs", "Reader"),
         ("memories.rs", "MemoryReader"),
         ("pictures.rs", "PictureHost"),
+        ("places.rs", "PlaceHost"),
         ("platform.rs", "Platform"),
         ("platform.rs", "Streaming"),
         ("voice_messages.rs", "VoiceMessages"),

@@ -69,6 +69,7 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
     looking.read_lists().await;
     looking.read_whole_memories().await;
     looking.read_pictures().await;
+    looking.read_places().await;
     let order = engine.watch.oracle().order.clone();
     for id in order.iter().rev().take(IDS) {
         for id in [id.clone(), format!("{id}~r0")] {
@@ -146,6 +147,7 @@ macro_rules! read {
 
 /// The graph.
 mod graph;
+mod places;
 
 impl Looking<'_> {
     fn host(&self) -> WatchedHost<'_> {

@@ -6,8 +6,8 @@ use azera_types::PersonaId;
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_ANN, Scene};
 use crate::test_engine::realm;
 
-const MIRA: &str = "---\nid: mira\nname: Mira\n---\n\n## Intent\n\nMira keeps the harbour log.\n\n## Appearance\n\nRed \
-                    hair,\na grey oilskin coat.\n";
+const MIRA: &str = "---\nid: mira\nname: Mira\n---\n\n## Intent\n\nMira keeps the harbour log.\n\n## Core Identity\n\nYou are \
+                    Mira.\n\n## Appearance\n\nRed hair,\na grey oilskin coat.\n";
 
 /// Asks for a picture, waits until it is drawn, and returns its number.
 async fn draw(scene: &Scene, place: usize, command: &str) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
-    InboundEvent, Making, Outbound, Outcome, Platform, PlatformError, Post, RealmPreferences, Receipt, Recorded,
+    InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, RealmPreferences, Receipt, Recorded,
     SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
 use azera_fake_sim::SimPlatform;
@@ -262,6 +262,11 @@ impl Platform for WatchedPlatform {
     fn streaming(&self) -> Option<&dyn Streaming> {
         self.watch.went("Platform::streaming");
         Some(self)
+    }
+
+    fn place_names(&self) -> Option<&dyn PlaceNames> {
+        self.watch.went("Platform::place_names");
+        self.sim.place_names()
     }
 
     fn voice(&self) -> Option<&dyn VoiceChannels> {
