@@ -247,7 +247,7 @@ fn what_was_said_before_a_horizon_changes_no_answer() {
         for second in 1..60 {
             fact(memory, second, &format!("Miranda knows Rosalind, and \"Miranda {second}\" too."));
         }
-        crowd(store, 20_100, 50);
+        crowd(store, 21_000, 50);
     });
     let without = answers(&|_, memory| {
         for second in 1..60 {
@@ -266,7 +266,7 @@ fn a_name_late_in_the_alphabet_is_found_among_too_many_to_count() {
     assert!(!memory.graph().names(&read_scope()).unwrap().is_cut);
     fact(&memory, 9, &same_names("Randy", "Miranda"));
     fact(&memory, 9, "Robert Lee works at the harbour with Carl.");
-    crowd(&store, 20_100, 50);
+    crowd(&store, 21_000, 50);
     for name in ["Miranda", "Randy"] {
         assert!(about(&memory, name).contains(&"Miranda lives in Tallinn".to_owned()), "{name}");
     }
