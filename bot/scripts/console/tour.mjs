@@ -39,12 +39,12 @@ assert.equal(await ann.page.locator('article img, article a[href^="javascript"]'
 assert.equal(await ann.page.evaluate(() => window.broken), undefined);
 
 step('another window of the same person shows what is said in the first');
-const other = await ann.context.newPage();
-await other.goto(ann.page.url());
-await other.locator('article.user strong', { hasText: 'bold' }).waitFor();
+const second = await ann.context.newPage();
+await second.goto(ann.page.url());
+await second.locator('article.user strong', { hasText: 'bold' }).waitFor();
 await ann.say('Two windows show this.');
-await other.locator('article.user', { hasText: 'Two windows show this.' }).waitFor();
-await other.close();
+await second.locator('article.user', { hasText: 'Two windows show this.' }).waitFor();
+await second.close();
 
 step('each reply says what it rests on');
 await ann.replies().nth(1).hover();

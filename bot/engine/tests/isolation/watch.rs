@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
-    InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, RealmPreferences, Receipt, Recorded,
-    SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
+    InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, RealmPreferences, Receipt,
+    Recorded, SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
 use azera_fake_sim::SimPlatform;
 use azera_types::{
