@@ -10,7 +10,7 @@ use azera_types::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::elements::{Element, Elements};
+use crate::conversations::read_list;
 use crate::time::Time;
 use crate::{Found, ImportedMessage, ReadError, Role, Source, SourceAuthor, SourceChat, Take};
 
@@ -60,24 +60,7 @@ struct Metadata {
 
 /// Reads the conversations.
 pub(crate) fn read(source: &Source, input: impl BufRead, take: &mut Take<'_>) -> Result<(), ReadError> {
-    let mut list = Elements::of_list(input)?;
-    let mut element = Vec::new();
-    while let Some(read) = list.next(&mut element)? {
-        let parsed = match read {
-            Element::TooLong => Err(Found::flaw(list.number, "the conversation is too long")),
-            Element::Whole => {
-                serde_json::from_slice::<Conversation>(&element).map_err(|error| Found::bad_json(list.number, &error))
-            }
-        };
-        let flow = match parsed {
-            Ok(conversation) => branch(source, conversation, list.number, take),
-            Err(flaw) => take(flaw),
-        };
-        if flow.is_break() {
-            return Ok(());
-        }
-    }
-    Ok(())
+    read_list(input, take, |conversation, number, take| branch(source, conversation, number, take))
 }
 
 /// Passes on the messages of the current branch, oldest first.

@@ -7,6 +7,7 @@
 mod chatgpt;
 mod claude;
 mod claude_code;
+mod conversations;
 mod discord;
 mod elements;
 mod format;
