@@ -6,9 +6,10 @@ use azera_types::Dimension;
 
 use crate::hygiene::hazards;
 use crate::limits::{
-    MAX_AVATAR_CHARS, MAX_BLEND_NAME_CHARS, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, MAX_WAKE_NAME_CHARS, MAX_WAKE_NAMES,
+    MAX_AVATAR_CHARS, MAX_BLEND_NAME_CHARS, MAX_NAME_CHARS, MAX_PICTURE_STYLE_CHARS, MAX_REFERENCE_CHARS,
+    MAX_WAKE_NAME_CHARS, MAX_WAKE_NAMES,
 };
-use crate::persona::{BlendLayer, MemorySettings, PersonaKind, StyleBlend, VoiceSettings};
+use crate::persona::{BlendLayer, MemorySettings, PersonaKind, PictureStyle, StyleBlend, VoiceSettings};
 use crate::problem::Problems;
 use crate::slug::PersonaSlug;
 use crate::yaml::{Key, Node, Value, read};
@@ -21,6 +22,7 @@ pub(crate) struct FrontMatter {
     pub(crate) kind: PersonaKind,
     pub(crate) model: Option<String>,
     pub(crate) voice: VoiceSettings,
+    pub(crate) pictures: PictureStyle,
     pub(crate) avatar: Option<String>,
     pub(crate) wake_names: Vec<String>,
     pub(crate) style_blend: StyleBlend,
@@ -29,8 +31,9 @@ pub(crate) struct FrontMatter {
     pub(crate) memory: MemorySettings,
 }
 
-const KEYS: &str = "id, name, kind, model, voice, avatar, wake_names, style_blend, memory";
+const KEYS: &str = "id, name, kind, model, voice, pictures, avatar, wake_names, style_blend, memory";
 const VOICE_KEYS: &str = "name, pace, liveliness";
+const PICTURE_KEYS: &str = "style, negative";
 const MEMORY_KEYS: &str = "top_k, prune_keep, emotion_decay_rate, working_notes_every_n_turns";
 
 /// Reads the YAML `text`, whose first line has the number `first`.
@@ -62,6 +65,7 @@ pub(crate) fn read_front_matter(text: &str, first: usize, problems: &mut Problem
             "kind" => settings.kind = field.kind(node).unwrap_or_default(),
             "model" => settings.model = field.reference(node),
             "voice" => settings.voice = voice(key, node, problems),
+            "pictures" => settings.pictures = pictures(key, node, problems),
             "avatar" => settings.avatar = field.avatar(node),
             "wake_names" => settings.wake_names = field.wake_names(node),
             "style_blend" => (settings.style_blend, settings.sentiment_line) = style_blend(key, node, problems),
@@ -146,6 +150,20 @@ fn voice(key: &Key, node: &Node, problems: &mut Problems) -> VoiceSettings {
         }
     }
     voice
+}
+
+/// Reads how pictures look.
+fn pictures(key: &Key, node: &Node, problems: &mut Problems) -> PictureStyle {
+    let mut pictures = PictureStyle::default();
+    for (key, node) in entries(key, node, problems) {
+        let mut field = Field { key, problems };
+        match key.text.as_str() {
+            "style" => pictures.style = field.text(node, MAX_PICTURE_STYLE_CHARS),
+            "negative" => pictures.negative = field.text(node, MAX_PICTURE_STYLE_CHARS),
+            _ => field.unknown("a picture setting", PICTURE_KEYS),
+        }
+    }
+    pictures
 }
 
 fn memory(key: &Key, node: &Node, problems: &mut Problems) -> MemorySettings {

@@ -16,6 +16,7 @@
 //! kind: assistant            # or user, for a role that a person plays
 //! model: smollm2-135m        # optional, as are all below
 //! voice: {name: piper-en-us-joe, pace: 1.1, liveliness: 0.8}
+//! pictures: {style: "ink wash, night", negative: photo}
 //! avatar: watch.png
 //! wake_names: [Watch, Nightie]
 //! style_blend:
@@ -126,8 +127,8 @@ pub use hygiene::defuse;
 pub use names::{SpokenName, callable_as, spoken_names};
 pub use parse::{Checked, check, check_bytes, parse};
 pub use persona::{
-    BlendLayer, ExampleInteraction, ExampleTurn, Exchange, MemorySettings, Persona, PersonaKind, PrimeDirective,
-    PsychologicalProfile, Section, Speaker, StyleBlend, TaskBehaviour, VoiceSettings,
+    BlendLayer, ExampleInteraction, ExampleTurn, Exchange, MemorySettings, Persona, PersonaKind, PictureStyle,
+    PrimeDirective, PsychologicalProfile, Section, Speaker, StyleBlend, TaskBehaviour, VoiceSettings,
 };
 pub use placeholders::fill_placeholders;
 pub use problem::{Problem, Severity};

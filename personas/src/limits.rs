@@ -16,6 +16,8 @@ pub const MAX_NAME_CHARS: usize = 64;
 pub const MAX_TITLE_CHARS: usize = 120;
 /// Longest `model` or `voice` setting.
 pub const MAX_REFERENCE_CHARS: usize = 128;
+/// Longest style of a persona's pictures, and longest list of what is not drawn. Models that draw read about 75 words.
+pub const MAX_PICTURE_STYLE_CHARS: usize = 200;
 /// Longest `avatar` setting (a file name or an `https` address).
 pub const MAX_AVATAR_CHARS: usize = 512;
 /// Most wake names besides the persona's own name.

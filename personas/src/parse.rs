@@ -209,6 +209,7 @@ fn read_body(settings: FrontMatter, body: &str, first: usize, problems: &mut Pro
     persona.kind = settings.kind;
     persona.model = settings.model;
     persona.voice = settings.voice;
+    persona.pictures = settings.pictures;
     persona.avatar = settings.avatar;
     persona.wake_names = settings.wake_names;
     persona.style_blend = settings.style_blend;

@@ -97,6 +97,15 @@ impl VoiceSettings {
     pub const LIVELINESS: RangeInclusive<f64> = 0.0..=1.5;
 }
 
+/// How what a persona draws looks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PictureStyle {
+    /// Words that are added to each prompt.
+    pub style: Option<String>,
+    /// What is not to be drawn.
+    pub negative: Option<String>,
+}
+
 /// A titled text: an unknown section, or an unknown part of a known one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
@@ -210,6 +219,8 @@ pub struct Persona {
     pub model: Option<String>,
     /// How it speaks.
     pub voice: VoiceSettings,
+    /// How its pictures look.
+    pub pictures: PictureStyle,
     /// Its picture: a file name or an `https` address.
     pub avatar: Option<String>,
     /// Names that it answers to in a group, besides its own.
@@ -258,6 +269,7 @@ impl Persona {
             kind: PersonaKind::default(),
             model: None,
             voice: VoiceSettings::default(),
+            pictures: PictureStyle::default(),
             avatar: None,
             wake_names: Vec::new(),
             style_blend: StyleBlend::default(),

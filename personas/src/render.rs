@@ -6,7 +6,7 @@ use crate::examples::Cast;
 use crate::hygiene::hazards;
 use crate::lines::{fence_delimiter, settle};
 use crate::parse::{DIRECTIVE_TITLES, Known, PROFILE_TITLES};
-use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, Section, VoiceSettings};
+use crate::persona::{BlendLayer, ExampleTurn, MemorySettings, Persona, PictureStyle, Section, VoiceSettings};
 
 /// Words that YAML does not read as text.
 const YAML_WORDS: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
@@ -91,6 +91,18 @@ impl Persona {
         }
     }
 
+    fn write_pictures(&self, out: &mut Markdown) {
+        let PictureStyle { style, negative } = &self.pictures;
+        if style.is_some() || negative.is_some() {
+            out.line("pictures:");
+        }
+        for (key, value) in [("style", style), ("negative", negative)] {
+            if let Some(value) = value {
+                out.line(&format!("  {key}: {}", scalar(value)));
+            }
+        }
+    }
+
     fn write_front_matter(&self, out: &mut Markdown) {
         out.line("---");
         out.line(&format!("id: {}", scalar(self.id.as_str())));
@@ -103,6 +115,7 @@ impl Persona {
         };
         setting(out, "model", &self.model);
         self.write_voice(out);
+        self.write_pictures(out);
         setting(out, "avatar", &self.avatar);
         if !self.wake_names.is_empty() {
             let listed = |write: fn(&str) -> String| {

@@ -85,6 +85,23 @@ fn a_voice_may_have_settings_of_its_own() {
 }
 
 #[test]
+fn pictures_may_have_a_style() {
+    let styled = persona(&file("pictures: {style: \"ink wash, night\", negative: photo}\n", ""));
+    assert_eq!(styled.pictures.style.as_deref(), Some("ink wash, night"));
+    let written = styled.to_markdown();
+    assert!(written.contains("pictures:\n  style: ink wash, night\n  negative: photo\n"), "{written}");
+    assert_eq!(parse(&written).unwrap().pictures, styled.pictures);
+    let long = "x".repeat(201);
+    let problems = errors(&file(&format!("pictures:\n  style: {long}\n  mood: blue\n  negative: \"\"\n"), ""));
+    assert_eq!(problems.len(), 3, "{problems:#?}");
+    for (problem, wrong) in
+        problems.iter().zip(["`style` has 201", "`mood` is not a picture setting", "`negative` is empty"])
+    {
+        assert!(problem.starts_with("line ") && problem.contains(wrong), "{wrong}: {problem}");
+    }
+}
+
+#[test]
 fn parts_may_be_headings_or_bullets() {
     let headings = file(
         "",
@@ -229,7 +246,7 @@ fn many_problems_are_reported_at_once() {
     line 2: error: `name` is missing; add a line such as `name: Night Watch`
     line 2, column 5: error: `id` is not valid: "Night Watch" is no persona id: use 1 to 48 of a-z, 0-9 and -, not beginning or ending with -
     line 3, column 8: error: `model` must be a name from the ledger, such as `smollm2-135m`: letters, digits and . _ : / - only
-    line 4, column 1: error: `mood` is not a persona setting; there are id, name, kind, model, voice, avatar, wake_names, style_blend, memory. Persona files cannot change other configuration: remove the line, or move the text into a section
+    line 4, column 1: error: `mood` is not a persona setting; there are id, name, kind, model, voice, pictures, avatar, wake_names, style_blend, memory. Persona files cannot change other configuration: remove the line, or move the text into a section
     line 5, column 9: error: `avatar` must be a plain file name (`azera.png`) or an https:// address
     line 7, column 10: error: `top_k` must be a whole number from 0 to 50
     line 8, column 3: error: `bottom` is not a memory setting; there are top_k, prune_keep, emotion_decay_rate, working_notes_every_n_turns. Persona files cannot change other configuration: remove the line, or move the text into a section
