@@ -16,7 +16,7 @@ from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field
 
 from .jobs import Job, Jobs, QueueFull
-from .pipeline import SAMPLERS, Drawer, Request
+from .pipeline import SAMPLERS, UPSCALE_FACTOR, Drawer, Request
 from .settings import Settings
 
 # A comment keeps a silent stream alive.
@@ -43,6 +43,22 @@ class Wanted(BaseModel):
     strength: float = Field(default=0.6, ge=0.05, le=1)
 
 
+class Larger(BaseModel):
+    """The body of a request to draw a picture larger."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    image: str = Field(max_length=MAX_IMAGE_BYTES * 4 // 3 + 4)
+    prompt: str = Field(default="", max_length=4000)
+    negative_prompt: str = Field(default="", max_length=4000)
+    steps: int = Field(default=28, ge=1)
+    seed: int | None = Field(default=None, ge=0, le=2**32 - 1)
+    guidance: float = Field(default=7.0, ge=0, le=30)
+    sampler: str | None = None
+    model: str | None = None
+    strength: float = Field(default=0.25, ge=0.05, le=1)
+
+
 def _reference(text: str | None, settings: Settings) -> bytes | None:
     """Decodes the picture to start from, within the limits."""
     if text is None:
@@ -59,31 +75,42 @@ def _reference(text: str | None, settings: Settings) -> bytes | None:
     return data
 
 
-def _request(wanted: Wanted, settings: Settings) -> Request:
+def _checked(wanted: Wanted | Larger, settings: Settings) -> dict:
+    """Returns what all requests have in common, within the limits."""
     model = wanted.model or settings.default_model
     if model not in settings.models:
         raise HTTPException(422, f"there is no model {model!r}; there are {', '.join(settings.models)}")
     if wanted.sampler is not None and wanted.sampler not in SAMPLERS:
         raise HTTPException(422, f"there is no sampler {wanted.sampler!r}; there are {', '.join(SAMPLERS)}")
+    if wanted.steps > settings.max_steps:
+        raise HTTPException(422, f"a picture has at most {settings.max_steps} steps")
+    return {
+        "prompt": wanted.prompt,
+        "negative_prompt": wanted.negative_prompt,
+        "steps": wanted.steps,
+        "seed": wanted.seed if wanted.seed is not None else random.SystemRandom().randrange(2**32),
+        "guidance": wanted.guidance,
+        "sampler": wanted.sampler,
+        "model": model,
+        "strength": wanted.strength,
+    }
+
+
+def _request(wanted: Wanted, settings: Settings) -> Request:
     width, height = wanted.width // 8 * 8, wanted.height // 8 * 8
     if max(width, height) > settings.max_side or width * height > settings.max_pixels:
         raise HTTPException(422, f"a picture has at most {settings.max_side} pixels on a side and {settings.max_pixels} in all")
-    if wanted.steps > settings.max_steps:
-        raise HTTPException(422, f"a picture has at most {settings.max_steps} steps")
-    seed = wanted.seed if wanted.seed is not None else random.SystemRandom().randrange(2**32)
-    return Request(
-        prompt=wanted.prompt,
-        negative_prompt=wanted.negative_prompt,
-        width=width,
-        height=height,
-        steps=wanted.steps,
-        seed=seed,
-        guidance=wanted.guidance,
-        sampler=wanted.sampler,
-        model=model,
-        image=_reference(wanted.image, settings),
-        strength=wanted.strength,
-    )
+    common = _checked(wanted, settings)
+    return Request(width=width, height=height, image=_reference(wanted.image, settings), **common)
+
+
+def _larger(wanted: Larger, settings: Settings) -> Request:
+    common, image = _checked(wanted, settings), _reference(wanted.image, settings)
+    with Image.open(io.BytesIO(image)) as opened:
+        width, height = (max(side * UPSCALE_FACTOR // 8 * 8, 64) for side in opened.size)
+    if width * height > settings.max_upscaled_pixels:
+        raise HTTPException(422, f"an enlarged picture has at most {settings.max_upscaled_pixels} pixels")
+    return Request(width=width, height=height, image=image, enlarges=True, **common)
 
 
 async def _events(job: Job, http: HttpRequest):
@@ -156,13 +183,20 @@ def build(settings: Settings) -> FastAPI:
         names = list(settings.models)
         return {"models": names, "default": settings.default_model, "loaded": drawer.loaded, "samplers": list(SAMPLERS)}
 
-    @app.post("/v1/pictures", dependencies=[Depends(allowed)])
-    async def draw(wanted: Wanted, http: HttpRequest) -> StreamingResponse:
+    def begun(request: Request, http: HttpRequest) -> StreamingResponse:
         try:
-            job = jobs.ask(_request(wanted, settings))
+            job = jobs.ask(request)
         except QueueFull as error:
             raise HTTPException(429, "too many pictures wait", headers={"Retry-After": "30"}) from error
         return EventResponse(job, jobs, http)
+
+    @app.post("/v1/pictures", dependencies=[Depends(allowed)])
+    async def draw(wanted: Wanted, http: HttpRequest) -> StreamingResponse:
+        return begun(_request(wanted, settings), http)
+
+    @app.post("/v1/upscales", dependencies=[Depends(allowed)])
+    async def enlarge(wanted: Larger, http: HttpRequest) -> StreamingResponse:
+        return begun(_larger(wanted, settings), http)
 
     @app.get("/v1/pictures/{job_id}", dependencies=[Depends(allowed)])
     def picture(job_id: str) -> Response:

@@ -16,7 +16,7 @@ from diffusers import (
     StableDiffusionPipeline,
     StableDiffusionXLPipeline,
 )
-from PIL import Image
+from PIL import Image, ImageChops
 
 from .settings import Settings
 
@@ -30,6 +30,13 @@ SAMPLERS = {
 LATENT_RGB = torch.tensor(
     [[0.3512, 0.2297, 0.3227], [0.3250, 0.4974, 0.2350], [-0.2829, 0.1762, 0.2721], [-0.2120, -0.2616, -0.7177]]
 )
+
+
+# How many times longer the sides of an enlarged picture are.
+UPSCALE_FACTOR = 2
+
+# The longest side of a tile of an enlarged picture, and how far tiles overlap, in pixels.
+TILE, OVERLAP = 1024, 128
 
 
 class Cancelled(Exception):
@@ -55,6 +62,8 @@ class Request:
     model: str
     image: bytes | None
     strength: float
+    # True to draw `image` larger: `width` and `height` are the size to reach.
+    enlarges: bool = False
 
 
 def is_single_file(source: str) -> bool:
@@ -66,6 +75,33 @@ def _png(image: Image.Image) -> bytes:
     file = io.BytesIO()
     image.save(file, format="PNG")
     return file.getvalue()
+
+
+def tiles(width: int, height: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
+    """Returns boxes of at most `side` pixels that cover a picture and overlap their neighbours."""
+
+    def begins(length: int) -> list[int]:
+        if length <= side:
+            return [0]
+        count = -(-(length - overlap) // (side - overlap))
+        # The last one ends at the edge. All begin at multiples of 8, as models want it.
+        return [min((length - side) * number // (count - 1) // 8 * 8, length - side) for number in range(count)]
+
+    across, down = min(width, side), min(height, side)
+    return [(x, y, x + across, y + down) for y in begins(height) for x in begins(width)]
+
+
+def seam(size: tuple[int, int], left: bool, above: bool, overlap: int) -> Image.Image:
+    """Returns a mask that fades a tile in where it overlaps the tiles before it."""
+    mask = Image.new("L", size, 255)
+    ramp = Image.linear_gradient("L")
+    if left:
+        fade = ramp.rotate(90).resize((overlap, size[1]))
+        mask.paste(fade, (0, 0))
+    if above:
+        fade = ramp.resize((size[0], overlap))
+        mask.paste(ImageChops.darker(mask.crop((0, 0, size[0], overlap)), fade), (0, 0))
+    return mask
 
 
 def preview(latents: torch.Tensor, side: int) -> bytes | None:
@@ -133,17 +169,39 @@ class Drawer:
     def draw(self, request: Request, step: Callable[[int, int, str | None], None]) -> bytes:
         """Draws a picture and returns it as PNG. Calls `step` after each step; what it raises ends the picture."""
         self.load(request.model)
-        pipe = self.image if request.image is not None else self.text
-        sampler = SAMPLERS.get(request.sampler or "")
-        pipe.scheduler = sampler.from_config(self.scheduler.config) if sampler else self.scheduler
-        options = {}
-        if request.image is None:
-            options.update(width=request.width, height=request.height)
-            total = request.steps
+        if request.enlarges:
+            drawn = self._enlarge(request, step)
+        elif request.image is None:
+            drawn = self._run(self.text, request, request.steps, step, width=request.width, height=request.height)
         else:
             start = Image.open(io.BytesIO(request.image)).convert("RGB").resize((request.width, request.height))
-            options.update(image=start, strength=request.strength)
-            total = max(1, min(request.steps, int(request.steps * request.strength)))
+            drawn = self._redraw(start, request, step)
+        self._check(drawn)
+        return _png(drawn)
+
+    def _enlarge(self, request: Request, step: Callable[[int, int, str | None], None]) -> Image.Image:
+        """Enlarges a picture by Lanczos, and redraws it lightly tile by tile. So it takes no more memory than one tile."""
+        whole = Image.open(io.BytesIO(request.image)).convert("RGB")
+        whole = whole.resize((request.width, request.height), Image.Resampling.LANCZOS)
+        side = max(64, min(TILE, int(self.settings.max_pixels**0.5)) // 8 * 8)
+        overlap = min(OVERLAP, side // 4)
+        boxes, drawn = tiles(request.width, request.height, side, overlap), whole.copy()
+        for number, box in enumerate(boxes):
+
+            def of_all(done: int, total: int, small: str | None, before: int = number) -> None:
+                step(before * total + done, len(boxes) * total, small)
+
+            tile = self._redraw(whole.crop(box), request, of_all)
+            drawn.paste(tile, box[:2], seam(tile.size, box[0] > 0, box[1] > 0, overlap))
+        return drawn
+
+    def _redraw(self, start: Image.Image, request: Request, step: Callable[[int, int, str | None], None]) -> Image.Image:
+        total = max(1, min(request.steps, int(request.steps * request.strength)))
+        return self._run(self.image, request, total, step, image=start, strength=request.strength)
+
+    def _run(self, pipe, request: Request, total: int, step: Callable[[int, int, str | None], None], **options) -> Image.Image:
+        sampler = SAMPLERS.get(request.sampler or "")
+        pipe.scheduler = sampler.from_config(self.scheduler.config) if sampler else self.scheduler
 
         def after(_pipe, index, _timestep, values):
             small = preview(values["latents"], self.settings.preview_side)
@@ -151,7 +209,7 @@ class Drawer:
             return values
 
         with torch.inference_mode():
-            drawn = pipe(
+            return pipe(
                 prompt=request.prompt,
                 negative_prompt=request.negative_prompt or None,
                 num_inference_steps=request.steps,
@@ -160,8 +218,6 @@ class Drawer:
                 callback_on_step_end=after,
                 **options,
             ).images[0]
-        self._check(drawn)
-        return _png(drawn)
 
     def _check(self, image: Image.Image) -> None:
         """Raises Flagged if the safety check is on and flags the picture."""

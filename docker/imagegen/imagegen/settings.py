@@ -30,6 +30,7 @@ class Settings:
     preview_side: int = 128
     max_side: int = 1536
     max_pixels: int = 1216 * 1216
+    max_upscaled_pixels: int = 8 << 20
     max_steps: int = 60
     queue: int = 32
     keep_seconds: int = 300
@@ -105,6 +106,7 @@ def read(env: dict[str, str] | None = None) -> Settings:
         preview_side=_number(env, "IMAGEGEN_PREVIEW_SIDE", 128, 0, 512),
         max_side=_number(env, "IMAGEGEN_MAX_SIDE", 1536, 64, 4096),
         max_pixels=_number(env, "IMAGEGEN_MAX_PIXELS", 1216 * 1216, 64 * 64, 4096 * 4096),
+        max_upscaled_pixels=_number(env, "IMAGEGEN_MAX_UPSCALED_PIXELS", 8 << 20, 64 * 64, 4096 * 4096),
         max_steps=_number(env, "IMAGEGEN_MAX_STEPS", 60, 1, 1000),
         queue=_number(env, "IMAGEGEN_QUEUE", 32, 1, 1000),
         keep_seconds=_number(env, "IMAGEGEN_KEEP_SECONDS", 300, 5, 86400),

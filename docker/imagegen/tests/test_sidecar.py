@@ -146,6 +146,22 @@ class Drawing(unittest.TestCase):
         self.assertEqual([event["steps"] for event in events if event["type"] == "progress"], [2, 2])
         self.assertEqual(self.picture(events).size, (64, 64))
 
+    def test_a_picture_is_drawn_larger_tile_by_tile(self):
+        # With 80 pixels a side at most, 192 pixels a side are nine tiles.
+        sidecar = Sidecar(self.models, IMAGEGEN_MAX_PIXELS="6400")
+        connection, response = sidecar.connect("POST", "/v1/upscales", {"image": png(96), "prompt": PROMPT, "steps": 8, "seed": 7})
+        self.assertEqual(response.status, 200)
+        events = list(events_of(response))
+        connection.close()
+        steps = [(event["step"], event["steps"]) for event in events if event["type"] == "progress"]
+        self.assertEqual(steps, [(step, 18) for step in range(1, 19)])
+        status, data = sidecar.call("GET", f"/v1/pictures/{events[0]['job']}")
+        self.assertEqual((status, Image.open(io.BytesIO(data)).size), (200, (192, 192)))
+        for fields in ({"image": png(1600)}, {"image": "no base64"}, {"image": png(), "width": 64}, {"image": png(), "model": "other"}, {}):
+            self.assertEqual(sidecar.call("POST", "/v1/upscales", fields)[0], 422, list(fields))
+        self.assertEqual(sidecar.call("POST", "/v1/upscales", {"image": png()}, key="wrong")[0], 401)
+        sidecar.stop()
+
     def test_samplers_and_models_are_chosen_by_name(self):
         status, data = self.sidecar.call("GET", "/v1/models")
         self.assertEqual((status, json.loads(data)["models"]), (200, ["tiny", "again"]))
@@ -268,6 +284,33 @@ class Drawing(unittest.TestCase):
                 return
             self.assertLess(time.monotonic(), end, "it does not become idle")
             time.sleep(0.02)
+
+
+class Tiles(unittest.TestCase):
+    """The tiles of an enlarged picture cover it, overlap, and fade into each other."""
+
+    def test_tiles_cover_the_picture_and_overlap(self):
+        from imagegen.pipeline import tiles
+
+        for width, height in ((64, 64), (1024, 1024), (1032, 64), (2048, 2048), (2432, 1664), (4096, 2048)):
+            boxes = tiles(width, height, 1024, 128)
+            for axis, length in ((0, width), (1, height)):
+                spans = sorted({(box[axis], box[axis + 2]) for box in boxes})
+                self.assertEqual((spans[0][0], spans[-1][1]), (0, length))
+                for (_, end), (begin, _) in zip(spans, spans[1:]):
+                    self.assertGreaterEqual(end - begin, min(128, length - 1024))
+                self.assertTrue(all(end - begin <= 1024 for begin, end in spans))
+
+    def test_a_tile_fades_in_where_it_overlaps(self):
+        from imagegen.pipeline import seam
+
+        mask = seam((64, 64), True, False, 16)
+        row = [mask.getpixel((x, 32)) for x in range(64)]
+        self.assertLess(row[0], 16)
+        self.assertEqual((row[16], row[63]), (255, 255))
+        self.assertEqual(row[:16], sorted(row[:16]))
+        column = [seam((64, 64), False, True, 16).getpixel((32, y)) for y in range(64)]
+        self.assertEqual((column[16], column[63], column[:16]), (255, 255, sorted(column[:16])))
 
 
 class Settings(unittest.TestCase):
