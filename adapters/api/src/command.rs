@@ -69,6 +69,8 @@ pub enum OptionKind {
     /// A text of many lines. Platforms with forms ask for it in one, filled with the current text, which is the
     /// command's answer without this option. It must be the last option.
     Page,
+    /// A picture. It comes with the command's line and is no part of it.
+    Picture,
     /// The contents of a file: its text, or a PNG picture as a `data:image/png;base64,` address. It must be the last
     /// option.
     File,
@@ -114,6 +116,13 @@ impl Command {
         text
     }
 
+    /// Returns true if a picture can come with these arguments.
+    pub fn takes_picture(&self, arguments: &str) -> bool {
+        let word = arguments.split_whitespace().next().unwrap_or_default();
+        let forms = self.forms.iter().filter(|form| form.word.is_empty() || form.word == word);
+        forms.flat_map(|form| form.options).any(|option| option.kind == OptionKind::Picture)
+    }
+
     /// Returns the command line for a form, with the options that `value` returns. A file may replace a text.
     pub fn line<'a>(&self, form: &Form, value: impl Fn(&str) -> Option<&'a str>) -> String {
         let mut line = format!("/{}", self.name);
@@ -128,6 +137,7 @@ impl Command {
         for option in form.options {
             match (option.kind, value(option.name)) {
                 (OptionKind::Text, _) if holds_file => {}
+                (OptionKind::Picture, _) => {}
                 (OptionKind::Flag, Some("true")) => add(option.name),
                 (OptionKind::Flag, _) | (_, None) => {}
                 (OptionKind::Setting, Some(value)) => add(&format!("--{} {}", option.name, value.trim())),
@@ -142,7 +152,7 @@ impl Form {
     /// Returns how the form is written, without flags and without files that may replace a text.
     pub fn usage(&self) -> String {
         let is_written = |option: &&CommandOption| match option.kind {
-            OptionKind::Flag | OptionKind::Setting => false,
+            OptionKind::Flag | OptionKind::Setting | OptionKind::Picture => false,
             OptionKind::File => option.required,
             _ => true,
         };
@@ -213,6 +223,14 @@ mod tests {
             "[TEXT]",
             &[("text", "a boat"), ("size", "wide")],
             &["/do a boat --size wide"],
+        );
+        const PICTURE: CommandOption =
+            CommandOption { name: "picture", help: "", kind: OptionKind::Picture, required: false };
+        check(
+            command(const { &[form("", "", &[TEXT, PICTURE])] }),
+            "[TEXT]",
+            &[("text", "a boat"), ("picture", "7")],
+            &["/do a boat"],
         );
         let bring = const { &[form("bring", "bring", &[TEXT, FILE])] };
         check(command(bring), "bring [TEXT]", &[("text", "x")], &["/do bring x"]);

@@ -4,6 +4,9 @@ use base64::engine::general_purpose::STANDARD;
 /// Largest file that a command accepts, in bytes.
 pub const MAX_GIVEN_BYTES: usize = 8 << 20;
 
+/// Largest picture that a command accepts, in bytes.
+pub const MAX_GIVEN_PICTURE_BYTES: usize = 16 << 20;
+
 /// First bytes of a PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 

@@ -143,9 +143,26 @@ pub struct CommandLine {
     /// The whole line.
     pub text: Text,
     /// The message that the person selected: a reply, or an answered message. `None` means the last one. `/why`,
-    /// `/regenerate`, `/swipe`, `/forget`, `/branch NAME` and `/remember` without words use it. A message of another
-    /// chat, or one that may not be read here now, counts as missing.
+    /// `/regenerate`, `/swipe`, `/forget`, `/branch NAME`, `/imagine`, `/picture` and `/remember` without words use it. A
+    /// message of another chat, or one that may not be read here now, counts as missing.
     pub about: Option<MessageId>,
+    /// A picture that came with the line. `/imagine` and `/picture remix` start from it.
+    pub picture: Option<GivenPicture>,
+}
+
+/// A PNG, JPEG or WebP picture that a person gives with a command. `Debug` shows neither description nor content.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GivenPicture {
+    /// What the person wrote about it.
+    pub description: Option<Text>,
+    /// The file, of at most [`crate::MAX_GIVEN_PICTURE_BYTES`].
+    pub content: FileContent,
+}
+
+impl std::fmt::Debug for GivenPicture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GivenPicture[{:?}]", self.content)
+    }
 }
 
 /// The answer to a command.
@@ -165,6 +182,40 @@ pub struct CommandAnswer {
     pub chart: Option<Chart>,
     /// Files that come with the text. Only the person who asked may see them.
     pub files: Vec<AnswerFile>,
+    /// A form with the values that the command can change, for platforms with forms; the text says how to type them.
+    pub form: Option<CommandForm>,
+}
+
+/// A form that completes a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandForm {
+    /// Its title, at most 45 characters.
+    pub title: String,
+    /// The line that the values complete, at most 80 bytes.
+    pub line: String,
+    /// Its fields, at most 5. The first is text behind the line; the others are written `--name value`.
+    pub fields: Vec<FormField>,
+}
+
+/// A field of a form. `Debug` shows no value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FormField {
+    /// The name of the option.
+    pub name: &'static str,
+    /// What it is, at most 45 characters.
+    pub label: &'static str,
+    /// The value now.
+    pub value: String,
+    /// The most characters of a value, at most 4,000.
+    pub max_chars: usize,
+    /// The value of an empty field; `None` if it must not be empty.
+    pub when_empty: Option<&'static str>,
+}
+
+impl std::fmt::Debug for FormField {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FormField({}, {} bytes)", self.name, self.value.len())
+    }
 }
 
 /// A button with the command line that it sends.

@@ -32,11 +32,11 @@ pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, ChartLink, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use event::{Making, StreamEvent};
-pub use given::{MAX_GIVEN_BYTES, given};
+pub use given::{MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, given};
 pub use host::{
-    AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandLine, Edit,
-    FileContent, Hit, Host, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome, SearchRequest, SkipReason, Turn,
-    TurnUsage,
+    AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandForm, CommandLine,
+    Edit, FileContent, FormField, GivenPicture, Hit, Host, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome,
+    SearchRequest, SkipReason, Turn, TurnUsage,
 };
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};

@@ -34,6 +34,9 @@ pub struct Outbound {
     /// Files that come with the text. A picture among them makes the message one that can be drawn again.
     #[serde(skip)]
     pub files: Vec<AnswerFile>,
+    /// True if a picture among the files can be drawn larger.
+    #[serde(skip)]
+    pub can_upscale: bool,
 }
 
 /// A writing to post without a question.

@@ -6,8 +6,10 @@ use crate::{FileContent, HostError, Reading};
 /// What draws pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PictureModel {
-    /// Its name for people.
+    /// What it is, for everybody.
     pub name: String,
+    /// What it is and where, for the operator.
+    pub server: String,
     /// The longest side of a picture, in pixels.
     pub max_side: u32,
     /// The most steps.

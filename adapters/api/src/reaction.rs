@@ -10,6 +10,7 @@ pub fn command_of(key: &str) -> Option<&'static str> {
         "❓" | "❔" => "/why",
         "🎲" => "/picture again",
         "🎨" => "/picture vary",
+        "🔍" | "🔎" => "/picture upscale",
         _ => return None,
     })
 }

@@ -1,8 +1,8 @@
-//! Paths in the place of a command's file: `/journal import diary.md`.
+//! Paths in the place of a command's file: `/journal import diary.md`, `/imagine a knight --picture me.jpg`.
 
 use std::path::PathBuf;
 
-use azera_adapter::{Command, MAX_GIVEN_BYTES, OptionKind, given};
+use azera_adapter::{Command, FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, OptionKind, given};
 
 /// Extensions of the files that commands accept.
 const EXTENSIONS: [&str; 6] = ["md", "markdown", "txt", "json", "jsonl", "png"];
@@ -15,10 +15,7 @@ const BEGINNINGS: [&str; 4] = ["/", "./", "../", "~/"];
 pub(crate) fn with_file(line: &str, commands: &[Command]) -> Result<String, String> {
     let Some((before, argument)) = file_argument(line.trim(), commands) else { return Ok(line.to_owned()) };
     let name = unquoted(argument);
-    let path = match name.strip_prefix("~/").zip(std::env::home_dir()) {
-        Some((rest, home)) => home.join(rest),
-        None => PathBuf::from(name),
-    };
+    let path = path_of(name);
     if !path.is_file() {
         let is_path = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
             || (!name.contains(char::is_whitespace)
@@ -38,6 +35,41 @@ pub(crate) fn with_file(line: &str, commands: &[Command]) -> Result<String, Stri
         return Err(failed("it is empty"));
     }
     Ok(format!("{before}{text}"))
+}
+
+/// The option that names the path of a picture.
+const PICTURE: &str = "--picture";
+
+/// Takes the path of a picture out of a command that takes one, and reads the picture. The path ends at the next option.
+/// The error says why the picture cannot be used.
+pub(crate) fn with_picture(line: &str, commands: &[Command]) -> Result<(String, Option<GivenPicture>), String> {
+    let none = || Ok((line.to_owned(), None));
+    let Some((name, arguments)) = line.trim().trim_start_matches('/').split_once(char::is_whitespace) else {
+        return none();
+    };
+    let command = commands.iter().find(|command| command.name.eq_ignore_ascii_case(name));
+    if !command.is_some_and(|command| command.takes_picture(arguments)) {
+        return none();
+    }
+    let Some((before, behind)) = line.split_once(&format!(" {PICTURE} ")) else { return none() };
+    let (named, rest) =
+        behind.split_once(" --").map_or((behind, String::new()), |(named, rest)| (named, format!(" --{rest}")));
+    let name = unquoted(named.trim());
+    let failed = |why: &str| format!("The picture `{name}` cannot be used: {why}.");
+    let path = path_of(name);
+    let length = std::fs::metadata(&path).map_err(|error| failed(&error.to_string()))?.len();
+    if length > MAX_GIVEN_PICTURE_BYTES as u64 {
+        return Err(failed("it is larger than 16 MB"));
+    }
+    let bytes = std::fs::read(&path).map_err(|error| failed(&error.to_string()))?;
+    Ok((format!("{before}{rest}"), Some(GivenPicture { description: None, content: FileContent(bytes) })))
+}
+
+fn path_of(name: &str) -> PathBuf {
+    match name.strip_prefix("~/").zip(std::env::home_dir()) {
+        Some((rest, home)) => home.join(rest),
+        None => PathBuf::from(name),
+    }
 }
 
 /// Splits a line before the argument in the place of a file, if the command takes one and the argument is one line.
@@ -74,6 +106,34 @@ mod tests {
             Form { name: "search", word: "search", help: "", access: Access::Member, options: &[] },
         ],
     }];
+
+    #[test]
+    fn the_path_of_a_picture_is_taken_out_of_the_line() {
+        const PICTURE: CommandOption =
+            CommandOption { name: "picture", help: "", kind: OptionKind::Picture, required: false };
+        const IMAGINE: &[Command] = &[Command {
+            name: "imagine",
+            help: "",
+            access: Access::Member,
+            terminal: false,
+            forms: &[Form { name: "", word: "", help: "", access: Access::Member, options: &[PICTURE] }],
+        }];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("my cat.png");
+        std::fs::write(&path, [1, 2]).unwrap();
+        let path = path.display();
+        for line in [
+            format!("/imagine a knight --picture \"{path}\" --strength 0.5"),
+            format!("/imagine a knight --picture {path} --strength 0.5"),
+        ] {
+            let (line, picture) = with_picture(&line, IMAGINE).unwrap();
+            assert_eq!((line.as_str(), picture.unwrap().content.0), ("/imagine a knight --strength 0.5", vec![1, 2]));
+        }
+        assert!(with_picture("/imagine x --picture gone.png", IMAGINE).unwrap_err().contains("`gone.png`"));
+        for line in ["/imagine a knight", "/other x --picture gone.png"] {
+            assert_eq!(with_picture(line, IMAGINE).unwrap(), (line.to_owned(), None));
+        }
+    }
 
     #[test]
     fn a_path_is_replaced_by_the_file() {

@@ -48,8 +48,8 @@ pub(crate) trait View: Send {
     fn silent(&mut self, chat: &ChatId, to: &MessageId, why: SkipReason) -> io::Result<()>;
     /// Shows the answer to a command.
     fn command(&mut self, chat: &ChatId, answer: &CommandAnswer) -> io::Result<()>;
-    /// Shows where a file of an answer was saved.
-    fn file(&mut self, chat: &ChatId, path: &Path) -> io::Result<()>;
+    /// Shows where a file of an answer was saved. `picture` is what a terminal is sent to show it.
+    fn file(&mut self, chat: &ChatId, path: &Path, picture: Option<&str>) -> io::Result<()>;
     /// Shows an error about `to`, or about the input.
     fn error(&mut self, chat: &ChatId, to: Option<&MessageId>, message: &str) -> io::Result<()>;
     /// Shows a message of the console itself.

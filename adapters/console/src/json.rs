@@ -152,7 +152,7 @@ impl View for JsonLines {
         self.line(&JsonEvent::Command { chat, ok: answer.ok, text: &answer.text, go_to: answer.go_to.as_ref() })
     }
 
-    fn file(&mut self, chat: &ChatId, path: &Path) -> io::Result<()> {
+    fn file(&mut self, chat: &ChatId, path: &Path, _: Option<&str>) -> io::Result<()> {
         self.line(&JsonEvent::File { chat, path })
     }
 

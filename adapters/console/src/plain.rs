@@ -66,7 +66,7 @@ impl View for Plain {
         Self::line(if answer.ok { &mut self.out } else { &mut self.err }, &answer.text)
     }
 
-    fn file(&mut self, _: &ChatId, path: &Path) -> io::Result<()> {
+    fn file(&mut self, _: &ChatId, path: &Path, _: Option<&str>) -> io::Result<()> {
         Self::line(&mut self.out, &path.display().to_string())
     }
 

@@ -1,16 +1,18 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter::{Access, AnswerFile, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
 use azera_types::{
     ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Timestamp,
 };
 use tokio::sync::Notify;
 
 use crate::format::View;
+use crate::inline::InlinePictures;
 use crate::saved::save;
 use crate::{Format, Person, owner};
 
@@ -49,6 +51,8 @@ struct State {
     above_prompt: Option<SyncSender<String>>,
     /// True while a line is being typed.
     at_prompt: bool,
+    /// How the terminal shows pictures, if it does.
+    inline: Option<InlinePictures>,
     /// The first write error.
     broken: Option<io::Error>,
 }
@@ -90,6 +94,7 @@ impl Console {
             turns: HashMap::new(),
             above_prompt: None,
             at_prompt: false,
+            inline: None,
             broken: None,
         };
         Ok(Self {
@@ -117,6 +122,11 @@ impl Console {
 
     pub(crate) fn set_above_prompt(&self, printer: SyncSender<String>) {
         self.lock().above_prompt = Some(printer);
+    }
+
+    /// Shows pictures within the terminal from now on, besides their paths.
+    pub fn show_pictures(&self, inline: InlinePictures) {
+        self.lock().inline = Some(inline);
     }
 
     pub(crate) fn set_at_prompt(&self, at_prompt: bool) {
@@ -175,26 +185,39 @@ impl Console {
         self.broken.notify_one();
     }
 
-    /// Saves the files of a reply and shows their paths.
+    /// Saves the files of a reply. Shows pictures where the terminal can, and the paths.
     fn show_files(&self, state: &mut State, outbound: &Outbound) -> Result<(), PlatformError> {
         // The folder is new, so a second delivery needs another one; each is unique by the time.
         let name = format!("azera-{}-{}", outbound.id, self.clock.now().as_millisecond());
         let refused = |error: io::Error| PlatformError::Refused(format!("a file could not be saved: {error}"));
-        for path in save(&outbound.files, &name).map_err(refused)? {
+        let paths = save(&outbound.files, &name).map_err(refused)?;
+        for (file, path) in outbound.files.iter().zip(paths) {
+            let picture = state.inline.and_then(|inline| inline.written(&file.content.0));
             let above = state.above_prompt.as_ref().filter(|_| state.at_prompt);
             match above {
                 Some(printer) => {
-                    let line = format!("({})", path.display());
+                    let picture = picture.map_or_else(String::new, |picture| format!("{picture}\r\n"));
+                    let line = format!("{picture}({})", path.display());
                     printer
                         .try_send(line)
                         .map_err(|_| PlatformError::Transient("too much waits to be shown".into()))?;
                 }
                 None => {
-                    if let Err(e) = state.view.file(&outbound.chat, &path) {
+                    if let Err(e) = state.view.file(&outbound.chat, &path, picture.as_deref()) {
                         self.note_broken(state, e);
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Shows the files of an answer, which were saved there.
+    pub(crate) fn show_answer_files(&self, chat: &ChatId, files: &[(&AnswerFile, PathBuf)]) -> io::Result<()> {
+        let mut state = self.lock();
+        for (file, path) in files {
+            let picture = state.inline.and_then(|inline| inline.written(&file.content.0));
+            state.view.file(chat, path, picture.as_deref())?;
         }
         Ok(())
     }
@@ -352,6 +375,7 @@ mod tests {
             reply_to: None,
             state: Mind::default(),
             files: Vec::new(),
+            can_upscale: false,
         };
         let clock = Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH));
         let format = Format::Terminal { colour: false };
@@ -392,6 +416,27 @@ mod tests {
         assert_eq!(text(&out), "Azera › one two\nAzera › one two\n");
         console.set_speaker(Person::new("bob").unwrap());
         assert!(console.show_again(&outbound).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_picture_is_shown_where_the_terminal_can_and_its_path_everywhere() {
+        let picture = azera_model_image::Picture::from_rgb(4, 4, vec![9; 4 * 4 * 3]).unwrap().to_png(&[]).unwrap();
+        let part = azera_types::Part::new("boat.png", Some("image/png"), picture.len() as u64);
+        let file = AnswerFile { part, content: azera_adapter::FileContent(picture) };
+        for inline in [None, Some(InlinePictures::Kitty)] {
+            let (console, out, mut outbound) = terminal();
+            outbound.id = MessageId::new(format!("picture-{}", uuid::Uuid::now_v7())).unwrap();
+            outbound.files = vec![file.clone()];
+            if let Some(inline) = inline {
+                console.show_pictures(inline);
+            }
+            console.deliver(&outbound).await.unwrap();
+            let shown = text(&out);
+            assert_eq!(shown.contains("\u{1b}_Ga=T"), inline.is_some(), "{shown}");
+            let path = shown.lines().last().unwrap();
+            assert!(path.ends_with("boat.png") && std::path::Path::new(path).is_file(), "{shown}");
+            std::fs::remove_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
+        }
     }
 
     #[tokio::test]

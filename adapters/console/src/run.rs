@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::pin::{Pin, pin};
 
 use azera_adapter::{
-    ChatInfo, Command, CommandAnswer, CommandLine, Host, HostError, InboundEvent, Outcome, Platform, Typed as Kind,
-    suggestion, typed,
+    ChatInfo, Command, CommandAnswer, CommandLine, GivenPicture, Host, HostError, InboundEvent, Outcome, Platform,
+    Typed as Kind, suggestion, typed,
 };
 use azera_types::{ChatId, IdError, Inbound, MessageId, PersonId, PersonaId, PlatformId, Text};
 use futures::stream::FuturesUnordered;
@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncBufRead;
 
 use crate::editor::{Editor, Typed};
-use crate::files::with_file;
+use crate::files::{with_file, with_picture};
 use crate::id::message_id;
 use crate::lines::Messages;
 use crate::saved::save;
@@ -237,8 +237,12 @@ impl Talk<'_> {
                 }
                 self.end_all().await?;
                 // Programs pass on what people write, and these must not read the files of the machine.
-                match if hears_all { Ok(text.to_owned()) } else { with_file(text, self.commands) } {
-                    Ok(line) => self.command(&line).await,
+                if hears_all {
+                    return self.command(text, None).await;
+                }
+                let read = with_file(text, self.commands).and_then(|line| with_picture(&line, self.commands));
+                match read {
+                    Ok((line, picture)) => self.command(&line, picture).await,
                     Err(why) => self.refuse(why),
                 }
             }
@@ -256,7 +260,7 @@ impl Talk<'_> {
     /// Answers the word `help`, which is no command without a slash.
     async fn help(&mut self) -> Result<Onward, Error> {
         self.end_all().await?;
-        let onward = self.command("/help").await?;
+        let onward = self.command("/help", None).await?;
         let note = "To say `help` to the persona, write a sentence with it.";
         self.console.show(|view| view.notice(note)).map_err(Error::Output)?;
         Ok(onward)
@@ -357,7 +361,7 @@ impl Talk<'_> {
         shown.map_err(Error::Output)
     }
 
-    async fn command(&mut self, text: &str) -> Result<Onward, Error> {
+    async fn command(&mut self, text: &str, picture: Option<GivenPicture>) -> Result<Onward, Error> {
         let Person { id: person, name } = self.console.speaker();
         let line = CommandLine {
             chat: self.chat.clone(),
@@ -366,6 +370,7 @@ impl Talk<'_> {
             // It may hold a file, whose size is limited where it is read.
             text: Text::uncut(text.trim()),
             about: None,
+            picture,
         };
         self.console.begin_turn(&self.chat);
         let answer = match self.host.command(self.console.id(), line).await {
@@ -378,9 +383,9 @@ impl Talk<'_> {
         }
         self.console.show(|view| view.command(&self.chat, &answer)).map_err(Error::Output)?;
         let name = message_id(self.console.clock())?;
-        for path in save(&answer.files, name.as_str()).map_err(Error::Output)? {
-            self.console.show(|view| view.file(&self.chat, &path)).map_err(Error::Output)?;
-        }
+        let paths = save(&answer.files, name.as_str()).map_err(Error::Output)?;
+        let files: Vec<_> = answer.files.iter().zip(paths).collect();
+        self.console.show_answer_files(&self.chat, &files).map_err(Error::Output)?;
         if let Some(chat) = answer.go_to {
             self.go_to(person, chat).await?;
         }

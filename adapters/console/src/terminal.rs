@@ -263,7 +263,10 @@ impl View for Terminal {
         self.line(&format!("{text}\n"))
     }
 
-    fn file(&mut self, _: &ChatId, path: &Path) -> io::Result<()> {
+    fn file(&mut self, _: &ChatId, path: &Path, picture: Option<&str>) -> io::Result<()> {
+        if let Some(picture) = picture {
+            self.line(picture)?;
+        }
         self.line(&printable(&path.display().to_string()))
     }
 

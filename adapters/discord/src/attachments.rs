@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::MAX_GIVEN_BYTES;
+use azera_adapter::{FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES};
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text};
 use serenity::all::Attachment;
 
@@ -195,6 +195,17 @@ pub(crate) async fn given(client: &reqwest::Client, attachment: &Attachment) -> 
         return Err("it is larger than 8 MB");
     };
     azera_adapter::given(bytes)
+}
+
+/// Returns a picture given with a command. The error says why not.
+pub(crate) async fn given_picture(
+    client: &reqwest::Client,
+    attachment: &Attachment,
+) -> Result<GivenPicture, &'static str> {
+    let (bytes, true) = bytes(client, attachment, MAX_GIVEN_PICTURE_BYTES).await? else {
+        return Err("it is larger than 16 MB");
+    };
+    Ok(GivenPicture { description: attachment.description.as_deref().map(Text::new), content: FileContent(bytes) })
 }
 
 /// Returns the first bytes of a file, and whether that is all of it.

@@ -55,19 +55,20 @@ impl PartId {
 
     /// Returns the buttons of this part out of `parts`: the page number, and below the last part the actions. A message
     /// with a picture has those of pictures.
-    pub(crate) fn buttons(self, parts: usize, has_picture: bool) -> Vec<CreateActionRow> {
+    pub(crate) fn buttons(self, parts: usize, shown: Shown) -> Vec<CreateActionRow> {
         let button = |verb: &str, label: &str| {
             CreateButton::new(self.custom_id(verb)).label(label).style(ButtonStyle::Secondary)
         };
         let buttons = if self.part + 1 < parts {
             vec![button("page", &format!("{}/{parts}", self.part + 1)).disabled(true)]
         } else {
-            let below = match self.reply.spot {
-                _ if has_picture => Kind::Picture,
-                Spot::Post(_) => Kind::Post,
-                Spot::Answers(_) => Kind::Reply,
+            let below: &[Kind] = match (shown, self.reply.spot) {
+                (Shown::Picture { can_upscale: true }, _) => &[Kind::Picture, Kind::Upscalable],
+                (Shown::Picture { can_upscale: false }, _) => &[Kind::Picture],
+                (Shown::Text, Spot::Post(_)) => &[Kind::Post],
+                (Shown::Text, Spot::Answers(_)) => &[Kind::Reply],
             };
-            let actions = ACTIONS.iter().filter(|action| action.below.contains(&below));
+            let actions = ACTIONS.iter().filter(|action| action.below.iter().any(|kind| below.contains(kind)));
             actions.map(|action| button(action.verb, action.label)).collect()
         };
         vec![CreateActionRow::Buttons(buttons)]
@@ -84,16 +85,30 @@ pub(crate) struct Action {
     below: &'static [Kind],
 }
 
-/// What a message of the bot shows.
+/// What a message of the bot shows besides its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing.
+    Text,
+    /// A picture.
+    Picture {
+        /// Whether it can be drawn larger.
+        can_upscale: bool,
+    },
+}
+
+/// A kind of messages with buttons of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Reply,
     Post,
     Picture,
+    /// A picture that can be drawn larger.
+    Upscalable,
 }
 
 /// The actions on a reply.
-pub(crate) const ACTIONS: [Action; 8] = [
+pub(crate) const ACTIONS: [Action; 10] = [
     Action { verb: "again", label: "Again", line: "/regenerate", below: &[Kind::Reply] },
     Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", below: &[Kind::Reply] },
     Action { verb: "next", label: "\u{25b6}", line: "/swipe next", below: &[Kind::Reply] },
@@ -101,6 +116,8 @@ pub(crate) const ACTIONS: [Action; 8] = [
     Action { verb: "forget", label: "Forget", line: "/forget", below: &[Kind::Reply, Kind::Post] },
     Action { verb: "reroll", label: "Again", line: "/picture again", below: &[Kind::Picture] },
     Action { verb: "vary", label: "Variation", line: "/picture vary", below: &[Kind::Picture] },
+    Action { verb: "upscale", label: "Upscale", line: "/picture upscale", below: &[Kind::Upscalable] },
+    Action { verb: "edit", label: "Edit", line: "/picture edit", below: &[Kind::Picture] },
     Action { verb: "delete", label: "Delete", line: "/picture delete", below: &[Kind::Picture] },
 ];
 

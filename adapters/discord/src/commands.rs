@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use azera_adapter::{Access, AnswerFile, Choice, Command, CommandAnswer, CommandLine, CommandOption, Form, OptionKind};
+use azera_adapter::{
+    Access, AnswerFile, Choice, Command, CommandAnswer, CommandLine, CommandOption, Form, GivenPicture, OptionKind,
+};
 use azera_types::{MAX_NAME_CHARS, MessageId, Text};
 use serenity::all::{
     AttachmentId, Builder, ButtonStyle, ChannelId, CommandDataOption, CommandDataOptionValue, CommandInteraction,
@@ -31,6 +33,9 @@ const MAX_CHOICES: usize = 5;
 
 /// Prefix of the id of a button that runs a command line.
 const LINE: &str = "azera-line.";
+
+/// The lines of buttons that open a form.
+const EDITS: [&str; 1] = ["/picture edit"];
 
 /// Longest description of a picture for people who cannot see it
 /// (<https://discord.com/developers/docs/resources/message#attachment-object>).
@@ -114,12 +119,12 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,
-        OptionKind::File => CommandOptionType::Attachment,
+        OptionKind::File | OptionKind::Picture => CommandOptionType::Attachment,
     };
     let made = CreateCommandOption::new(kind, one.name, one.help).required(one.required);
     match one.kind {
         OptionKind::Count => made.min_int_value(0),
-        OptionKind::Flag | OptionKind::File => made,
+        OptionKind::Flag | OptionKind::File | OptionKind::Picture => made,
         words => made.max_length(OPTION_CHARS).set_autocomplete(words.has_autocomplete()),
     }
 }
@@ -156,19 +161,44 @@ pub(crate) async fn run(registry: Arc<ChannelRegistry>, commands: &'static [Comm
     if !acknowledge(&registry, &by).await {
         return;
     }
-    let mut files = Files::new();
-    for attachment in given.data.resolved.attachments.values() {
-        match attachments::given(&registry.context.files, attachment).await {
-            Ok(text) => files.insert(attachment.id, text),
-            Err(why) => {
-                let answer = refused(format!("{} cannot be used: {why}.", attachment.filename));
-                return show(&registry, &by, &answer).await;
-            }
-        };
-    }
+    let (files, picture) = match attached(&registry, commands, &given).await {
+        Ok(attached) => attached,
+        Err(why) => return show(&registry, &by, &refused(why)).await,
+    };
     let line = line(commands, &given.data.name, &given.data.options, &files);
-    let answer = answer(&registry, &by, line.unwrap_or_else(|| "/help".to_owned()), None).await;
+    let line = Line { text: line.unwrap_or_else(|| "/help".to_owned()), about: None, picture };
+    let answer = answer_line(&registry, &by, line).await;
     show(&registry, &by, &answer).await;
+}
+
+/// Downloads the attached files of a command, and the picture among them. The error says why a file cannot be used.
+async fn attached(
+    registry: &ChannelRegistry,
+    commands: &[Command],
+    given: &CommandInteraction,
+) -> Result<(Files, Option<GivenPicture>), String> {
+    let (client, picture) = (&registry.context.files, picture_option(commands, given));
+    let (mut files, mut shown) = (Files::new(), None);
+    for attachment in given.data.resolved.attachments.values() {
+        let cannot = |why| format!("{} cannot be used: {why}.", attachment.filename);
+        if picture == Some(attachment.id) {
+            shown = Some(attachments::given_picture(client, attachment).await.map_err(cannot)?);
+        } else {
+            files.insert(attachment.id, attachments::given(client, attachment).await.map_err(cannot)?);
+        }
+    }
+    Ok((files, shown))
+}
+
+/// Returns the attachment that a command takes as a picture.
+fn picture_option(commands: &[Command], given: &CommandInteraction) -> Option<AttachmentId> {
+    let command = commands.iter().find(|command| command.name == given.data.name)?;
+    let (form, options) = form_of(command, &given.data.options)?;
+    let declared = form.options.iter().find(|option| option.kind == OptionKind::Picture)?;
+    match options.iter().find(|option| option.name == declared.name)?.value {
+        CommandDataOptionValue::Attachment(id) => Some(id),
+        _ => None,
+    }
 }
 
 /// Runs the action of a button: on the reply above it, however old, or on the channel.
@@ -192,6 +222,9 @@ pub(crate) async fn pressed(registry: Arc<ChannelRegistry>, button: ComponentInt
         name: name(button.member.as_ref(), &button.user),
         user: button.user.id,
     };
+    if EDITS.contains(&line) {
+        return modals::open_form(&registry, by, line.to_owned(), reply).await;
+    }
     obey(&registry, by, line.to_owned(), reply).await;
 }
 
@@ -287,18 +320,30 @@ async fn acknowledge(registry: &ChannelRegistry, by: &Requester) -> bool {
     true
 }
 
+/// A command line, with what comes beside it.
+struct Line {
+    text: String,
+    about: Option<MessageId>,
+    picture: Option<GivenPicture>,
+}
+
 pub(crate) async fn answer(
     registry: &ChannelRegistry,
     by: &Requester,
-    line: String,
+    text: String,
     about: Option<MessageId>,
 ) -> CommandAnswer {
+    answer_line(registry, by, Line { text, about, picture: None }).await
+}
+
+async fn answer_line(registry: &ChannelRegistry, by: &Requester, line: Line) -> CommandAnswer {
     let channel = by.channel(registry).await;
     let (Some(Ok(chat)), Ok(person)) = (channel.map(id::chat), id::person(by.user)) else {
         return refused("That cannot be done here now.".to_owned());
     };
     // A file in it is limited where it is read.
-    let line = CommandLine { chat, person, name: by.name.clone(), text: Text::uncut(line), about };
+    let Line { text, about, picture } = line;
+    let line = CommandLine { chat, person, name: by.name.clone(), text: Text::uncut(text), about, picture };
     match registry.context.host.command(&registry.context.platform, line).await {
         Ok(answer) => answer,
         Err(error) => {

@@ -90,7 +90,9 @@ impl Connected {
     async fn show(&self, outbound: &Outbound, at: Option<Timestamp>) -> Result<Target, PlatformError> {
         let target = target(&outbound.chat, &outbound.id, at)?;
         let speaker = Speaker { persona: outbound.persona.clone(), name: outbound.persona_name.clone() };
-        self.shown.show(ReplyPart { target, speaker: &speaker, files: &outbound.files }, &outbound.text).await?;
+        let (files, can_upscale) = (outbound.files.as_slice(), outbound.can_upscale);
+        let part = ReplyPart { target, speaker: &speaker, files, can_upscale };
+        self.shown.show(part, &outbound.text).await?;
         Ok(target)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use azera_adapter::MessageAction;
+use azera_adapter::{MessageAction, OptionKind};
 use serenity::all::{
     ActionRowComponent, CommandInteraction, CommandType, CreateActionRow, CreateCommand, CreateInputText,
     CreateInteractionResponse, CreateModal, InputTextStyle, InstallationContext, InteractionContext, Message,
@@ -18,8 +18,11 @@ use crate::modals;
 /// Prefix of the id of a form; the command and the message follow.
 const FORM: &str = "azera-form";
 
+/// Longest word in a form's field, in characters.
+const WORD_CHARS: u16 = 100;
+
 /// Longest text in a form's field, in characters.
-const FIELD_CHARS: u16 = 100;
+const TEXT_CHARS: u16 = 2_000;
 
 /// Converts the actions to Discord's declaration of menu entries.
 pub(crate) fn declared(actions: &[MessageAction]) -> impl Iterator<Item = CreateCommand> {
@@ -48,7 +51,11 @@ pub(crate) async fn chosen(
     };
     // This records the channel for the time when the form is submitted.
     by.channel(&registry).await;
-    let field = CreateInputText::new(InputTextStyle::Short, asks.help, asks.name).max_length(FIELD_CHARS);
+    let (style, most) = match asks.kind {
+        OptionKind::Text => (InputTextStyle::Paragraph, TEXT_CHARS),
+        _ => (InputTextStyle::Short, WORD_CHARS),
+    };
+    let field = CreateInputText::new(style, asks.help, asks.name).max_length(most);
     let form = CreateModal::new(form_id(action, about.as_str()), action.name)
         .components(vec![CreateActionRow::InputText(field)]);
     let shown = CreateInteractionResponse::Modal(form);
@@ -91,7 +98,7 @@ fn read<'a>(actions: &'a [MessageAction], custom_id: &str) -> Option<(&'a Messag
 
 #[cfg(test)]
 mod tests {
-    use azera_adapter::{CommandOption, OptionKind};
+    use azera_adapter::CommandOption;
 
     use super::*;
 

@@ -38,7 +38,7 @@ pub(crate) async fn given(registry: Arc<ChannelRegistry>, reaction: Reaction) {
     let known = registry.context.directory.cache.user(user).map(|known| known.clone());
     let shown = reaction.member.as_ref().map(|member| name(Some(member), &member.user));
     let shown = shown.or_else(|| known.map(|known| name(None, &known))).unwrap_or_default();
-    let line = CommandLine { chat, person, name: shown, text: Text::new(line), about: Some(about) };
+    let line = CommandLine { chat, person, name: shown, text: Text::new(line), about: Some(about), picture: None };
     let says_itself = line.text.starts_with("/regenerate") || line.text.starts_with("/swipe");
     let answer = match registry.context.host.command(&registry.context.platform, line).await {
         Ok(answer) => answer,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use azera_adapter::{AnswerFile, PlatformError};
 use serenity::all::{ApplicationId, ChannelId, CreateAllowedMentions, Http, Message, MessageId, UserId};
 
-use crate::buttons::PartId;
+use crate::buttons::{PartId, Shown};
 use crate::error::{Failure, failure, in_words, is_webhook_gone, refusal};
 use crate::id::{ReplyKey, Target};
 use crate::reply_cache::{CachedReply, Part, ReplyCache};
@@ -36,13 +36,15 @@ pub(crate) struct ReplyPart<'a> {
     pub(crate) speaker: &'a Speaker,
     /// The files of the whole reply. They come with its last message.
     pub(crate) files: &'a [AnswerFile],
+    /// True if a picture among the files can be drawn larger.
+    pub(crate) can_upscale: bool,
 }
 
 impl ReplyPart<'_> {
     /// Returns what stands below a part, out of `of` parts.
     pub(crate) fn below(&self, part: usize, of: Option<usize>) -> Below<'_> {
         let is_last = of.is_some_and(|parts| part + 1 == parts);
-        Below { of, files: if is_last { self.files } else { &[] } }
+        Below { of, files: if is_last { self.files } else { &[] }, can_upscale: self.can_upscale }
     }
 }
 
@@ -52,6 +54,17 @@ pub(crate) struct Below<'a> {
     /// The number of parts; `None` while the reply is being generated.
     pub(crate) of: Option<usize>,
     pub(crate) files: &'a [AnswerFile],
+    can_upscale: bool,
+}
+
+impl Below<'_> {
+    /// Returns what the message shows besides its text.
+    pub(crate) fn picture(&self) -> Shown {
+        match (self.files.is_empty(), self.can_upscale) {
+            (true, _) => Shown::Text,
+            (false, can_upscale) => Shown::Picture { can_upscale },
+        }
+    }
 }
 
 impl Replies {

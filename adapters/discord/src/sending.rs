@@ -121,7 +121,7 @@ impl Replies {
 
     /// Returns the buttons below a webhook's message: its part id, and a link to the answered message.
     fn webhook_buttons(&self, channel: ChannelId, mark: PartId, below: Below<'_>) -> Vec<CreateActionRow> {
-        let mut rows = below.of.map_or_else(|| mark.making(), |parts| mark.buttons(parts, !below.files.is_empty()));
+        let mut rows = below.of.map_or_else(|| mark.making(), |parts| mark.buttons(parts, below.picture()));
         if let (0, Spot::Answers(question)) = (mark.part, mark.reply.spot)
             && let Some(link) = self.webhooks.link(channel, question)
         {
@@ -133,7 +133,7 @@ impl Replies {
 
 /// Returns the buttons of a message; none while the reply is being generated.
 fn buttons(mark: PartId, below: Below<'_>) -> Vec<CreateActionRow> {
-    below.of.map(|parts| mark.buttons(parts, !below.files.is_empty())).unwrap_or_default()
+    below.of.map(|parts| mark.buttons(parts, below.picture())).unwrap_or_default()
 }
 
 /// Returns files as Discord takes them, each with its description.

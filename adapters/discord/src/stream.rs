@@ -120,7 +120,10 @@ async fn grow(
     loop {
         let text = growing.borrow_and_update().clone();
         if text != seen && !text.trim().is_empty() && shown.pace.spare() {
-            if shown.show_beginning(ReplyPart { target, speaker: &speaker, files: &[] }, &text).await {
+            if shown
+                .show_beginning(ReplyPart { target, speaker: &speaker, files: &[], can_upscale: false }, &text)
+                .await
+            {
                 typing.stop(target.channel);
             }
             seen = text;

@@ -137,6 +137,7 @@ impl Shared {
             name: caller.name.clone(),
             text: Text::uncut(text.trim()),
             about,
+            picture: None,
         };
         Ok(self.host()?.command(&self.platform, line).await?)
     }

@@ -1,7 +1,7 @@
 //! Commands in rooms: how they are recognised, and where they are answered.
 
-use azera_adapter::{Access, AnswerFile, Choice, Command, CommandLine, Host, Typed, typed};
-use azera_types::{ChatId, MessageId, Part, Text};
+use azera_adapter::{Access, AnswerFile, Choice, Command, CommandLine, GivenPicture, Host, Typed, typed};
+use azera_types::{ChatId, MessageId, Part, PartKind, Text};
 use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
 
@@ -9,7 +9,7 @@ use crate::content::transaction;
 use crate::events::{RoomEvent, Said, heard};
 use crate::ids::{message_id, person_id, place_of};
 use crate::markdown::{PART_BYTES, parts};
-use crate::media::given_file;
+use crate::media::{Attached, given_file, given_picture};
 use crate::{Error, Matrix};
 
 /// Commands with personal answers, which go to the person's direct chat.
@@ -113,6 +113,10 @@ impl Matrix {
             Ok(line) => line,
             Err(why) => return self.tell(&here, Some(said), &why).await,
         };
+        let picture = match self.picture_with(said, &line).await {
+            Ok(picture) => picture,
+            Err(why) => return self.tell(&here, Some(said), &why).await,
+        };
         if name == "doctor" {
             let text = self.doctor(&room).await?;
             return self.tell(&here, Some(said), &text).await;
@@ -124,7 +128,7 @@ impl Matrix {
         let direct = self.audience.is_direct(&room).await?;
         if name == "help" {
             let is_overview = line.split_whitespace().nth(1).is_none();
-            let (mut text, _) = self.ask(host, said, here.clone(), line, about).await;
+            let (mut text, _) = self.ask(host, said, here.clone(), line, (about, picture)).await;
             if is_overview {
                 text.push_str(OWN_HELP);
             }
@@ -135,7 +139,7 @@ impl Matrix {
             return self.tell(&here, Some(said), &text).await;
         }
         if direct || !is_personal(&line) {
-            let (text, files) = self.ask(host, said, here.clone(), line, about).await;
+            let (text, files) = self.ask(host, said, here.clone(), line, (about, picture)).await;
             self.tell(&here, Some(said), &text).await?;
             return self.send_files(&here, &files).await;
         }
@@ -144,7 +148,7 @@ impl Matrix {
             return self.tell(&here, Some(said), text).await;
         };
         let typed_in = if CONSOLE_ONLY.contains(&name.as_str()) { there.clone() } else { here.clone() };
-        let (text, files) = self.ask(host, said, typed_in, line, about).await;
+        let (text, files) = self.ask(host, said, typed_in, line, (about, picture)).await;
         self.tell(&there, None, &text).await?;
         self.send_files(&there, &files).await?;
         self.tell(&here, Some(said), "I have told you in our direct chat.").await
@@ -183,12 +187,12 @@ impl Matrix {
         said: &Said,
         chat: ChatId,
         line: String,
-        about: Option<MessageId>,
+        (about, picture): (Option<MessageId>, Option<GivenPicture>),
     ) -> (String, Vec<AnswerFile>) {
         let Ok(person) = person_id(&said.by) else { return Default::default() };
         let name = self.name_in(said).await;
         // A file in it is limited where it is read.
-        let line = CommandLine { chat, person, name, text: Text::uncut(line), about };
+        let line = CommandLine { chat, person, name, text: Text::uncut(line), about, picture };
         match host.command(&self.id, line).await {
             Ok(mut answer) => {
                 if !answer.choices.is_empty() {
@@ -243,6 +247,17 @@ impl Matrix {
             self.replies.file(chat, None, &file.part, &file.content.0, &TransactionId::new()).await?;
         }
         Ok(())
+    }
+
+    /// Returns the picture that a command was sent with, if the command takes one. The error says why it cannot be used.
+    async fn picture_with(&self, said: &Said, line: &str) -> Result<Option<GivenPicture>, String> {
+        let (name, arguments) = line.trim_start_matches('/').split_once(char::is_whitespace).unwrap_or((line, ""));
+        let command = self.settings.commands.iter().find(|command| command.name.eq_ignore_ascii_case(name));
+        let takes = command.is_some_and(|command| command.takes_picture(arguments));
+        let is_picture = |file: &&Attached| Part::new(&file.name, file.mime.as_deref(), 0).kind == PartKind::Image;
+        let Some(file) = said.file.as_ref().filter(is_picture).filter(|_| takes) else { return Ok(None) };
+        let given = given_picture(&self.client, file).await;
+        given.map(Some).map_err(|why| format!("{} cannot be used: {why}.", file.name))
     }
 
     /// Adds a file to a command's line: the one it was sent with, or the one it replies to. The inner error says why

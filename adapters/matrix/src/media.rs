@@ -4,7 +4,7 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{MAX_GIVEN_BYTES, given};
+use azera_adapter::{FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, given};
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartKind, PartSource, Recording};
 use matrix_sdk::ruma::events::room::MediaSource;
 use matrix_sdk::ruma::{MxcUri, OwnedMxcUri};
@@ -78,6 +78,15 @@ pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<Strin
         return Err("it is larger than 8 MB");
     }
     given(fetch(client, file, MAX_GIVEN_BYTES).await?)
+}
+
+/// Returns a picture that a command was sent with; the error says why not.
+pub(crate) async fn given_picture(client: &Client, file: &Attached) -> Result<GivenPicture, &'static str> {
+    let bytes = fetch(client, file, MAX_GIVEN_PICTURE_BYTES).await?;
+    if bytes.len() > MAX_GIVEN_PICTURE_BYTES {
+        return Err("it is larger than 16 MB");
+    }
+    Ok(GivenPicture { description: None, content: FileContent(bytes) })
 }
 
 /// Returns the bytes of a file, or more than `limit` if it has more. The error says why there are none.

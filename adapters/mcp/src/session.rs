@@ -109,7 +109,14 @@ impl Caller {
         about: Option<azera_types::MessageId>,
     ) -> Result<String, Failure> {
         let Session { platform, person, name, .. } = &self.session;
-        let line = CommandLine { chat, person: person.clone(), name: name.clone(), text: Text::uncut(line), about };
+        let line = CommandLine {
+            chat,
+            person: person.clone(),
+            name: name.clone(),
+            text: Text::uncut(line),
+            about,
+            picture: None,
+        };
         let answer = self.engine.host.command(platform, line).await?;
         if answer.ok { Ok(answer.text) } else { Err(Failure::refused(answer.text)) }
     }

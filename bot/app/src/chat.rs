@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use azera_adapter_console::{Console, FIRST_CHAT, Format, Input, Options, Person, chat_id, run as talk};
-use azera_config::Config;
+use azera_adapter_console::{
+    Console, FIRST_CHAT, Format, Input, Options, Person, TerminalNames, chat_id, detect, run as talk,
+};
+use azera_config::{Config, TerminalHints};
 use azera_engine::COMMANDS;
 use azera_memory::ReadScope;
 use azera_model_registry::{Kind, Machine, Registry};
@@ -44,6 +46,13 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     };
     let (out, err) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
     let console = Arc::new(Console::new(person.clone(), format, out, err, clock)?);
+    if interactive && config.images.in_terminal {
+        let TerminalHints { term, program, is_multiplexed } = config.terminal().clone();
+        let names = TerminalNames { term, program, is_multiplexed };
+        if let Some(inline) = detect(&names).await {
+            console.show_pictures(inline);
+        }
+    }
     app.engine.attach(console.clone());
     catch_up::prepare(&app).await;
     app.engine.start().await?;

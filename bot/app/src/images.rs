@@ -1,5 +1,6 @@
 //! The server that draws pictures, as the configuration names it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,19 +21,14 @@ pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
         ImagesKind::ComfyUi => (ImageServerKind::ComfyUi, "http://127.0.0.1:8188"),
         ImagesKind::OpenAi => (ImageServerKind::OpenAi, ""),
     };
-    let workflow = match &images.workflow {
-        None => None,
-        Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-            Some(serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?)
-        }
-    };
     let config = ImageServerConfig {
         kind,
         url: images.url.clone().unwrap_or_else(|| usual.to_owned()),
         model: images.model.clone().unwrap_or_default(),
         key: images.key.as_ref().map(|key| Secret::new(key.expose())),
-        workflow,
+        workflow: workflow(images.workflow.as_deref())?,
+        upscale_workflow: workflow(images.upscale_workflow.as_deref())?,
+        upscaler: images.upscaler.clone(),
         limits: ImageLimits {
             max_side: images.max_side,
             max_pixels: images.max_side.saturating_mul(images.max_side),
@@ -42,6 +38,14 @@ pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
         timeouts: Timeouts { picture: Duration::from_secs(images.timeout_s), ..Timeouts::default() },
     };
     Ok(Some(connect(config)?))
+}
+
+/// Reads a workflow of ComfyUI.
+fn workflow(path: Option<&Path>) -> anyhow::Result<Option<serde_json::Value>> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let workflow = serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
+    Ok(Some(workflow))
 }
 
 /// Lets the engine draw, if a server is configured.

@@ -21,7 +21,7 @@ use crate::sections::{
     WorkingServer,
 };
 use crate::speech::{RecognitionServer, SpeechServer};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Surroundings, TerminalHints};
 use crate::vision::VisionServer;
 use crate::voice::Voice;
 
@@ -310,6 +310,11 @@ impl Config {
     /// Returns true if a terminal may be written to in colour. This does not check whether there is a terminal.
     pub fn colour(&self) -> bool {
         !self.surroundings.colourless
+    }
+
+    /// Returns what the environment says about the terminal. This does not check whether there is one.
+    pub fn terminal(&self) -> &TerminalHints {
+        &self.surroundings.terminal
     }
 
     /// Returns true if this process runs in continuous integration, where nobody answers a question.

@@ -46,6 +46,13 @@ pub struct Images {
     /// workflow.
     #[schemars(length(min = 1, max = 4096), example = "/srv/azera/workflow.json")]
     pub workflow: Option<PathBuf>,
+    /// The path of a ComfyUI workflow in its API format that draws the picture `{reference}` larger. When unset: ComfyUI
+    /// enlarges no pictures.
+    #[schemars(length(min = 1, max = 4096), example = "/srv/azera/upscale.json")]
+    pub upscale_workflow: Option<PathBuf>,
+    /// The upscaler of AUTOMATIC1111's web UI, by its own name. When unset: `R-ESRGAN 4x+`.
+    #[schemars(length(min = 1, max = 80), example = "ESRGAN 4x")]
+    pub upscaler: Option<String>,
     /// The width of a picture for which no size was asked, in pixels.
     #[schemars(range(min = 64, max = 4096))]
     pub width: u32,
@@ -85,6 +92,8 @@ pub struct Images {
     /// The most pictures of a person that wait.
     #[schemars(range(min = 1, max = 100))]
     pub queue_per_person: u32,
+    /// Show pictures within terminals that can: by kitty's protocol, iTerm2's, or sixels.
+    pub in_terminal: bool,
     /// Let personas draw pictures in their replies. Only models with at least 6 billion weights are told how.
     pub in_replies: bool,
 }
@@ -97,6 +106,8 @@ impl Default for Images {
             key: None,
             model: None,
             workflow: None,
+            upscale_workflow: None,
+            upscaler: None,
             width: 1024,
             height: 1024,
             max_side: 1536,
@@ -110,6 +121,7 @@ impl Default for Images {
             per_place_a_day: 300,
             queue: 100,
             queue_per_person: 4,
+            in_terminal: true,
             in_replies: true,
         }
     }
@@ -132,8 +144,14 @@ impl Images {
             found.push((["url", "kind"], "`images.url` must be set: such a server can be anywhere".to_owned()));
         }
         // Without a server, the keys of one stay for the day when there is one.
-        if self.workflow.is_some() && !matches!(self.kind, ImagesKind::ComfyUi | ImagesKind::None) {
-            found.push((["workflow", "kind"], "`images.workflow` is for ComfyUI alone".to_owned()));
+        let workflows = [("workflow", &self.workflow), ("upscale_workflow", &self.upscale_workflow)];
+        for (key, workflow) in workflows {
+            if workflow.is_some() && !matches!(self.kind, ImagesKind::ComfyUi | ImagesKind::None) {
+                found.push(([key, "kind"], format!("`images.{key}` is for ComfyUI alone")));
+            }
+        }
+        if self.upscaler.is_some() && !matches!(self.kind, ImagesKind::Automatic1111 | ImagesKind::None) {
+            found.push((["upscaler", "kind"], "`images.upscaler` is for AUTOMATIC1111 alone".to_owned()));
         }
         if self.width.max(self.height) > self.max_side {
             let why =

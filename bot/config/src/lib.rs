@@ -47,7 +47,7 @@ pub use sections::{
     ServerApi,
 };
 pub use speech::{RecognitionApi, RecognitionServer, SpeechApi, SpeechFormat, SpeechServer};
-pub use surroundings::is_in_environment;
+pub use surroundings::{TerminalHints, is_in_environment};
 pub use tuning::{Tunable, Tuning};
 pub use vision::VisionServer;
 pub use voice::{Voice, VoiceReplies};

@@ -24,6 +24,19 @@ pub(crate) struct Surroundings {
     pub(crate) colourless: bool,
     /// True if CI is set: nobody answers a question.
     pub(crate) in_ci: bool,
+    /// What is known about the terminal.
+    pub(crate) terminal: TerminalHints,
+}
+
+/// What the environment says about the terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TerminalHints {
+    /// TERM.
+    pub term: String,
+    /// TERM_PROGRAM, or LC_TERMINAL.
+    pub program: String,
+    /// True if TMUX or STY is set.
+    pub is_multiplexed: bool,
 }
 
 impl Surroundings {
@@ -44,6 +57,11 @@ impl Surroundings {
             // As no-color.org asks, any non-empty value counts.
             colourless: text("NO_COLOR").is_some() || text("TERM").is_some_and(|term| term == "dumb"),
             in_ci: text("CI").is_some(),
+            terminal: TerminalHints {
+                term: text("TERM").cloned().unwrap_or_default(),
+                program: text("TERM_PROGRAM").or_else(|| text("LC_TERMINAL")).cloned().unwrap_or_default(),
+                is_multiplexed: text("TMUX").or_else(|| text("STY")).is_some(),
+            },
             home,
         }
     }

@@ -5,6 +5,7 @@
 //! answered again with what may be shown now.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use azera_adapter::{AnswerFile, FileContent, Outbound, Platform, Post, State};
@@ -95,6 +96,7 @@ impl Outbox {
             reply_to: reply.reply_to.clone(),
             state: state.clone(),
             files: self.files(reply).await?,
+            can_upscale: self.services.upscales.load(Ordering::Relaxed),
         };
         let post = self.as_post(reply, &outbound).await?;
         let mut wait = FIRST_WAIT;

@@ -6,19 +6,18 @@ use azera_adapter::{
     FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, Reading,
     ShownPicture,
 };
-use azera_memory::PictureRow;
-use azera_model_image::{MAX_PROMPT_CHARS, Picture, PictureLimits};
+use azera_memory::{Memory, PictureRow};
+use azera_model_image::MAX_PROMPT_CHARS;
 use azera_pictures::Wish;
 use azera_types::{MessageId, PlatformId};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::pictures::{NO_BACKEND, PictureLook, PictureRequest, Queued};
+use crate::pictures::{
+    NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH, VARIATION_STRENGTH, is_suitable,
+};
 use crate::reading::{Here, MAX_LISTED};
 use crate::zones;
-
-/// The longest side of a picture to start from, in pixels. Larger ones are made smaller: no server draws larger pictures.
-const REFERENCE_SIDE: u32 = 1_536;
 
 /// Returns the message of a picture.
 fn message_of(number: u64) -> Option<MessageId> {
@@ -63,14 +62,20 @@ impl Engine {
             return Ok(PictureAsked::Refused(format!("A prompt has at most {MAX_PROMPT_CHARS} characters.")));
         }
         let now = inner.services.clock.now();
-        let (original, uploaded) = match wish.start {
+        let (start, strength) = match wish.start {
             None => (None, None),
-            Some(PictureStart::Drawn(number)) => match self.drawn(&here, number).await? {
-                Some(row) => (Some(row), None),
-                None => return refused("There is no such picture to start from."),
-            },
-            Some(PictureStart::Uploaded(id)) => match inner.services.references.get(&at.person, &id, now) {
-                Some(_) => (None, Some(id)),
+            Some(PictureStart::Drawn(number)) => {
+                let Some(row) = self.drawn(&here, number).await? else {
+                    return refused("There is no such picture to start from.");
+                };
+                match inner.pictures.start_of_message(&here.read_scope, row.message).await? {
+                    Ok(Some(start)) => (Some(start), Some(VARIATION_STRENGTH)),
+                    Ok(None) => return refused("There is no such picture to start from."),
+                    Err(why) => return refused(&why),
+                }
+            }
+            Some(PictureStart::Uploaded(id)) => match inner.pictures.uploaded_start(&at.person, &id) {
+                Some(start) => (Some(start), Some(REMIX_STRENGTH)),
                 None => return refused("The picture to start from is not kept any more. Upload it again."),
             },
         };
@@ -81,6 +86,7 @@ impl Engine {
             place: &here.place,
             persona: &here.persona,
             persona_name: &persona.persona.name,
+            style: &persona.persona.pictures,
             person: &at.person,
             day: zones::day(now, &calendar.zone),
             wish: Wish {
@@ -91,12 +97,14 @@ impl Engine {
                 steps: wish.steps,
                 guidance: wish.guidance,
                 sampler: None,
-                strength: wish.strength,
+                strength: wish.strength.or(strength),
+                from: None,
+                is_plain: false,
             },
             name: wish.name,
-            is_varied: original.is_some(),
-            original,
-            uploaded,
+            original: None,
+            start,
+            is_upscaled: false,
             portrait_of: None,
             sources: Vec::new(),
             source_scopes: Vec::new(),
@@ -121,16 +129,18 @@ impl Engine {
     /// pictures may be drawn.
     async fn suitable(&self, here: &Here, mut rows: Vec<PictureRow>) -> Result<Vec<PictureRow>, Error> {
         let rules = self.0.pictures.rules(here.adapter.as_ref(), &here.place).await?;
-        rows.retain(|row| rules.check(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()]).is_ok());
+        rows.retain(|row| is_suitable(&rules, row));
         Ok(rows)
     }
 
     async fn list_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, Error> {
         let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
         let read_scope = here.read_scope.clone();
-        let rows = self.0.services.blocking(move |memory| memory.pictures().list(&read_scope)).await?;
-        let rows = self.suitable(&here, rows).await?;
-        Ok(rows.into_iter().filter_map(shown).take(MAX_LISTED).collect())
+        let rules = self.0.pictures.rules(here.adapter.as_ref(), &here.place).await?;
+        let page =
+            move |memory: &Memory| memory.pictures().page(&read_scope, (0, MAX_LISTED), |row| is_suitable(&rules, row));
+        let page = self.0.services.blocking(page).await?;
+        Ok(page.rows.into_iter().filter_map(shown).collect())
     }
 
     async fn read_picture(
@@ -183,16 +193,7 @@ impl Engine {
         if self.here(platform, &at).await?.is_none() {
             return Err(Error::NotAllowed);
         }
-        let work = move || {
-            let picture = Picture::read(&file.0, &PictureLimits::default()).map_err(|error| error.to_string())?;
-            picture.thumbnail(REFERENCE_SIDE).to_png(&[]).map_err(|error| error.to_string())
-        };
-        let png = tokio::task::spawn_blocking(work).await.map_err(|_| Error::Interrupted)?;
-        let services = &self.0.services;
-        Ok(png.and_then(|png| {
-            let kept = services.references.keep(&at.person, png, services.clock.now());
-            kept.ok_or_else(|| "the system gives no random bytes".to_owned())
-        }))
+        Ok(self.0.pictures.keep_upload(&at.person, file.0).await?.map(|(id, _)| id))
     }
 
     async fn read_upload(&self, platform: &PlatformId, at: Reading, id: &str) -> Result<Option<FileContent>, Error> {
@@ -210,7 +211,8 @@ impl PictureHost for Engine {
         let models = self.0.pictures.settings().into_iter().map(|settings| {
             let limits = settings.model.limits();
             PictureModel {
-                name: settings.model.name().to_owned(),
+                name: settings.model.title().to_owned(),
+                server: settings.model.name().to_owned(),
                 max_side: limits.max_side,
                 max_steps: limits.max_steps,
                 takes_reference: limits.takes_reference,

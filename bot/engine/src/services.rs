@@ -1,6 +1,7 @@
 //! What every component of the engine uses: the record, the models, the clock, the configuration, and the attached platforms.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub(crate) struct Services {
     pub(crate) voice: OnceLock<Voice>,
     /// What sees pictures; empty where nothing does.
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
+    /// True if what draws can draw pictures larger.
+    pub(crate) upscales: AtomicBool,
     /// Pictures to start from that people uploaded.
     pub(crate) references: References,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
@@ -71,6 +74,7 @@ impl Services {
             config,
             voice: OnceLock::new(),
             viewer: OnceLock::new(),
+            upscales: AtomicBool::new(false),
             references: References::default(),
             platforms: RwLock::default(),
             measurements: Measurements::default(),

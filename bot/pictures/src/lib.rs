@@ -16,6 +16,6 @@ mod wish;
 mod words;
 
 pub use fair::{Waiting, fair_order};
-pub use rules::{MAX_FORBIDDEN_CHARS, PromptRules, Refusal, forbidden_word};
+pub use rules::{MAX_FORBIDDEN_CHARS, PromptRules, Refusal, Traits, forbidden_word};
 pub use tag::{PictureTag, TagFilter};
-pub use wish::{Wish, WishError};
+pub use wish::{MAX_NEGATIVE_CHARS, Wish, WishError};

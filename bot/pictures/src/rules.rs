@@ -1,6 +1,7 @@
 //! What a prompt may ask for.
 
 use azera_affect::DangerLexicon;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::words::Words;
@@ -74,35 +75,83 @@ pub fn forbidden_word(text: &str) -> Option<String> {
     (!word.is_empty() && word.chars().count() <= MAX_FORBIDDEN_CHARS).then_some(word)
 }
 
+/// What texts about a picture name, as far as the rules ask. A picture passes it on to those that start from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traits {
+    /// Something sexual.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_sexual: bool,
+    /// Somebody under 18.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_minor: bool,
+    /// Something that is never drawn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_refused: bool,
+}
+
+impl Traits {
+    /// Returns what the texts name together.
+    pub fn of(texts: &[&str]) -> Self {
+        let normalised: Vec<String> = texts.iter().map(|text| DangerLexicon::normalised(text)).collect();
+        let (lists, lexicon) = (Words::builtin(), DangerLexicon::builtin());
+        let texts_in_words: Vec<Vec<&str>> = normalised.iter().map(|text| lists.meant(text)).collect();
+        let has = |found: &dyn Fn(&[&str]) -> bool| texts_in_words.iter().any(|words| found(words));
+        let danger: Vec<_> = texts.iter().map(|text| lexicon.find(text)).collect();
+        Self {
+            // Here, too, a naked mole-rat is nothing sexual.
+            is_sexual: has(&|words| lists.sexual.is_in(words) || lexicon.find(&words.join(" ")).sexual),
+            has_minor: has(&|words| lists.minor.is_in(words) || has_young_age(words))
+                || danger.iter().any(|found| found.child || found.minor),
+            is_refused: has(&|words| lists.refused.is_in(words))
+                || danger.iter().any(|found| found.sexualises_a_child()),
+        }
+    }
+
+    /// Returns what either names.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            is_sexual: self.is_sexual || other.is_sexual,
+            has_minor: self.has_minor || other.has_minor,
+            is_refused: self.is_refused || other.is_refused,
+        }
+    }
+
+    /// Returns true if nothing is named.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl PromptRules {
-    /// Checks everything that a picture is made from: the prompt, what the persona adds, and the prompt of the picture
-    /// that it starts from. A negative prompt is not part of it, because it says what is left out.
+    /// Checks what a picture is made from: the prompt, what the persona adds, and the prompt that it takes over. A
+    /// negative prompt is not part of it, because it says what is left out.
     ///
     /// # Errors
     /// The rule that forbids it.
     pub fn check(&self, texts: &[&str]) -> Result<(), Refusal> {
+        self.check_from(texts, Traits::default())
+    }
+
+    /// Checks the same for a picture that starts from another one, about which `start` is known.
+    ///
+    /// # Errors
+    /// The rule that forbids it.
+    pub fn check_from(&self, texts: &[&str], start: Traits) -> Result<(), Refusal> {
         // A space between the texts would let words of two texts become a phrase.
         let normalised: Vec<String> = texts.iter().map(|text| DangerLexicon::normalised(text)).collect();
         if normalised.iter().all(|text| text.trim().is_empty()) {
             return Err(Refusal::Empty);
         }
-        let lists = Words::builtin();
-        let texts_in_words: Vec<Vec<&str>> = normalised.iter().map(|text| lists.meant(text)).collect();
-        let has = |found: &dyn Fn(&[&str]) -> bool| texts_in_words.iter().any(|words| found(words));
-        let lexicon = DangerLexicon::builtin();
-        let danger: Vec<_> = texts.iter().map(|text| lexicon.find(text)).collect();
-        // Here, too, a naked mole-rat is nothing sexual.
-        let is_sexual = has(&|words| lists.sexual.is_in(words) || lexicon.find(&words.join(" ")).sexual);
-        let is_of_minors = has(&|words| lists.minor.is_in(words) || has_young_age(words))
-            || danger.iter().any(|found| found.child || found.minor);
-        let never = has(&|words| lists.refused.is_in(words)) || danger.iter().any(|found| found.sexualises_a_child());
-        if never || is_sexual && is_of_minors {
+        let named = Traits::of(texts).and(start);
+        if named.is_refused || named.is_sexual && named.has_minor {
             return Err(Refusal::Minors);
         }
-        if danger.iter().any(|found| found.self_harm) {
+        let lexicon = DangerLexicon::builtin();
+        if texts.iter().any(|text| lexicon.find(text).self_harm) {
             return Err(Refusal::SelfHarm);
         }
-        if is_sexual && !self.allows_adult {
+        if named.is_sexual && !self.allows_adult {
             return Err(Refusal::Adult);
         }
         let forbidden = |word: &&String| normalised.iter().any(|text| text.contains(&format!(" {word} ")));
@@ -173,6 +222,18 @@ mod tests {
         }
         let parts = ["a teenager in a garden", "topless"];
         assert_eq!(adult().check(&parts), Err(Refusal::Minors), "the rule is about all texts together");
+    }
+
+    #[test]
+    fn what_a_picture_starts_from_counts_like_its_prompt() {
+        let nude = Traits::of(&["a nude woman"]);
+        assert_eq!(adult().check_from(&["as a schoolgirl"], nude), Err(Refusal::Minors));
+        assert_eq!(adult().check_from(&["as a queen"], nude), Ok(()));
+        assert_eq!(PromptRules::default().check_from(&["as a queen"], nude), Err(Refusal::Adult));
+        let son = Traits::of(&["look, my 5 year old son"]);
+        assert_eq!(adult().check_from(&["topless"], son), Err(Refusal::Minors));
+        assert_eq!(adult().check_from(&["as a knight"], son), Ok(()));
+        assert_eq!(adult().check_from(&["as a knight"], son.and(nude)), Err(Refusal::Minors));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// The longest negative prompt, in characters.
-const MAX_NEGATIVE_CHARS: usize = 500;
+pub const MAX_NEGATIVE_CHARS: usize = 500;
 
 /// The longest name of a sampler, in characters.
 const MAX_SAMPLER_CHARS: usize = 40;
@@ -27,7 +27,7 @@ const SIZES: [(&str, u32, u32); 7] = [
 pub struct Wish {
     /// What to draw.
     pub prompt: String,
-    /// What not to draw.
+    /// What not to draw; empty if the person wants nothing left out.
     pub negative: Option<String>,
     /// Width and height in pixels.
     pub size: Option<(u32, u32)>,
@@ -41,6 +41,10 @@ pub struct Wish {
     pub sampler: Option<String>,
     /// How much of the picture to start from is redrawn, from 0.05 to 1.
     pub strength: Option<f32>,
+    /// The number of the drawn picture to start from.
+    pub from: Option<u64>,
+    /// True if the persona's own style is left out.
+    pub is_plain: bool,
 }
 
 impl std::fmt::Debug for Wish {
@@ -54,7 +58,7 @@ impl std::fmt::Debug for Wish {
 pub enum WishError {
     /// There is no such option.
     #[error(
-        "There is no option `--{0}`. The options are `--size`, `--seed`, `--steps`, `--negative`, `--guidance`, `--sampler` and `--strength`."
+        "There is no option `--{0}`. The options are `--size`, `--seed`, `--steps`, `--negative`, `--guidance`, `--sampler`, `--strength`, `--from` and `--style`."
     )]
     Unknown(String),
     /// The value of an option is not usable.
@@ -121,6 +125,10 @@ impl Wish {
                 self.guidance = Some(within(0.0, 30.0).ok_or(wrong("guidance", "a number from 0 to 30"))?)
             }
             "strength" => self.strength = Some(within(0.05, 1.0).ok_or(wrong("strength", "a number from 0.05 to 1"))?),
+            "style" if value.eq_ignore_ascii_case("none") => self.is_plain = true,
+            "style" => return Err(wrong("style", "`none`, to leave the persona's own style out")),
+            "from" => self.from = Some(value.parse().map_err(|_| wrong("from", "the number of a drawn picture"))?),
+            "negative" | "no" if value.eq_ignore_ascii_case("none") => self.negative = Some(String::new()),
             "negative" | "no" if !value.is_empty() => {
                 self.negative = Some(value.chars().take(MAX_NEGATIVE_CHARS).collect())
             }
@@ -167,6 +175,9 @@ mod tests {
         assert_eq!((wish.size, wish.seed, wish.steps), (Some((1216, 832)), Some(7), Some(12)));
         assert_eq!((wish.negative.as_deref(), wish.guidance), (Some("fog, people"), Some(5.5)));
         assert_eq!(Wish::parse("x --size 768x512").unwrap().size, Some((768, 512)));
+        assert!(Wish::parse("x --style none").unwrap().is_plain && !Wish::parse("x").unwrap().is_plain);
+        assert_eq!(Wish::parse("x --from 12").unwrap().from, Some(12));
+        assert_eq!(Wish::parse("x --negative none").unwrap().negative.as_deref(), Some(""));
         assert_eq!(Wish::parse("a -- b - c --").unwrap().prompt, "a -- b - c --");
     }
 
@@ -184,6 +195,8 @@ mod tests {
         check("x --steps 0", "`--steps` wants");
         check("x --strength nan", "`--strength` wants");
         check("x --negative", "`--negative` wants");
+        check("x --style oil", "`--style` wants");
+        check("x --from that", "`--from` wants");
     }
 
     proptest! {

@@ -47,7 +47,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-memory-blobs", uses: &["azera-types", "azera-memory"] },
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory", "azera-memory-blobs"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
-    Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter", "azera-model-image"] },
     Edge { package: "azera-adapter-http", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-mcp", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },

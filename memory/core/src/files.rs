@@ -38,6 +38,9 @@ pub(crate) struct BlobRow {
     pub(crate) scope: Scope,
     /// The number of the message.
     pub(crate) seq: u64,
+    /// True if it is a pinned picture: others go first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_pinned: bool,
 }
 
 /// A kept file that may be shown.
@@ -136,7 +139,8 @@ impl<'a> Files<'a> {
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Messages, keys::message(id), &row)?;
         let key = blob_key(&blob, &message);
-        codec::put(&mut batch, Table::Blobs, key, &BlobRow { blob, bytes: size, message, persona, scope, seq })?;
+        let row = BlobRow { blob, bytes: size, message, persona, scope, seq, is_pinned: false };
+        codec::put(&mut batch, Table::Blobs, key, &row)?;
         self.0.store.commit(batch, Durability::Flushed)?;
         if is_new {
             *held += size;
@@ -226,8 +230,8 @@ impl<'a> Files<'a> {
         Ok(removed)
     }
 
-    /// Removes files until `size` more bytes fit: the oldest of the place first, then the oldest of all. The caller holds
-    /// the lock.
+    /// Removes files until `size` more bytes fit: the oldest of the place first, then the oldest of all, and pinned
+    /// pictures last. The caller holds the lock.
     pub(crate) fn make_room(self, held: &mut u64, size: u64, place: &Scope) -> Result<(), Error> {
         let most = self.0.config.blobs_max_bytes;
         if held.saturating_add(size) <= most {
@@ -236,7 +240,7 @@ impl<'a> Files<'a> {
         let fits = most.saturating_sub(size).saturating_sub(most / SLACK);
         let mut rows: Vec<BlobRow> = codec::rows(self.0.store.as_ref(), Table::Blobs, b"")?;
         // A place makes room at its own expense first, so that nobody empties the places of others.
-        rows.sort_by_key(|row| (row.scope != *place, row.seq));
+        rows.sort_by_key(|row| (row.is_pinned, row.scope != *place, row.seq));
         let mut owners: BTreeMap<BlobId, usize> = BTreeMap::new();
         for row in &rows {
             *owners.entry(row.blob.clone()).or_default() += 1;

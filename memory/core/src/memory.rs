@@ -9,6 +9,7 @@ use std::time::Duration;
 use azera_types::ChatId;
 use serde::{Deserialize, Serialize};
 
+use crate::picture_order::PictureOrder;
 use crate::recall::AuthorCache;
 use crate::record::Record;
 use crate::{
@@ -90,6 +91,8 @@ pub struct Memory {
     pub(crate) states: Mutex<()>,
     /// Held while a picture is queued, because its limits are about all chats.
     pub(crate) asking_for_pictures: Mutex<()>,
+    /// Which pictures there are.
+    pub(crate) picture_order: Mutex<PictureOrder>,
     pub(crate) origins: AuthorCache,
     pub(crate) embedding_lookups: AtomicU64,
     pub(crate) embeddings_cached: AtomicU64,
@@ -140,6 +143,7 @@ impl Memory {
             scrubbing: Mutex::new(()),
             asking_for_pictures: Mutex::new(()),
             states: Mutex::new(()),
+            picture_order: Mutex::default(),
             origins: AuthorCache::default(),
             embedding_lookups: AtomicU64::new(0),
             embeddings_cached: AtomicU64::new(0),

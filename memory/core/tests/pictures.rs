@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use azera_memory::conformance::{record_with_files, settings};
 use azera_memory::{
-    Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, NewChat, NewPicture, PictureOutcome,
-    PictureRow, RamBlobs, RamStore, ReadScope, Store, Table, relink,
+    Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, MemoryConfig, NewChat, NewPicture,
+    PictureOutcome, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, relink,
 };
 use azera_types::{
     ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text,
@@ -48,8 +48,12 @@ fn in_hall() -> ReadScope {
 
 impl Room {
     fn open() -> Self {
+        Self::with(settings())
+    }
+
+    fn with(config: MemoryConfig) -> Self {
         let (store, blobs) = (RamStore::new(), RamBlobs::default());
-        let memory = record_with_files(Arc::new(store.clone()), Arc::new(blobs.clone()), settings()).unwrap();
+        let memory = record_with_files(Arc::new(store.clone()), Arc::new(blobs.clone()), config).unwrap();
         let platform = PlatformId::new("p").unwrap();
         memory.chats().open(NewChat { id: hall(), platform, title: None, persona: azera() }, at(0)).unwrap();
         Self { memory, store, blobs }
@@ -76,6 +80,7 @@ impl Room {
             tries: 0,
             drawn_at: None,
             model: None,
+            is_pinned: false,
         };
         let mut new = NewPicture {
             row,
@@ -122,7 +127,7 @@ fn a_picture_waits_and_becomes_a_message_with_a_file() {
     let room = Room::open();
     let row = room.ask("ann");
     assert_eq!(room.memory.pictures().waiting().unwrap().len(), 1);
-    assert!(room.memory.pictures().list(&in_hall()).unwrap().is_empty());
+    assert!(room.memory.pictures().page(&in_hall(), (0, 100), |_| true).unwrap().rows.is_empty());
     assert_eq!(room.memory.pictures().tried(&row.message).unwrap(), Some(1));
     assert_eq!(room.finish(&row, b"png"), Some(row.message.clone()));
     assert_eq!(room.finish(&row, b"png"), None, "it is finished once");
@@ -169,7 +174,7 @@ fn a_forgotten_person_leaves_neither_pictures_nor_waiting_ones() {
     assert!(receipt.retract.iter().any(|(_, message, _)| *message == anns.message));
     assert_eq!((room.stored(), room.rows()), (1, 1));
     assert_eq!(room.finish(&waiting, b"late"), None);
-    assert_eq!(room.memory.pictures().list(&in_hall()).unwrap()[0].message, bobs.message);
+    assert_eq!(room.memory.pictures().page(&in_hall(), (0, 100), |_| true).unwrap().rows[0].message, bobs.message);
     assert!(room.memory.check().unwrap().is_sound());
     room.memory.forgetting().forget(&Forget::Chat(hall()), true).unwrap();
     assert_eq!((room.stored(), room.rows()), (0, 0));
@@ -226,4 +231,54 @@ fn a_picture_goes_with_what_it_is_built_on_and_a_repair_keeps_the_rest() {
     assert_eq!(room.memory.pictures().waiting().unwrap(), [kept]);
     let report = relink(&room.store).unwrap();
     assert_eq!(report.rows_kept["pictures"], 1);
+}
+
+#[test]
+fn a_page_shows_the_newest_that_may_be_shown_and_says_whether_more_follow() {
+    let room = Room::open();
+    let rows: Vec<PictureRow> = ["ann", "bob", "cid", "dan", "eve"].map(|who| room.ask(who)).into();
+    for row in &rows {
+        room.finish(row, row.person.as_str().as_bytes()).unwrap();
+    }
+    let page = |skip, limit| {
+        let page = room.memory.pictures().page(&in_hall(), (skip, limit), |row| row.person != person("cid")).unwrap();
+        assert!(!page.is_cut);
+        (page.rows.iter().map(|row| row.person.as_str().to_owned()).collect::<Vec<_>>(), page.has_more)
+    };
+    assert_eq!(page(0, 2), (vec!["eve".into(), "dan".into()], true));
+    assert_eq!(page(2, 2), (vec!["bob".into(), "ann".into()], false));
+    assert_eq!(page(4, 2), (Vec::new(), false));
+    room.memory.forgetting().forget(&Forget::Message(rows[4].message.clone()), true).unwrap();
+    assert_eq!(page(0, 1), (vec!["dan".into()], true));
+    // Who opens the record later finds the same.
+    let memory = record_with_files(Arc::new(room.store.clone()), Arc::new(room.blobs.clone()), settings()).unwrap();
+    let found = memory.pictures().page(&in_hall(), (0, 1), |_| true).unwrap();
+    assert_eq!((found.rows[0].person.as_str(), found.has_more), ("dan", true));
+    let elsewhere = Place { chat: hall(), kind: PlaceKind::Public(RealmId::new("other").unwrap()), since: None };
+    let elsewhere = ReadScope::in_place(azera(), &elsewhere, &ReadableScopes::default());
+    assert!(memory.pictures().page(&elsewhere, (0, 9), |_| true).unwrap().rows.is_empty());
+}
+
+#[test]
+fn a_pinned_picture_goes_after_the_others_and_a_place_pins_so_many() {
+    let limits = MemoryConfig { blob_max_bytes: 40, blobs_max_bytes: 100, ..settings() };
+    let room = Room::with(limits);
+    let draw = |who: &str| {
+        let row = room.ask(who);
+        room.finish(&row, format!("{who:*<30}").as_bytes()).unwrap();
+        row
+    };
+    let pin = |row: &PictureRow, pins| room.memory.pictures().pin(&row.message, pins, 1).unwrap();
+    let oldest = draw("ann");
+    assert_eq!(pin(&oldest, true), Pinned::Done);
+    let next = draw("bob");
+    assert_eq!(pin(&next, true), Pinned::Full);
+    draw("cid");
+    draw("dan");
+    let kept = |row: &PictureRow| room.memory.pictures().file(&in_hall(), &row.message).unwrap().is_some();
+    assert!(kept(&oldest) && !kept(&next), "the pinned one is older, and stays");
+    assert_eq!(pin(&oldest, false), Pinned::Done);
+    draw("eve");
+    assert!(!kept(&oldest), "it is the oldest again");
+    assert_eq!(pin(&room.ask("fay"), true), Pinned::NoSuch, "it is not drawn yet");
 }

@@ -58,6 +58,7 @@ impl Core {
             reply_to: Some(MessageId::new("m").unwrap()),
             state: State { mood: Some("calm".into()), ..State::default() },
             files: Vec::new(),
+            can_upscale: false,
         }
     }
 }
@@ -439,6 +440,7 @@ async fn a_reply_waits_for_its_owner() {
         reply_to: None,
         state: State::default(),
         files: Vec::new(),
+        can_upscale: false,
     };
     assert!(console.deliver(&outbound).await.unwrap_err().is_transient());
     assert_eq!(out.text(), "");

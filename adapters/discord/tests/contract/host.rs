@@ -118,6 +118,7 @@ impl Core {
             reply_to: Some(inbound.id.clone()),
             state: State { mood: Some("curious".to_owned()), ..State::default() },
             files: Vec::new(),
+            can_upscale: false,
         };
         while let Err(error) = discord.deliver(&outbound).await {
             if !error.is_transient() {

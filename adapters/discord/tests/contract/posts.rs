@@ -28,6 +28,7 @@ pub fn outbound(chat: &ChatId, id: MessageId, name: &str, text: &str) -> Outboun
         reply_to: None,
         state: State::default(),
         files: Vec::new(),
+        can_upscale: false,
     }
 }
 

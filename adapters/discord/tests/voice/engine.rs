@@ -98,6 +98,7 @@ impl Engine {
             reply_to: Some(inbound.id.clone()),
             state: State::default(),
             files: Vec::new(),
+            can_upscale: false,
         };
         discord.deliver(&outbound).await.map_err(|error| HostError::Internal(error.into()))?;
         Ok(Outcome::Skipped(SkipReason::Empty))

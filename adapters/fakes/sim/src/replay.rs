@@ -189,6 +189,7 @@ impl Player<'_> {
             name: line.person.to_string(),
             text: line.text.clone(),
             about: None,
+            picture: None,
         };
         match self.session.host().command(self.platform.id(), given).await {
             Ok(answer) => {

@@ -44,6 +44,7 @@ impl Core {
             reply_to: Some(inbound.id.clone()),
             state: State::default(),
             files: Vec::new(),
+            can_upscale: false,
         }
     }
 

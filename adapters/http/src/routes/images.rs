@@ -75,8 +75,11 @@ struct Image {
 /// What draws.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ImageModel {
-    /// Its name.
+    /// What it is.
     name: String,
+    /// What it is and where; for callers with the scope `admin` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
     /// The longest side of a picture, in pixels.
     max_side: u32,
     /// The most steps.
@@ -270,9 +273,11 @@ async fn list(
     Ok(axum::Json(page.of(found.into_values().rev().map(Image::from).collect())))
 }
 
-async fn models(State(shared): State<Arc<Shared>>) -> Result<axum::Json<List<ImageModel>>, Problem> {
+async fn models(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<ImageModel>>, Problem> {
+    let is_operator = caller.scopes.contains(&Scope::Admin);
     let models = shared.pictures()?.picture_models().into_iter().map(|model| ImageModel {
         name: model.name,
+        server: is_operator.then_some(model.server),
         max_side: model.max_side,
         max_steps: model.max_steps,
         takes_reference: model.takes_reference,

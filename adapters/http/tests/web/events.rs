@@ -25,6 +25,7 @@ async fn deliver(world: &World, chat: &ChatId, id: &str) {
         reply_to: None,
         state: State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) },
         files: Vec::new(),
+        can_upscale: false,
     };
     world.web.as_platform().deliver(&outbound).await.unwrap();
 }

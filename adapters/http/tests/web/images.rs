@@ -192,6 +192,22 @@ async fn an_uploaded_picture_is_for_its_person_alone() {
 }
 
 #[tokio::test]
+async fn only_owners_learn_where_the_server_is() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut guest = world.guest(&mut owner, "Bob").await;
+    let (mut program, _) = program(&mut owner, &["chat"]).await;
+    let listed = owner.send("GET", "/api/images/models", None).await.json();
+    assert_eq!(listed["items"][0]["server"], "grey at http://10.0.0.7:7860");
+    for client in [&mut guest, &mut program] {
+        let listed = client.send("GET", "/api/images/models", None).await;
+        assert!(!listed.body.contains("10.0.0.7"), "{}", listed.body);
+        assert_eq!(listed.json()["items"][0]["name"], "grey");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn pictures_need_the_scope_to_chat() {
     let world = World::start().await;
     let (mut reader, _) = program(&mut world.owner().await, &["memory:read", "memory:write", "mcp"]).await;

@@ -60,6 +60,7 @@ impl PictureHost for Engine {
     fn picture_models(&self) -> Vec<PictureModel> {
         let model = PictureModel {
             name: "grey".into(),
+            server: "grey at http://10.0.0.7:7860".into(),
             max_side: 1_536,
             max_steps: 60,
             takes_reference: true,

@@ -1,12 +1,15 @@
 //! Pictures on Discord: progress and picture in one message, with buttons.
 
 use azera_fake_discord::{FakeDiscord, Invoked};
-use serde_json::Value;
+use azera_model_image::{Picture, PictureLimits};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
 use crate::bot::Bot;
 use crate::commands::{answer_text, give, square};
 use crate::painter::Painter;
-use crate::{as_described, fake};
+use crate::{answers, as_described, fake};
 
 /// Waits for a message of the bot with a picture and these words; returns it.
 #[track_caller]
@@ -53,12 +56,95 @@ fn a_picture_comes_with_buttons_that_draw_vary_and_delete_it() {
     });
     let strength = painter.asked.lock().expect("nobody panics while they hold this")[1]["denoising_strength"].as_f64();
     assert!(strength.is_some_and(|strength| (strength - 0.35).abs() < 1e-6), "{strength:?}");
+    press(&fake, square, &first, cid, "Upscale");
+    picture(&fake, square, "16×16");
     let refused = press(&fake, square, &first, cid, "Delete");
     assert!(refused.contains("admin"), "{refused}");
     press(&fake, square, &first, bob, "Delete");
     fake.wait("the picture to go", |world| {
         world.bots_messages(square).iter().all(|message| message["id"] != first["id"]).then_some(())
     });
+    as_described(&fake);
+}
+
+/// Opens the form of a button; returns its id, and the ids and values of its fields.
+fn form_of(
+    fake: &FakeDiscord,
+    channel: u64,
+    message: &Value,
+    who: u64,
+    label: &str,
+) -> (String, Vec<(String, String)>) {
+    let shown: Value = serde_json::from_str(&press(fake, channel, message, who, label)).expect("a form");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let rows = shown["components"].as_array().cloned().unwrap_or_default();
+    let fields = rows.iter().map(|row| &row["components"][0]);
+    (text(&shown["custom_id"]), fields.map(|field| (text(&field["custom_id"]), text(&field["value"]))).collect())
+}
+
+#[test]
+fn a_prompt_is_edited_in_a_form_that_shows_it() {
+    let fake = fake();
+    let ([_, bob, cid], square) = square(&fake);
+    let painter = Painter::start();
+    let mut bot =
+        Bot::new(&fake, None).with("AZERA__IMAGES__KIND", "automatic1111").with("AZERA__IMAGES__URL", &painter.url);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let options = [("prompt", "a lighthouse"), ("negative", "fog"), ("seed", "7")];
+    give(&fake, square, bob, "imagine", "", &options);
+    let first = picture(&fake, square, "a lighthouse");
+    let (custom_id, mut fields) = form_of(&fake, square, &first, cid, "Edit");
+    assert_eq!(fields.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["a lighthouse", "fog"]);
+    (fields[0].1, fields[1].1) = ("7 castles\nat dusk".to_owned(), String::new());
+    let filled = fake.world(|world| world.invoke(square, cid, Invoked::Form { custom_id, fields }));
+    let answer = answer_text(&fake, filled);
+    assert!(answer.contains("/picture cancel"), "{answer}");
+    picture(&fake, square, "7 castles at dusk");
+    let asked = painter.asked.lock().expect("nobody panics while they hold this")[1].clone();
+    assert_eq!((asked["seed"].as_u64(), asked["negative_prompt"].as_str()), (Some(7), Some("")));
+    as_described(&fake);
+}
+
+#[test]
+fn a_picture_is_remixed_from_an_attachment_and_from_a_message() {
+    let fake = fake();
+    let ([_, bob, cid], square) = square(&fake);
+    let painter = Painter::start();
+    let mut bot =
+        Bot::new(&fake, None).with("AZERA__IMAGES__KIND", "automatic1111").with("AZERA__IMAGES__URL", &painter.url);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let photo = Picture::from_rgb(96, 48, vec![7; 96 * 48 * 3]).expect("the right number of pixels");
+    let photo = photo.to_png(&[]).expect("a picture");
+    let given = fake.world(|world| {
+        let file = world.hand_in("me.png", &photo);
+        let options = json!([{"name": "prompt", "type": 3, "value": "a knight"},
+            {"name": "picture", "type": 11, "value": file}, {"name": "strength", "type": 3, "value": "0.5"}]);
+        world.invoke(square, bob, Invoked::Command { name: "imagine".to_owned(), kind: 1, options, target: None })
+    });
+    answer_text(&fake, given);
+    picture(&fake, square, "a knight");
+    let shown = fake.world(|world| world.upload(square, bob, "Azera, look at me", &[("me.png", &photo)]));
+    fake.wait("a reply", |world| (!answers(world, square, shown).is_empty()).then_some(()));
+    let chosen =
+        Invoked::Command { name: "Remix picture".to_owned(), kind: 3, options: json!([]), target: Some(shown) };
+    let chosen = fake.world(|world| world.invoke(square, cid, chosen));
+    let form: Value = serde_json::from_str(&answer_text(&fake, chosen)).expect("a form");
+    let custom_id = form["custom_id"].as_str().expect("an id").to_owned();
+    let fields = vec![("prompt".to_owned(), "a queen".to_owned())];
+    let filled = fake.world(|world| world.invoke(square, cid, Invoked::Form { custom_id, fields }));
+    answer_text(&fake, filled);
+    picture(&fake, square, "a queen");
+    let asked = painter.asked.lock().expect("nobody panics while they hold this").clone();
+    let strengths: Vec<f64> = asked.iter().filter_map(|one| one["denoising_strength"].as_f64()).collect();
+    assert!((strengths[0] - 0.5).abs() < 1e-6 && (strengths[1] - 0.6).abs() < 1e-6, "{strengths:?}");
+    for one in &asked {
+        let sent = STANDARD.decode(one["init_images"][0].as_str().unwrap_or_default()).expect("base64");
+        let sent = Picture::read(&sent, &PictureLimits::default()).expect("a picture");
+        assert_eq!(sent, Picture::read(&photo, &PictureLimits::default()).expect("a picture"));
+        assert_eq!(one["width"].as_u64(), one["height"].as_u64().map(|height| height * 2));
+    }
     as_described(&fake);
 }
 

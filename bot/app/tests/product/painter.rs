@@ -23,26 +23,40 @@ pub struct Painter {
     pub asked: Arc<Mutex<Vec<Value>>>,
     /// While set, every request for a picture fails.
     pub is_broken: Arc<AtomicBool>,
+    /// While set, no picture is drawn to its end.
+    pub is_held: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
 }
 
 impl Painter {
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::start_at("127.0.0.1:0")
+    }
+
+    pub fn start_at(address: &str) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let painter = Self { url, asked: Arc::default(), is_broken: Arc::default(), stopped: Arc::default() };
-        let (asked, broken, stopped) = (painter.asked.clone(), painter.is_broken.clone(), painter.stopped.clone());
+        let (is_broken, is_held) = (Arc::default(), Arc::default());
+        let painter = Self { url, asked: Arc::default(), is_broken, is_held, stopped: Arc::default() };
+        let (asked, stopped) = (painter.asked.clone(), painter.stopped.clone());
+        let (broken, held) = (painter.is_broken.clone(), painter.is_held.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
-                let (asked, broken) = (asked.clone(), broken.clone());
+                let (asked, broken, held) = (asked.clone(), broken.clone(), held.clone());
                 // The client may hang up at any time.
-                std::thread::spawn(move || answer(&stream, &asked, &broken).ok());
+                std::thread::spawn(move || answer(&stream, &asked, &broken, &held).ok());
             }
         });
         painter
+    }
+
+    /// Returns where it listens.
+    #[allow(dead_code, reason = "only one of the two test programs that share this file asks")]
+    pub fn address(&self) -> String {
+        self.url.trim_start_matches("http://").to_owned()
     }
 
     /// Returns the prompts of all requests so far.
@@ -60,7 +74,12 @@ impl Drop for Painter {
     }
 }
 
-fn answer(stream: &TcpStream, asked: &Mutex<Vec<Value>>, broken: &AtomicBool) -> std::io::Result<()> {
+fn answer(
+    stream: &TcpStream,
+    asked: &Mutex<Vec<Value>>,
+    broken: &AtomicBool,
+    held: &AtomicBool,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
     while reader.read_line(&mut line)? > 2 {
@@ -81,7 +100,8 @@ fn answer(stream: &TcpStream, asked: &Mutex<Vec<Value>>, broken: &AtomicBool) ->
         }
         "/sdapi/v1/txt2img" | "/sdapi/v1/img2img" => {
             let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            if body["prompt"].as_str().is_some_and(|prompt| prompt.contains(ENDLESS)) {
+            let is_endless = body["prompt"].as_str().is_some_and(|prompt| prompt.contains(ENDLESS));
+            if is_endless || held.load(Ordering::SeqCst) {
                 // Until the client hangs up.
                 return reader.read(&mut [0]).map(drop);
             }
@@ -90,6 +110,10 @@ fn answer(stream: &TcpStream, asked: &Mutex<Vec<Value>>, broken: &AtomicBool) ->
             let grey = Picture::from_rgb(8, 8, vec![120; 8 * 8 * 3]).expect("the right number of pixels");
             let png = grey.to_png(&[("parameters", SERVER_METADATA)]).expect("a picture");
             (200, json!({"images": [STANDARD.encode(png)], "parameters": {}, "info": info}))
+        }
+        "/sdapi/v1/extra-single-image" => {
+            let larger = Picture::from_rgb(16, 16, vec![120; 16 * 16 * 3]).expect("the right number of pixels");
+            (200, json!({"html_info": "", "image": STANDARD.encode(larger.to_png(&[]).expect("a picture"))}))
         }
         "/v1/chat/completions" => (200, json!({"choices": [{"message": {"content": "A grey square."}}]})),
         "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),

@@ -24,8 +24,14 @@ impl Commands {
         line: AutocompleteRequest,
     ) -> Result<Vec<AutocompleteOption>, Error> {
         let adapter = self.services.platform(platform)?;
-        let command_line =
-            CommandLine { chat: line.chat, person: line.person, name: line.name, text: Text::default(), about: None };
+        let command_line = CommandLine {
+            chat: line.chat,
+            person: line.person,
+            name: line.name,
+            text: Text::default(),
+            about: None,
+            picture: None,
+        };
         let at = match self.load_command_context(platform, adapter.as_ref(), &command_line).await {
             Ok(at) => at,
             Err(Error::NotAllowed) => return Ok(Vec::new()),
@@ -43,6 +49,7 @@ impl Commands {
             | OptionKind::Flag
             | OptionKind::Setting
             | OptionKind::Page
+            | OptionKind::Picture
             | OptionKind::File => Vec::new(),
         };
         let typed = composed(line.typed.trim()).to_lowercase();

@@ -191,6 +191,7 @@ impl Commands {
             reply_to: reply.reply_to.clone(),
             state: State::default(),
             files: Vec::new(),
+            can_upscale: false,
         };
         at.adapter.show_again(&outbound).await.map_err(Error::Platform)
     }

@@ -1,13 +1,14 @@
 //! `/gallery`: the pictures that may be shown here.
 
 use azera_adapter::{AnswerFile, Choice, CommandAnswer, FileContent};
-use azera_memory::PictureRow;
+use azera_memory::{Memory, PictureRow};
 use azera_model_image::{Picture, PictureLimits};
-use azera_types::{MessageId, Part};
+use azera_types::Part;
 
+use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{PictureLook, shortened};
+use crate::pictures::{PictureLook, is_suitable, shortened};
 
 /// Pictures of a page.
 const PAGE: usize = 9;
@@ -18,6 +19,42 @@ const COLUMNS: u32 = 3;
 /// The side of a thumbnail, in pixels.
 const THUMBNAIL: u32 = 256;
 
+/// Which pictures are listed.
+#[derive(Clone, Default)]
+struct Listed {
+    /// Words that prompt or name hold, in lower case.
+    words: Vec<String>,
+    is_pinned: bool,
+}
+
+impl Listed {
+    fn with(words: &str) -> Self {
+        Self { words: words.to_lowercase().split_whitespace().map(str::to_owned).collect(), is_pinned: false }
+    }
+
+    fn wants(&self, row: &PictureRow) -> bool {
+        let text = format!("{} {}", row.prompt.as_str(), row.name.as_deref().unwrap_or_default()).to_lowercase();
+        (!self.is_pinned || row.is_pinned) && self.words.iter().all(|word| text.contains(word))
+    }
+
+    fn title(&self) -> &'static str {
+        if self.is_pinned { "Pinned pictures that may be shown here" } else { "Pictures that may be shown here" }
+    }
+
+    /// Returns the buttons that turn the page.
+    fn turns(&self, page: usize, has_more: bool) -> Vec<Choice> {
+        let line = |page: usize| match self.words.as_slice() {
+            [] if self.is_pinned => format!("/gallery pinned {page}"),
+            [] => format!("/gallery list {page}"),
+            words => format!("/gallery search {} page:{page}", words.join(" ")),
+        };
+        let turns = [("◀", page.saturating_sub(1), page > 1), ("▶", page.saturating_add(1), has_more)];
+        let turns = turns.into_iter().filter(|(_, _, exists)| *exists).map(|(label, page, _)| (label, line(page)));
+        // A line of a button has at most 80 bytes.
+        turns.filter(|(_, line)| line.len() <= 80).map(|(label, line)| Choice { label: label.into(), line }).collect()
+    }
+}
+
 impl Commands {
     pub(super) async fn gallery_command(
         &self,
@@ -26,67 +63,66 @@ impl Commands {
     ) -> Result<CommandAnswer, Error> {
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         let rest = rest.trim();
+        let all = Listed::default();
         match (verb, rest) {
-            ("" | "list", "") => self.list_pictures(at, "", 1).await,
+            ("" | "list", "") => self.list_pictures(at, all, 1).await,
             ("list" | "page", page) => match page.parse() {
-                Ok(page) => self.list_pictures(at, "", page).await,
+                Ok(page) => self.list_pictures(at, all, page).await,
                 Err(_) => Ok(refused("`/gallery list 2` shows the second page.".into())),
+            },
+            ("pinned", "") => self.list_pictures(at, Listed { is_pinned: true, ..all }, 1).await,
+            ("pinned", page) => match page.parse() {
+                Ok(page) => self.list_pictures(at, Listed { is_pinned: true, ..all }, page).await,
+                Err(_) => Ok(refused("`/gallery pinned 2` shows the second page.".into())),
             },
             ("show", number) if !number.is_empty() => self.show_picture(at, number).await,
             ("search", words) if !words.is_empty() => {
                 let (last, before) = words.rsplit_once(' ').map_or((words, ""), |(before, last)| (last, before));
                 match last.strip_prefix("page:").and_then(|page| page.parse().ok()) {
-                    Some(page) => self.list_pictures(at, before, page).await,
-                    None => self.list_pictures(at, words, 1).await,
+                    Some(page) => self.list_pictures(at, Listed::with(before), page).await,
+                    None => self.list_pictures(at, Listed::with(words), 1).await,
                 }
             }
-            _ => {
-                Ok(refused("`/gallery list`, `/gallery list 2`, `/gallery show 7` or `/gallery search WORDS`.".into()))
-            }
+            _ => Ok(refused(
+                "`/gallery list`, `/gallery list 2`, `/gallery pinned`, `/gallery show 7` or `/gallery search WORDS`."
+                    .into(),
+            )),
         }
     }
 
     /// Lists a page of pictures, with a contact sheet.
-    async fn list_pictures(&self, at: &CommandContext<'_>, words: &str, page: usize) -> Result<CommandAnswer, Error> {
-        let words: Vec<String> = words.to_lowercase().split_whitespace().map(str::to_owned).collect();
-        let mut found = self.pictures_here(at).await?;
+    async fn list_pictures(
+        &self,
+        at: &CommandContext<'_>,
+        listed: Listed,
+        page: usize,
+    ) -> Result<CommandAnswer, Error> {
         // A picture for adults is shown only where such pictures may be drawn.
         let rules = self.pictures.rules(at.adapter, &at.place).await?;
-        found.retain(|row| rules.check(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()]).is_ok());
-        found.retain(|row| {
-            let text = format!("{} {}", row.prompt.as_str(), row.name.as_deref().unwrap_or_default()).to_lowercase();
-            words.iter().all(|word| text.contains(word))
-        });
-        let pages = found.len().div_ceil(PAGE);
-        if found.is_empty() {
-            return Ok(done("There are no pictures that may be shown here.".into()));
+        let (read_scope, wanted) = (at.read_scope.clone(), listed.clone());
+        let part = (page.saturating_sub(1).saturating_mul(PAGE), PAGE);
+        let found = move |memory: &Memory| {
+            memory.pictures().page(&read_scope, part, |row| is_suitable(&rules, row) && wanted.wants(row))
+        };
+        let found = self.services.blocking(found).await?;
+        if page == 0 || found.rows.is_empty() && page > 1 {
+            return Ok(refused("There is no such page.".into()));
         }
-        let rows: Vec<PictureRow> =
-            found.into_iter().skip(page.saturating_sub(1).saturating_mul(PAGE)).take(PAGE).collect();
-        if page == 0 || rows.is_empty() {
-            return Ok(refused(format!("There are {pages} pages.")));
+        let cut = if found.is_cut { "\nOlder pictures were not looked at." } else { "" };
+        if found.rows.is_empty() {
+            return Ok(done(format!("There are no pictures that may be shown here.{cut}")));
         }
-        let mut text = format!("Pictures that may be shown here, newest first (page {page} of {pages}):\n");
-        for row in &rows {
+        let mut text = format!("{}, newest first (page {page}):\n", listed.title());
+        for row in &found.rows {
             let seed = serde_json::from_value::<PictureLook>(row.settings.clone()).map(|look| look.seed).unwrap_or(0);
             let by = if row.person == at.line.person { ", yours" } else { "" };
+            let pin = if row.is_pinned { "📌 " } else { "" };
             let (what, day) = (shortened(row.prompt.as_str(), 90).replace('`', "'"), at.day(row.asked_at));
-            text.push_str(&format!("- `{}` {what} ({day}, seed {seed}{by})\n", row.number));
+            text.push_str(&format!("- `{}` {pin}{what} ({day}, seed {seed}{by})\n", row.number));
         }
-        text.push_str("`/gallery show NUMBER` shows it whole.");
-        let mut choices = Vec::new();
-        // A line of a button has at most 80 bytes.
-        let turn = |page: usize| match words.as_slice() {
-            [] => format!("/gallery list {page}"),
-            words => format!("/gallery search {} page:{page}", words.join(" ")),
-        };
-        for (label, page, exists) in [("◀", page.saturating_sub(1), page > 1), ("▶", page + 1, page < pages)] {
-            let line = turn(page);
-            if exists && line.len() <= 80 {
-                choices.push(Choice { label: label.into(), line });
-            }
-        }
-        let files = self.contact_sheet(at, &rows).await?.into_iter().collect();
+        text.push_str(&format!("`/gallery show NUMBER` shows it whole.{cut}"));
+        let choices = listed.turns(page, found.has_more);
+        let files = self.contact_sheet(at, &found.rows).await?.into_iter().collect();
         Ok(CommandAnswer { choices, files, ..done(text) })
     }
 
@@ -119,7 +155,7 @@ impl Commands {
 
     /// Gives the person a picture.
     async fn show_picture(&self, at: &CommandContext<'_>, number: &str) -> Result<CommandAnswer, Error> {
-        let id = number.parse::<u64>().ok().and_then(|number| MessageId::new(format!("post~{number}")).ok());
+        let id = number.parse().ok().and_then(message_of);
         let read_scope = at.read_scope.clone();
         let found = match id {
             None => None,
@@ -133,13 +169,15 @@ impl Commands {
             }
         };
         let Some((row, (part, bytes))) = found else {
-            return Ok(refused("There is no such picture that may be shown here; `/gallery` lists them.".into()));
+            return Ok(refused(NO_SUCH.into()));
         };
         let rules = self.pictures.rules(at.adapter, &at.place).await?;
-        if rules.check(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()]).is_err() {
-            return Ok(refused("There is no such picture that may be shown here; `/gallery` lists them.".into()));
+        if !is_suitable(&rules, &row) {
+            return Ok(refused(NO_SUCH.into()));
         }
-        let text = format!("Picture {}, {}: {}", row.number, at.day(row.asked_at), shortened(row.prompt.as_str(), 400));
+        let pin = if row.is_pinned { "📌 " } else { "" };
+        let text =
+            format!("{pin}Picture {}, {}: {}", row.number, at.day(row.asked_at), shortened(row.prompt.as_str(), 400));
         let choices = [("Again", "again"), ("Variation", "vary"), ("Delete", "delete")];
         let choices = choices
             .map(|(label, verb)| Choice { label: label.into(), line: format!("/picture {verb} {}", row.number) });

@@ -26,6 +26,7 @@ mod persona;
 mod pictures;
 mod portrait;
 mod privacy;
+mod redraw;
 mod settings;
 mod upload;
 mod voice;

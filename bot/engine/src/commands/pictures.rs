@@ -1,28 +1,38 @@
 //! `/imagine` and `/picture`: ask for pictures, draw one again, take one back, and what a place allows.
 
 use azera_adapter::{Access, Choice, CommandAnswer};
-use azera_memory::{Forget, PictureRow};
+use azera_memory::{Forget, Memory, PictureRow, Pinned};
 use azera_pictures::{MAX_FORBIDDEN_CHARS, Wish, forbidden_word};
 use azera_types::{MessageId, PersonaId};
 
 use super::mind::may_configure_place;
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{NO_BACKEND, PictureLook, PictureRequest, Queued};
+use crate::pictures::{Basis, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, Start};
 
 /// Most words that a place forbids.
 const MAX_FORBIDDEN: usize = 200;
 
-/// The name of every picture's message, before its number.
-const POST: &str = "post~";
+/// Most pictures that a place pins.
+const MAX_PINNED: usize = 50;
+
+/// Said about a picture that does not exist, or that may not be shown.
+pub(super) const NO_SUCH: &str = "There is no such picture that may be shown here; `/gallery` lists them.";
+
+/// Returns the message of the picture of this number.
+pub(super) fn message_of(number: u64) -> Option<MessageId> {
+    MessageId::new(format!("post~{number}")).ok()
+}
 
 /// What a wanted picture is based on besides its prompt.
 #[derive(Default)]
 pub(super) struct Base {
     /// The picture whose prompt and settings it takes over.
-    pub(super) original: Option<PictureRow>,
-    /// True if the drawing starts from that picture.
-    pub(super) is_varied: bool,
+    pub(super) original: Option<Basis>,
+    /// The picture that the drawing starts from.
+    pub(super) start: Option<Start>,
+    /// True if it is that picture, drawn larger.
+    pub(super) is_upscaled: bool,
     /// The persona that it portrays.
     pub(super) portrait_of: Option<PersonaId>,
 }
@@ -41,10 +51,18 @@ impl Commands {
         at: &CommandContext<'_>,
         arguments: &str,
     ) -> Result<CommandAnswer, Error> {
-        match Wish::parse(arguments) {
-            Ok(wish) => self.ask_for_picture(at, wish, Base::default()).await,
-            Err(error) => Ok(refused(error.to_string())),
+        let mut wish = match Wish::parse(arguments) {
+            Ok(wish) => wish,
+            Err(error) => return Ok(refused(error.to_string())),
+        };
+        let start = match self.start_given(at, wish.from).await? {
+            Ok(start) => start,
+            Err(why) => return Ok(refused(why)),
+        };
+        if start.is_some() {
+            wish.strength = wish.strength.or(Some(REMIX_STRENGTH));
         }
+        self.ask_for_picture(at, wish, Base { start, ..Base::default() }).await
     }
 
     pub(super) async fn picture_command(
@@ -55,16 +73,20 @@ impl Commands {
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         let rest = rest.trim();
         match verb {
-            "again" => self.draw_again(at, rest, false).await,
-            "vary" => self.draw_again(at, rest, true).await,
+            "again" => self.draw_again(at, rest).await,
+            "vary" => self.draw_variation(at, rest).await,
+            "upscale" => self.upscale_picture(at, rest).await,
+            "edit" => self.edit_picture(at, rest).await,
+            "remix" => self.remix_picture(at, rest).await,
             "delete" => self.delete_picture(at, rest).await,
+            "pin" | "unpin" => self.pin_picture(at, rest, verb == "pin").await,
             "cancel" => self.cancel_picture(at, rest).await,
             "queue" if rest.is_empty() => self.show_queue(at).await,
             "rules" if rest.is_empty() => self.show_picture_rules(at).await,
             "adult" | "forbid" | "permit" => self.change_picture_rules(at, verb, rest).await,
             _ => Ok(refused(
-                "`/picture again 7`, `/picture vary 7 more fog`, `/picture delete 7`, `/picture cancel`, `/picture queue` \
-                 or `/picture rules`. Admins: `/picture adult on`, `/picture forbid WORD` and `/picture permit WORD`."
+                "`/picture again 7`, `/picture vary 7 more fog`, `/picture edit 7 NEW PROMPT`, `/picture remix 7 PROMPT`, \
+                 `/picture upscale 7`, `/picture pin 7`, `/picture delete 7`, `/picture cancel`, `/picture queue` or `/picture rules`. Admins: `/picture adult on`, `/picture forbid WORD` and `/picture permit WORD`."
                     .into(),
             )),
         }
@@ -74,7 +96,7 @@ impl Commands {
         &self,
         at: &CommandContext<'_>,
         wish: Wish,
-        Base { original, is_varied, portrait_of }: Base,
+        Base { original, start, is_upscaled, portrait_of }: Base,
     ) -> Result<CommandAnswer, Error> {
         let loaded = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?;
         let request = PictureRequest {
@@ -82,13 +104,14 @@ impl Commands {
             place: &at.place,
             persona: &at.chat.persona,
             persona_name: &loaded.persona.name,
+            style: &loaded.persona.pictures,
             person: &at.line.person,
             day: at.day(self.services.clock.now()),
             wish,
             name: None,
             original,
-            is_varied,
-            uploaded: None,
+            start,
+            is_upscaled,
             portrait_of,
             sources: Vec::new(),
             source_scopes: Vec::new(),
@@ -108,40 +131,6 @@ impl Commands {
         })
     }
 
-    /// Draws a picture again with another seed, or a variation of it.
-    async fn draw_again(&self, at: &CommandContext<'_>, rest: &str, varied: bool) -> Result<CommandAnswer, Error> {
-        let (row, rest) = match self.picture_named(at, rest).await? {
-            Ok(found) => found,
-            Err(why) => return Ok(refused(why)),
-        };
-        let Ok(look) = serde_json::from_value::<PictureLook>(row.settings.clone()) else {
-            return Ok(refused("How that picture was made is no longer known.".into()));
-        };
-        let added = match Wish::parse(&rest) {
-            Ok(wish) => wish,
-            Err(error) => return Ok(refused(error.to_string())),
-        };
-        let prompt = match added.prompt.as_str() {
-            "" => row.prompt.as_str().to_owned(),
-            more => format!("{}, {more}", row.prompt.as_str()),
-        };
-        let wish = Wish {
-            prompt,
-            negative: added.negative.or(look.negative),
-            size: added.size.or(Some((look.width, look.height))),
-            // The same seed would draw the same picture.
-            seed: added.seed,
-            steps: added.steps.or(Some(look.steps)),
-            guidance: added.guidance.or(Some(look.guidance)),
-            sampler: added.sampler.or(look.sampler),
-            strength: added.strength,
-        };
-        // With words of people in its prompt, it is no portrait any more.
-        let portrait_of = look.portrait_of.filter(|_| added.prompt.is_empty());
-        let base = Base { original: Some(row), is_varied: varied, portrait_of };
-        self.ask_for_picture(at, wish, base).await
-    }
-
     async fn delete_picture(&self, at: &CommandContext<'_>, rest: &str) -> Result<CommandAnswer, Error> {
         let row = match self.picture_named(at, rest).await? {
             Ok((row, _)) => row,
@@ -155,6 +144,29 @@ impl Commands {
         let what = Forget::Message(row.message);
         self.forgetting.forget(what, true, Some(at.read_scope.clone())).await?;
         Ok(done(format!("Picture {} is deleted.", row.number)))
+    }
+
+    /// Pins a picture, so that its file is removed after others, or lets it go.
+    async fn pin_picture(&self, at: &CommandContext<'_>, rest: &str, pins: bool) -> Result<CommandAnswer, Error> {
+        let row = match self.picture_named(at, rest).await? {
+            Ok((row, _)) => row,
+            Err(why) => return Ok(refused(why)),
+        };
+        let manages = at.access >= Access::Admin && row.scope == at.place.scope();
+        if row.person != at.line.person && !manages {
+            return Ok(refused("Only the person who asked for it, or an admin, can pin it.".into()));
+        }
+        let number = row.number;
+        let pin = move |memory: &Memory| memory.pictures().pin(&row.message, pins, MAX_PINNED);
+        Ok(match self.services.blocking(pin).await? {
+            Pinned::Done if pins => done(format!("📌 Picture {number} is pinned: other files go before it.")),
+            Pinned::Done => done(format!("Picture {number} is pinned no more.")),
+            Pinned::NoSuch => refused(NO_SUCH.to_owned()),
+            Pinned::Full => refused(format!(
+                "This place has pinned {MAX_PINNED} pictures, and that is the most. `/picture unpin NUMBER` lets one go; \
+                 `/gallery pinned` lists them."
+            )),
+        })
     }
 
     async fn cancel_picture(&self, at: &CommandContext<'_>, rest: &str) -> Result<CommandAnswer, Error> {
@@ -244,27 +256,27 @@ impl Commands {
         arguments: &str,
     ) -> Result<Result<(PictureRow, String), String>, Error> {
         let (first, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
-        let numbered = first.parse::<u64>().ok().and_then(|number| MessageId::new(format!("{POST}{number}")).ok());
+        let numbered = first.parse().ok().and_then(message_of);
         let found = match (numbered, &at.line.about) {
             (Some(message), _) => self.picture(at, message).await?.map(|row| (row, rest.to_owned())),
             (None, Some(message)) => self.picture(at, message.clone()).await?.map(|row| (row, arguments.to_owned())),
             (None, None) => {
-                let newest = self.pictures_here(at).await?.into_iter().find(|row| row.chat == at.chat.id);
+                let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
+                let newest = move |memory: &Memory| memory.pictures().page(&read_scope, (0, 1), |row| row.chat == chat);
+                let newest = self.services.blocking(newest).await?.rows.pop();
                 newest.map(|row| (row, arguments.to_owned()))
             }
         };
-        Ok(found.ok_or_else(|| "There is no such picture that may be shown here; `/gallery` lists them.".to_owned()))
+        Ok(found.ok_or_else(|| NO_SUCH.to_owned()))
     }
 
     /// Returns a drawn picture that may be shown here.
-    async fn picture(&self, at: &CommandContext<'_>, message: MessageId) -> Result<Option<PictureRow>, Error> {
+    pub(super) async fn picture(
+        &self,
+        at: &CommandContext<'_>,
+        message: MessageId,
+    ) -> Result<Option<PictureRow>, Error> {
         let read_scope = at.read_scope.clone();
         self.services.blocking(move |memory| memory.pictures().get(&read_scope, &message)).await
-    }
-
-    /// Returns the drawn pictures that may be shown here, newest first.
-    pub(super) async fn pictures_here(&self, at: &CommandContext<'_>) -> Result<Vec<PictureRow>, Error> {
-        let read_scope = at.read_scope.clone();
-        self.services.blocking(move |memory| memory.pictures().list(&read_scope)).await
     }
 }

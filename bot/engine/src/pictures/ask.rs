@@ -2,10 +2,11 @@
 
 use azera_adapter::Platform;
 use azera_memory::{Asked, NewPicture, PictureRow, SourceScope};
+use azera_personas::PictureStyle;
 use azera_pictures::{PromptRules, Waiting, Wish, fair_order};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Scope, Text, Timestamp};
 
-use super::{NO_BACKEND, PictureLook, Pictures, PlaceWishes};
+use super::{Basis, NO_BACKEND, PictureLook, Pictures, PlaceWishes, Start};
 use crate::error::Error;
 use crate::turn::{any_seed, derived_seed};
 
@@ -15,17 +16,19 @@ pub(crate) struct PictureRequest<'a> {
     pub(crate) place: &'a Place,
     pub(crate) persona: &'a PersonaId,
     pub(crate) persona_name: &'a str,
+    /// How the persona's pictures look.
+    pub(crate) style: &'a PictureStyle,
     pub(crate) person: &'a PersonId,
     /// The day for the limits, such as `2026-03-01`.
     pub(crate) day: String,
     pub(crate) wish: Wish,
     pub(crate) name: Option<String>,
     /// The picture whose prompt and settings it takes over.
-    pub(crate) original: Option<PictureRow>,
-    /// True if the drawing starts from that picture, as a variation does.
-    pub(crate) is_varied: bool,
-    /// The uploaded picture that the drawing starts from.
-    pub(crate) uploaded: Option<String>,
+    pub(crate) original: Option<Basis>,
+    /// The picture that the drawing starts from.
+    pub(crate) start: Option<Start>,
+    /// True if it is the picture that the drawing starts from, drawn larger.
+    pub(crate) is_upscaled: bool,
     /// The persona that it portrays.
     pub(crate) portrait_of: Option<PersonaId>,
     /// The messages that it is built on, and what may be read with them.
@@ -82,22 +85,33 @@ impl Pictures {
     pub(crate) async fn ask(&self, request: PictureRequest<'_>) -> Result<Queued, Error> {
         let Some(settings) = self.settings() else { return Ok(Queued::Refused(NO_BACKEND.into())) };
         let rules = self.rules(request.platform, request.place).await?;
-        let original = request.original.as_ref().map(|row| row.prompt.as_str()).unwrap_or_default();
+        let start = request.start.as_ref();
         let negative = request.wish.negative.as_deref().unwrap_or_default();
+        let style = if request.wish.is_plain { PictureStyle::default() } else { request.style.clone() };
         let texts = [
             request.wish.prompt.as_str(),
             request.name.as_deref().unwrap_or_default(),
-            original,
+            start.map(|start| start.prompt.as_str()).unwrap_or_default(),
+            style.style.as_deref().unwrap_or_default(),
             // Some servers read it as part of the prompt. What it excludes can ask for the opposite.
             negative,
             opposite_of(negative),
         ];
-        if let Err(refusal) = rules.check(&texts) {
+        let start_traits = start.map(|start| start.traits).unwrap_or_default();
+        if let Err(refusal) = rules.check_from(&texts, start_traits) {
             tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
             return Ok(Queued::Refused(refusal.to_string()));
         }
-        if (request.is_varied || request.uploaded.is_some()) && !settings.model.limits().takes_reference {
+        let limits = settings.model.limits();
+        if request.is_upscaled && !limits.upscales {
+            return Ok(Queued::Refused("The server that draws cannot draw pictures larger.".into()));
+        }
+        if start.is_some() && !request.is_upscaled && !limits.takes_reference {
             return Ok(Queued::Refused("The server that draws cannot start from a picture.".into()));
+        }
+        let mut request = request;
+        if let Some(start) = &request.start {
+            request.wish.size = request.wish.size.or(Some(settings.size_like(start.size)));
         }
         let mut row = self.row(&request)?;
         let seed = match self.services.config.seed {
@@ -107,11 +121,17 @@ impl Pictures {
                 derived_seed(seed, &MessageId::new(row.asked_at.to_string()).unwrap_or(row.message.clone()), 0)
             }
         };
-        let look = PictureLook {
-            uploaded: request.uploaded,
-            portrait_of: request.portrait_of,
+        let (is_upscaled, portrait_of) = (request.is_upscaled, request.portrait_of);
+        let mut look = PictureLook {
+            is_upscaled,
+            portrait_of,
+            style: style.style,
+            style_negative: style.negative,
             ..settings.look(&request.wish, seed)
         };
+        if let Some(start) = request.start {
+            start.under(&mut row, &mut look);
+        }
         row.settings = serde_json::to_value(look).unwrap_or_default();
         let new = NewPicture {
             row,
@@ -159,20 +179,16 @@ impl Pictures {
             prompt: Text::new(&request.wish.prompt),
             name: request.name.as_deref().map(Text::new),
             settings: serde_json::Value::Null,
-            starts_from: request.original.as_ref().filter(|_| request.is_varied).map(|row| row.message.clone()),
+            starts_from: None,
             asked_at: self.services.clock.now(),
             tries: 0,
             drawn_at: None,
             model: None,
+            is_pinned: false,
             scope,
         };
         if let Some(original) = &request.original {
-            row.sources.push(original.message.clone());
-            row.from = row.from.min(original.from);
-            row.source_scopes.extend(original.source_scopes.iter().cloned());
-            if original.scope != row.scope {
-                row.source_scopes.push(SourceScope { scope: original.scope.clone(), from: original.from });
-            }
+            original.clone().under(&mut row);
         }
         Ok(row)
     }

@@ -6,12 +6,14 @@ use std::time::Duration;
 use azera_adapter::{Making, Platform, State};
 use azera_memory::{DrawnPicture, MessageRow, OutboxRow, PictureOutcome, PictureRow};
 use azera_model_image::{DrawnImage, ImageError, ImageProgress, Picture, PictureLimits, ProgressSender};
+use azera_pictures::PromptRules;
 use azera_types::Text;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{PictureLook, PictureSettings, Pictures, Running, caption};
+use super::start::{REFERENCE_SIDE, as_reference};
+use super::{PictureLook, PictureSettings, Pictures, Running, caption, is_suitable};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
 
@@ -114,17 +116,14 @@ impl Pictures {
             return Ok(Onward::Next);
         }
         // The channel or the rules may have changed while it waited.
-        let allowed = match platform.place_for_all(&row.chat).await? {
-            None => false,
-            Some(place) => {
-                let texts = [row.prompt.as_str(), row.name.as_deref().unwrap_or_default()];
-                self.rules(platform, &place).await?.check(&texts).is_ok()
-            }
+        let rules = match platform.place_for_all(&row.chat).await? {
+            None => None,
+            Some(place) => Some(self.rules(platform, &place).await?).filter(|rules| is_suitable(rules, row)),
         };
-        if !allowed {
+        let Some(rules) = rules else {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
-        }
+        };
         let message = row.message.clone();
         let Some(tries) = self.services.blocking(move |memory| memory.pictures().tried(&message)).await? else {
             return Ok(Onward::Next);
@@ -133,24 +132,17 @@ impl Pictures {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
         }
-        let Ok(look) = serde_json::from_value::<PictureLook>(row.settings.clone()) else {
+        let Ok(mut look) = serde_json::from_value::<PictureLook>(row.settings.clone()) else {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
         };
-        let reference = match (&row.starts_from, &look.uploaded) {
-            (None, None) => None,
-            _ => match self.reference(platform, row, &look).await? {
-                Some(png) => Some(png),
-                None => {
-                    let gone = ImageError::Refused("the picture that it starts from is gone".into());
-                    return self.end(platform, row, Err(gone), &look).await;
-                }
-            },
+        let reference = match self.start_bytes(platform, row, &mut look, &rules).await? {
+            Ok(reference) => reference,
+            Err(why) => return self.end(platform, row, Err(ImageError::Refused(why)), &look).await,
         };
-        let request = settings.request(row.prompt.as_str(), &look, reference);
         let drawn = tokio::select! {
             biased;
-            drawn = settings.model.generate(&request, sender, token) => drawn,
+            drawn = settings.make(row.prompt.as_str(), &look, reference, (token, sender)) => drawn,
             () = self.show_progress(platform, row, sender.subscribe()) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
@@ -213,7 +205,39 @@ impl Pictures {
         }
     }
 
-    /// Returns the picture to start from, if it may still be read there.
+    /// Returns the picture to start from as PNG; `None` if it starts from nothing. A picture that nobody described is
+    /// looked at, if something here sees. The inner error says why there is none.
+    async fn start_bytes(
+        &self,
+        platform: &dyn Platform,
+        row: &PictureRow,
+        look: &mut PictureLook,
+        rules: &PromptRules,
+    ) -> Result<Result<Option<Vec<u8>>, String>, Error> {
+        if row.starts_from.is_none() && look.uploaded.is_none() {
+            return Ok(Ok(None));
+        }
+        let Some(bytes) = self.reference(platform, row, look).await? else {
+            return Ok(Err("the picture that it starts from is gone".into()));
+        };
+        let most = if look.is_upscaled { u32::MAX } else { REFERENCE_SIDE };
+        let read = tokio::task::spawn_blocking(move || as_reference(&bytes, most));
+        let read = read.await.map_err(|_| Error::Interrupted)?;
+        let png = match read {
+            Ok(png) => png,
+            Err(error) => return Ok(Err(format!("I cannot start from that picture: {error}"))),
+        };
+        if look.is_unseen {
+            look.start_traits = look.start_traits.and(self.seen_in(&png).await);
+            if let Err(refusal) = rules.check_from(&[row.prompt.as_str()], look.start_traits) {
+                tracing::info!(chat = %row.chat, "a picture is refused for what it starts from");
+                return Ok(Err(refusal.to_string().trim_end_matches('.').to_owned()));
+            }
+        }
+        Ok(Ok(Some(png)))
+    }
+
+    /// Returns the bytes of the picture to start from, if it may still be read there.
     async fn reference(
         &self,
         platform: &dyn Platform,
@@ -245,7 +269,12 @@ impl Pictures {
         let at = self.services.clock.now();
         let outcome = outcome.unwrap_or_else(|error| {
             tracing::warn!(picture = row.number, %error, "a picture was not drawn");
-            PictureOutcome { text: Text::new(caption::failed(row, &error)), picture: None, at }
+            // Where the server is concerns the operator alone.
+            let text = match self.settings() {
+                Some(settings) => caption::failed(row, &error).replace(settings.model.name(), settings.model.title()),
+                None => caption::failed(row, &error),
+            };
+            PictureOutcome { text: Text::new(text), picture: None, at }
         });
         let is_drawn = outcome.picture.is_some();
         let message = row.message.clone();

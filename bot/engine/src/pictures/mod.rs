@@ -6,14 +6,17 @@
 //! | `ask.rs` | checks rules and limits, queues a request |
 //! | `draw.rs` | draws what waits, one after another, and delivers it |
 //! | `caption.rs` | the texts of the messages |
+//! | `start.rs` | pictures that drawings start from |
 //! | `settings.rs` | what is configured, and what a place wants |
 
 mod ask;
 mod caption;
 mod draw;
 mod settings;
+mod start;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use azera_model_image::ImageProgress;
@@ -24,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use ask::{PictureRequest, Queued};
 pub(crate) use caption::shortened;
 pub use settings::PictureSettings;
-pub(crate) use settings::{PictureLook, PlaceWishes};
+pub(crate) use settings::{PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_STRENGTH, upscaled};
+pub(crate) use start::{Basis, Start, is_suitable};
 
 use crate::access::AccessControl;
 use crate::outbox::Outbox;
@@ -78,7 +82,8 @@ impl Pictures {
 
     /// Sets what draws; only the first call counts.
     pub(crate) fn draw_with(&self, settings: PictureSettings) {
-        self.settings.get_or_init(|| settings);
+        let settings = self.settings.get_or_init(|| settings);
+        self.services.upscales.store(settings.model.limits().upscales, Ordering::Relaxed);
     }
 
     /// Returns what draws, if anything does.

@@ -1,12 +1,19 @@
 use std::sync::Arc;
 
-use azera_model_image::{ImageModel, ImageRequest, ImageSize, Reference};
-use azera_pictures::{PromptRules, Wish};
+use azera_model_image::{
+    DrawnImage, ImageError, ImageModel, ImageRequest, ImageSize, PictureLimits, ProgressSender, Reference,
+    UPSCALE_FACTOR, UpscaleRequest,
+};
+use azera_pictures::{PromptRules, Traits, Wish};
 use azera_types::PersonaId;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 /// How much of a picture is redrawn for a variation.
 pub(crate) const VARIATION_STRENGTH: f32 = 0.35;
+
+/// How much of a picture is redrawn for a remix. With less, another prompt changes little.
+pub(crate) const REMIX_STRENGTH: f32 = 0.6;
 
 /// The fewest weights of a chat model that is told how to ask for pictures. Smaller ones do it at the wrong moments.
 const MIN_PARAMETERS: u64 = 6_000_000_000;
@@ -59,22 +66,64 @@ impl PictureSettings {
             steps: wish.steps.unwrap_or(self.steps),
             seed: wish.seed.unwrap_or(seed),
             guidance: wish.guidance.unwrap_or(self.guidance),
-            negative: wish.negative.clone(),
+            negative: wish.negative.clone().filter(|negative| !negative.is_empty()),
             sampler: wish.sampler.clone().or_else(|| self.sampler.clone()),
             strength: wish.strength,
+            is_plain: wish.is_plain,
+            style: None,
+            style_negative: None,
             drawn: None,
             uploaded: None,
+            start_traits: Traits::default(),
+            is_unseen: false,
+            is_upscaled: false,
             portrait_of: None,
         }
     }
 
+    /// Returns the size of a picture that starts from one of this size: the same proportions, and as many pixels as
+    /// usual.
+    pub(crate) fn size_like(&self, (width, height): (u32, u32)) -> (u32, u32) {
+        let usual = f64::from(self.size.width) * f64::from(self.size.height);
+        let scale = (usual / (f64::from(width.max(1)) * f64::from(height.max(1)))).sqrt();
+        let multiple = self.model.limits().side_multiple.max(1);
+        // The model's limits cut what is too long.
+        let side = |side: u32| ((f64::from(side) * scale).round() as u32).max(1).next_multiple_of(multiple);
+        (side(width), side(height))
+    }
+
+    /// Draws a picture, or draws the one that it starts from larger.
+    pub(crate) async fn make(
+        &self,
+        prompt: &str,
+        look: &PictureLook,
+        reference: Option<Vec<u8>>,
+        (token, progress): (&CancellationToken, &ProgressSender),
+    ) -> Result<DrawnImage, ImageError> {
+        match reference {
+            Some(png) if look.is_upscaled => {
+                let (width, height) = look.ordinary_size();
+                let drawn_by = self.request(prompt, &PictureLook { width, height, ..look.clone() }, None);
+                let size = ImageSize { width: look.width, height: look.height };
+                self.model.upscale(&UpscaleRequest { png, size, drawn_by }, progress, token).await
+            }
+            reference => self.model.generate(&self.request(prompt, look, reference), progress, token).await,
+        }
+    }
+
     /// Returns the request for a picture.
-    pub(crate) fn request(&self, prompt: &str, look: &PictureLook, reference: Option<Vec<u8>>) -> ImageRequest {
-        let negative = [look.negative.as_deref().unwrap_or_default(), self.negative.as_str()];
+    fn request(&self, prompt: &str, look: &PictureLook, reference: Option<Vec<u8>>) -> ImageRequest {
+        let of_style = look.style_negative.as_deref().unwrap_or_default();
+        let negative = [look.negative.as_deref().unwrap_or_default(), of_style, self.negative.as_str()];
+        let prompt = [prompt, look.style.as_deref().unwrap_or_default()];
+        let joined = |texts: &[&str]| {
+            let texts: Vec<&str> = texts.iter().copied().filter(|text| !text.is_empty()).collect();
+            texts.join(", ")
+        };
         let strength = look.strength.unwrap_or(VARIATION_STRENGTH);
         self.model.limits().fit(&ImageRequest {
-            prompt: prompt.to_owned(),
-            negative: negative.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", "),
+            prompt: joined(&prompt),
+            negative: joined(&negative),
             size: ImageSize { width: look.width, height: look.height },
             steps: look.steps,
             seed: look.seed,
@@ -83,6 +132,14 @@ impl PictureSettings {
             reference: reference.map(|png| Reference { png, strength }),
         })
     }
+}
+
+/// Returns the size of a picture that is drawn larger; `None` if that would be larger than pictures may be.
+pub(crate) fn upscaled((width, height): (u32, u32)) -> Option<(u32, u32)> {
+    let (width, height) = (width.checked_mul(UPSCALE_FACTOR)?, height.checked_mul(UPSCALE_FACTOR)?);
+    let limits = PictureLimits::default();
+    let fits = width.max(height) <= limits.max_side && u64::from(width) * u64::from(height) <= limits.max_pixels;
+    fits.then_some((width, height))
 }
 
 /// Everything that decides how a picture looks besides its prompt, as the record stores it.
@@ -99,15 +156,41 @@ pub(crate) struct PictureLook {
     pub(crate) sampler: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) strength: Option<f32>,
+    /// True if the persona's own style was left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_plain: bool,
+    /// Words that the persona adds to the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) style: Option<String>,
+    /// What the persona does not draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) style_negative: Option<String>,
     /// Width and height of the picture that came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drawn: Option<(u32, u32)>,
     /// The id of the uploaded picture that it starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uploaded: Option<String>,
+    /// What is said about the picture that it starts from.
+    #[serde(default, skip_serializing_if = "Traits::is_empty")]
+    pub(crate) start_traits: Traits,
+    /// True if it starts from a picture that nobody described.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_unseen: bool,
+    /// True if it is the picture that it starts from, drawn larger.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_upscaled: bool,
     /// The persona that it portrays, if an admin asked for a portrait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) portrait_of: Option<PersonaId>,
+}
+
+impl PictureLook {
+    /// Returns the size to draw it again in: a picture that was drawn larger is drawn in its first size.
+    pub(crate) fn ordinary_size(&self) -> (u32, u32) {
+        let factor = if self.is_upscaled { UPSCALE_FACTOR } else { 1 };
+        (self.width / factor, self.height / factor)
+    }
 }
 
 /// What a place wants of pictures, as the record stores it.

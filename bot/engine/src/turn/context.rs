@@ -35,13 +35,15 @@ pub(crate) struct TurnRequest {
     pub(crate) again: bool,
     /// What the person is told about recordings and pictures that were missed.
     pub(crate) missed: Option<Missed>,
+    /// True if it is a picture that nobody saw, for nobody in particular, where the person was told already.
+    pub(crate) is_unseen: bool,
     /// A reply that had to be withdrawn has changed the persona's feelings already.
     pub(crate) feelings_changed: bool,
 }
 
 impl TurnRequest {
     pub(crate) fn new(platform: Arc<dyn Platform>, message: MessageRow, inbox: InboxRow, again: bool) -> Self {
-        Self { platform, message, inbox, again, missed: None, feelings_changed: false }
+        Self { platform, message, inbox, again, missed: None, is_unseen: false, feelings_changed: false }
     }
 
     /// Returns the person whom the reply addresses. This is not the admin who has it regenerated.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use azera_adapter::SkipReason;
-use azera_memory::{Forget, RetentionPreference};
+use azera_memory::{Answering, Forget, RetentionPreference};
 use azera_types::{Author, PartKind, PlaceKind};
 
 use super::addressing::{Addressing, calls, decide};
@@ -26,12 +26,25 @@ impl Turns {
         if request.again {
             return Ok(None);
         }
+        if request.is_unseen {
+            return Ok(Some(SkipReason::Empty));
+        }
+        Ok(decide(&self.addressing(request, context).await?))
+    }
+
+    /// Returns true if a message is for the persona itself, whatever the chat's setting says.
+    pub(super) async fn is_addressed(&self, request: &TurnRequest, context: &TurnContext) -> Result<bool, Error> {
+        let addressing = self.addressing(request, context).await?;
+        Ok(decide(&Addressing { answering: Answering::Addressed, ..addressing }).is_none())
+    }
+
+    async fn addressing(&self, request: &TurnRequest, context: &TurnContext) -> Result<Addressing, Error> {
         let message = &request.message;
         let names = context.persona.answers_to().chain(self.services.config.wake_names.iter().map(String::as_str));
         let text = as_written(&without_descriptions(&message.text));
         let others = other_participants(request, context);
         let answering = context.chat.as_ref().and_then(|chat| chat.answering);
-        Ok(decide(&Addressing {
+        Ok(Addressing {
             dm: matches!(context.place.kind, PlaceKind::Dm(_)),
             mentions_bot: request.inbox.mentions_bot,
             mentions_others: !request.inbox.mentions.is_empty(),
@@ -40,7 +53,7 @@ impl Turns {
             calls_another: calls(&text, others.iter().map(String::as_str)),
             empty: text.trim().is_empty() && !message.parts.iter().any(|part| part.kind == PartKind::Image),
             answering: answering.unwrap_or(self.services.config.answering),
-        }))
+        })
     }
 
     /// Whether the message replies to a persona's message; `None` if it replies to none, or to one that cannot be read here.

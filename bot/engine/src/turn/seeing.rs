@@ -72,7 +72,8 @@ impl Turns {
             }
         }
         if let Some(why) = missed {
-            self.note_unseen(request, &why);
+            let is_addressed = request.again || self.is_addressed(request, context).await?;
+            self.note_unseen(request, &why, is_addressed);
         }
         Ok(true)
     }
@@ -107,11 +108,13 @@ impl Turns {
     }
 
     /// Notes what the person is told about a picture that was not seen, unless there is something to tell already. Beside
-    /// other words it is told once in each chat, until the next start.
-    fn note_unseen(&self, request: &mut TurnRequest, why: &NotSeen) {
+    /// other words, and where the picture is for nobody in particular, it is told once in each chat, until the next start.
+    fn note_unseen(&self, request: &mut TurnRequest, why: &NotSeen, is_addressed: bool) {
         let alone = says_nothing_else(&request.message.text);
-        if alone || self.progress.tell_unseen(&request.message.chat) {
+        if alone && is_addressed || self.progress.tell_unseen(&request.message.chat) {
             request.missed.get_or_insert_with(|| Missed { sentence: sentence(why), alone });
+        } else {
+            request.is_unseen = alone && request.missed.is_none();
         }
     }
 }

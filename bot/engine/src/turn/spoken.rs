@@ -69,6 +69,7 @@ impl Turns {
             reply_to: reply.reply_to.clone(),
             state: committed.state.clone(),
             files: Vec::new(),
+            can_upscale: false,
         };
         let spoken = SpokenReply {
             platform: Arc::clone(&request.platform),

@@ -25,6 +25,7 @@ async fn command_about(scene: &Scene, who: usize, place: usize, text: &str, abou
         name: PEOPLE[who].1.to_owned(),
         text: Text::new(text),
         about: Some(about.clone()),
+        picture: None,
     };
     let answer = scene.engine.azera.command(scene.engine.platform.sim.id(), line).await.unwrap();
     scene.engine.azera.settle().await.unwrap();

@@ -51,7 +51,14 @@ async fn every_declared_command_is_dispatched_and_only_quit_leaves() {
     scene.engine.azera.attach(Arc::new(OperatedPlatform(scene.engine.platform.clone())));
     for command in COMMANDS {
         let text = Text::new(format!("/{}", command.name));
-        let line = CommandLine { chat: chat(DM_ANN), person: person(ANN), name: "Ann".to_owned(), text, about: None };
+        let line = CommandLine {
+            chat: chat(DM_ANN),
+            person: person(ANN),
+            name: "Ann".to_owned(),
+            text,
+            about: None,
+            picture: None,
+        };
         let answer = scene.engine.azera.command(scene.engine.platform.id(), line).await;
         let answer = answer.unwrap_or_else(|error| panic!("/{}: {error}", command.name));
         assert_eq!(answer.leave, command.name == "quit", "/{}", command.name);

@@ -373,7 +373,8 @@ async fn answer(
     about: Option<MessageId>,
 ) -> Result<CommandAnswer, HostError> {
     let name = PEOPLE[who].1.to_owned();
-    let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about };
+    let line =
+        CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about, picture: None };
     let host = WatchedHost { host: &engine.azera, watch: &engine.watch };
     host.command(engine.platform.sim.id(), line).await
 }

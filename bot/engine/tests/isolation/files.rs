@@ -40,7 +40,14 @@ impl Scene {
     async fn answer(&self, who: usize, place: usize, text: &str) -> CommandAnswer {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
-        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about: None };
+        let line = CommandLine {
+            chat: chat(place),
+            person: person(who),
+            name,
+            text: Text::new(text),
+            about: None,
+            picture: None,
+        };
         self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap()
     }
 

@@ -120,7 +120,14 @@ impl Scene {
     pub async fn command_meanwhile(&self, who: usize, place: usize, text: &str) -> String {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
-        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about: None };
+        let line = CommandLine {
+            chat: chat(place),
+            person: person(who),
+            name,
+            text: Text::new(text),
+            about: None,
+            picture: None,
+        };
         self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap().text
     }
 
@@ -133,7 +140,8 @@ impl Scene {
     async fn point(&self, who: usize, place: usize, text: &str, about: &MessageId) -> (bool, String) {
         self.pass(90);
         let (name, about) = (PEOPLE[who].1.to_owned(), Some(about.clone()));
-        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about };
+        let line =
+            CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about, picture: None };
         let answer = self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap();
         self.engine.azera.settle().await.unwrap();
         (answer.ok, answer.text)
@@ -338,6 +346,7 @@ async fn stats_count_only_unindexed_memories_of_this_place() {
         name: name(who),
         text: Text::new("/memory stats"),
         about: None,
+        picture: None,
     };
     let platform = scene.engine.platform.sim.clone();
     let there = scene.engine.azera.command(platform.id(), ask(ANN, DM_ANN)).await.unwrap().text;

@@ -155,7 +155,7 @@ const SHOWN_TO_NOBODY: [&str; 70] = [
 ];
 
 /// Types that cannot hold people's words.
-const HARMLESS: [&str; 14] = [
+const HARMLESS: [&str; 15] = [
     "()",
     "bool",
     "usize",
@@ -167,6 +167,7 @@ const HARMLESS: [&str; 14] = [
     "FileTotals",
     "PruneReport",
     "ForgetReceipt",
+    "Pinned",
     "Option < usize >",
     "Option < Vec < f32 > >",
     "Vec < IndexWork >",

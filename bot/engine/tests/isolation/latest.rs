@@ -12,7 +12,7 @@ impl Scene {
     async fn search_now(&self, who: usize, place: usize, words: &str) -> String {
         let platform = self.engine.platform.sim.id();
         let (name, text) = (PEOPLE[who].1.to_owned(), Text::new(format!("/memory search {words}")));
-        let line = CommandLine { chat: chat(place), person: person(who), name, text, about: None };
+        let line = CommandLine { chat: chat(place), person: person(who), name, text, about: None, picture: None };
         let answer = self.engine.azera.command(platform, line).await.unwrap().text;
         let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(words), limit: None };
         let hits = self.engine.azera.search(platform, line).await.unwrap();

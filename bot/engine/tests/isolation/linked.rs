@@ -165,6 +165,7 @@ async fn a_code_works_for_another_account_once_in_time_and_in_private() {
             name: PEOPLE[who].1.to_owned(),
             text: Text::new("/link"),
             about: None,
+            picture: None,
         };
         let answer = azera_adapter::Host::command(&scene.engine.azera, scene.engine.platform.sim.id(), line).await;
         assert!(answer.is_err() || answer.is_ok_and(|answer| !answer.ok && code_in(&answer.text).is_none()));

@@ -192,6 +192,7 @@ impl Looking<'_> {
             name: PEOPLE[self.person].1.to_owned(),
             text: Text::new(text),
             about,
+            picture: None,
         };
         let platform = self.engine.platform.sim.clone();
         let answer = self.host().command(platform.id(), line).await;
@@ -355,7 +356,9 @@ impl Looking<'_> {
             .as_ref()
             .map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
             .unwrap_or_default());
-        let pictures = read!(self, memory.pictures().list(&read_scope), |found| json(&found));
+        read!(self, memory.pictures().newest_shown(&read_scope, &here, &me), |found| format!("{found:?}"));
+        let page = read!(self, memory.pictures().page(&read_scope, (0, 1_000), |_| true), |found| json(&found.rows));
+        let pictures = page.rows;
         for picture in pictures.iter().take(NUMBERS) {
             read!(self, memory.pictures().get(&read_scope, &picture.message), |found| json(&found));
             read!(self, memory.pictures().file(&read_scope, &picture.message), |found| found

@@ -39,6 +39,7 @@ mod overrides;
 mod passages;
 mod pictures;
 mod portraits;
+mod remix;
 mod reply_style;
 mod showing;
 mod shown_pictures;

@@ -10,6 +10,7 @@ use azera_engine::PictureSettings;
 use azera_model_api::ScriptedModel;
 use azera_model_image::{
     DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ImageSize, Picture, ProgressSender,
+    UpscaleRequest,
 };
 use azera_types::Text;
 use tokio::sync::Notify;
@@ -24,6 +25,8 @@ use crate::world::PEOPLE;
 pub struct Painter {
     limits: ImageLimits,
     pub asked: Mutex<Vec<ImageRequest>>,
+    /// The pictures that it was to draw larger.
+    pub enlarged: Mutex<Vec<UpscaleRequest>>,
     /// Requests that fail for a passing reason before one succeeds.
     pub failures: AtomicUsize,
     /// Waits until it is cancelled.
@@ -35,6 +38,10 @@ pub struct Painter {
 #[async_trait]
 impl ImageModel for Painter {
     fn name(&self) -> &str {
+        "the painter at http://10.0.0.7"
+    }
+
+    fn title(&self) -> &str {
         "the painter"
     }
 
@@ -64,9 +71,24 @@ impl ImageModel for Painter {
             self.failures.fetch_sub(1, Ordering::SeqCst);
             return Err(ImageError::unavailable("it rests"));
         }
+        if request.prompt.contains("unwanted") {
+            return Err(ImageError::Refused(format!("{} refused the request", self.name())));
+        }
         let pixels = vec![(number % 250) as u8; 8 * 8 * 3];
         let bytes = Picture::from_rgb(8, 8, pixels).unwrap().to_png(&[]).unwrap();
         Ok(DrawnImage { bytes, seed: None, model: "grey".into() })
+    }
+
+    async fn upscale(
+        &self,
+        request: &UpscaleRequest,
+        _progress: &ProgressSender,
+        _cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        self.enlarged.lock().unwrap().push(request.clone());
+        let ImageSize { width, height } = request.size;
+        let picture = Picture::from_rgb(width, height, vec![9; (width * height * 3) as usize]).unwrap();
+        Ok(DrawnImage { bytes: picture.to_png(&[]).unwrap(), seed: None, model: "larger".into() })
     }
 
     async fn check(&self) -> Result<String, ImageError> {
@@ -95,7 +117,8 @@ impl Scene {
     /// Opens a scene with a painter of its own.
     pub async fn with_painter(limit: impl FnOnce(&mut PictureSettings)) -> (Self, Arc<Painter>) {
         let mut scene = Self::open(false, false).await;
-        let painter = Arc::new(Painter::default());
+        let limits = ImageLimits { upscales: true, ..ImageLimits::default() };
+        let painter = Arc::new(Painter { limits, ..Painter::default() });
         let mut settings = settings(painter.clone());
         limit(&mut settings);
         scene.engine.pictures = Some(settings);
@@ -106,7 +129,14 @@ impl Scene {
     async fn ask(&self, who: usize, place: usize, text: &str) -> CommandAnswer {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
-        let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about: None };
+        let line = CommandLine {
+            chat: chat(place),
+            person: person(who),
+            name,
+            text: Text::new(text),
+            about: None,
+            picture: None,
+        };
         self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap()
     }
 
@@ -344,6 +374,15 @@ async fn a_server_that_fails_is_tried_again_and_then_the_person_is_told() {
     let (text, files) = scene.posts().pop().unwrap();
     assert!(text.contains("I could not draw that") && files == 0, "{text}");
     assert!(!scene.ask(ANN, COMMONS, "/gallery").await.text.contains("a ship"));
+}
+
+#[tokio::test]
+async fn nobody_is_told_where_the_server_is() {
+    let (scene, _) = Scene::with_painter(|_| {}).await;
+    scene.ask(ANN, COMMONS, "/imagine something unwanted").await;
+    scene.settled().await;
+    let (text, _) = scene.posts().pop().unwrap();
+    assert!(text.contains("the painter refused") && !text.contains("10.0.0.7"), "{text}");
 }
 
 impl TestEngine {

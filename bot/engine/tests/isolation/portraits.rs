@@ -73,3 +73,30 @@ async fn no_other_picture_becomes_a_face() {
     assert_eq!(refused, scene.command(ANN, COMMONS, "/persona face 987654").await);
     assert_eq!(face(&scene), None);
 }
+
+#[tokio::test]
+async fn what_a_persona_draws_has_its_style_unless_somebody_wants_none() {
+    let (scene, painter) = Scene::with_painter(|settings| settings.negative = "blur".into()).await;
+    let styled = MIRA.replace("name: Mira\n", "name: Mira\npictures: {style: ink wash, negative: photo}\n");
+    scene.command(ANN, COMMONS, &format!("/persona upload {styled}")).await;
+    scene.command(ANN, COMMONS, "/persona confirm").await;
+    scene.command(ANN, COMMONS, "/persona use mira").await;
+    let first = draw(&scene, COMMONS, "/imagine a boat --negative fog").await;
+    draw(&scene, COMMONS, &format!("/picture edit {first} a ship")).await;
+    let plain = draw(&scene, COMMONS, "/imagine a boat --style none").await;
+    draw(&scene, COMMONS, &format!("/picture again {plain}")).await;
+    let asked = painter.asked.lock().unwrap().clone();
+    let seen: Vec<_> = asked.iter().map(|one| (one.prompt.as_str(), one.negative.as_str())).collect();
+    let want = [
+        ("a boat, ink wash", "fog, photo, blur"),
+        ("a ship, ink wash", "fog, photo, blur"),
+        ("a boat", "blur"),
+        ("a boat", "blur"),
+    ];
+    assert_eq!(seen, want);
+    // The words of a style count like those of a prompt.
+    scene.command(ANN, COMMONS, &format!("/persona upload {}", styled.replace("ink wash", "nude"))).await;
+    scene.command(ANN, COMMONS, "/persona confirm").await;
+    let refused = scene.command(ANN, COMMONS, "/imagine a schoolgirl").await;
+    assert!(refused.contains("under 18"), "{refused}");
+}

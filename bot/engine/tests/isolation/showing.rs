@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 90] = [
+pub const SHOWING: [&str; 91] = [
     "/me",
     "/why",
     "/memory stats",
@@ -65,6 +65,7 @@ pub const SHOWING: [&str; 90] = [
     "/link remove nobody",
     "/gallery",
     "/gallery list",
+    "/gallery pinned",
     "/gallery show 1",
     "/gallery search what is the lighthouse password?",
     "/gallery search quiet",

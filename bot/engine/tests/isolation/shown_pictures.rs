@@ -98,3 +98,13 @@ async fn one_picture_that_cannot_be_seen_hides_no_other() {
     assert_eq!(text_of(&answer), "Noted.\n\nI cannot read that picture. Please tell me what it shows.");
     assert!(scene.holds("a grey cat"));
 }
+
+#[tokio::test]
+async fn where_everything_is_answered_a_picture_for_nobody_is_told_of_once() {
+    let mut scene = Scene::open(false, false).await;
+    scene.command(ANN, COMMONS, "/answer always").await;
+    let sentence = "I cannot read that picture. Please tell me what it shows.";
+    assert_eq!(text_of(&scene.show(ANN, COMMONS, "", b"\xff", false).await), sentence);
+    assert_eq!(scene.show(AN, COMMONS, "", b"\xff", false).await, Outcome::Skipped(SkipReason::Empty));
+    assert_eq!(text_of(&scene.show(AN, COMMONS, "", b"\xff", true).await), sentence, "he asked");
+}

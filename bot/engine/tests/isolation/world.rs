@@ -193,7 +193,7 @@ pub struct World {
 }
 
 /// Commands that change things and hold none of the person's words.
-const CHANGING: [&str; 60] = [
+const CHANGING: [&str; 66] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -247,6 +247,12 @@ const CHANGING: [&str; 60] = [
     "/imagine a quiet boat",
     "/picture again",
     "/picture vary",
+    "/picture edit a quiet ship",
+    "/picture upscale",
+    "/picture pin",
+    "/picture unpin",
+    "/picture remix a quiet castle",
+    "/picture remix a quiet castle",
     "/picture adult on",
     "/picture adult off",
     "/picture forbid soup",
@@ -257,7 +263,15 @@ const CHANGING: [&str; 60] = [
 ];
 
 /// Commands that can point at a message.
-const POINTING: [&str; 5] = ["/why", "/regenerate", "/swipe next", "/forget", "/forget last quotes"];
+const POINTING: [&str; 7] = [
+    "/why",
+    "/regenerate",
+    "/swipe next",
+    "/forget",
+    "/forget last quotes",
+    "/picture remix a quiet mill",
+    "/picture edit a quiet mill",
+];
 
 /// Most happens in a few chats, because otherwise little would come of it.
 fn chat() -> impl Strategy<Value = usize> {

@@ -4,7 +4,10 @@
 use std::pin::pin;
 
 use async_trait::async_trait;
-use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender};
+use azera_model_image::{
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender, UPSCALE_FACTOR,
+    UpscaleRequest,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -17,7 +20,11 @@ use crate::server::{MAX_PREVIEW_BYTES, Server};
 /// A server of this kind.
 pub(crate) struct Automatic1111 {
     server: Server,
+    limits: ImageLimits,
 }
+
+/// The upscaler of a server whose configuration names none. Every web UI knows it.
+const UPSCALER: &str = "R-ESRGAN 4x+";
 
 /// The answer to a request for pictures. Its `info` is JSON in a string.
 #[derive(Deserialize)]
@@ -25,6 +32,12 @@ struct Answer {
     images: Vec<String>,
     #[serde(default)]
     info: String,
+}
+
+/// The answer to a request to draw a picture larger.
+#[derive(Deserialize)]
+struct Larger {
+    image: String,
 }
 
 /// What `info` holds.
@@ -57,7 +70,8 @@ struct Options {
 
 impl Automatic1111 {
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
-        Ok(Self { server: Server::new(config)? })
+        let limits = ImageLimits { upscales: true, ..config.limits.clone() };
+        Ok(Self { server: Server::new(config)?, limits })
     }
 
     fn body(&self, request: &ImageRequest) -> Value {
@@ -110,6 +124,31 @@ impl Automatic1111 {
         }
     }
 
+    /// Waits for an answer, reports progress meanwhile, and stops the server when the picture is cancelled.
+    async fn wait<T>(
+        &self,
+        answer: impl Future<Output = Result<T, ImageError>>,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<T, ImageError> {
+        let mut answer = pin!(answer);
+        loop {
+            let look = async {
+                tokio::time::sleep(self.server.timeouts().poll).await;
+                self.look(progress).await;
+            };
+            tokio::select! {
+                biased;
+                answer = &mut answer => return answer,
+                () = cancelled.cancelled() => {
+                    self.interrupt().await;
+                    return Err(ImageError::Cancelled);
+                }
+                () = look => {}
+            }
+        }
+    }
+
     async fn draw(
         &self,
         request: &ImageRequest,
@@ -117,24 +156,9 @@ impl Automatic1111 {
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let path = if request.reference.is_some() { "sdapi/v1/img2img" } else { "sdapi/v1/txt2img" };
-        let (wait, poll) = (self.server.timeouts().picture, self.server.timeouts().poll);
         let post = self.server.post(path, &self.body(request));
-        let mut drawing = pin!(self.server.ask::<Answer>(post, wait, &request.prompt));
-        let answer = loop {
-            let look = async {
-                tokio::time::sleep(poll).await;
-                self.look(progress).await;
-            };
-            tokio::select! {
-                biased;
-                answer = &mut drawing => break answer?,
-                () = cancelled.cancelled() => {
-                    self.interrupt().await;
-                    return Err(ImageError::Cancelled);
-                }
-                () = look => {}
-            }
-        };
+        let drawing = self.server.ask::<Answer>(post, self.server.timeouts().picture, &request.prompt);
+        let answer = self.wait(drawing, progress, cancelled).await?;
         let picture = answer.images.first().ok_or_else(|| self.server.protocol("there is no picture in it"))?;
         let info: Info = serde_json::from_str(&answer.info).unwrap_or_default();
         Ok(DrawnImage {
@@ -142,6 +166,25 @@ impl Automatic1111 {
             seed: Some(info.seed.and_then(|seed| u32::try_from(seed).ok()).unwrap_or(request.seed)),
             model: info.sd_model_name.unwrap_or_else(|| self.server.config().model.clone()),
         })
+    }
+
+    async fn enlarge(
+        &self,
+        request: &UpscaleRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let upscaler = self.server.config().upscaler.as_deref().unwrap_or(UPSCALER);
+        let body = json!({
+            "resize_mode": 0,
+            "upscaling_resize": UPSCALE_FACTOR,
+            "upscaler_1": upscaler,
+            "image": STANDARD.encode(&request.png),
+        });
+        let post = self.server.post("sdapi/v1/extra-single-image", &body);
+        let enlarging = self.server.ask::<Larger>(post, self.server.timeouts().picture, "");
+        let larger = self.wait(enlarging, progress, cancelled).await?;
+        Ok(DrawnImage { bytes: self.server.base64(&larger.image)?, seed: None, model: upscaler.to_owned() })
     }
 }
 
@@ -151,8 +194,12 @@ impl ImageModel for Automatic1111 {
         self.server.name()
     }
 
+    fn title(&self) -> &str {
+        self.server.config().kind.title()
+    }
+
     fn limits(&self) -> &ImageLimits {
-        &self.server.config().limits
+        &self.limits
     }
 
     async fn generate(
@@ -161,8 +208,17 @@ impl ImageModel for Automatic1111 {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let request = self.limits().fit(request);
+        let request = self.limits.fit(request);
         self.server.guarded(self.draw(&request, progress, cancelled)).await
+    }
+
+    async fn upscale(
+        &self,
+        request: &UpscaleRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        self.server.guarded(self.enlarge(request, progress, cancelled)).await
     }
 
     async fn check(&self) -> Result<String, ImageError> {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ProgressSender};
+use azera_model_image::{
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ProgressSender, Reference, UpscaleRequest,
+};
 use futures::StreamExt;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
@@ -26,6 +28,9 @@ const PREVIEW_HEAD: usize = 8;
 
 /// The kind of a binary message with a preview.
 const PREVIEW_KIND: &[u8] = &[0, 0, 0, 1];
+
+/// The share of an enlarged picture that a workflow may redraw, as `{strength}`. More would change what it shows.
+const UPSCALE_STRENGTH: f32 = 0.25;
 
 /// The most questions about one picture in a row that the server may fail to answer.
 const MAX_FAILED_QUESTIONS: u32 = 5;
@@ -89,8 +94,13 @@ impl ComfyUi {
             return Err(ImageError::Configuration(why.into()));
         }
         let own = config.workflow.as_ref();
-        let takes_reference = own.is_none_or(takes_reference);
-        let limits = ImageLimits { takes_reference, ..config.limits.clone() };
+        let upscales = config.upscale_workflow.as_ref().is_some_and(takes_reference);
+        if config.upscale_workflow.is_some() && !upscales {
+            let why = "the workflow of images.upscale_workflow does not name {reference}, the picture to enlarge";
+            return Err(ImageError::Configuration(why.into()));
+        }
+        let limits =
+            ImageLimits { takes_reference: own.is_none_or(takes_reference), upscales, ..config.limits.clone() };
         Ok(Self { server: Server::new(config)?, limits })
     }
 
@@ -127,14 +137,19 @@ impl ComfyUi {
         Ok(format!("{} [temp]", uploaded.name))
     }
 
-    async fn submit(&self, request: &ImageRequest, client: &str) -> Result<String, ImageError> {
+    /// Returns the workflow of a request to draw.
+    fn workflow(&self, request: &ImageRequest) -> Value {
+        let own = self.server.config().workflow.clone();
+        own.unwrap_or_else(|| plain(request.reference.is_some()))
+    }
+
+    async fn submit(&self, request: &ImageRequest, workflow: &Value, client: &str) -> Result<String, ImageError> {
         let reference = match &request.reference {
             Some(reference) => Some(self.upload(&reference.png, client).await?),
             None => None,
         };
         let config = self.server.config();
-        let workflow = config.workflow.clone().unwrap_or_else(|| plain(reference.is_some()));
-        let nodes = filled(&workflow, request, &config.model, reference.as_deref());
+        let nodes = filled(workflow, request, &config.model, reference.as_deref());
         let post = self.server.post("prompt", &json!({ "prompt": nodes, "client_id": client }));
         let accepted: Accepted = self.server.ask(post, self.server.timeouts().about, &request.prompt).await?;
         let is_id =
@@ -148,12 +163,13 @@ impl ComfyUi {
     async fn draw(
         &self,
         request: &ImageRequest,
+        workflow: &Value,
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let client = format!("azera-{}-{}", std::process::id(), REQUESTS.fetch_add(1, Ordering::Relaxed));
         let mut socket = self.listen(&client).await;
-        let id = self.submit(request, &client).await?;
+        let id = self.submit(request, workflow, &client).await?;
         let end = Instant::now() + self.server.timeouts().picture;
         let mut failed = 0;
         let finished = loop {
@@ -271,6 +287,10 @@ impl ImageModel for ComfyUi {
         self.server.name()
     }
 
+    fn title(&self) -> &str {
+        self.server.config().kind.title()
+    }
+
     fn limits(&self) -> &ImageLimits {
         &self.limits
     }
@@ -282,7 +302,21 @@ impl ImageModel for ComfyUi {
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let request = self.limits.fit(request);
-        self.server.guarded(self.draw(&request, progress, cancelled)).await
+        self.server.guarded(self.draw(&request, &self.workflow(&request), progress, cancelled)).await
+    }
+
+    async fn upscale(
+        &self,
+        request: &UpscaleRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let Some(workflow) = &self.server.config().upscale_workflow else {
+            return Err(ImageError::Refused(format!("{} has no workflow that enlarges pictures", self.title())));
+        };
+        let reference = Some(Reference { png: request.png.clone(), strength: UPSCALE_STRENGTH });
+        let request = ImageRequest { size: request.size, reference, ..request.drawn_by.clone() };
+        self.server.guarded(self.draw(&request, workflow, progress, cancelled)).await
     }
 
     async fn check(&self) -> Result<String, ImageError> {

@@ -90,6 +90,10 @@ pub struct ImageServerConfig {
     pub key: Option<Secret>,
     /// ComfyUI's workflow in its API format, with [`crate::PLACEHOLDERS`]; `None` for a plain one.
     pub workflow: Option<serde_json::Value>,
+    /// ComfyUI's workflow that draws the picture `{reference}` larger; `None` if there is none.
+    pub upscale_workflow: Option<serde_json::Value>,
+    /// The upscaler of AUTOMATIC1111's web UI; `None` for the usual one.
+    pub upscaler: Option<String>,
     /// What the model can draw.
     pub limits: ImageLimits,
     /// Timeouts.

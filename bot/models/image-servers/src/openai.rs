@@ -85,6 +85,10 @@ impl ImageModel for OpenAi {
         self.server.name()
     }
 
+    fn title(&self) -> &str {
+        self.server.config().kind.title()
+    }
+
     fn limits(&self) -> &ImageLimits {
         &self.limits
     }

@@ -1,7 +1,10 @@
 //! The project's own sidecar, `docker/imagegen`. `docker/imagegen/README.md` describes its interface.
 
 use async_trait::async_trait;
-use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender};
+use azera_model_image::{
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender, Reference,
+    UpscaleRequest,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::{Method, Response};
@@ -17,6 +20,18 @@ use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, Server};
 /// A server of this kind.
 pub(crate) struct Sidecar {
     server: Server,
+    limits: ImageLimits,
+}
+
+/// How much of an enlarged picture is redrawn. More would change what it shows.
+const UPSCALE_STRENGTH: f32 = 0.25;
+
+/// A request, and where it goes.
+struct Asked<'a> {
+    path: &'static str,
+    body: Value,
+    /// What errors must not repeat.
+    private: &'a str,
 }
 
 /// An event of a request's stream.
@@ -42,7 +57,8 @@ struct Health {
 
 impl Sidecar {
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
-        Ok(Self { server: Server::new(config)? })
+        let limits = ImageLimits { upscales: true, ..config.limits.clone() };
+        Ok(Self { server: Server::new(config)?, limits })
     }
 
     fn body(&self, request: &ImageRequest) -> Value {
@@ -68,18 +84,31 @@ impl Sidecar {
         body
     }
 
+    /// Returns the body of a request to draw a picture larger. The server knows the size from the picture.
+    fn larger(&self, request: &UpscaleRequest) -> Value {
+        let drawn_by = ImageRequest {
+            reference: Some(Reference { png: request.png.clone(), strength: UPSCALE_STRENGTH }),
+            ..request.drawn_by.clone()
+        };
+        let mut body = self.body(&self.limits.fit(&drawn_by));
+        if let Some(fields) = body.as_object_mut() {
+            fields.retain(|name, _| name != "width" && name != "height");
+        }
+        body
+    }
+
     async fn draw(
         &self,
-        request: &ImageRequest,
+        asked: Asked<'_>,
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let wait = self.server.timeouts().picture;
         let mut job = None;
-        let post = self.server.post("v1/pictures", &self.body(request));
+        let post = self.server.post(asked.path, &asked.body);
         let whole = timeout(wait, async {
-            let response = self.server.send(post, wait, &request.prompt).await?;
-            self.follow(response, &request.prompt, &mut job, progress).await
+            let response = self.server.send(post, wait, asked.private).await?;
+            self.follow(response, asked.private, &mut job, progress).await
         });
         let done = tokio::select! {
             biased;
@@ -162,8 +191,12 @@ impl ImageModel for Sidecar {
         self.server.name()
     }
 
+    fn title(&self) -> &str {
+        self.server.config().kind.title()
+    }
+
     fn limits(&self) -> &ImageLimits {
-        &self.server.config().limits
+        &self.limits
     }
 
     async fn generate(
@@ -172,8 +205,20 @@ impl ImageModel for Sidecar {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let request = self.limits().fit(request);
-        self.server.guarded(self.draw(&request, progress, cancelled)).await
+        let request = self.limits.fit(request);
+        let asked = Asked { path: "v1/pictures", body: self.body(&request), private: &request.prompt };
+        self.server.guarded(self.draw(asked, progress, cancelled)).await
+    }
+
+    async fn upscale(
+        &self,
+        request: &UpscaleRequest,
+        progress: &ProgressSender,
+        cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        let private = request.drawn_by.prompt.as_str();
+        let asked = Asked { path: "v1/upscales", body: self.larger(request), private };
+        self.server.guarded(self.draw(asked, progress, cancelled)).await
     }
 
     async fn check(&self) -> Result<String, ImageError> {

@@ -17,5 +17,7 @@ mod viewer;
 pub use error::ImageError;
 pub use model::{DrawnImage, ImageModel, ImageProgress, ProgressSender};
 pub use picture::{Picture, PictureError, PictureLimits};
-pub use request::{ImageLimits, ImageRequest, ImageSize, MAX_PROMPT_CHARS, MIN_SIDE, Reference};
+pub use request::{
+    ImageLimits, ImageRequest, ImageSize, MAX_PROMPT_CHARS, MIN_SIDE, Reference, UPSCALE_FACTOR, UpscaleRequest,
+};
 pub use viewer::{MAX_DESCRIPTION_CHARS, SeeError, Viewer};

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ImageError, ImageLimits, ImageRequest};
+use crate::{ImageError, ImageLimits, ImageRequest, UpscaleRequest};
 
 /// How far a picture is.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -48,8 +48,11 @@ impl std::fmt::Debug for DrawnImage {
 /// A model that draws pictures.
 #[async_trait]
 pub trait ImageModel: Send + Sync {
-    /// Returns the name for people, without a key.
+    /// Returns the name for the operator: what it is and where, without a key.
     fn name(&self) -> &str;
+
+    /// Returns what it is, without where, for everybody.
+    fn title(&self) -> &str;
 
     /// Returns what the model can draw.
     fn limits(&self) -> &ImageLimits;
@@ -65,6 +68,20 @@ pub trait ImageModel: Send + Sync {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError>;
+
+    /// Draws a picture larger. Progress, cancelling and errors are those of [`ImageModel::generate`]. Only models whose
+    /// [`ImageLimits::upscales`] says so can do it.
+    ///
+    /// # Errors
+    /// [`ImageError`] says whether a retry helps.
+    async fn upscale(
+        &self,
+        _request: &UpscaleRequest,
+        _progress: &ProgressSender,
+        _cancelled: &CancellationToken,
+    ) -> Result<DrawnImage, ImageError> {
+        Err(ImageError::Refused(format!("{} cannot draw pictures larger", self.title())))
+    }
 
     /// Checks that the model can be reached, and returns its name as the server reports it.
     ///

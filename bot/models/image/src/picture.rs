@@ -4,7 +4,8 @@ use std::io::Cursor;
 
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
-use image::{DynamicImage, ExtendedColorType, ImageFormat, ImageReader, RgbImage};
+use image::metadata::Orientation;
+use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
 use thiserror::Error;
 
 /// Quality of small pictures, from 1 to 100.
@@ -12,6 +13,9 @@ const THUMBNAIL_QUALITY: u8 = 80;
 
 /// Bytes that decoding may take for each pixel: four channels of four bytes, twice.
 const BYTES_PER_PIXEL: u64 = 32;
+
+/// Bytes that decoding may take at most.
+const MAX_DECODING_BYTES: u64 = 384 << 20;
 
 /// Limits of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,35 +60,35 @@ impl std::fmt::Debug for Picture {
 }
 
 impl Picture {
-    /// Decodes a PNG, JPEG or WebP file; of a moving picture, the first frame. Transparent parts become white. The size
-    /// in pixels is checked before anything is decoded.
+    /// Returns the width and height in pixels of a PNG, JPEG or WebP file as it is shown, without decoding it.
+    ///
+    /// # Errors
+    /// [`PictureError`] for other files, damaged ones, and those beyond the limits.
+    pub fn size_of(bytes: &[u8], limits: &PictureLimits) -> Result<(u32, u32), PictureError> {
+        let mut decoder = decoder(bytes, limits)?;
+        let (width, height) = decoder.dimensions();
+        let is_turned = matches!(
+            decoder.orientation(),
+            Ok(Orientation::Rotate90
+                | Orientation::Rotate270
+                | Orientation::Rotate90FlipH
+                | Orientation::Rotate270FlipH)
+        );
+        Ok(if is_turned { (height, width) } else { (width, height) })
+    }
+
+    /// Decodes a PNG, JPEG or WebP file; of a moving picture, the first frame. Transparent parts become white, and the
+    /// picture is turned as its metadata says. The size in pixels is checked before anything is decoded.
     ///
     /// # Errors
     /// [`PictureError`] for other files, damaged ones, and those beyond the limits.
     pub fn read(bytes: &[u8], limits: &PictureLimits) -> Result<Self, PictureError> {
-        if bytes.len() > limits.max_bytes {
-            return Err(PictureError::TooLarge);
-        }
-        let format = match image::guess_format(bytes) {
-            Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP)) => format,
-            _ => return Err(PictureError::Unsupported),
-        };
-        let reader = || ImageReader::with_format(Cursor::new(bytes), format);
-        let (width, height) = reader().into_dimensions().map_err(|_| PictureError::Damaged)?;
-        if width == 0 || height == 0 {
-            return Err(PictureError::Damaged);
-        }
-        let pixels = u64::from(width) * u64::from(height);
-        if width.max(height) > limits.max_side || pixels > limits.max_pixels {
-            return Err(PictureError::TooLarge);
-        }
-        let mut reader = reader();
-        let mut decoding = image::Limits::default();
-        decoding.max_image_width = Some(limits.max_side);
-        decoding.max_image_height = Some(limits.max_side);
-        decoding.max_alloc = Some(limits.max_pixels.saturating_mul(BYTES_PER_PIXEL));
-        reader.limits(decoding);
-        reader.decode().map(opaque).map_err(|_| PictureError::Damaged)
+        let mut decoder = decoder(bytes, limits)?;
+        // Metadata that cannot be read says nothing about the pixels.
+        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let mut decoded = DynamicImage::from_decoder(decoder).map_err(|_| PictureError::Damaged)?;
+        decoded.apply_orientation(orientation);
+        Ok(opaque(decoded))
     }
 
     /// Creates a picture from its pixels: three bytes each, row by row. `None` if their number is wrong.
@@ -100,6 +104,11 @@ impl Picture {
     /// Returns the height in pixels.
     pub fn height(&self) -> u32 {
         self.0.height()
+    }
+
+    /// Returns its pixels: three bytes each, row by row.
+    pub fn pixels(&self) -> &[u8] {
+        self.0.as_raw()
     }
 
     /// Returns the picture as a PNG file with these texts in it, by keyword. Keywords that PNG does not allow are left
@@ -164,6 +173,37 @@ impl Picture {
         }
         Self(sheet)
     }
+}
+
+/// Returns the decoder of a file whose format and size are within the limits.
+fn decoder<'a>(bytes: &'a [u8], limits: &PictureLimits) -> Result<impl ImageDecoder + 'a, PictureError> {
+    if bytes.len() > limits.max_bytes {
+        return Err(PictureError::TooLarge);
+    }
+    let format = match image::guess_format(bytes) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP)) => format,
+        _ => return Err(PictureError::Unsupported),
+    };
+    let most = limits.max_pixels.saturating_mul(BYTES_PER_PIXEL).min(MAX_DECODING_BYTES);
+    let mut decoding = image::Limits::default();
+    decoding.max_image_width = Some(limits.max_side);
+    decoding.max_image_height = Some(limits.max_side);
+    decoding.max_alloc = Some(most);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(decoding);
+    let decoder = reader.into_decoder().map_err(|error| match error {
+        ImageError::Limits(_) => PictureError::TooLarge,
+        _ => PictureError::Damaged,
+    })?;
+    let (width, height) = decoder.dimensions();
+    if width == 0 || height == 0 {
+        return Err(PictureError::Damaged);
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    if width.max(height) > limits.max_side || pixels > limits.max_pixels || decoder.total_bytes() > most {
+        return Err(PictureError::TooLarge);
+    }
+    Ok(decoder)
 }
 
 /// Puts a picture on white.
@@ -256,6 +296,17 @@ mod tests {
         !bytes.iter().fold(u32::MAX, |crc, byte| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
         })
+    }
+
+    #[test]
+    fn a_photo_is_turned_as_the_camera_says() {
+        // A block of Exif that holds the orientation alone: a quarter to the right.
+        let exif = b"\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        let mut photo = encoded(ImageFormat::Jpeg);
+        photo.splice(2..2, exif.iter().copied());
+        assert_eq!(Picture::size_of(&photo, &PictureLimits::default()), Ok((30, 40)));
+        let read = Picture::read(&photo, &PictureLimits::default()).unwrap();
+        assert_eq!((read.width(), read.height()), (30, 40));
     }
 
     #[test]

@@ -66,6 +66,26 @@ impl std::fmt::Debug for ImageRequest {
     }
 }
 
+/// How many times longer the sides of an enlarged picture are.
+pub const UPSCALE_FACTOR: u32 = 2;
+
+/// A picture to draw larger: both sides are [`UPSCALE_FACTOR`] times as long.
+#[derive(Clone, PartialEq)]
+pub struct UpscaleRequest {
+    /// The picture, as a PNG file.
+    pub png: Vec<u8>,
+    /// The size to reach.
+    pub size: ImageSize,
+    /// The request that the picture was drawn by. Servers that redraw parts of it need its prompt.
+    pub drawn_by: ImageRequest,
+}
+
+impl std::fmt::Debug for UpscaleRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "UpscaleRequest({} bytes, {:?})", self.png.len(), self.size)
+    }
+}
+
 /// What a model can draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageLimits {
@@ -81,6 +101,8 @@ pub struct ImageLimits {
     pub takes_reference: bool,
     /// Whether the same seed draws the same picture.
     pub takes_seed: bool,
+    /// Whether it can draw a picture larger.
+    pub upscales: bool,
 }
 
 impl Default for ImageLimits {
@@ -93,6 +115,7 @@ impl Default for ImageLimits {
             max_steps: 60,
             takes_reference: true,
             takes_seed: true,
+            upscales: false,
         }
     }
 }

@@ -79,7 +79,7 @@ export type Picture = {
   created_at: string;
 };
 
-export type ImageModel = { name: string; max_side: number; max_steps: number; takes_reference: boolean; takes_seed: boolean };
+export type ImageModel = { name: string; server?: string; max_side: number; max_steps: number; takes_reference: boolean; takes_seed: boolean };
 
 /** What is to be drawn. What is left out is as the operator configured it. */
 export type Drawing = {

@@ -1,5 +1,8 @@
 //! Pictures in rooms: encrypted where the room is, drawn again and deleted by reactions.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 use crate::painter::Painter;
 
@@ -34,4 +37,34 @@ fn a_picture_is_sent_as_the_room_is_and_obeys_reactions() {
             (ann.redacted.contains(&picture.event) && ann.redacted.contains(&caption.event)).then_some(())
         });
     }
+}
+
+#[test]
+fn a_picture_is_remixed_by_its_caption_and_by_a_reply() {
+    let painter = Painter::start();
+    let mut scene = Scene::open_with(settings(&[("IMAGES__KIND", "automatic1111"), ("IMAGES__URL", &painter.url)]));
+    let room = scene.direct(true);
+    let photo = azera_model_image::Picture::from_rgb(96, 48, vec![7; 96 * 48 * 3]).expect("the right number of pixels");
+    let photo = photo.to_png(&[]).expect("a picture");
+    let send = |ann: &mut Person, caption: &str| {
+        let sent = ann.act(json!({
+            "do": "send_file", "room": room.id, "encrypted": true, "name": "me.png", "data": STANDARD.encode(&photo),
+            "caption": caption, "kind": "m.image", "media_type": "image/png",
+        }));
+        sent["event"].as_str().expect("an event").to_owned()
+    };
+    send(&mut scene.ann, "/imagine a knight");
+    scene.ann.until_said(&room, BOT, "the caption", |body| body.contains("a knight") && body.contains("seed"));
+    let shown = send(&mut scene.ann, "look at me, q1");
+    scene.ann.until_answered(&room, 1);
+    let relation = json!({"m.in_reply_to": {"event_id": shown}});
+    scene.ann.send(&room, json!({"msgtype": "m.text", "body": "/picture remix a queen", "m.relates_to": relation}));
+    scene.ann.until_said(&room, BOT, "the other caption", |body| body.contains("a queen") && body.contains("seed"));
+    let asked = painter.asked.lock().expect("nobody panics while they hold this").clone();
+    assert_eq!(asked.len(), 2);
+    assert!(
+        asked.iter().all(|one| one["init_images"][0].is_string() && one["width"] != one["height"]),
+        "{}",
+        asked.len()
+    );
 }

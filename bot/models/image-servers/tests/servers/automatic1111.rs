@@ -5,13 +5,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::ImageError;
-use azera_model_image_servers::ImageServerKind;
+use azera_model_image::{ImageError, Picture};
+use azera_model_image_servers::{ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, PROMPT, World, lock, png, request, with_reference};
+use crate::fake::{Fake, PROMPT, World, larger, lock, png, request, square, with_reference};
 
 /// The fields of a request that the client may send.
 const FIELDS: [&str; 17] = [
@@ -34,10 +34,14 @@ const FIELDS: [&str; 17] = [
     "denoising_strength",
 ];
 
+/// The fields of a request to enlarge that the client may send.
+const EXTRA_FIELDS: [&str; 4] = ["resize_mode", "upscaling_resize", "upscaler_1", "image"];
+
 fn routes(world: Arc<World>) -> Router {
     Router::new()
         .route("/sdapi/v1/txt2img", post(|state, headers, body| draw("txt2img", state, headers, body)))
         .route("/sdapi/v1/img2img", post(|state, headers, body| draw("img2img", state, headers, body)))
+        .route("/sdapi/v1/extra-single-image", post(extra))
         .route("/sdapi/v1/progress", get(progress))
         .route("/sdapi/v1/interrupt", post(interrupt))
         .route("/sdapi/v1/options", get(|| async { Json(json!({"sd_model_checkpoint": "tiny [abc]"})) }))
@@ -60,6 +64,28 @@ async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, J
     world.until_free().await;
     let info = json!({"seed": body["seed"], "all_seeds": [body["seed"]], "sd_model_name": "tiny"}).to_string();
     Json(json!({"images": [STANDARD.encode(png())], "parameters": {}, "info": info})).into_response()
+}
+
+/// Enlarges a picture. Only the upscalers of its list exist; without one, the picture stays as it is.
+async fn extra(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    world.note_key(&headers);
+    world.note("extra", &body);
+    if let Some(unknown) = body.as_object().unwrap().keys().find(|key| !EXTRA_FIELDS.contains(&key.as_str())) {
+        let detail = json!({"detail": [{"msg": format!("extra fields not permitted: {unknown}")}]});
+        return (StatusCode::UNPROCESSABLE_ENTITY, Json(detail)).into_response();
+    }
+    let sent = STANDARD.decode(body["image"].as_str().unwrap_or_default()).unwrap();
+    let sent = Picture::read(&sent, &Default::default()).unwrap();
+    let side = match body["upscaler_1"].as_str() {
+        Some("R-ESRGAN 4x+" | "Lanczos") => sent.width() * body["upscaling_resize"].as_u64().unwrap_or(2) as u32,
+        None | Some("None") => sent.width(),
+        Some(_) => {
+            let detail = json!({"error": "AssertionError", "detail": "", "errors": "could not find upscaler"});
+            return (StatusCode::INTERNAL_SERVER_ERROR, Json(detail)).into_response();
+        }
+    };
+    world.until_free().await;
+    Json(json!({"html_info": "<p>larger</p>", "image": STANDARD.encode(square(side))})).into_response()
 }
 
 async fn progress(State(world): State<Arc<World>>) -> Json<Value> {
@@ -104,6 +130,19 @@ async fn a_picture_can_start_from_another() {
     fake.draw(&with_reference()).await.0.unwrap();
     let sent = fake.world.sent("img2img");
     assert_eq!((&sent["denoising_strength"], &sent["init_images"][0]), (&json!(0.25), &json!(STANDARD.encode(png()))));
+}
+
+#[tokio::test]
+async fn a_picture_is_enlarged_by_the_upscaler_that_is_configured() {
+    let mut fake = fake().await;
+    assert!(fake.model.limits().upscales);
+    assert_eq!(fake.enlarge(&larger()).await.unwrap().width(), 16);
+    let sent = fake.world.sent("extra");
+    assert_eq!((&sent["upscaler_1"], &sent["upscaling_resize"]), (&json!("R-ESRGAN 4x+"), &json!(2)));
+    fake.config.upscaler = Some("no such upscaler".into());
+    fake.model = connect(fake.config.clone()).unwrap();
+    let error = fake.enlarge(&larger()).await.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("AssertionError"), "{error}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use azera_model_image::ImageError;
 use azera_model_image_servers::{ImageServerKind, connect};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, PROMPT, World, lock, png, request, with_reference};
+use crate::fake::{Fake, PROMPT, World, larger, lock, png, request, with_reference};
 
 const ID: &str = "6f962d0e-40d9-45e8-b378-7247258cadde";
 
@@ -196,6 +196,24 @@ async fn an_own_workflow_takes_the_place_of_the_plain_one() {
     model.generate(&with_reference(), &progress, &Default::default()).await.unwrap();
     let sent = fake.world.sent("prompt");
     assert_eq!(sent["prompt"]["only"]["inputs"], json!({"text": format!("style, {PROMPT}"), "n": 4}));
+}
+
+#[tokio::test]
+async fn a_picture_is_enlarged_only_by_a_workflow_for_that() {
+    let mut fake = fake().await;
+    assert!(!fake.model.limits().upscales);
+    assert!(matches!(fake.enlarge(&larger()).await, Err(ImageError::Refused(_))));
+    let mut config = fake.config.clone();
+    config.upscale_workflow = Some(json!({"only": {"class_type": "Draw", "inputs": {"text": "{prompt}"}}}));
+    assert!(matches!(connect(config.clone()), Err(ImageError::Configuration(why)) if why.contains("{reference}")));
+    let inputs = json!({"image": "{reference}", "width": "{width}", "amount": "{strength}"});
+    config.upscale_workflow = Some(json!({"larger": {"class_type": "Upscale", "inputs": inputs}}));
+    fake.model = connect(config).unwrap();
+    assert!(fake.model.limits().upscales);
+    fake.enlarge(&larger()).await.unwrap();
+    let sent = fake.world.sent("prompt")["prompt"]["larger"]["inputs"].clone();
+    assert_eq!((&sent["width"], &sent["amount"]), (&json!(16), &json!(0.25)));
+    assert!(sent["image"].as_str().unwrap().ends_with("[temp]"), "{sent}");
 }
 
 #[tokio::test]

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
-use azera_model_image::{ImageError, ImageModel, ImageProgress, ImageRequest, ImageSize, Picture, Reference};
+use azera_model_image::{
+    ImageError, ImageModel, ImageProgress, ImageRequest, ImageSize, Picture, Reference, UpscaleRequest,
+};
 use azera_model_image_servers::{ImageServerConfig, ImageServerKind, Secret, Timeouts, connect};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -112,6 +114,8 @@ impl Fake {
             model: "tiny.safetensors".into(),
             key: Some(Secret::new("user:sk-hush")),
             workflow: None,
+            upscale_workflow: None,
+            upscaler: None,
             limits: azera_model_image::ImageLimits::default(),
             timeouts: Timeouts { poll: Duration::from_millis(5), ..Timeouts::default() },
         };
@@ -133,6 +137,13 @@ impl Fake {
         drop(sender);
         let picture = drawn.map(|drawn| Picture::read(&drawn.bytes, &Default::default()).unwrap());
         (picture, seeing.await.unwrap())
+    }
+
+    /// Draws a picture larger.
+    pub async fn enlarge(&self, request: &UpscaleRequest) -> Result<Picture, ImageError> {
+        let (progress, _seen) = watch::channel(ImageProgress::default());
+        let drawn = self.model.upscale(request, &progress, &CancellationToken::new()).await;
+        drawn.map(|drawn| Picture::read(&drawn.bytes, &Default::default()).unwrap())
     }
 
     /// Begins a picture, cancels it once the server has it, and waits for the end.
@@ -165,6 +176,15 @@ pub fn request() -> ImageRequest {
 
 pub fn with_reference() -> ImageRequest {
     ImageRequest { reference: Some(Reference { png: png(), strength: 0.25 }), ..request() }
+}
+
+pub fn larger() -> UpscaleRequest {
+    UpscaleRequest { png: png(), size: ImageSize { width: 16, height: 16 }, drawn_by: request() }
+}
+
+/// A picture of these sides.
+pub fn square(side: u32) -> Vec<u8> {
+    Picture::from_rgb(side, side, vec![120; (side * side * 3) as usize]).unwrap().to_png(&[]).unwrap()
 }
 
 /// A small picture.

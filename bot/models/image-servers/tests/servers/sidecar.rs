@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures::stream;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, PROMPT, World, lock, png, request, with_reference};
+use crate::fake::{Fake, PROMPT, World, larger, lock, png, request, with_reference};
 
 const FIELDS: [&str; 11] = [
     "prompt",
@@ -32,16 +32,19 @@ const FIELDS: [&str; 11] = [
 
 fn routes(world: Arc<World>) -> Router {
     Router::new()
-        .route("/v1/pictures", post(draw))
+        .route("/v1/pictures", post(|state, headers, body| draw("pictures", state, headers, body)))
+        .route("/v1/upscales", post(|state, headers, body| draw("upscales", state, headers, body)))
         .route("/v1/pictures/{job}", get(picture).delete(cancel))
         .route("/v1/health", get(|| async { Json(json!({"model": "tiny", "device": "cpu", "waiting": 0})) }))
         .with_state(world)
 }
 
-async fn draw(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     world.note_key(&headers);
-    world.note("pictures", &body);
-    if let Some(unknown) = body.as_object().unwrap().keys().find(|key| !FIELDS.contains(&key.as_str())) {
+    world.note(path, &body);
+    // The size of an enlarged picture follows from the picture.
+    let takes = |key: &str| FIELDS.contains(&key) && (path == "pictures" || !matches!(key, "width" | "height"));
+    if let Some(unknown) = body.as_object().unwrap().keys().find(|key| !takes(key)) {
         return (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"detail": unknown}))).into_response();
     }
     let failure = lock(&world.failure).clone();
@@ -98,6 +101,16 @@ async fn a_picture_is_drawn_with_its_place_in_the_queue_and_its_steps() {
     assert_eq!((&sent["prompt"], &sent["strength"], &sent["guidance"]), (&json!(PROMPT), &json!(0.25), &json!(5.5)));
     assert_eq!(lock(&fake.world.authorization).as_deref(), Some("Bearer user:sk-hush"));
     assert_eq!(fake.model.check().await.unwrap(), "tiny");
+}
+
+#[tokio::test]
+async fn a_picture_is_enlarged_with_the_prompt_that_it_was_drawn_by() {
+    let fake = fake().await;
+    assert!(fake.model.limits().upscales);
+    fake.enlarge(&larger()).await.unwrap();
+    let sent = fake.world.sent("upscales");
+    assert_eq!((&sent["prompt"], &sent["strength"], &sent["seed"]), (&json!(PROMPT), &json!(0.25), &json!(77)));
+    assert_eq!(sent["image"], json!(STANDARD.encode(png())));
 }
 
 #[tokio::test]
