@@ -1,7 +1,6 @@
 //! Slash commands. They are built from the declarations that all platforms share, and run as the line that a person
 //! would type.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use azera_adapter::{
@@ -16,10 +15,10 @@ use serenity::all::{
     InteractionId, Member, ModalInteraction, Permissions, User, UserId,
 };
 
-use crate::attachments;
 use crate::buttons::{ACTIONS, PartId};
 use crate::channels::ChannelRegistry;
 use crate::error::in_words;
+use crate::given_files::{Files, attached};
 use crate::id;
 use crate::modals;
 use crate::replies::nobody;
@@ -129,9 +128,6 @@ fn option(one: &CommandOption) -> CreateCommandOption {
     }
 }
 
-/// The contents of attached files, as they are put into the command line.
-type Files = HashMap<AttachmentId, String>;
-
 /// Returns the command line that a person would type; `None` if the command is no longer declared.
 fn line(commands: &[Command], name: &str, options: &[CommandDataOption], files: &Files) -> Option<String> {
     let command = commands.iter().find(|command| command.name == name)?;
@@ -169,36 +165,6 @@ pub(crate) async fn run(registry: Arc<ChannelRegistry>, commands: &'static [Comm
     let line = Line { text: line.unwrap_or_else(|| "/help".to_owned()), about: None, picture };
     let answer = answer_line(&registry, &by, line).await;
     show(&registry, &by, &answer).await;
-}
-
-/// Downloads the attached files of a command, and the picture among them. The error says why a file cannot be used.
-async fn attached(
-    registry: &ChannelRegistry,
-    commands: &[Command],
-    given: &CommandInteraction,
-) -> Result<(Files, Option<GivenPicture>), String> {
-    let (client, picture) = (&registry.context.files, picture_option(commands, given));
-    let (mut files, mut shown) = (Files::new(), None);
-    for attachment in given.data.resolved.attachments.values() {
-        let cannot = |why| format!("{} cannot be used: {why}.", attachment.filename);
-        if picture == Some(attachment.id) {
-            shown = Some(attachments::given_picture(client, attachment).await.map_err(cannot)?);
-        } else {
-            files.insert(attachment.id, attachments::given(client, attachment).await.map_err(cannot)?);
-        }
-    }
-    Ok((files, shown))
-}
-
-/// Returns the attachment that a command takes as a picture.
-fn picture_option(commands: &[Command], given: &CommandInteraction) -> Option<AttachmentId> {
-    let command = commands.iter().find(|command| command.name == given.data.name)?;
-    let (form, options) = form_of(command, &given.data.options)?;
-    let declared = form.options.iter().find(|option| option.kind == OptionKind::Picture)?;
-    match options.iter().find(|option| option.name == declared.name)?.value {
-        CommandDataOptionValue::Attachment(id) => Some(id),
-        _ => None,
-    }
 }
 
 /// Runs the action of a button: on the reply above it, however old, or on the channel.

@@ -19,6 +19,7 @@ mod discord;
 mod dm_channels;
 mod error;
 mod gateway;
+mod given_files;
 mod greeting;
 mod id;
 mod inbound;

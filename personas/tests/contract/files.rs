@@ -89,7 +89,7 @@ fn pictures_may_have_a_style() {
     let styled = persona(&file("pictures: {style: \"ink wash, night\", negative: photo}\n", ""));
     assert_eq!(styled.pictures.style.as_deref(), Some("ink wash, night"));
     let written = styled.to_markdown();
-    assert!(written.contains("pictures:\n  style: ink wash, night\n  negative: photo\n"), "{written}");
+    assert!(written.contains("pictures:\n  style: \"ink wash, night\"\n  negative: photo\n"), "{written}");
     assert_eq!(parse(&written).unwrap().pictures, styled.pictures);
     let long = "x".repeat(201);
     let problems = errors(&file(&format!("pictures:\n  style: {long}\n  mood: blue\n  negative: \"\"\n"), ""));

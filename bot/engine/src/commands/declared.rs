@@ -1,3 +1,5 @@
+mod pictures;
+
 use azera_adapter::{Access, Command, CommandOption, Form, MessageAction, OptionKind};
 
 /// Returns a form that everybody may use.
@@ -50,12 +52,6 @@ const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Ann
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
 
 const SEARCH: Form = form("search", "search", "search", &[needed("words", "the words to find", OptionKind::Text)]);
-const WHICH_PICTURE: CommandOption = optional("number", "its number; the newest if left out", OptionKind::Count);
-const START: CommandOption = optional("picture", "a picture to start from", OptionKind::Picture);
-const FROM: CommandOption = optional("from", "the number of a drawn picture to start from", OptionKind::Setting);
-const STYLE: CommandOption = optional("style", "`none` leaves the persona's own style out", OptionKind::Setting);
-const STRENGTH: CommandOption =
-    optional("strength", "how much of that picture is redrawn, from 0.05 to 1", OptionKind::Setting);
 const NUMBER: CommandOption = needed("number", "its number in the list", OptionKind::Count);
 const IMPORT: Form = form(
     "import",
@@ -233,79 +229,9 @@ pub const COMMANDS: &[Command] = &[
             EXPORT,
         ],
     ),
-    command(
-        "imagine",
-        "let me draw a picture",
-        Access::Member,
-        &[form(
-            "",
-            "",
-            "",
-            &[
-                needed("prompt", "what to draw", OptionKind::Text),
-                optional("size", "square, wide, tall, banner, small, or such as 768x512", OptionKind::Setting),
-                optional("negative", "what not to draw", OptionKind::Setting),
-                optional("seed", "a number; the same one draws the same picture", OptionKind::Setting),
-                optional("steps", "more steps take longer", OptionKind::Setting),
-                optional("guidance", "how strongly the prompt is followed, from 0 to 30", OptionKind::Setting),
-                START,
-                FROM,
-                STRENGTH,
-                STYLE,
-            ],
-        )],
-    ),
-    command(
-        "picture",
-        "make pictures from others, take one back, and see what is allowed",
-        Access::Member,
-        &[
-            form("again", "again", "draw it again with another seed", &[WHICH_PICTURE]),
-            form("vary", "vary", "draw a variation of it", &[WHICH_PICTURE]),
-            form("upscale", "upscale", "draw it at twice its size, where the server can", &[WHICH_PICTURE]),
-            form(
-                "edit",
-                "edit",
-                "draw it with another prompt and the same seed",
-                &[WHICH_PICTURE, optional("prompt", "the new prompt", OptionKind::Page)],
-            ),
-            form(
-                "remix",
-                "remix",
-                "draw something new that starts from a picture",
-                &[needed("prompt", "what to make of it", OptionKind::Text), START, FROM, STRENGTH, STYLE],
-            ),
-            form(
-                "pin",
-                "pin",
-                "keep its file longer than others; for the person who asked, and admins",
-                &[WHICH_PICTURE],
-            ),
-            form("unpin", "unpin", "pin it no more", &[WHICH_PICTURE]),
-            form("delete", "delete", "delete it; for the person who asked, and admins", &[WHICH_PICTURE]),
-            form("cancel", "cancel", "take back a picture that waits or is being drawn", &[WHICH_PICTURE]),
-            form("queue", "queue", "show how many pictures wait", &[]),
-            form("rules", "rules", "show what is drawn here", &[]),
-            of_admins(
-                "adult",
-                "allow nudity and sex in channels for adults",
-                &[needed("choice", "`on` or `off`", OptionKind::Word)],
-            ),
-            of_admins("forbid", "never draw a word here", &[needed("word", "a word or a few", OptionKind::Text)]),
-            of_admins("permit", "draw a forbidden word again", &[needed("word", "the word", OptionKind::Text)]),
-        ],
-    ),
-    command(
-        "gallery",
-        "see the pictures that may be shown here",
-        Access::Member,
-        &[
-            form("list", "list", "list the newest pictures", &[optional("page", "the page", OptionKind::Count)]),
-            form("pinned", "pinned", "list the pinned pictures", &[optional("page", "the page", OptionKind::Count)]),
-            form("show", "show", "show a picture", &[needed("number", "its number", OptionKind::Count)]),
-            SEARCH,
-        ],
-    ),
+    pictures::IMAGINE,
+    pictures::PICTURE,
+    pictures::GALLERY,
     command(
         "checkin",
         "let me ask how you are after days of silence",
@@ -503,9 +429,5 @@ pub const MESSAGE_ACTIONS: &[MessageAction] = &[
         asks: Some(needed("name", "the name of the branch", OptionKind::Word)),
     },
     MessageAction { name: "Why?", line: "/why", asks: None },
-    MessageAction {
-        name: "Remix picture",
-        line: "/picture remix",
-        asks: Some(needed("prompt", "what to make of it", OptionKind::Text)),
-    },
+    MessageAction { name: "Remix picture", line: "/picture remix", asks: Some(pictures::REMIX_PROMPT) },
 ];

@@ -119,15 +119,8 @@ impl Scene {
     /// Gives a command while something else is in progress, without waiting for that.
     pub async fn command_meanwhile(&self, who: usize, place: usize, text: &str) -> String {
         self.pass(90);
-        let name = PEOPLE[who].1.to_owned();
-        let line = CommandLine {
-            chat: chat(place),
-            person: person(who),
-            name,
-            text: Text::new(text),
-            about: None,
-            picture: None,
-        };
+        let (chat, person, name, text) = (chat(place), person(who), PEOPLE[who].1.to_owned(), Text::new(text));
+        let line = CommandLine { chat, person, name, text, about: None, picture: None };
         self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap().text
     }
 
