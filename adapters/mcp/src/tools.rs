@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::chats::{Conversations, OfChat, OfReply, Timeline};
+use crate::coding::{Budget, Chain, CodingSessions, Cues, OfProject, OfSession, Procedures};
 use crate::failure::Failure;
 use crate::graph::{Beginning, Entities, OfName};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
@@ -203,6 +204,37 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads_chats,
     ),
+    tool::<OfProject, Procedures>(
+        "procedures",
+        "Procedures",
+        "Lists commands that were run one after the other in coding sessions, with how often they worked. Use it before \
+         running or recommending a build, a test or a deployment in a project.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Cues, CodingSessions>(
+        "cue_search",
+        "Search coding sessions",
+        "Finds coding sessions by what they were about, in which project, when, by the problem, and by how they ended. With \
+         `ending` as `open` it lists the problems that nothing shows to be solved.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<OfSession, Chain>(
+        "episode_chain",
+        "Chain of sessions",
+        "Returns all coding sessions about the same problem, from the first to the one that solved it.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Budget, Quoting>(
+        "context_budget",
+        "Context of a project",
+        "Returns what is remembered of a project within a number of tokens: open problems, commands that work, preferences, \
+         decisions, plans, and how the last sessions ended. Use it when a session in a project begins.",
+        Effect::Reads,
+        reads,
+    ),
     without_quotes(tool::<Nothing, Counts>(
         "stats",
         "Statistics",
@@ -272,6 +304,10 @@ impl Caller {
                 let Nothing {} = arguments(given)?;
                 value(self.create_reflection().await?)
             }
+            "procedures" => value(self.procedures(arguments(given)?).await?),
+            "cue_search" => value(self.cue_search(arguments(given)?).await?),
+            "episode_chain" => value(self.episode_chain(arguments(given)?).await?),
+            "context_budget" => value(self.context_budget(arguments(given)?).await?),
             "stats" => {
                 let Nothing {} = arguments(given)?;
                 value(self.stats().await?)

@@ -155,7 +155,7 @@ fn part_json(part: &Part) -> Value {
 }
 
 fn message_json(message: &MessageRow) -> Value {
-    json!({
+    let mut row = json!({
         "id": message.id,
         "chat": message.chat,
         "scope": message.scope,
@@ -163,7 +163,11 @@ fn message_json(message: &MessageRow) -> Value {
         "author": message.author.name(),
         "persona": message.persona,
         "text": message.text,
-    })
+    });
+    if !message.ran.is_empty() {
+        row["ran"] = json!(message.ran);
+    }
+    row
 }
 
 fn memory_json(memory: &MemoryRow) -> Value {

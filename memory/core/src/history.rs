@@ -21,6 +21,15 @@ impl Messages<'_> {
         }))
     }
 
+    /// Returns the memory of a message, if `read_scope` allows it.
+    pub fn memory_of(self, read_scope: &ReadScope, id: &MessageId) -> Result<Option<MemoryId>, Error> {
+        let memories = self.0.turns().memories_of(id)?.into_iter();
+        let mut shown = memories.filter(|memory| {
+            memory.kind.is_said() && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)
+        });
+        Ok(shown.next().map(|memory| memory.id))
+    }
+
     /// Returns the newest `limit` messages of the chat's current branch, oldest first.
     pub fn history(self, read_scope: &ReadScope, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
         let head = self.0.chats().get(chat)?.and_then(|chat| chat.head);

@@ -63,6 +63,7 @@ mod record;
 mod relink;
 mod rows;
 mod salience;
+mod sessions;
 mod settings;
 mod stats;
 mod store;
@@ -83,7 +84,7 @@ pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
     Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Imports, Indexing, Links, Memories, Messages,
-    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -100,8 +101,8 @@ pub use graph::{
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;
 pub use imports::{
-    Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, NewImported,
-    project_realm,
+    Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, MAX_RAN, NewImported,
+    project_name, project_owner, project_realm,
 };
 pub use index::{
     Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
@@ -122,9 +123,10 @@ pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
 pub use rows::{
     Answering, BranchRow, ChatRow, EvidenceKind, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, OutboxRow,
-    PersonaRow, Posted, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,
+    PersonaRow, Posted, RanCommand, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,
 };
 pub use salience::{Salience, Superseded};
+pub use sessions::{Ending, Episode, Learnt, MAX_SESSIONS, PROVEN, Problem, ProblemKind, Procedure, Resolution};
 pub use settings::{
     ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
     TrainingConsent,

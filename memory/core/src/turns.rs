@@ -119,6 +119,7 @@ impl Turns<'_> {
             edited_at: None,
             parts: inbound.parts.iter().take(MAX_PARTS).map(|inbound| inbound.part.clone()).collect(),
             undone: false,
+            ran: Vec::new(),
         };
         let inbox = InboxRow {
             message: inbound.id.clone(),
@@ -242,6 +243,7 @@ impl Turns<'_> {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &reply)?;

@@ -276,6 +276,7 @@ impl Writings<'_> {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         };
         if self.0.messages().raw_message(&post.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the post's id".into()));

@@ -95,6 +95,54 @@ async fn pages_hold_each_item_once() {
 }
 
 #[tokio::test]
+async fn what_coding_sessions_taught_is_listed() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let steps = async |arguments: Value| {
+        let found = Client::good(client.call("procedures", arguments).await);
+        let procedures = found["procedures"].as_array().unwrap().clone();
+        procedures.into_iter().map(|one| one["steps"][1].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(json!({})).await, ["make test", "make install", "git push"]);
+    assert_eq!(steps(json!({"min_tries": 3})).await, ["make test", "make install"]);
+    assert_eq!(steps(json!({"words": "PUSH git"})).await, ["git push"]);
+    assert_eq!(steps(json!({"project": "boat"})).await, [""; 0]);
+    let first = Client::good(client.call("procedures", json!({"limit": 1})).await);
+    let one = &first["procedures"][0];
+    assert_eq!((&one["tries"], &one["successes"], &one["memories"]), (&json!(9), &json!(8), &json!(["m7"])));
+    let cursor = first["next_cursor"].clone();
+    assert_eq!(steps(json!({"limit": 1, "cursor": cursor})).await, ["make install"]);
+
+    let sessions = async |arguments: Value| {
+        let found = Client::good(client.call("cue_search", arguments).await);
+        let sessions = found["sessions"].as_array().unwrap().clone();
+        sessions.into_iter().map(|one| one["session"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(sessions(json!({"what": "gate mend"})).await.len(), 4);
+    assert_eq!(sessions(json!({"ending": "open"})).await, ["import:4"]);
+    assert_eq!(sessions(json!({"why": "test", "project": "gate"})).await, ["import:4", "import:2", "import:1"]);
+    assert_eq!(sessions(json!({"what": "part 3", "why": "test"})).await, [""; 0]);
+    let one = Client::good(client.call("cue_search", json!({"ending": "resolved"})).await)["sessions"][0].clone();
+    assert_eq!((&one["problem"]["memory"], &one["solved"]["kind"]), (&json!("m2"), &json!("solved")), "{one}");
+    let (since, until) = (one["began_at"].clone(), one["ended_at"].clone());
+    assert_eq!(sessions(json!({"since": since})).await, ["import:4", "import:3", "import:2"]);
+    assert_eq!(sessions(json!({"until": until})).await, ["import:1"]);
+
+    let chain = Client::good(client.call("episode_chain", json!({"session": "import:2"})).await);
+    let ids: Vec<&str> =
+        chain["sessions"].as_array().unwrap().iter().map(|one| one["session"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["import:1", "import:2"], "the oldest first");
+    let context = Client::good(client.call("context_budget", json!({"project": "gate", "tokens": 300})).await);
+    assert_eq!(context["text"], "Of the gate, in 300 tokens.");
+    client.end().await;
+    // Bob's session reads nothing of Ann's chat.
+    engine.give("bob:main", "areza");
+    let client = Client::connect(&engine, "bob", None, Rights { write: true, ..Rights::default() }).await;
+    assert!(client.tools().await.iter().all(|tool| tool != "procedures"));
+    client.end().await;
+}
+
+#[tokio::test]
 async fn refusals_say_what_to_do() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;
@@ -118,6 +166,12 @@ async fn refusals_say_what_to_do() {
         ("remember", json!({"text": "\n"}), "`text` is empty"),
         ("save", json!({"text": "x".repeat(70_000)}), "several memories"),
         ("stats", json!({"all": true}), "unknown field"),
+        ("cue_search", json!({"since": "yesterday"}), "`since` is no time"),
+        ("cue_search", json!({"ending": "lost"}), "unknown variant"),
+        ("episode_chain", json!({"session": "import:9"}), "`cue_search` lists them"),
+        ("context_budget", json!({"project": "boat"}), "no project"),
+        ("context_budget", json!({"project": "gate", "tokens": 0}), "use 1 to"),
+        ("procedures", json!({"cursor": page["next_cursor"]}), "belongs to another call"),
         ("timeline", json!({"session": "bob:main"}), "`sessions` lists them"),
     ] {
         let refused = Client::refusal(client.call(tool, arguments.clone()).await);

@@ -148,6 +148,7 @@ macro_rules! read {
 /// The graph.
 mod graph;
 mod places;
+mod sessions;
 
 impl Looking<'_> {
     fn host(&self) -> WatchedHost<'_> {
@@ -242,6 +243,7 @@ impl Looking<'_> {
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
         self.read_entities(platform, &at).await;
+        self.read_coding_sessions(platform, &at).await;
         let mut found = Vec::new();
         for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
@@ -350,6 +352,7 @@ impl Looking<'_> {
         read!(self, memory.chats().branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.imports().latest_chats(&read_scope, MANY), |found| json(&found));
+        self.read_learnt(&read_scope);
         read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()
