@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use azera_types::{ChatId, MemoryId, PlatformId, Timestamp};
 
-use crate::{HostError, Reading};
+use crate::{Hit, HostError, Reading, SearchRequest};
 
 /// Commands that were run one after the other in a project. `Debug` shows no command.
 #[derive(Clone, PartialEq)]
@@ -102,6 +102,14 @@ pub trait SessionReader: Send + Sync {
         at: Reading,
         project: Option<String>,
     ) -> Result<Vec<ShownSession>, HostError>;
+
+    /// Searches in the memories of projects alone, best first.
+    async fn search_projects(
+        &self,
+        platform: &PlatformId,
+        line: SearchRequest,
+        project: Option<String>,
+    ) -> Result<Vec<Hit>, HostError>;
 
     /// Returns what is remembered of a project, in about `tokens` tokens; `None` if there is no such project that may be
     /// read.

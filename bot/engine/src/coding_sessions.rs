@@ -1,7 +1,7 @@
 //! The [`SessionReader`] interface: what was learnt in coding sessions, for platforms that show it.
 
 use async_trait::async_trait;
-use azera_adapter::{HostError, Reading, SessionReader, ShownEvidence, ShownProcedure, ShownSession};
+use azera_adapter::{Hit, HostError, Reading, SearchRequest, SessionReader, ShownEvidence, ShownProcedure, ShownSession};
 use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name, project_owner};
 use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope};
 
@@ -181,6 +181,16 @@ impl SessionReader for Engine {
         project: Option<String>,
     ) -> Result<Vec<ShownSession>, HostError> {
         self.for_adapter(self.list_coding_sessions(platform, at, project).await)
+    }
+
+    async fn search_projects(
+        &self,
+        platform: &PlatformId,
+        line: SearchRequest,
+        project: Option<String>,
+    ) -> Result<Vec<Hit>, HostError> {
+        let part = |read_scope: ReadScope| about_projects(&read_scope, project.as_deref());
+        self.for_adapter(self.search_within(platform, line, part).await)
     }
 
     async fn project_context(

@@ -51,7 +51,13 @@ pub fn project_context(
     person: &PersonId,
     tokens: usize,
 ) -> Result<String, Error> {
-    let marked = memory.memories().salient(read_scope, person, MARKED)?;
+    // What was replaced is over, so only what stands is told.
+    let mut marked = Vec::new();
+    for row in memory.memories().salient(read_scope, person, MARKED)? {
+        if memory.memories().replaced(read_scope, &row)?.is_none() {
+            marked.push(row);
+        }
+    }
     let chats = memory.imports().latest_chats(read_scope, SESSIONS)?;
     if chats.is_empty() {
         return Ok(String::new());
@@ -67,13 +73,11 @@ pub fn project_context(
     page.within(budget * PROCEDURES_PERCENT / 100, |page| page.section("Commands that work here", proven));
     let for_sessions = page.left.min(budget * SESSIONS_PERCENT / 100);
     page.left -= for_sessions;
-    // What was replaced is over, so only what stands is told.
-    let standing = |memory: &&MemoryRow| memory.salience.as_ref().is_some_and(|mark| mark.superseded.is_none());
     for (heading, kinds) in HEADINGS {
         let of_kind =
             |memory: &&MemoryRow| memory.salience.as_ref().is_some_and(|mark| kinds.contains(&mark.kind.as_str()));
         let lines =
-            marked.iter().filter(standing).filter(of_kind).map(|memory| {
+            marked.iter().filter(of_kind).map(|memory| {
                 format!("- {} ({}, {})", one_line(memory.gist(), QUOTED_CHARS), day(memory.at), memory.id)
             });
         page.section(heading, lines);

@@ -57,6 +57,7 @@ mod personas;
 mod pictures;
 mod prune;
 mod ram;
+mod ratings;
 mod read_scope;
 mod recall;
 mod record;
@@ -136,6 +137,7 @@ pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES
 pub use surprise::Surprise;
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
+pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};
 pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

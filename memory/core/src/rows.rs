@@ -326,6 +326,9 @@ pub struct MemoryRow {
     /// How surprising it was, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surprise: Option<crate::Surprise>,
+    /// The newer statement that its person put in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<crate::ReplacedBy>,
 }
 
 impl MemoryRow {

@@ -186,6 +186,7 @@ impl Writings<'_> {
             at: new.at,
             salience: None,
             surprise: None,
+            replaced: None,
         };
         if memory.kind == Kind::Note {
             self.replace_notes(&mut batch, notes_key(&memory.persona, &new.chat), id)?;

@@ -123,6 +123,16 @@ impl Host for Engine {
         Ok(match text.split_once(' ').unwrap_or((&text, "")) {
             ("/remember", text) => self.keep(&line, text),
             ("/forget", id) => self.forget(&line, id.trim_end_matches(" quotes")),
+            ("/memory", words) => {
+                let mut words = words.splitn(3, ' ');
+                match (words.next(), words.next(), words.next()) {
+                    (Some("update"), Some("m1"), Some(text)) => self.keep(&line, text),
+                    (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate"), Some("m1"), _) => {
+                        CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() }
+                    }
+                    _ => CommandAnswer { text: "I remember no such memory.".into(), ..CommandAnswer::default() },
+                }
+            }
             ("/why", _) => {
                 let about = line.about.as_ref().map_or("the last reply", MessageId::as_str);
                 CommandAnswer { ok: true, text: format!("Why {about}: no memories."), ..CommandAnswer::default() }
@@ -348,6 +358,18 @@ impl SessionReader for Engine {
         Ok([(4, "open", None), (3, "ended", None), (2, "resolved", Some(1)), (1, "continued", Some(2))]
             .map(session)
             .into())
+    }
+
+    async fn search_projects(
+        &self,
+        platform: &PlatformId,
+        line: SearchRequest,
+        project: Option<String>,
+    ) -> Result<Vec<Hit>, HostError> {
+        if project.is_some_and(|project| project != "gate") {
+            return Ok(Vec::new());
+        }
+        self.search(platform, line).await
     }
 
     async fn project_context(

@@ -143,6 +143,29 @@ async fn what_coding_sessions_taught_is_listed() {
 }
 
 #[tokio::test]
+async fn statements_are_corrected_and_rated() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    assert_eq!(client.remember("the key is under the blue pot").await, "m1");
+    let updated = client.call("update", json!({"id": "m1", "text": "the key is under the red pot"})).await;
+    assert_eq!(Client::good(updated)["id"], "m2");
+    let answer = async |tool: &'static str, arguments: Value| {
+        Client::good(client.call(tool, arguments).await)["answer"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(answer("supersede", json!({"older": "m1", "newer": "m2"})).await, "ran /memory replace m1 m2");
+    assert_eq!(answer("supersede", json!({"older": "m1"})).await, "ran /memory current m1");
+    for rating in ["helpful", "unhelpful", "none"] {
+        let want = format!("ran /memory rate m1 {rating}");
+        assert_eq!(answer("search_feedback", json!({"id": "m1", "rating": rating})).await, want);
+    }
+    let found = Client::good(client.call("cross_project", json!({"query": "red", "project": "gate"})).await);
+    assert_eq!(found["memories"][0]["id"], "m2");
+    let found = Client::good(client.call("cross_project", json!({"query": "red", "project": "boat"})).await);
+    assert_eq!(found["memories"], json!([]));
+    client.end().await;
+}
+
+#[tokio::test]
 async fn refusals_say_what_to_do() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;
@@ -165,6 +188,11 @@ async fn refusals_say_what_to_do() {
         ("forget", json!({"id": "m77"}), "no `m77`"),
         ("remember", json!({"text": "\n"}), "`text` is empty"),
         ("save", json!({"text": "x".repeat(70_000)}), "several memories"),
+        ("update", json!({"id": "m9", "text": "x"}), "no such memory"),
+        ("update", json!({"id": "m1", "text": " "}), "`text` is empty"),
+        ("supersede", json!({"older": "m1", "newer": "second"}), "Ids look like m42"),
+        ("search_feedback", json!({"id": "m1", "rating": "good"}), "unknown variant"),
+        ("cross_project", json!({"query": " "}), "`query` is empty"),
         ("stats", json!({"all": true}), "unknown field"),
         ("cue_search", json!({"since": "yesterday"}), "`since` is no time"),
         ("cue_search", json!({"ending": "lost"}), "unknown variant"),

@@ -32,13 +32,18 @@ impl Commands {
             ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
             ("" | "stats", theme) => self.memory_stats(at, theme).await,
             ("pin", id) if !id.is_empty() => self.pin_memory(at, id).await,
+            ("update", what) if !what.is_empty() => self.update_memory(at, what).await,
+            ("replace", what) if !what.is_empty() => self.replace_memory(at, what).await,
+            ("current", id) if !id.is_empty() => self.unreplace_memory(at, id).await,
+            ("rate", what) if !what.is_empty() => self.rate_memory(at, what).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
-                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory files`, `/memory file ID`, \
-                 `/memory export` or `/memory forget`, which is `/forget`."
+                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
+                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory files`, `/memory file ID`, `/memory \
+                 export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
         }
@@ -121,17 +126,20 @@ impl Commands {
         if !kept.is_empty() {
             text.push_str("What you asked me to keep:\n");
         }
-        for fact in &kept {
+        let until = self.replaced(at, &kept).await?;
+        for (fact, until) in kept.iter().zip(until) {
             let body = shortened(&fact.text, "", SHOWN);
-            text.push_str(&format!("- `{}` {}: \"{}\"\n", fact.id, at.day(fact.at), body.as_str()));
+            let over = at.until(until);
+            text.push_str(&format!("- `{}` {}{over}: \"{}\"\n", fact.id, at.day(fact.at), body.as_str()));
         }
         if !salient.is_empty() {
             text.push_str("What I keep in mind about you, in your own words:\n");
         }
-        for memory in &salient {
+        let until = self.replaced(at, &salient).await?;
+        for (memory, until) in salient.iter().zip(until) {
             let Some(salience) = &memory.salience else { continue };
             let gist = shortened(memory.gist(), "", SHOWN);
-            let over = at.until(salience.superseded.as_ref().map(|later| later.at));
+            let over = at.until(until);
             text.push_str(&format!(
                 "- `{}` {}, {}{over}: \"{}\"\n",
                 memory.id,

@@ -7,6 +7,7 @@ mod autocomplete;
 mod charts;
 mod chat;
 mod checkin;
+mod corrections;
 mod days;
 mod declared;
 mod diary;

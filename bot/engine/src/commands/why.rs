@@ -81,7 +81,11 @@ impl Commands {
     }
 
     /// Returns for each memory when the same person said something else instead, as far as that may be shown here.
-    async fn replaced(&self, at: &CommandContext<'_>, memories: &[MemoryRow]) -> Result<Vec<Option<Timestamp>>, Error> {
+    pub(super) async fn replaced(
+        &self,
+        at: &CommandContext<'_>,
+        memories: &[MemoryRow],
+    ) -> Result<Vec<Option<Timestamp>>, Error> {
         let (read_scope, memories) = (at.read_scope.clone(), memories.to_vec());
         self.services
             .blocking(move |memory| {

@@ -461,7 +461,14 @@ impl Looking<'_> {
         for id in engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             read!(self, memory.memories().get(read_scope, id), |found| json(&found));
             read!(self, memory.writings().written(read_scope, id), |found| json(&found));
+            let me = person(self.person);
+            read!(self, memory.memories().may_be_replaced(read_scope, &me, id), |found| format!("{:?}", found.is_ok()));
         }
+        // Looking changes nothing, so these are about a memory that does not exist.
+        let (me, none) = (person(self.person), MemoryId(u64::MAX));
+        read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}"));
+        let now = engine.clock.now();
+        read!(self, memory.memories().rate(read_scope, none, &me, Some(true), now), |found| json(&found));
     }
 
     /// Reads what personas wrote, and what rests on everything.
@@ -484,6 +491,7 @@ impl Looking<'_> {
             at: Timestamp::MIN,
             salience: None,
             surprise: None,
+            replaced: None,
         };
         read!(self, memory.writings().behind(read_scope, &everything), |found| json(&found));
         for kind in WRITTEN {

@@ -100,6 +100,7 @@ mod tests {
         MemoryRow {
             salience: None,
             surprise: None,
+            replaced: None,
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),
             kind: Kind::Message,

@@ -24,6 +24,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
+use crate::ratings::MAX_RAISE;
 use crate::rows::{Kind, MemoryRow};
 use crate::{
     Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, TextIndexKind,
@@ -110,6 +111,8 @@ struct Reading<'a> {
 struct Asked<'a> {
     query: &'a Query,
     time: Option<&'a AskedTime>,
+    /// True if anything was rated anywhere, so that ratings must be read.
+    rated: bool,
 }
 
 /// A candidate before its row is read.
@@ -215,7 +218,7 @@ impl Recall<'_> {
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
         let time = self.time_asked(read_scope, query)?;
-        let asked = Asked { query, time: time.as_ref() };
+        let asked = Asked { query, time: time.as_ref(), rated: self.0.memories().are_any_rated()? };
         let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored))?;
         Ok(Recalled { hits, missing })
     }
@@ -338,7 +341,7 @@ impl Recall<'_> {
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
     fn score(self, reading: Reading<'_>, asked: Asked<'_>, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
-        let Asked { query, time } = asked;
+        let Asked { query, time, .. } = asked;
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
         let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(None) };
@@ -367,6 +370,7 @@ impl Recall<'_> {
         if is_far && date <= NEAR_DATE {
             return Ok(None);
         }
+        let rated = if asked.rated { self.0.memories().raise(read_scope.place(), memory.id)? } else { 0.0 };
         let features = Features {
             lexical: candidate.lexical,
             lexical_beside_time: candidate.lexical_beside_time,
@@ -375,6 +379,7 @@ impl Recall<'_> {
             speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
             date,
             said_then,
+            rated,
             by_event: time.is_some_and(AskedTime::is_by_event),
             is_relative: time.is_some_and(AskedTime::is_relative),
             event,
@@ -390,6 +395,7 @@ impl Recall<'_> {
         signals.extend(candidate.found_by_vector.then_some("semantic"));
         signals.extend(features.speaker.then_some("speaker"));
         signals.extend((features.date > NEAR_DATE).then_some("date"));
+        signals.extend((rated != 0.0).then_some("rated"));
         let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.0.config.similarity_floor);
         // The excerpt is chosen when the hit is: it takes longer than the score.
         let hit = Hit {
@@ -472,6 +478,7 @@ impl Waiting {
             // The text may name a time of its own.
             date: if asked.time.is_some() { 1.0 } else { 0.0 },
             said_then: 0.0,
+            rated: if asked.rated { MAX_RAISE } else { 0.0 },
             by_event: asked.time.is_some_and(AskedTime::is_by_event),
             is_relative: asked.time.is_some_and(AskedTime::is_relative),
             event: false,

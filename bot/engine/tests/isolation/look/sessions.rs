@@ -1,8 +1,8 @@
 //! Reads what was learnt in coding sessions.
 
-use azera_adapter::{Reading, SessionReader};
+use azera_adapter::{Reading, SearchRequest, SessionReader};
 use azera_memory::ReadScope;
-use azera_types::PlatformId;
+use azera_types::{PlatformId, Text};
 
 use super::Looking;
 use crate::test_engine::chat;
@@ -24,6 +24,11 @@ impl Looking<'_> {
                 sessions.push(format!("{} {} {}", one.title, one.ending, evidence.collect::<Vec<_>>().join("\n")));
             }
         }
+        let query = Text::new("what is the lighthouse password?");
+        let line = SearchRequest { chat: at.chat.clone(), person: at.person.clone(), query, limit: Some(50) };
+        let found = azera.search_projects(platform, line, None).await.unwrap();
+        let found: Vec<&str> = found.iter().map(|hit| hit.text.as_str()).collect();
+        self.saw("SessionReader::search_projects", found.join("\n"));
         let context = azera.project_context(platform, at.clone(), PROJECT.to_owned(), 8_000).await.unwrap();
         self.saw("SessionReader::procedures", steps.join("\n"));
         self.saw("SessionReader::coding_sessions", sessions.join("\n"));
