@@ -1,7 +1,9 @@
 //! The [`SessionReader`] interface: what was learnt in coding sessions, for platforms that show it.
 
 use async_trait::async_trait;
-use azera_adapter::{Hit, HostError, Reading, SearchRequest, SessionReader, ShownEvidence, ShownProcedure, ShownSession};
+use azera_adapter::{
+    Hit, HostError, Reading, SearchRequest, SessionReader, ShownEvidence, ShownProcedure, ShownSession,
+};
 use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name, project_owner};
 use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope};
 
@@ -14,7 +16,7 @@ const NAMED: usize = 5;
 
 /// Returns the part of a read scope that is about projects, or about those with one name. It is empty for a name that no
 /// project has that may be read.
-fn about_projects(read_scope: &ReadScope, name: Option<&str>) -> Option<ReadScope> {
+pub(crate) fn about_projects(read_scope: &ReadScope, name: Option<&str>) -> Option<ReadScope> {
     let wanted = name.map(|name| name.trim().to_lowercase().replace(':', "-"));
     read_scope.narrowed_to(|scope| {
         project_of(scope).is_some_and(|project| wanted.as_deref().is_none_or(|wanted| wanted == project))
@@ -50,7 +52,7 @@ impl Shown<'_> {
         }
         Ok(ShownProcedure {
             project: name_of(&procedure.scope),
-            steps: procedure.steps.iter().map(ToString::to_string).collect(),
+            steps: procedure.steps.iter().map(|step| step.as_str().to_owned()).collect(),
             tries: procedure.tries,
             worked: procedure.worked,
             sure: procedure.sure,

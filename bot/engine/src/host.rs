@@ -7,7 +7,7 @@ use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
     InboundEvent, Receipt, Recorded, SearchRequest,
 };
-use azera_memory::Forget;
+use azera_memory::{Forget, ReadScope};
 use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
 
 use crate::engine::Engine;

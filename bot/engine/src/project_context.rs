@@ -76,10 +76,10 @@ pub fn project_context(
     for (heading, kinds) in HEADINGS {
         let of_kind =
             |memory: &&MemoryRow| memory.salience.as_ref().is_some_and(|mark| kinds.contains(&mark.kind.as_str()));
-        let lines =
-            marked.iter().filter(of_kind).map(|memory| {
-                format!("- {} ({}, {})", one_line(memory.gist(), QUOTED_CHARS), day(memory.at), memory.id)
-            });
+        let lines = marked
+            .iter()
+            .filter(of_kind)
+            .map(|memory| format!("- {} ({}, {})", one_line(memory.gist(), QUOTED_CHARS), day(memory.at), memory.id));
         page.section(heading, lines);
     }
     page.left += for_sessions;

@@ -96,8 +96,13 @@ impl Messages<'_> {
         let before = why.recalled.len();
         let mut shown = Vec::new();
         let mut retained = Vec::new();
-        for hit in why.recalled {
+        for mut hit in why.recalled {
             if let Some(memory) = self.0.memories().get(read_scope, hit.memory)? {
+                let mut again = Vec::new();
+                for other in hit.again {
+                    again.extend(self.0.memories().get(read_scope, other.memory)?.map(|_| other));
+                }
+                hit.again = again;
                 shown.push(memory);
                 retained.push(hit);
             }

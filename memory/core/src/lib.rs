@@ -119,7 +119,9 @@ pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureRow};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
-pub use recall::{AskedEvent, Hit, LexicalRecall, Limits, Query, Question, Recalled, Speaker};
+pub use recall::{
+    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Query, Question, Recalled, Speaker, chats_of,
+};
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
 pub use rows::{

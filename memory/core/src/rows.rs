@@ -479,6 +479,9 @@ pub struct WhyHit {
     /// The parts of its text in the prompt, as ranges of bytes; the whole text if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: crate::Shown,
+    /// Other memories that said the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<crate::Again>,
 }
 
 /// One version of a persona.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use azera_memory::conformance::record;
 use azera_memory::{DataSubject, Forget, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table};
 use azera_types::{
-    Author, ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text, Timestamp,
+    Author, ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text,
+    Timestamp,
 };
 
 fn person(name: &str) -> PersonId {
@@ -20,7 +21,11 @@ fn persona() -> PersonaId {
 
 fn in_dm(name: &str, realm: &RealmId) -> ReadScope {
     let place = Place { chat: ChatId::new("dm").unwrap(), kind: PlaceKind::Dm(person(name)), since: None };
-    ReadScope::in_place(persona(), &place, &ReadableScopes { realms: vec![(realm.clone(), None)], ..ReadableScopes::default() })
+    ReadScope::in_place(
+        persona(),
+        &place,
+        &ReadableScopes { realms: vec![(realm.clone(), None)], ..ReadableScopes::default() },
+    )
 }
 
 fn fact(memory: &Memory, who: &str, scope: Scope) -> MemoryId {
@@ -29,7 +34,8 @@ fn fact(memory: &Memory, who: &str, scope: Scope) -> MemoryId {
     let new = NewChat { id: chat.clone(), platform, title: None, persona: persona() };
     memory.chats().open(new, Timestamp::UNIX_EPOCH).unwrap();
     let author = Author::Person { id: person(who), name: who.into() };
-    let fact = NewFact { persona: persona(), chat, scope, author, text: Text::new("A boat."), at: Timestamp::UNIX_EPOCH };
+    let fact =
+        NewFact { persona: persona(), chat, scope, author, text: Text::new("A boat."), at: Timestamp::UNIX_EPOCH };
     memory.memories().store_fact(fact).unwrap()
 }
 

@@ -20,6 +20,9 @@ const MAX_WORD_BYTES: usize = 60;
 /// Longest name of an option, in bytes.
 const MAX_OPTION_BYTES: usize = 30;
 
+/// Longest number of a version behind the name of a program, in bytes.
+const MAX_VERSION_BYTES: usize = 4;
+
 /// Stands for what was left out.
 const LEFT_OUT: &str = "…";
 
@@ -135,7 +138,7 @@ fn part(simple: &Simple, folder: Option<&str>) -> Option<Option<String>> {
     if name == "sed" && !arguments.iter().any(|word| word.text.starts_with("-i")) {
         return Some(None);
     }
-    if program.is_expanded || !is_plain(name) {
+    if program.is_expanded || !is_plain(without_version(name)) {
         return Some(None);
     }
     let mut form = Form { text: name.to_owned(), words: 1 };
@@ -149,6 +152,12 @@ fn part(simple: &Simple, folder: Option<&str>) -> Option<Option<String>> {
         form.arguments(arguments, folder);
     }
     Some(Some(form.text))
+}
+
+/// Returns the name of a program without the number of its version: `python3` is no password.
+fn without_version(name: &str) -> &str {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if name.len() - bare.len() <= MAX_VERSION_BYTES { bare } else { name }
 }
 
 /// Returns the words without variables before them, and without programs that only run another one.

@@ -285,7 +285,7 @@ mod tests {
             (r#"echo "$HOME/x" $(date +%s) `id`"#, "; [echo][/x]$[]$[]$"),
             ("python - <<'END'\nprint(1) && x\nEND\nmake", "; [python][-] ; [make]"),
             ("cat > out.txt <<EOF\nsecret\nEOF", "; [cat]"),
-            ("(cd x && make) && ls # a note", "; [cd][x] && [make] ; [ls]"),
+            ("(cd x && make) && ls # a note", "; [cd][x] && [make] && [ls]"),
             ("diff <(a b) c", "; [diff][]$[c]"),
             ("make \\\n  all", "; [make][all]"),
             ("a &> log b", "; [a][b]"),

@@ -54,8 +54,13 @@ impl Commands {
         let (Some(Ok(older)), Some(Ok(newer)), None) = (ids.next(), ids.next(), ids.next()) else {
             return Ok(refused("`/memory replace m42 m51`: the older one first.".into()));
         };
-        self.replace(at, older, Some(newer), format!("`{newer}` holds now in place of `{older}`. `/memory current {older}` undoes that."))
-            .await
+        self.replace(
+            at,
+            older,
+            Some(newer),
+            format!("`{newer}` holds now in place of `{older}`. `/memory current {older}` undoes that."),
+        )
+        .await
     }
 
     /// Lets a statement hold again.
@@ -74,10 +79,8 @@ impl Commands {
         answer: String,
     ) -> Result<CommandAnswer, Error> {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
-        let replaced = self
-            .services
-            .blocking(move |memory| memory.memories().replace(&read_scope, &person, older, newer))
-            .await?;
+        let replaced =
+            self.services.blocking(move |memory| memory.memories().replace(&read_scope, &person, older, newer)).await?;
         Ok(match replaced {
             Ok(()) => done(answer),
             Err(why) => refused(in_words(why)),

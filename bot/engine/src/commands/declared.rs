@@ -166,6 +166,7 @@ pub const COMMANDS: &[Command] = &[
             form("replace", "replace", "let a newer statement of yours replace an older one", &[MEMORY, NEWER]),
             form("current", "current", "let something hold again that you replaced", &[MEMORY]),
             form("rate", "rate", "say whether a memory helps in this place", &[MEMORY, RATING]),
+            form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),

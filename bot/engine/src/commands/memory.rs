@@ -1,7 +1,7 @@
 //! Commands that show or add memories.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{DataSubject, Kind, MessageRow, NewFact, shortened};
+use azera_memory::{Again, DataSubject, KNOWN_IN_CHATS, Kind, MessageRow, NewFact, shortened};
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
@@ -17,6 +17,9 @@ const MAX_SALIENT: usize = 40;
 
 /// Maximum number of bytes of files in an export. In base64, an export then fits where a platform takes 10 MB.
 const MAX_EXPORT_FILE_BYTES: u64 = 6 << 20;
+
+/// Maximum number of memories named that say the same.
+const MAX_AGAIN_SHOWN: usize = 5;
 
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
@@ -36,13 +39,14 @@ impl Commands {
             ("replace", what) if !what.is_empty() => self.replace_memory(at, what).await,
             ("current", id) if !id.is_empty() => self.unreplace_memory(at, id).await,
             ("rate", what) if !what.is_empty() => self.rate_memory(at, what).await,
+            ("learnt", "") => self.learnt_memory(at).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
                 "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
-                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory files`, `/memory file ID`, `/memory \
+                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory files`, `/memory file ID`, `/memory \
                  export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
@@ -63,10 +67,11 @@ impl Commands {
         for hit in &recall.hits {
             let body = shortened(&hit.snippet, words, SHOWN);
             text.push_str(&format!(
-                "- `{}` {}, {}{} ({}): \"{}\"\n",
+                "- `{}` {}, {}{}{} ({}): \"{}\"\n",
                 hit.memory.id,
                 names.of(&hit.memory.author),
                 at.day(hit.memory.at),
+                again(hit.chats(), &hit.again),
                 at.until(hit.until),
                 hit.memory.scope,
                 body.as_str(),
@@ -239,6 +244,16 @@ impl Commands {
             None => Err(refused("Those are my words; I keep what you say: `/remember` and what it is.".into())),
         })
     }
+}
+
+/// Says in how many chats something was said, with the other memories that say it; nothing if they are few.
+pub(super) fn again(chats: usize, again: &[Again]) -> String {
+    if chats < KNOWN_IN_CHATS {
+        return String::new();
+    }
+    let others: Vec<String> = again.iter().take(MAX_AGAIN_SHOWN).map(|other| format!("`{}`", other.memory)).collect();
+    let more = if again.len() > MAX_AGAIN_SHOWN { " and more" } else { "" };
+    format!(", said in {chats} chats (also {}{more})", others.join(", "))
 }
 
 /// Returns a number of memories in words.

@@ -18,6 +18,7 @@ mod garden;
 mod graph;
 mod hearth;
 mod help;
+mod learnt;
 mod link;
 mod memory;
 mod mind;

@@ -53,6 +53,12 @@ impl Scene {
         import
     }
 
+    /// Imports a conversation of one sentence into a project of the person.
+    pub fn import_said(&self, by: usize, chat: &str, said: &str) {
+        let scope = Scope::Realm(self.project(by, "gate"));
+        self.import_texts(by, DEFAULT_PERSONA, scope, chat, [said.to_owned(), format!("noted, {chat}")]);
+    }
+
     /// Returns which of the words are found, listed, or told by a model that repeats everything in its prompt.
     async fn shows(&mut self, who: usize, place: usize, words: &[&str]) -> Vec<String> {
         let mut shown = self.find(who, place, QUESTION).await.join("\n");

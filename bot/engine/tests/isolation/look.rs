@@ -462,11 +462,12 @@ impl Looking<'_> {
             read!(self, memory.memories().get(read_scope, id), |found| json(&found));
             read!(self, memory.writings().written(read_scope, id), |found| json(&found));
             let me = person(self.person);
-            read!(self, memory.memories().may_be_replaced(read_scope, &me, id), |found| format!("{:?}", found.is_ok()));
+            read!(self, memory.memories().may_be_replaced(read_scope, &me, id), |found| format!("{:?}", found.is_ok()))
+                .ok();
         }
         // Looking changes nothing, so these are about a memory that does not exist.
         let (me, none) = (person(self.person), MemoryId(u64::MAX));
-        read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}"));
+        read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
         let now = engine.clock.now();
         read!(self, memory.memories().rate(read_scope, none, &me, Some(true), now), |found| json(&found));
     }

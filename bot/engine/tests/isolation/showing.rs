@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 90] = [
+pub const SHOWING: [&str; 95] = [
     "/me",
     "/why",
     "/memory stats",
@@ -12,6 +12,7 @@ pub const SHOWING: [&str; 90] = [
     "/memory export",
     "/memory files",
     "/memory file log.txt",
+    "/memory learnt",
     "/memory pin m99999",
     "/memory update m99999 nothing",
     "/memory replace m99999 m99998",

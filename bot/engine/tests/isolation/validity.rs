@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use azera_adapter::Host;
-use azera_memory::{Salience, Superseded};
+use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, GUILD, Scene};
@@ -125,7 +125,11 @@ async fn what_somebody_asked_to_keep_is_known_at_once_and_only_there() {
 
 /// Returns the id that an answer names first.
 fn id_in(answer: &str) -> String {
-    answer.split('`').find(|part| part.strip_prefix('m').is_some_and(|id| id.parse::<u64>().is_ok())).unwrap().to_owned()
+    answer
+        .split('`')
+        .find(|part| part.strip_prefix('m').is_some_and(|id| id.parse::<u64>().is_ok()))
+        .unwrap()
+        .to_owned()
 }
 
 /// People correct their own statements. The correction counts where it may be read, and can be taken back.
@@ -191,4 +195,27 @@ async fn a_rating_counts_in_its_place_alone() {
         scene.command(ANN, DM_ANN, &format!("/memory rate {id} none")).await;
     }
     assert_eq!(order(&scene.command(ANN, DM_ANN, search).await), before, "it is taken back");
+}
+
+/// A statement that was made in three chats counts as known in their realm. What was said in private adds to no count.
+#[tokio::test]
+async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    let said = "the harbour closes at nine";
+    let search = "/memory search when does the harbour close";
+    for chat in ["import:one", "import:two", "import:three"] {
+        scene.import_said(ANN, chat, said);
+    }
+    scene.say(ANN, DEN, said).await;
+    scene.say(ANN, COMMONS, said).await;
+    scene.engine.azera.settle().await.unwrap();
+    let found = scene.command(ANN, DM_ANN, search).await;
+    assert_eq!(found.matches("said in 3 chats (also `m").count(), 1, "her project alone: {found}");
+    for (who, place) in [(ANN, COMMONS), (AN, DEN), (BOB, COMMONS)] {
+        let found = scene.command(who, place, search).await;
+        assert!(!found.contains("said in"), "{found}");
+    }
+    scene.engine.memory.forgetting().forget(&Forget::Import("of-import:one".into()), true).unwrap();
+    scene.engine.azera.settle().await.unwrap();
+    assert!(!scene.command(ANN, DM_ANN, search).await.contains("said in"), "two are left");
 }

@@ -70,7 +70,11 @@ impl Features {
     }
 
     fn apart_from_time(&self) -> f32 {
-        self.own + self.window + self.rated + SPEAKER_WEIGHT * flag(self.speaker) + QUESTION_WEIGHT * flag(self.question)
+        self.own
+            + self.window
+            + self.rated
+            + SPEAKER_WEIGHT * flag(self.speaker)
+            + QUESTION_WEIGHT * flag(self.question)
     }
 }
 

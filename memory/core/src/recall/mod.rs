@@ -19,8 +19,9 @@ mod unindexed;
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use azera_types::{Author, MemoryId, Text, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
@@ -73,6 +74,35 @@ pub struct Hit {
     pub signals: Vec<&'static str>,
     /// When the same person said something else instead; `None` while it holds.
     pub until: Option<Timestamp>,
+    /// Other memories in which the same person says the same in the same place. They are not shown besides.
+    pub again: Vec<Again>,
+}
+
+/// A memory that says the same as a hit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Again {
+    /// The memory.
+    pub memory: MemoryId,
+    /// The chat it was said in.
+    pub chat: Option<ChatId>,
+}
+
+/// Chats of a place from which on a statement counts as known in the whole place.
+pub const KNOWN_IN_CHATS: usize = 3;
+
+/// How much such a statement comes forward.
+const KNOWN_RAISE: f32 = 0.1;
+
+impl Hit {
+    /// Returns the number of chats in which it was said.
+    pub fn chats(&self) -> usize {
+        chats_of(self.memory.chat.as_ref(), &self.again)
+    }
+}
+
+/// Returns the number of chats in which something was said: in one, and again.
+pub fn chats_of(chat: Option<&ChatId>, again: &[Again]) -> usize {
+    chat.into_iter().chain(again.iter().filter_map(|again| again.chat.as_ref())).collect::<HashSet<_>>().len()
 }
 
 /// The result of recall.
@@ -331,6 +361,16 @@ impl Recall<'_> {
             chosen.take(self.with_excerpt(hit, passage, query), &likeness);
         }
         let mut hits = chosen.into_hits();
+        // What holds in many chats of a place comes forward there.
+        let mut is_raised = false;
+        for hit in hits.iter_mut().filter(|hit| hit.chats() >= KNOWN_IN_CHATS) {
+            is_raised = true;
+            hit.score += KNOWN_RAISE;
+            orders.entry(hit.memory.id).and_modify(|order| *order += KNOWN_RAISE);
+        }
+        if is_raised {
+            hits.sort_by(|one, other| other.score.total_cmp(&one.score));
+        }
         order_best(&mut hits, &orders);
         changes::reorder(&mut hits, asked, stored);
         hits.truncate(query.results);
@@ -405,6 +445,7 @@ impl Recall<'_> {
             signals,
             memory,
             until: None,
+            again: Vec::new(),
         };
         Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
     }

@@ -66,7 +66,11 @@ impl Recall<'_> {
         let memory = memories.into_iter().find(|memory| is_newer(memory, by) && may_show(memory));
         Ok(memory.map(|memory| {
             let (snippet, shown, signals) = (Default::default(), Shown::new(), vec![SIGNAL]);
-            self.with_excerpt(Hit { memory, snippet, shown, score: 0.0, signals, until: None }, None, query)
+            self.with_excerpt(
+                Hit { memory, snippet, shown, score: 0.0, signals, until: None, again: Vec::new() },
+                None,
+                query,
+            )
         }))
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn of(logs: &[Log]) -> Vec<Procedure> {
     let longer = parts_of_longer(&found);
     let shown = found.iter().filter(|(key, _)| !longer.contains(*key)).map(|((scope, steps), tally)| Procedure {
         scope: (*scope).clone(),
-        steps: steps.iter().map(|step| Text::new(step)).collect(),
+        steps: steps.iter().map(Text::new).collect(),
         tries: tally.tries,
         worked: tally.worked,
         sure: lower_bound(tally.worked, tally.tries),

@@ -174,8 +174,7 @@ pub(super) fn admits(text: &str) -> Option<&str> {
 }
 
 fn starts_hedged(lower: &str) -> bool {
-    let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    ["if", "when", "unless", "wenn", "falls"].contains(&first)
+    ["if", "when", "unless", "wenn", "falls"].contains(&first_word(lower))
 }
 
 fn of_sentence(sentence: &str) -> Option<Says<'_>> {
