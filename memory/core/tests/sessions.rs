@@ -84,12 +84,19 @@ impl Project {
     }
 }
 
-/// Problems are called open or solved as a person would: none is called solved that is not, and few are missed.
-#[test]
-fn sessions_end_as_people_would_say() {
-    let cases = include_str!("sessions.txt").split("\n= ").skip(1);
-    let (mut total, mut right, mut wrongly_closed, mut wrongly_open) = (0, 0, 0, 0);
-    for case in cases {
+/// How many cases of a set ended as a person would say.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    total: usize,
+    right: usize,
+    /// Problems that are not solved, and were called solved or none.
+    wrongly_closed: usize,
+    wrongly_open: usize,
+}
+
+fn judged(cases: &str) -> Counts {
+    let mut counts = Counts::default();
+    for case in cases.split("\n= ").skip(1) {
         let (head, told) = case.split_once('\n').unwrap();
         let (want, name) = head.split_once(": ").unwrap();
         let mut project = Project::new();
@@ -100,16 +107,31 @@ fn sessions_end_as_people_would_say() {
         let learnt = learnt(&project.memory);
         let first = learnt.episodes.last().unwrap();
         let got = first.ending.as_str();
-        total += 1;
-        right += usize::from(got == want);
-        wrongly_closed += usize::from(matches!(want, "open" | "continued") && matches!(got, "resolved" | "ended"));
-        wrongly_open += usize::from(matches!(want, "resolved" | "ended") && matches!(got, "open" | "continued"));
+        let is_unsolved = |ending: &str| matches!(ending, "open" | "continued");
+        counts.total += 1;
+        counts.right += usize::from(got == want);
+        counts.wrongly_closed += usize::from(is_unsolved(want) && !is_unsolved(got));
+        counts.wrongly_open += usize::from(!is_unsolved(want) && is_unsolved(got));
         if got != want {
             eprintln!("{name}: {got}, not {want}: {:?}", first.ending);
         }
     }
-    eprintln!("{right} of {total} right; wrongly closed: {wrongly_closed}; wrongly open: {wrongly_open}");
-    assert_eq!((right, wrongly_closed, wrongly_open), (total, 0, 0));
+    eprintln!("{counts:?}");
+    counts
+}
+
+/// The cases that the rules were made with.
+#[test]
+fn sessions_end_as_people_would_say() {
+    let counts = judged(include_str!("sessions.txt"));
+    assert_eq!(counts, Counts { total: 39, right: 39, wrongly_closed: 0, wrongly_open: 0 });
+}
+
+/// Cases that were written after the rules. `bot/docs/BENCHMARKS.md` has the figures.
+#[test]
+fn sessions_that_no_rule_was_made_for_end_as_people_would_say() {
+    let counts = judged(include_str!("sessions_held_out.txt"));
+    assert!(counts.right >= 27 && counts.wrongly_closed == 0 && counts.wrongly_open <= 2, "{counts:?}");
 }
 
 #[test]

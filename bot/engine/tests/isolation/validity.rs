@@ -7,7 +7,7 @@ use azera_adapter::Host;
 use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
-use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, GUILD, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, GUILD, LOBBY, Scene};
 use crate::look::look_up_all;
 use crate::passages::watching_model;
 use crate::world::Change;
@@ -167,11 +167,11 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
 #[tokio::test]
 async fn a_rating_counts_in_its_place_alone() {
     let mut scene = Scene::open(false, false).await;
-    for text in ["the red boat is called heron", "the blue boat is called heron too", "a boat lies at the pier"] {
-        scene.say(ANN, COMMONS, text).await;
-    }
+    // In two channels, so that neither is told by what stands before it.
+    scene.say(ANN, COMMONS, "rosa keeps the boat key").await;
+    scene.say(ANN, LOBBY, "tomas paints the boat hull").await;
     scene.engine.azera.settle().await.unwrap();
-    let search = "/memory search which boat is called heron";
+    let search = "/memory search boat";
     let order = |answer: &str| {
         let said = answer.lines().filter(|line| line.starts_with("- `"));
         said.map(|line| line.split('`').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
@@ -186,9 +186,8 @@ async fn a_rating_counts_in_its_place_alone() {
     let first = before.first().unwrap();
     scene.command(ANN, DM_ANN, &format!("/memory rate {first} unhelpful")).await;
     let here = order(&scene.command(ANN, DM_ANN, search).await);
-    let place = |order: &[String], id: &String| order.iter().position(|other| other == id);
-    assert!(place(&here, &last) < place(&before, &last) || before.len() == 1, "{before:?} {here:?}");
-    assert_ne!(here.first(), Some(first), "{here:?}");
+    let turned: Vec<String> = before.iter().rev().cloned().collect();
+    assert_eq!((before.len(), here), (2, turned));
     assert_eq!(order(&scene.command(ANN, COMMONS, search).await), before, "not in the channel");
     assert_eq!(order(&scene.command(AN, DEN, search).await), before, "not for others");
     for id in [&last, first] {
@@ -211,7 +210,7 @@ async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read()
     scene.engine.azera.settle().await.unwrap();
     let found = scene.command(ANN, DM_ANN, search).await;
     assert_eq!(found.matches("said in 3 chats (also `m").count(), 1, "her project alone: {found}");
-    for (who, place) in [(ANN, COMMONS), (AN, DEN), (BOB, COMMONS)] {
+    for (who, place) in [(ANN, COMMONS), (AN, DEN), (AN, COMMONS)] {
         let found = scene.command(who, place, search).await;
         assert!(!found.contains("said in"), "{found}");
     }
