@@ -23,6 +23,7 @@ mod places;
 mod platform;
 mod reaction;
 mod reader;
+mod sessions;
 mod speech;
 mod typed;
 mod voice;
@@ -51,6 +52,7 @@ pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
     WritingKind,
 };
+pub use sessions::{SessionReader, ShownEvidence, ShownProcedure, ShownSession};
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};

@@ -11,6 +11,7 @@
 //! - Texts of memories are data. Each answer that holds some says so.
 
 mod chats;
+mod coding;
 mod failure;
 mod graph;
 mod http;

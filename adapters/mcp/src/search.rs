@@ -48,6 +48,23 @@ pub(crate) struct Like {
     pub(crate) cursor: Option<String>,
 }
 
+/// What to find in the person's projects.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AcrossProjects {
+    /// What to find: a question, a few words, a name or a date.
+    pub(crate) query: String,
+    /// The name of one project. Leave it out for all projects of the person.
+    #[serde(default)]
+    pub(crate) project: Option<String>,
+    /// Most memories of this page, 1 to 100; 20 unless given.
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+    /// `next_cursor` of the page before, with the same query and project.
+    #[serde(default)]
+    pub(crate) cursor: Option<String>,
+}
+
 /// A memory that was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Found {
@@ -108,14 +125,19 @@ impl Caller {
         self.results(&at, &list, hits, like.cursor.as_deref(), like.limit).await
     }
 
+    pub(crate) async fn cross_project(&self, asked: AcrossProjects) -> Result<Results, Failure> {
+        if asked.query.trim().is_empty() {
+            return Err(Failure::invalid("`query` is empty. Say what to find."));
+        }
+        let at = self.begin().await?;
+        let list = List::new("cross_project", &[&asked.query, asked.project.as_deref().unwrap_or_default()]);
+        let request = request(&at, &asked.query);
+        let hits = self.engine.sessions.search_projects(&self.session.platform, request, asked.project).await?;
+        self.results(&at, &list, hits, asked.cursor.as_deref(), asked.limit).await
+    }
+
     async fn hits(&self, at: &Reading, query: &str) -> Result<Vec<Hit>, Failure> {
-        let request = SearchRequest {
-            chat: at.chat.clone(),
-            person: at.person.clone(),
-            query: Text::new(query),
-            limit: Some(paging::MOST),
-        };
-        Ok(self.engine.host.search(&self.session.platform, request).await?)
+        Ok(self.engine.host.search(&self.session.platform, request(at, query)).await?)
     }
 
     async fn results(
@@ -143,6 +165,11 @@ impl Caller {
     pub(crate) async fn shown(&self, at: &Reading, id: MemoryId) -> Result<Option<ShownMemory>, Failure> {
         Ok(self.engine.memories.memory(&self.session.platform, at.clone(), id).await?)
     }
+}
+
+fn request(at: &Reading, query: &str) -> SearchRequest {
+    let (chat, person) = (at.chat.clone(), at.person.clone());
+    SearchRequest { chat, person, query: Text::new(query), limit: Some(paging::MOST) }
 }
 
 fn found_by(hit: &Hit, signal: &str) -> bool {

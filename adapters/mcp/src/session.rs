@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use azera_adapter::{ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading};
+use azera_adapter::{ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading, SessionReader};
 use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Text};
 
 use crate::failure::Failure;
@@ -16,6 +16,8 @@ pub struct Contracts {
     pub reader: Arc<dyn Reader>,
     /// Whole memories.
     pub memories: Arc<dyn MemoryReader>,
+    /// What was learnt in coding sessions.
+    pub sessions: Arc<dyn SessionReader>,
 }
 
 /// What a session may do.

@@ -8,13 +8,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::chats::{Conversations, OfChat, OfReply, Timeline};
+use crate::coding::{Budget, Chain, CodingSessions, Cues, OfProject, OfSession, Procedures};
 use crate::failure::Failure;
 use crate::graph::{Beginning, Entities, OfName};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
-use crate::search::{By, Like, Results, Words};
+use crate::search::{AcrossProjects, By, Like, Results, Words};
 use crate::session::{Caller, Rights};
 use crate::texts::QUOTES_DATA;
-use crate::writing::{Composed, Forgotten, Kept, ToForget, ToKeep};
+use crate::writing::{Composed, Done, Feedback, Forgotten, Kept, ToForget, ToKeep, ToSupersede, ToUpdate};
 use crate::writings::{Page, Writings};
 
 /// What a tool does to the memories.
@@ -22,6 +23,8 @@ use crate::writings::{Page, Writings};
 enum Effect {
     Reads,
     Adds,
+    /// It can be taken back, and the same call twice changes nothing more.
+    Changes,
     Removes,
 }
 
@@ -130,6 +133,14 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     ),
+    tool::<AcrossProjects, Results>(
+        "cross_project",
+        "Search across projects",
+        "The same as recall, in the memories of the person's projects alone: what was said in coding sessions and other \
+         conversations that were imported into projects.",
+        Effect::Reads,
+        reads,
+    ),
     tool::<Like, Results>(
         "similar",
         "Similar",
@@ -140,6 +151,30 @@ const TOOLS: &[Declared] = &[
     tool::<OfId, OneMemory>("get", "Get", "Returns one whole memory by its id.", Effect::Reads, reads),
     tool::<Listed, MemoryList>("list", "List", "Lists whole memories, newest first.", Effect::Reads, reads),
     without_quotes(tool::<ToKeep, Kept>("save", "Save", "The same as remember.", Effect::Adds, writes)),
+    without_quotes(tool::<ToUpdate, Kept>(
+        "update",
+        "Update",
+        "Keeps what holds now in place of an older statement of the person. The older one stays, with the day until which it \
+         held. Forgetting the new one lets the older one hold again.",
+        Effect::Adds,
+        writes,
+    )),
+    without_quotes(tool::<ToSupersede, Done>(
+        "supersede",
+        "Supersede",
+        "Lets a newer statement of the person hold in place of an older one, both by their ids. Without the newer one, the older \
+         one holds again.",
+        Effect::Changes,
+        writes,
+    )),
+    without_quotes(tool::<Feedback, Done>(
+        "search_feedback",
+        "Feedback on a search",
+        "Notes whether a memory that was found helped. It moves the memory a little forward or back in later searches of this \
+         session's chat, and nowhere else.",
+        Effect::Changes,
+        writes,
+    )),
     without_quotes(tool::<ToForget, Forgotten>(
         "delete",
         "Delete",
@@ -203,6 +238,37 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads_chats,
     ),
+    tool::<OfProject, Procedures>(
+        "procedures",
+        "Procedures",
+        "Lists commands that were run one after the other in coding sessions, with how often they worked. Use it before \
+         running or recommending a build, a test or a deployment in a project.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Cues, CodingSessions>(
+        "cue_search",
+        "Search coding sessions",
+        "Finds coding sessions by what they were about, in which project, when, by the problem, and by how they ended. With \
+         `ending` as `open` it lists the problems that nothing shows to be solved.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<OfSession, Chain>(
+        "episode_chain",
+        "Chain of sessions",
+        "Returns all coding sessions about the same problem, from the first to the one that solved it.",
+        Effect::Reads,
+        reads,
+    ),
+    tool::<Budget, Quoting>(
+        "context_budget",
+        "Context of a project",
+        "Returns what is remembered of a project within a number of tokens: open problems, commands that work, preferences, \
+         decisions, plans, and how the last sessions ended. Use it when a session in a project begins.",
+        Effect::Reads,
+        reads,
+    ),
     without_quotes(tool::<Nothing, Counts>(
         "stats",
         "Statistics",
@@ -256,6 +322,10 @@ impl Caller {
             "remember" | "save" => value(self.remember(arguments(given)?).await?),
             "forget" | "delete" => value(self.forget(arguments(given)?).await?),
             "why" => value(self.why(arguments(given)?).await?),
+            "cross_project" => value(self.cross_project(arguments(given)?).await?),
+            "update" => value(self.update(arguments(given)?).await?),
+            "supersede" => value(self.supersede(arguments(given)?).await?),
+            "search_feedback" => value(self.search_feedback(arguments(given)?).await?),
             "get" => value(self.get(arguments(given)?).await?),
             "list" => value(self.list(arguments(given)?).await?),
             "relations" => value(self.relations(arguments(given)?).await?),
@@ -272,6 +342,10 @@ impl Caller {
                 let Nothing {} = arguments(given)?;
                 value(self.create_reflection().await?)
             }
+            "procedures" => value(self.procedures(arguments(given)?).await?),
+            "cue_search" => value(self.cue_search(arguments(given)?).await?),
+            "episode_chain" => value(self.episode_chain(arguments(given)?).await?),
+            "context_budget" => value(self.context_budget(arguments(given)?).await?),
             "stats" => {
                 let Nothing {} = arguments(given)?;
                 value(self.stats().await?)

@@ -84,6 +84,7 @@ pub fn contracts(app: &App) -> Contracts {
         host: Arc::new(app.engine.clone()),
         reader: Arc::new(app.engine.clone()),
         memories: Arc::new(app.engine.clone()),
+        sessions: Arc::new(app.engine.clone()),
     }
 }
 

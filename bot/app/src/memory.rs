@@ -210,6 +210,7 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
     let Stores { memory, .. } = &stores(config).await?;
     let audit = memory.indexing().audit()?;
     let (bytes, files) = (memory.disk_bytes()?, memory.files().totals()?);
+    let commands = memory.sessions().kept_commands()?;
     if json {
         let value = json!({
             "memories": audit.memories,
@@ -222,12 +223,14 @@ async fn stats(config: &Config, json: bool) -> anyhow::Result<()> {
             "record_bytes": bytes,
             "files": files.files,
             "file_bytes": files.bytes,
+            "commands": commands,
         });
         println!("{}", serde_json::to_string_pretty(&value)?);
         return Ok(());
     }
     println!("{} memories, {} waiting to be indexed, {} KB of record", audit.memories, audit.queued, bytes >> 10);
     println!("{} files of messages, {} KB", files.files, files.bytes.div_ceil(1024));
+    println!("{commands} commands of coding sessions");
     println!("{}", indexes(&audit));
     Ok(())
 }

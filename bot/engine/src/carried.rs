@@ -75,5 +75,13 @@ impl Turns {
 }
 
 fn hit(memory: MemoryRow, signal: &'static str) -> Hit {
-    Hit { snippet: memory.text.clone(), shown: Shown::new(), score: 0.0, signals: vec![signal], memory, until: None }
+    Hit {
+        snippet: memory.text.clone(),
+        shown: Shown::new(),
+        score: 0.0,
+        signals: vec![signal],
+        memory,
+        until: None,
+        again: Vec::new(),
+    }
 }

@@ -7,7 +7,7 @@ use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
     InboundEvent, Receipt, Recorded, SearchRequest,
 };
-use azera_memory::Forget;
+use azera_memory::{Forget, ReadScope};
 use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
 
 use crate::engine::Engine;
@@ -99,6 +99,16 @@ impl Engine {
     }
 
     async fn search_memories(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, Error> {
+        self.search_within(platform, line, Some).await
+    }
+
+    /// Searches in a part of what may be shown; finds nothing if `part` leaves nothing.
+    pub(crate) async fn search_within(
+        &self,
+        platform: &PlatformId,
+        line: SearchRequest,
+        part: impl FnOnce(ReadScope) -> Option<ReadScope>,
+    ) -> Result<Vec<Hit>, Error> {
         let adapter = self.0.services.platform(platform)?;
         let Some(place) = self.0.services.place(adapter.as_ref(), &line.chat, &line.person).await? else {
             return Ok(Vec::new());
@@ -110,6 +120,7 @@ impl Engine {
         let persona = chat.map_or_else(|| self.0.services.config.persona.clone(), |chat| chat.persona);
         let name = self.0.services.persona(place.shared_realm(), &persona).await?.persona.name;
         let read_scope = self.0.access.read_scope(adapter.as_ref(), &place, &persona).await?;
+        let Some(read_scope) = part(read_scope) else { return Ok(Vec::new()) };
         let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
         let calendar = self.0.minds.calendar(&self.0.access, platform, &place.scope()).await?;
         let asking = Asking { person: &line.person, persona: &name, calendar: &calendar };

@@ -11,6 +11,7 @@ use crate::files::{BlobRow, blob_faults};
 use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::pictures::PictureRow;
+use crate::ratings::RatingRow;
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
 use crate::salience::mark_key;
 use crate::writings::writing_key;
@@ -214,6 +215,9 @@ impl CheckReport {
         self.broke("rows about writings that are missing", writings.len());
         let ids: HashSet<MemoryId> = memories.iter().map(|(_, memory)| memory.id).collect();
         let notes: Vec<(_, MemoryId)> = self.rows(store, Table::Notes)?;
+        let ratings: Vec<(Vec<u8>, RatingRow)> = self.rows(store, Table::Ratings)?;
+        let stray = ratings.iter().filter(|(_, row)| !ids.contains(&row.memory)).count();
+        self.broke("ratings of memories that are missing", stray);
         self.broke("working notes that are missing", notes.iter().filter(|(_, id)| !ids.contains(id)).count());
         let lost = |keys: &HashSet<Vec<u8>>| {
             keys.iter().filter(|key| !keys::number("memories", key).is_ok_and(|id| ids.contains(&MemoryId(id)))).count()

@@ -47,6 +47,7 @@ impl Memories<'_> {
                 at: row.at,
                 salience: None,
                 surprise: None,
+                replaced: None,
             };
             self.0.turns().put_memory(&mut batch, &memory)?;
             new += 1;

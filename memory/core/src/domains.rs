@@ -51,6 +51,10 @@ pub struct Writings<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Imports<'a>(pub(crate) &'a Memory);
 
+/// What was learnt in coding sessions that people imported.
+#[derive(Clone, Copy)]
+pub struct Sessions<'a>(pub(crate) &'a Memory);
+
 /// Linked accounts of one human.
 #[derive(Clone, Copy)]
 pub struct Links<'a>(pub(crate) &'a Memory);
@@ -150,6 +154,11 @@ impl Memory {
     /// Conversations that people imported from other programs.
     pub fn imports(&self) -> Imports<'_> {
         Imports(self)
+    }
+
+    /// What was learnt in coding sessions that people imported.
+    pub fn sessions(&self) -> Sessions<'_> {
+        Sessions(self)
     }
 
     /// Linked accounts of one human.

@@ -83,6 +83,12 @@ impl Memory {
             .into_iter()
             .map(|row| json!({"persona": row.persona, "scope": row.scope, "feelings": row.bond}))
             .collect();
+        let ratings: Vec<Value> = self
+            .memories()
+            .ratings_of(person)?
+            .into_iter()
+            .map(|row| json!({"memory": row.memory.to_string(), "helpful": row.is_helpful, "scope": row.scope, "at": row.at}))
+            .collect();
         let (overrides, check_ins, keeping) = (
             self.places().overrides_of(person)?,
             self.places().check_ins_of(person)?,
@@ -91,7 +97,7 @@ impl Memory {
         Ok(json!({
             "person": person, "messages": messages, "memories": memories, "feelings": feelings, "customs": overrides,
             "check_ins": check_ins, "keeping": keeping, "linked": self.links().of(person)?,
-            "learnt_from": self.consent().training(person)?, "pictures": pictures,
+            "learnt_from": self.consent().training(person)?, "pictures": pictures, "ratings": ratings,
         }))
     }
 
@@ -155,7 +161,7 @@ fn part_json(part: &Part) -> Value {
 }
 
 fn message_json(message: &MessageRow) -> Value {
-    json!({
+    let mut row = json!({
         "id": message.id,
         "chat": message.chat,
         "scope": message.scope,
@@ -163,7 +169,11 @@ fn message_json(message: &MessageRow) -> Value {
         "author": message.author.name(),
         "persona": message.persona,
         "text": message.text,
-    })
+    });
+    if !message.ran.is_empty() {
+        row["ran"] = json!(message.ran);
+    }
+    row
 }
 
 fn memory_json(memory: &MemoryRow) -> Value {
@@ -183,6 +193,9 @@ fn memory_json(memory: &MemoryRow) -> Value {
     }
     if let Some(salience) = &memory.salience {
         row["worth"] = json!(salience);
+    }
+    if let Some(replaced) = &memory.replaced {
+        row["replaced"] = json!({"by": replaced.memory.to_string(), "at": replaced.at});
     }
     if let Some(surprise) = &memory.surprise {
         row["surprise"] = json!(surprise);

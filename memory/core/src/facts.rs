@@ -41,6 +41,7 @@ impl Memories<'_> {
             at: fact.at,
             salience: None,
             surprise: None,
+            replaced: None,
         };
         let mut batch = Batch::new();
         self.0.turns().put_memory(&mut batch, &memory)?;

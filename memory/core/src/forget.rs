@@ -445,6 +445,7 @@ pub(crate) fn emptied(message: MessageRow) -> MessageRow {
         source_scopes: Vec::new(),
         edited_at: None,
         parts: Vec::new(),
+        ran: Vec::new(),
         ..message
     }
 }

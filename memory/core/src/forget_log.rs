@@ -13,6 +13,7 @@ use crate::imports::ImportedChat;
 use crate::links::{LinkRow, between};
 use crate::minds::{BondRow, ForgottenScope, MindRow};
 use crate::pictures::PictureRow;
+use crate::ratings::RatingRow;
 use crate::rows::{BranchRow, ChatRow, MemoryRow, MessageRow, OutboxRow};
 use crate::settings::is_of;
 use crate::{Batch, Change, Error, Table, codec, keys};
@@ -327,6 +328,12 @@ impl BackupCleaner<'_> {
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;
                 !what.has_state(seq, Some(&person), &scope)
+            }
+            Table::Ratings => {
+                let RatingRow { memory, person, scope, seq, .. } = codec::decode(table, value)?;
+                !self.dropped.contains(&memory)
+                    && !what.memories.contains(&memory)
+                    && !what.has_state(seq, Some(&person), &scope)
             }
             _ => true,
         };

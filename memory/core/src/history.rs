@@ -21,6 +21,15 @@ impl Messages<'_> {
         }))
     }
 
+    /// Returns the memory of a message, if `read_scope` allows it.
+    pub fn memory_of(self, read_scope: &ReadScope, id: &MessageId) -> Result<Option<MemoryId>, Error> {
+        let memories = self.0.turns().memories_of(id)?.into_iter();
+        let mut shown = memories.filter(|memory| {
+            memory.kind.is_said() && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)
+        });
+        Ok(shown.next().map(|memory| memory.id))
+    }
+
     /// Returns the newest `limit` messages of the chat's current branch, oldest first.
     pub fn history(self, read_scope: &ReadScope, chat: &ChatId, limit: usize) -> Result<Vec<MessageRow>, Error> {
         let head = self.0.chats().get(chat)?.and_then(|chat| chat.head);
@@ -87,8 +96,13 @@ impl Messages<'_> {
         let before = why.recalled.len();
         let mut shown = Vec::new();
         let mut retained = Vec::new();
-        for hit in why.recalled {
+        for mut hit in why.recalled {
             if let Some(memory) = self.0.memories().get(read_scope, hit.memory)? {
+                let mut again = Vec::new();
+                for other in hit.again {
+                    again.extend(self.0.memories().get(read_scope, other.memory)?.map(|_| other));
+                }
+                hit.again = again;
                 shown.push(memory);
                 retained.push(hit);
             }

@@ -10,7 +10,7 @@ use azera_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Imports;
-use crate::rows::{ChatRow, Kind, MAIN_BRANCH, MessageRow};
+use crate::rows::{ChatRow, Kind, MAIN_BRANCH, MessageRow, RanCommand};
 use crate::turns::put_message;
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 
@@ -19,6 +19,9 @@ const PLATFORM: &str = "import";
 
 /// Most characters of a chat's title. The chat's row is written with every message, and titles stand in lists.
 pub const MAX_IMPORTED_TITLE_CHARS: usize = 128;
+
+/// Most commands that are kept of what was run for one message.
+pub const MAX_RAN: usize = 200;
 
 /// First part of the keys of projects.
 const PROJECT: &str = "project";
@@ -138,6 +141,17 @@ pub fn project_realm(by: &PersonId, name: &str) -> Result<RealmId, IdError> {
     RealmId::new(format!("{PROJECT}:{by}:{name}"))
 }
 
+/// Returns the name of the project that a realm is; `None` for a realm of a platform.
+pub fn project_name(realm: &RealmId) -> Option<&str> {
+    realm.as_str().strip_prefix(PROJECT)?.strip_prefix(':')?.rsplit_once(':').map(|(_, name)| name)
+}
+
+/// Returns the person whose project a realm is; `None` for a realm of a platform.
+pub fn project_owner(realm: &RealmId) -> Option<PersonId> {
+    let (owner, _) = realm.as_str().strip_prefix(PROJECT)?.strip_prefix(':')?.rsplit_once(':')?;
+    PersonId::new(owner).ok()
+}
+
 /// Returns a title without line breaks and other control characters, cut to its limit; `None` if nothing is left.
 fn shown_title(title: &str) -> Option<String> {
     let plain: String = title.trim().chars().take(MAX_IMPORTED_TITLE_CHARS).collect();
@@ -204,6 +218,7 @@ impl Imports<'_> {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &message)?;
@@ -217,6 +232,47 @@ impl Imports<'_> {
         self.0.turns().remember(&mut batch, &message, Kind::Message)?;
         self.0.store.commit(batch, Durability::Soon)?;
         Ok(ImportState::New)
+    }
+
+    /// Adds what an assistant ran for a message of the import. A command that is known gets its outcome if it lacked one.
+    /// Only the last [`MAX_RAN`] are kept. Returns how many are new.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the message belongs to somebody else, to another persona or to another scope.
+    pub fn ran(self, import: &Import, message: &MessageId, ran: Vec<RanCommand>) -> Result<usize, Error> {
+        let Some(found) = self.0.messages().raw_message(message)? else { return Ok(0) };
+        let _writing = self.0.writing(&found.chat)?;
+        // It may have been forgotten meanwhile.
+        let Some(row) = self.0.messages().raw_message(message)?.filter(|row| row.author != Author::Forgotten) else {
+            return Ok(0);
+        };
+        let by = self.0.chats().get(&row.chat)?.and_then(|chat| match chat.imported {
+            Some(ImportedChat::Kept { by, .. }) => Some(by),
+            _ => None,
+        });
+        if by.as_ref() != Some(&import.by) || row.persona != import.persona || row.scope != import.scope {
+            return Err(Error::Invalid("that message was imported for somebody else".into()));
+        }
+        let (mut merged, mut added) = (row.ran.clone(), 0);
+        for command in ran {
+            match merged.iter_mut().find(|known| known.id == command.id) {
+                Some(known) => known.worked = known.worked.or(command.worked),
+                None => {
+                    added += 1;
+                    merged.push(command);
+                }
+            }
+        }
+        merged.drain(..merged.len().saturating_sub(MAX_RAN));
+        if merged == row.ran {
+            return Ok(0);
+        }
+        self.0.store.room()?;
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Messages, keys::message(&row.id), &MessageRow { ran: merged, ..row })?;
+        self.0.store.commit(batch, Durability::Soon)?;
+        Ok(added)
     }
 
     /// Returns the row of a message's chat, with this import in it.
@@ -327,6 +383,23 @@ impl Imports<'_> {
         chats.sort_by_key(|chat| chat.last_at);
         chats.drain(..chats.len().saturating_sub(limit));
         Ok(chats)
+    }
+
+    /// Returns the chats of the projects that the scope may read, with the newest message last, at most `limit` of them.
+    pub(crate) fn project_chats(self, read_scope: &ReadScope, limit: usize) -> Result<Vec<ChatRow>, Error> {
+        let mut chats = self.all_project_chats()?;
+        chats.retain(|chat| match &chat.imported {
+            Some(ImportedChat::Kept { scope, .. }) => read_scope.allows(&chat.persona, scope, &[], chat.last_at),
+            _ => false,
+        });
+        chats.sort_by(|one, other| (one.last_at, &one.id).cmp(&(other.last_at, &other.id)));
+        chats.drain(..chats.len().saturating_sub(limit));
+        Ok(chats)
+    }
+
+    /// Returns the chats of all projects.
+    pub(crate) fn all_project_chats(self) -> Result<Vec<ChatRow>, Error> {
+        self.kept(|_, scope, _| matches!(scope, Scope::Realm(realm) if project_name(realm).is_some()))
     }
 
     /// Returns the chats of an import.

@@ -59,12 +59,14 @@ mod picture_pages;
 mod pictures;
 mod prune;
 mod ram;
+mod ratings;
 mod read_scope;
 mod recall;
 mod record;
 mod relink;
 mod rows;
 mod salience;
+mod sessions;
 mod settings;
 mod stats;
 mod store;
@@ -85,7 +87,7 @@ pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
     Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Imports, Indexing, Links, Memories, Messages,
-    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Training, Turns, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -102,8 +104,8 @@ pub use graph::{
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;
 pub use imports::{
-    Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, NewImported,
-    project_realm,
+    Import, ImportState, ImportSummary, ImportedChat, ImportedFile, MAX_IMPORTED_TITLE_CHARS, MAX_RAN, NewImported,
+    project_name, project_owner, project_realm,
 };
 pub use index::{
     Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
@@ -120,14 +122,17 @@ pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureRow};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
-pub use recall::{AskedEvent, Hit, LexicalRecall, Limits, Query, Question, Recalled, Speaker};
+pub use recall::{
+    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Query, Question, Recalled, Speaker, chats_of,
+};
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
 pub use rows::{
     Answering, BranchRow, ChatRow, EvidenceKind, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, OutboxRow,
-    PersonaRow, Posted, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,
+    PersonaRow, Posted, RanCommand, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,
 };
 pub use salience::{Salience, Superseded};
+pub use sessions::{Ending, Episode, Learnt, MAX_SESSIONS, PROVEN, Problem, ProblemKind, Procedure, Resolution};
 pub use settings::{
     ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
     TrainingConsent,
@@ -137,6 +142,7 @@ pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES
 pub use surprise::Surprise;
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
+pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};
 pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

@@ -24,9 +24,9 @@ const STRIPES: usize = 64;
 const RESERVE: u64 = 1_024;
 
 /// Version of the layout of rows. Opening a record with an older layout migrates it. Layout 3 has files, layout 4
-/// pictures that people asked for, layout 5 the graph, and layout 6 imported chats: an older version would forget a
-/// message or a person and leave those, so it must not open such a record.
-const SCHEMA: u32 = 6;
+/// pictures that people asked for, layout 5 the graph, layout 6 imported chats, and layout 7 commands of coding sessions and ratings:
+/// an older version would forget a message or a person and leave those, so it must not open such a record.
+const SCHEMA: u32 = 7;
 
 /// The stores that a memory works on.
 #[derive(Clone)]

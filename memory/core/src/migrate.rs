@@ -1,5 +1,6 @@
-//! Migrates a record of an older layout. Layouts 2 to 5 need no migration: layout 2 has no files of messages, layout 3 no
-//! pictures that people asked for, layout 4 no graph, which is built in the background, and layout 5 no imported chats.
+//! Migrates a record of an older layout. Layouts 2 to 6 need no migration: layout 2 has no files of messages, layout 3 no
+//! pictures that people asked for, layout 4 no graph, which is built in the background, layout 5 no imported chats, and
+//! layout 6 no commands of coding sessions, which the next import of the same transcript adds.
 
 use azera_types::MessageId;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domains::Minds;
 use crate::forget_log::Forgotten;
 use crate::rows::MessageRow;
-use crate::{Batch, Durability, Error, Table, codec, keys};
+use crate::{Batch, Durability, Error, Table, codec, keys, ratings};
 
 /// The mind of a persona in one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,7 @@ impl Minds<'_> {
             }
             Ok(true)
         })?;
+        ratings::forget(self.0.store.as_ref(), &mut batch, gone)?;
         self.0.places().forget_settings(&mut batch, gone)?;
         self.0.forgetting().commit_forgetting(batch, Forgotten::default())
     }
@@ -117,7 +118,7 @@ pub(crate) enum ForgottenScope<'a> {
 }
 
 impl ForgottenScope<'_> {
-    fn has(&self, scope: &Scope, towards: Option<&PersonId>) -> bool {
+    pub(crate) fn has(&self, scope: &Scope, towards: Option<&PersonId>) -> bool {
         match (self, scope) {
             (Self::Person(person), _) if towards == Some(person) => true,
             (Self::Person(person), Scope::Dm(with)) => with == *person,

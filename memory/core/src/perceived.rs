@@ -67,7 +67,8 @@ impl Turns<'_> {
                     batch.remove(Table::Marks, key);
                 }
                 let old = memory.clone();
-                let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
+                let memory =
+                    MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
                 graph::change(&mut batch, &old, &memory);
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;

@@ -369,6 +369,7 @@ impl Pictures<'_> {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         })
     }
 

@@ -86,6 +86,14 @@ impl ReadScope {
         may(scope, at) && source_scopes.iter().all(|source_scope| may(&source_scope.scope, source_scope.from))
     }
 
+    /// Returns the part of this read scope that is about some places; `None` if it allows none of them. It never allows
+    /// more than this one.
+    pub fn narrowed_to(&self, wanted: impl Fn(&Scope) -> bool) -> Option<Self> {
+        let grants: Vec<Grant> = self.grants.iter().filter(|grant| wanted(&grant.scope)).cloned().collect();
+        let place = grants.first()?.scope.clone();
+        Some(Self { persona: self.persona.clone(), place, grants })
+    }
+
     /// Moves every horizon `reach` later. Turns up to `reach` before an allowed memory are then also allowed. Returns
     /// `None` if there is no horizon.
     pub(crate) fn after_horizons(&self, reach: Duration) -> Option<Self> {

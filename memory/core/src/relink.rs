@@ -13,6 +13,7 @@ use crate::files::BlobRow;
 use crate::forget_log::Forgotten;
 use crate::minds::{BondRow, MindRow};
 use crate::pictures::PictureRow;
+use crate::ratings::RatingRow;
 use crate::record::unused_numbers;
 use crate::rows::{
     BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
@@ -84,6 +85,9 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     work.keep::<Forgotten>(Table::Forgotten, |_| true)?;
     work.keep::<MindRow>(Table::Minds, |_| true)?;
     work.keep::<BondRow>(Table::Bonds, |_| true)?;
+    work.commit()?;
+    let has_memory = |row: &RatingRow| matches!(store.get(Table::Memories, &keys::memory(row.memory)), Ok(Some(_)));
+    work.keep::<RatingRow>(Table::Ratings, has_memory)?;
     work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message))?;
     work.pictures(&places)?;
     work.numbers()?;

@@ -90,6 +90,23 @@ pub struct MessageRow {
     /// True if it was emptied because its import was undone. It may then be imported again, under another id.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
+    /// What a coding assistant ran for it, if it was imported from a session with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<RanCommand>,
+}
+
+/// A command that a coding assistant ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanCommand {
+    /// The id of the call, the same in every export of its session.
+    pub id: String,
+    /// The command in the form of the importer, without secrets.
+    pub text: Text,
+    /// Whether it worked; `None` if nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worked: Option<bool>,
+    /// When it was run.
+    pub at: Timestamp,
 }
 
 /// When the bot answers in a chat with several people.
@@ -309,6 +326,9 @@ pub struct MemoryRow {
     /// How surprising it was, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surprise: Option<crate::Surprise>,
+    /// The newer statement that its person put in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<crate::ReplacedBy>,
 }
 
 impl MemoryRow {
@@ -459,6 +479,9 @@ pub struct WhyHit {
     /// The parts of its text in the prompt, as ranges of bytes; the whole text if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: crate::Shown,
+    /// Other memories that said the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<crate::Again>,
 }
 
 /// One version of a persona.

@@ -76,7 +76,8 @@ impl MemoryRow {
 
     /// Returns the strength of the mark at `now`, from 0 to 1; 0 without a mark.
     fn strength(&self, now: Timestamp) -> f32 {
-        let Some(salience) = self.salience.as_ref().filter(|salience| salience.superseded.is_none()) else {
+        let stands = |salience: &&Salience| salience.superseded.is_none() && self.replaced.is_none();
+        let Some(salience) = self.salience.as_ref().filter(stands) else {
             return 0.0;
         };
         let since = salience.used.map_or(self.at, |used| used.max(self.at));
@@ -206,6 +207,7 @@ mod tests {
             at: time(0),
             salience: Some(salience),
             surprise: None,
+            replaced: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::domains::{Messages, Turns};
 use crate::files::let_go_of_parts;
 use crate::rows::{ChatRow, InboxRow, Kind, MemoryRow, MessageRow, NOTES, OutboxRow, SourceScope, WhyRow};
 use crate::salience::mark_key;
-use crate::{Batch, Durability, Error, Order, Table, codec, graph, keys, names};
+use crate::{Batch, Durability, Error, Order, Table, codec, graph, keys, names, ratings};
 
 /// The result of receiving a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,6 +119,7 @@ impl Turns<'_> {
             edited_at: None,
             parts: inbound.parts.iter().take(MAX_PARTS).map(|inbound| inbound.part.clone()).collect(),
             undone: false,
+            ran: Vec::new(),
         };
         let inbox = InboxRow {
             message: inbound.id.clone(),
@@ -242,6 +243,7 @@ impl Turns<'_> {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         };
         let mut batch = Batch::new();
         put_message(&mut batch, &reply)?;
@@ -375,7 +377,8 @@ impl Turns<'_> {
                     batch.remove(Table::Marks, key);
                 }
                 let old = memory.clone();
-                let memory = MemoryRow { text: message.text.clone(), salience: None, surprise: None, ..memory };
+                let memory =
+                    MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
                 graph::change(batch, &old, &memory);
                 codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(batch, &memory)?;
@@ -405,6 +408,7 @@ impl Turns<'_> {
             at: message.at,
             salience: None,
             surprise: None,
+            replaced: None,
         };
         self.put_memory(batch, &memory)
     }
@@ -488,7 +492,7 @@ impl Turns<'_> {
             batch.remove(Table::Names, key);
         }
         graph::remove(batch, memory);
-        Ok(())
+        ratings::remove(self.0.store.as_ref(), batch, memory.id)
     }
 }
 

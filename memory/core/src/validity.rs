@@ -1,15 +1,130 @@
-//! How long a statement held: until the same person said something else instead.
+//! How long a statement held: until the same person said something else instead. Background work notes that in the mark
+//! of a message ([`crate::Superseded`]), and people say it themselves ([`Memories::replace`]).
+
+use azera_types::{MemoryId, MessageId, PersonId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
-use crate::rows::MemoryRow;
-use crate::{Error, ReadScope, Superseded};
+use crate::rows::{Kind, MemoryRow};
+use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
+
+/// Replacements that are followed from one statement to the next.
+const MAX_CHAIN: usize = 64;
+
+/// A newer statement that its person put in the place of an older one. It counts as long as it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplacedBy {
+    /// The newer statement.
+    pub memory: MemoryId,
+    /// When it was said.
+    pub at: Timestamp,
+}
+
+/// Where a newer statement stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Newer {
+    /// In a message.
+    Message(MessageId),
+    /// In a memory, which its person named.
+    Memory(MemoryId),
+}
+
+/// What replaced a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Replacement {
+    /// The newer statement.
+    pub by: Newer,
+    /// When it was said.
+    pub at: Timestamp,
+}
+
+/// Why a statement was not replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotReplaced {
+    /// There is no such memory that may be shown.
+    Unknown(MemoryId),
+    /// It is not a statement of the person.
+    NotOwn(MemoryId),
+    /// The newer one is the older one, or rests on it.
+    Circle,
+    /// The newer one is older.
+    Older,
+}
 
 impl Memories<'_> {
-    /// Returns what replaced a statement with something different. Returns `None` if nothing did, if the newer message
+    /// Returns what replaced a statement with something different. Returns `None` if nothing did, if the newer statement
     /// was forgotten, or if `read_scope` does not allow it: then nothing may tell that there is one.
-    pub fn replaced(self, read_scope: &ReadScope, memory: &MemoryRow) -> Result<Option<Superseded>, Error> {
+    pub fn replaced(self, read_scope: &ReadScope, memory: &MemoryRow) -> Result<Option<Replacement>, Error> {
+        if let Some(ReplacedBy { memory: by, at }) = memory.replaced
+            && self.get(read_scope, by)?.is_some()
+        {
+            return Ok(Some(Replacement { by: Newer::Memory(by), at }));
+        }
         let superseded = memory.salience.as_ref().and_then(|salience| salience.superseded.as_ref());
         let Some(superseded) = superseded.filter(|superseded| !superseded.same) else { return Ok(None) };
-        Ok(self.0.messages().get(read_scope, &superseded.by)?.map(|_| superseded.clone()))
+        let newer = self.0.messages().get(read_scope, &superseded.by)?;
+        Ok(newer.map(|_| Replacement { by: Newer::Message(superseded.by.clone()), at: superseded.at }))
+    }
+
+    /// Returns the statement of a person that may be replaced.
+    pub fn may_be_replaced(
+        self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        id: MemoryId,
+    ) -> Result<Result<MemoryRow, NotReplaced>, Error> {
+        let Some(memory) = self.get(read_scope, id)? else { return Ok(Err(NotReplaced::Unknown(id))) };
+        let is_own = matches!(memory.kind, Kind::Message | Kind::Fact) && memory.author.person() == Some(person);
+        Ok(if is_own { Ok(memory) } else { Err(NotReplaced::NotOwn(id)) })
+    }
+
+    /// Puts a person's newer statement in the place of an older one of theirs. `None` lets the older one hold again.
+    pub fn replace(
+        self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        older: MemoryId,
+        newer: Option<MemoryId>,
+    ) -> Result<Result<(), NotReplaced>, Error> {
+        let own = |id| self.may_be_replaced(read_scope, person, id);
+        let before = match own(older)? {
+            Ok(memory) => memory,
+            Err(why) => return Ok(Err(why)),
+        };
+        let by = match newer.map(own).transpose()? {
+            None => None,
+            Some(Err(why)) => return Ok(Err(why)),
+            Some(Ok(newer)) => {
+                if self.leads_to(&newer, older)? {
+                    return Ok(Err(NotReplaced::Circle));
+                }
+                if newer.at < before.at {
+                    return Ok(Err(NotReplaced::Older));
+                }
+                Some(ReplacedBy { memory: newer.id, at: newer.at })
+            }
+        };
+        let _writing = before.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
+        // It may have been forgotten meanwhile.
+        let Some(memory) = self.get(read_scope, older)? else { return Ok(Err(NotReplaced::Unknown(older))) };
+        let mut batch = Batch::new();
+        let memory = MemoryRow { replaced: by, ..memory };
+        codec::put(&mut batch, Table::Memories, keys::memory(older), &memory)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(Ok(()))
+    }
+
+    /// Returns true if a statement is another one, or was replaced by it, directly or through others.
+    fn leads_to(self, from: &MemoryRow, to: MemoryId) -> Result<bool, Error> {
+        let (mut id, mut next) = (from.id, from.replaced);
+        for _ in 0..MAX_CHAIN {
+            if id == to {
+                return Ok(true);
+            }
+            let Some(by) = next else { return Ok(false) };
+            (id, next) = (by.memory, self.raw_memory(by.memory)?.and_then(|memory| memory.replaced));
+        }
+        Ok(true)
     }
 }

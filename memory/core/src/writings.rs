@@ -186,6 +186,7 @@ impl Writings<'_> {
             at: new.at,
             salience: None,
             surprise: None,
+            replaced: None,
         };
         if memory.kind == Kind::Note {
             self.replace_notes(&mut batch, notes_key(&memory.persona, &new.chat), id)?;
@@ -276,6 +277,7 @@ impl Writings<'_> {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         };
         if self.0.messages().raw_message(&post.id)?.is_some() {
             return Err(Error::Invalid("there is a message of the post's id".into()));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use azera_memory::conformance::{record, record_with_files, settings};
 use azera_memory::{
-    Batch, Durability, Import, ImportState, NewChat, NewFact, NewImported, Order, RamBlobs, RamStore, Store, Table,
+    Batch, Durability, Import, ImportState, NewChat, NewFact, NewImported, Order, RamBlobs, RamStore, RanCommand,
+    Store, Table,
 };
 use azera_types::{Author, ChatId, MessageId, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp};
 
@@ -84,6 +85,45 @@ fn a_record_of_layout_5_opens_as_it_is_and_takes_imports() {
         at: Timestamp::UNIX_EPOCH,
     };
     assert_eq!(memory.imports().add(&import, new, Timestamp::UNIX_EPOCH).unwrap(), ImportState::New);
+    assert!(memory.check().unwrap().is_sound());
+}
+
+/// Layout 6 has imported chats and no commands of sessions.
+#[test]
+fn a_record_of_layout_6_opens_as_it_is_and_takes_commands() {
+    let store = filled();
+    let zoe = PersonId::new("zoe").unwrap();
+    let import = Import {
+        id: "i1".into(),
+        by: zoe.clone(),
+        persona: PersonaId::new("azera").unwrap(),
+        scope: Scope::Dm(zoe.clone()),
+        file: "plum.jsonl".into(),
+        format: "claude-code".into(),
+    };
+    let id = MessageId::new("import:1").unwrap();
+    let new = NewImported {
+        id: id.clone(),
+        chat: ChatId::new("import:c").unwrap(),
+        title: None,
+        after: None,
+        person: zoe,
+        name: "Zoe".into(),
+        text: Text::new("Mend the gate."),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    record(Arc::new(store.clone())).imports().add(&import, new, Timestamp::UNIX_EPOCH).unwrap();
+    let all = || Table::ALL.map(|table| rows(&store, table));
+    let before = all();
+    assert!(
+        !String::from_utf8_lossy(&before.concat().into_iter().flat_map(|row| row.1).collect::<Vec<_>>())
+            .contains("\"ran\":")
+    );
+    set_layout(&store, 6);
+    let memory = record(Arc::new(store.clone()));
+    assert_eq!(all(), before, "only the layout changes");
+    let ran = RanCommand { id: "t1".into(), text: "make test".into(), worked: Some(true), at: Timestamp::UNIX_EPOCH };
+    assert_eq!(memory.imports().ran(&import, &id, vec![ran]).unwrap(), 1);
     assert!(memory.check().unwrap().is_sound());
 }
 

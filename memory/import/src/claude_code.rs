@@ -1,5 +1,6 @@
 //! Transcripts of Claude Code: one JSON object a line, one file a session. What people typed and what the assistant wrote
-//! are messages. Calls of tools, their results, and texts that the program itself inserts are left out.
+//! are messages. Of the calls of tools, commands are kept with whether they worked; their results, and texts that the
+//! program itself inserts, are left out.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -7,12 +8,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
+use crate::calls::{Call, Calls};
 use crate::lines::{Line, Lines};
 use crate::time::Time;
-use crate::{Found, ImportedMessage, ReadError, Role, Source, SourceAuthor, SourceChat, Take};
+use crate::{Found, ImportedMessage, Ran, ReadError, Role, Source, SourceAuthor, SourceChat, Take};
 
-/// Sessions of one file whose ids are kept. A file holds one, or few after it was continued.
+/// Sessions of one file that are kept in mind. A file holds one, or few after it was continued.
 const MAX_SESSIONS: usize = 1_024;
 
 /// Elements that the program inserts into what a person types. Nobody said their content.
@@ -44,12 +47,15 @@ struct Entry {
     uuid: Option<String>,
     session_id: Option<String>,
     timestamp: Option<Time>,
+    cwd: Option<String>,
     #[serde(default)]
     is_sidechain: bool,
     #[serde(default)]
     is_meta: bool,
     #[serde(default)]
     is_compact_summary: bool,
+    /// What the program notes of the result of a tool.
+    tool_use_result: Option<Value>,
     message: Option<Said>,
 }
 
@@ -69,69 +75,137 @@ enum Content {
 struct Block {
     r#type: String,
     text: Option<String>,
+    #[serde(flatten)]
+    call: Call,
+}
+
+/// A session that is being read.
+struct Session {
+    chat: Arc<SourceChat>,
+    /// The last message that a person typed. What is run next is run for it.
+    asked: Option<String>,
+    calls: Calls,
+}
+
+impl Session {
+    /// Returns what was run for the last message, and forgets it.
+    fn end_request(&mut self) -> Option<Found> {
+        let commands = self.calls.take();
+        let message = self.asked.take()?;
+        (!commands.is_empty()).then(|| Found::Ran(Ran { chat: Arc::clone(&self.chat), message, commands }))
+    }
 }
 
 /// Reads a transcript.
 pub(crate) fn read(source: &Source, input: impl BufRead, take: &mut Take<'_>) -> Result<(), ReadError> {
     let mut lines = Lines::new(input);
-    let (mut line, mut sessions) = (Vec::new(), HashMap::new());
+    let mut transcript = Transcript { source, sessions: HashMap::new() };
+    let mut line = Vec::new();
     while let Some(read) = lines.next(&mut line)? {
         let found = match read {
             Line::TooLong => Found::flaw(lines.number, "the line is too long"),
             Line::Whole if line.trim_ascii().is_empty() => continue,
             Line::Whole => match serde_json::from_slice(&line) {
-                Ok(entry) => entry_found(source, entry, lines.number, &mut sessions),
+                Ok(entry) => transcript.entry(entry, lines.number),
                 Err(error) => Found::bad_json(lines.number, &error),
             },
         };
+        // What was run before a message belongs to the one before it.
+        if let Found::Message(message) = &found
+            && let Some(ran) = transcript.begin_message(message)
+            && take(ran).is_break()
+        {
+            return Ok(());
+        }
         if let ControlFlow::Break(()) = take(found) {
             return Ok(());
+        }
+    }
+    for ran in transcript.end_all() {
+        if take(ran).is_break() {
+            break;
         }
     }
     Ok(())
 }
 
-fn entry_found(
-    source: &Source,
-    entry: Entry,
-    position: usize,
-    sessions: &mut HashMap<String, Arc<SourceChat>>,
-) -> Found {
-    let role = match entry.r#type.as_deref() {
-        Some("user") => Role::Owner,
-        Some("assistant") => Role::Assistant,
-        _ => return Found::LeftOut("notes of the program"),
-    };
-    if entry.is_sidechain {
-        return Found::LeftOut("talk between agents");
-    }
-    if entry.is_meta || entry.is_compact_summary {
-        return Found::LeftOut("texts of the program");
-    }
-    let (Some(id), Some(said)) = (entry.uuid, entry.message) else {
-        return Found::flaw(position, "the message has no uuid or no content");
-    };
-    let written = match said.content {
-        Content::Text(text) => text,
-        Content::Blocks(blocks) => {
-            let texts = blocks.into_iter().filter(|block| block.r#type == "text").filter_map(|block| block.text);
-            texts.collect::<Vec<_>>().join("\n\n")
+/// A transcript that is being read.
+struct Transcript<'a> {
+    source: &'a Source,
+    sessions: HashMap<String, Session>,
+}
+
+impl Transcript<'_> {
+    fn entry(&mut self, entry: Entry, position: usize) -> Found {
+        let role = match entry.r#type.as_deref() {
+            Some("user") => Role::Owner,
+            Some("assistant") => Role::Assistant,
+            _ => return Found::LeftOut("notes of the program"),
+        };
+        if entry.is_sidechain {
+            return Found::LeftOut("talk between agents");
         }
-    };
-    let text = if role == Role::Owner { typed(&written) } else { written.trim().to_owned() };
-    if text.is_empty() {
-        return Found::LeftOut(if written.trim().is_empty() { "calls of tools" } else { "texts of the program" });
+        if entry.is_meta || entry.is_compact_summary {
+            return Found::LeftOut("texts of the program");
+        }
+        let (Some(id), Some(said)) = (entry.uuid, entry.message) else {
+            return Found::flaw(position, "the message has no uuid or no content");
+        };
+        let at = entry.timestamp.and_then(|time| time.moment(&self.source.zone));
+        let session = self.session(entry.session_id);
+        let written = match said.content {
+            Content::Text(text) => text,
+            Content::Blocks(blocks) => {
+                let mut texts = Vec::new();
+                for block in blocks {
+                    match block.r#type.as_str() {
+                        "text" => texts.extend(block.text),
+                        "tool_use" => session.calls.begin(block.call, entry.cwd.as_deref(), at),
+                        "tool_result" => session.calls.end(&block.call, entry.tool_use_result.as_ref()),
+                        _ => {}
+                    }
+                }
+                texts.join("\n\n")
+            }
+        };
+        let text = if role == Role::Owner { typed(&written) } else { written.trim().to_owned() };
+        if text.is_empty() {
+            return Found::LeftOut(if written.trim().is_empty() { "calls of tools" } else { "texts of the program" });
+        }
+        let (id_of, name) = if role == Role::Owner { ("user", "User") } else { ("assistant", "Claude") };
+        let author = SourceAuthor { id: id_of.into(), name: name.into(), account: None };
+        let chat = Arc::clone(&session.chat);
+        Found::Message(Box::new(ImportedMessage { id, chat, author, role, at, text, position }))
     }
-    let session = entry.session_id.unwrap_or_else(|| source.stem.clone());
-    if sessions.len() >= MAX_SESSIONS && !sessions.contains_key(&session) {
-        sessions.clear();
+
+    /// Returns the session with this id.
+    fn session(&mut self, id: Option<String>) -> &mut Session {
+        let id = id.unwrap_or_else(|| self.source.stem.clone());
+        if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(&id) {
+            self.sessions.clear();
+        }
+        let new = || Session {
+            chat: Arc::new(SourceChat { id: id.clone(), title: None }),
+            asked: None,
+            calls: Calls::default(),
+        };
+        self.sessions.entry(id.clone()).or_insert_with(new)
     }
-    let new = || Arc::new(SourceChat { id: session.clone(), title: None });
-    let chat = Arc::clone(sessions.entry(session.clone()).or_insert_with(new));
-    let (id_of, name) = if role == Role::Owner { ("user", "User") } else { ("assistant", "Claude") };
-    let author = SourceAuthor { id: id_of.into(), name: name.into(), account: None };
-    let at = entry.timestamp.and_then(|time| time.moment(&source.zone));
-    Found::Message(Box::new(ImportedMessage { id, chat, author, role, at, text, position }))
+
+    /// Notes a message that is passed on next. Returns what was run for the one before it.
+    fn begin_message(&mut self, message: &ImportedMessage) -> Option<Found> {
+        let session = self.sessions.get_mut(&message.chat.id).filter(|_| message.role == Role::Owner)?;
+        let ran = session.end_request();
+        session.asked = Some(message.id.clone());
+        ran
+    }
+
+    /// Returns what was run for the last message of each session, in the order of their ids.
+    fn end_all(self) -> Vec<Found> {
+        let mut sessions: Vec<(String, Session)> = self.sessions.into_iter().collect();
+        sessions.sort_by(|(one, _), (other, _)| one.cmp(other));
+        sessions.into_iter().filter_map(|(_, mut session)| session.end_request()).collect()
+    }
 }
 
 /// Returns what the person typed, without what the program inserted.

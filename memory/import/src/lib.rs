@@ -1,18 +1,23 @@
 //! Reads conversations that other programs exported: from bytes to one message after another.
 //!
 //! Begin with [`read`]. Each format has a file of its own; [`elements`] and [`lines`] cut the input into pieces of
-//! bounded size. A broken piece costs that piece alone and is reported with its number. This crate opens no file, and
+//! bounded size. `commands` brings what a coding assistant ran into a form without secrets. A broken piece costs that piece alone and is reported with its number. This crate opens no file, and
 //! it does not decide whose messages they are or who may read them.
 
+mod calls;
 mod chatgpt;
 mod claude;
 mod claude_code;
+mod commands;
 mod conversations;
 mod discord;
 mod elements;
 mod format;
 mod lines;
 mod message;
+mod outcome;
+mod secrets;
+mod shell;
 mod sillytavern;
 mod time;
 
@@ -22,8 +27,9 @@ use std::ops::ControlFlow;
 use azera_types::TimeZone;
 use thiserror::Error;
 
+pub use commands::MAX_COMMAND_BYTES;
 pub use format::{Format, HEAD_BYTES, UnknownFormat};
-pub use message::{Flaw, Found, ImportedMessage, Role, SourceAuthor, SourceChat};
+pub use message::{Flaw, Found, ImportedMessage, Ran, RanCommand, Role, SourceAuthor, SourceChat};
 
 /// Most bytes of one line of a file with a message on each line.
 pub const MAX_LINE_BYTES: usize = 16 << 20;

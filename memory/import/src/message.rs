@@ -62,6 +62,36 @@ impl std::fmt::Debug for ImportedMessage {
     }
 }
 
+/// A command that an assistant ran. `Debug` shows no command.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RanCommand {
+    /// The id of the call in the source, the same in every export of it.
+    pub id: String,
+    /// The commands in one form, without secrets; at most [`crate::MAX_COMMAND_BYTES`].
+    pub text: String,
+    /// Whether it worked; `None` if the source does not tell.
+    pub worked: Option<bool>,
+    /// When it was run, if the source says so.
+    pub at: Option<Timestamp>,
+}
+
+impl std::fmt::Debug for RanCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RanCommand").field("id", &self.id).field("worked", &self.worked).finish_non_exhaustive()
+    }
+}
+
+/// What an assistant ran for one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// The conversation.
+    pub chat: Arc<SourceChat>,
+    /// The id in the source of the message that asked for it.
+    pub message: String,
+    /// The commands in their order.
+    pub commands: Vec<RanCommand>,
+}
+
 /// A piece of the input that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
@@ -76,6 +106,8 @@ pub struct Flaw {
 pub enum Found {
     /// A message.
     Message(Box<ImportedMessage>),
+    /// What an assistant ran for a message that was passed on before.
+    Ran(Ran),
     /// Something that nobody said, with the reason to leave it out.
     LeftOut(&'static str),
     /// A piece that could not be read.

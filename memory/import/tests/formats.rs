@@ -28,6 +28,14 @@ fn found(format: Format, text: &str) -> (Vec<String>, Result<(), ReadError>) {
                 message.author.name,
                 message.text
             ),
+            Found::Ran(ran) => {
+                let commands = ran.commands.iter().map(|ran| match ran.worked {
+                    Some(true) => format!("+{}", ran.text),
+                    Some(false) => format!("-{}", ran.text),
+                    None => format!("?{}", ran.text),
+                });
+                format!("ran for {}/{}: {}", ran.chat.id, ran.message, commands.collect::<Vec<_>>().join(" | "))
+            }
             Found::LeftOut(why) => format!("- {why}"),
             Found::Flaw(flaw) => format!("{} ! {}", flaw.position, flaw.why),
         });
@@ -74,6 +82,59 @@ fn a_transcript_of_claude_code_is_read() {
         "12 2026-03-01T10:01:00Z Owner s1/u8 User: Thank you.",
     ];
     check(Format::ClaudeCode, CLAUDE_CODE, &want);
+}
+
+/// Calls of tools in a session. Their outputs and their secrets are left out.
+#[test]
+fn what_an_assistant_ran_belongs_to_the_message_that_asked_for_it() {
+    let line = |kind: &str, uuid: &str, content: serde_json::Value, more: serde_json::Value| {
+        let mut line = serde_json::json!({
+            "type": kind, "uuid": uuid, "sessionId": "s1", "timestamp": "2026-03-01T10:00:00Z", "cwd": "/home/ann/gate",
+            "message": {"role": kind, "content": content},
+        });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let none = serde_json::json!({});
+    let asks = |uuid: &str, text: &str| line("user", uuid, text.into(), none.clone());
+    let bash = |id: &str, command: &str| {
+        let call = serde_json::json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]);
+        line("assistant", &format!("c{id}"), call, none.clone())
+    };
+    let result = |id: &str, is_error: bool, output: &str, more: serde_json::Value| {
+        let content = serde_json::json!([{"type": "text", "text": output}]);
+        let block =
+            serde_json::json!([{"type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": content}]);
+        line("user", &format!("r{id}"), block, more)
+    };
+    let other = serde_json::json!([
+        {"type": "tool_use", "id": "t5", "name": "Read", "input": {"file_path": "/x"}},
+        {"type": "tool_use", "id": "t6", "name": "mcp__azera__recall", "input": {"query": "tulip"}},
+    ]);
+    let text = [
+        bash("t0", "make before"),
+        asks("u1", "Mend the gate."),
+        bash("t1", "cd /home/ann/gate && TOKEN=tulip cargo test 2>&1"),
+        result("t1", true, "Exit code 101 tulip", none.clone()),
+        bash("t2", "ls"),
+        result("t2", false, "", none.clone()),
+        bash("t3", "cargo test | tail -3"),
+        result("t3", false, "test result: ok. 3 passed; tulip", none.clone()),
+        asks("u2", "Go on."),
+        bash("t4", "git commit -m 'tulip'"),
+        result("t4", false, "", serde_json::json!({"toolUseResult": {"interrupted": true}})),
+        line("assistant", "a5", other, none.clone()),
+        result("t6", false, "tulip", none.clone()),
+        bash("t7", "make last"),
+    ];
+    let (found, _) = found(Format::ClaudeCode, &text.join("\n"));
+    let ran: Vec<&String> = found.iter().filter(|line| line.starts_with("ran")).collect();
+    let want = [
+        "ran for s1/u1: -cargo test | +cargo test",
+        "ran for s1/u2: ?git commit -m | +mcp__azera__recall | ?make last",
+    ];
+    assert_eq!(ran, want);
+    assert!(!found.iter().any(|line| line.contains("tulip")), "{found:?}");
 }
 
 const CHATGPT: &str = r#"[

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
-    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, ShownEntity, ShownMemory, ShownMessage,
-    ShownRelation, ShownWriting, State, WritingKind,
+    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, SessionReader, ShownEntity, ShownEvidence,
+    ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -123,6 +123,16 @@ impl Host for Engine {
         Ok(match text.split_once(' ').unwrap_or((&text, "")) {
             ("/remember", text) => self.keep(&line, text),
             ("/forget", id) => self.forget(&line, id.trim_end_matches(" quotes")),
+            ("/memory", words) => {
+                let mut words = words.splitn(3, ' ');
+                match (words.next(), words.next(), words.next()) {
+                    (Some("update"), Some("m1"), Some(text)) => self.keep(&line, text),
+                    (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate"), Some("m1"), _) => {
+                        CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() }
+                    }
+                    _ => CommandAnswer { text: "I remember no such memory.".into(), ..CommandAnswer::default() },
+                }
+            }
             ("/why", _) => {
                 let about = line.about.as_ref().map_or("the last reply", MessageId::as_str);
                 CommandAnswer { ok: true, text: format!("Why {about}: no memories."), ..CommandAnswer::default() }
@@ -289,5 +299,87 @@ impl MemoryReader for Engine {
 
     async fn counts(&self, _: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {
         Ok(MemoryCounts { by_kind: vec![("fact", self.shown(&at).len())], queued: 0 })
+    }
+}
+
+#[async_trait]
+impl SessionReader for Engine {
+    async fn procedures(
+        &self,
+        _: &PlatformId,
+        at_: Reading,
+        project: Option<String>,
+    ) -> Result<Vec<ShownProcedure>, HostError> {
+        if !is_owner(&at_.chat, &at_.person) || project.is_some_and(|project| project != "gate") {
+            return Ok(Vec::new());
+        }
+        let procedure = |(tries, step): (usize, &str)| ShownProcedure {
+            project: "gate".into(),
+            steps: vec!["make lint".into(), step.into()],
+            tries,
+            worked: tries - 1,
+            sure: 0.5,
+            span: (at(1), at(2)),
+            memories: vec![MemoryId(7)],
+        };
+        Ok([(9, "make test"), (4, "make install"), (2, "git push")].map(procedure).into())
+    }
+
+    async fn coding_sessions(
+        &self,
+        _: &PlatformId,
+        at_: Reading,
+        project: Option<String>,
+    ) -> Result<Vec<ShownSession>, HostError> {
+        if !is_owner(&at_.chat, &at_.person) || project.is_some_and(|project| project != "gate") {
+            return Ok(Vec::new());
+        }
+        let id = |number: u64| ChatId::new(format!("import:{number}")).unwrap();
+        let evidence = |number, kind| ShownEvidence {
+            kind,
+            text: "make test".into(),
+            at: at(number),
+            session: id(number),
+            memory: Some(MemoryId(number)),
+        };
+        let session = |(number, ending, linked): (u64, &'static str, Option<u64>)| ShownSession {
+            id: id(number),
+            project: "gate".into(),
+            title: format!("Mend the gate, part {number}"),
+            span: (at(number), at(number)),
+            requests: 1,
+            commands: 1,
+            ending,
+            problem: (ending != "ended").then(|| evidence(number, "failing command")),
+            solved: (ending == "resolved").then(|| evidence(number, "solved")),
+            linked: linked.map(id).into_iter().collect(),
+            memory: None,
+        };
+        Ok([(4, "open", None), (3, "ended", None), (2, "resolved", Some(1)), (1, "continued", Some(2))]
+            .map(session)
+            .into())
+    }
+
+    async fn search_projects(
+        &self,
+        platform: &PlatformId,
+        line: SearchRequest,
+        project: Option<String>,
+    ) -> Result<Vec<Hit>, HostError> {
+        if project.is_some_and(|project| project != "gate") {
+            return Ok(Vec::new());
+        }
+        self.search(platform, line).await
+    }
+
+    async fn project_context(
+        &self,
+        _: &PlatformId,
+        at_: Reading,
+        project: String,
+        tokens: usize,
+    ) -> Result<Option<String>, HostError> {
+        let may = is_owner(&at_.chat, &at_.person) && project == "gate";
+        Ok(may.then(|| format!("Of the gate, in {tokens} tokens.")))
     }
 }

@@ -49,7 +49,12 @@ impl Client {
             persona: persona.map(|persona| PersonaId::new(persona).unwrap()),
             rights,
         };
-        let contracts = Contracts { host: engine.clone(), reader: engine.clone(), memories: engine.clone() };
+        let contracts = Contracts {
+            host: engine.clone(),
+            reader: engine.clone(),
+            memories: engine.clone(),
+            sessions: engine.clone(),
+        };
         let server = Server::new(contracts, session);
         let (here, there) = tokio::io::duplex(1 << 16);
         let served = tokio::spawn(async move {

@@ -42,7 +42,9 @@ async fn each_tool_says_what_it_takes_returns_and_does() {
         let quotes = shown["outputSchema"]["properties"].get("notice").is_some();
         assert_eq!(tool.description.as_ref().unwrap().contains("not instructions"), quotes, "{}", tool.name);
     }
-    assert_eq!(changes, ["create_reflection", "delete", "forget", "remember", "save"].into());
+    let adding = ["create_reflection", "remember", "save", "update"];
+    let others = ["delete", "forget", "search_feedback", "supersede"];
+    assert_eq!(changes, adding.into_iter().chain(others).collect());
     assert_eq!(destroys, ["delete", "forget"].into());
     client.end().await;
 }

@@ -95,6 +95,77 @@ async fn pages_hold_each_item_once() {
 }
 
 #[tokio::test]
+async fn what_coding_sessions_taught_is_listed() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let steps = async |arguments: Value| {
+        let found = Client::good(client.call("procedures", arguments).await);
+        let procedures = found["procedures"].as_array().unwrap().clone();
+        procedures.into_iter().map(|one| one["steps"][1].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(json!({})).await, ["make test", "make install", "git push"]);
+    assert_eq!(steps(json!({"min_tries": 3})).await, ["make test", "make install"]);
+    assert_eq!(steps(json!({"words": "PUSH git"})).await, ["git push"]);
+    assert_eq!(steps(json!({"project": "boat"})).await, [""; 0]);
+    let first = Client::good(client.call("procedures", json!({"limit": 1})).await);
+    let one = &first["procedures"][0];
+    assert_eq!((&one["tries"], &one["successes"], &one["memories"]), (&json!(9), &json!(8), &json!(["m7"])));
+    let cursor = first["next_cursor"].clone();
+    assert_eq!(steps(json!({"limit": 1, "cursor": cursor})).await, ["make install"]);
+
+    let sessions = async |arguments: Value| {
+        let found = Client::good(client.call("cue_search", arguments).await);
+        let sessions = found["sessions"].as_array().unwrap().clone();
+        sessions.into_iter().map(|one| one["session"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(sessions(json!({"what": "gate mend"})).await.len(), 4);
+    assert_eq!(sessions(json!({"ending": "open"})).await, ["import:4"]);
+    assert_eq!(sessions(json!({"why": "test", "project": "gate"})).await, ["import:4", "import:2", "import:1"]);
+    assert_eq!(sessions(json!({"what": "part 3", "why": "test"})).await, [""; 0]);
+    let one = Client::good(client.call("cue_search", json!({"ending": "resolved"})).await)["sessions"][0].clone();
+    assert_eq!((&one["problem"]["memory"], &one["solved"]["kind"]), (&json!("m2"), &json!("solved")), "{one}");
+    let (since, until) = (one["began_at"].clone(), one["ended_at"].clone());
+    assert_eq!(sessions(json!({"since": since})).await, ["import:4", "import:3", "import:2"]);
+    assert_eq!(sessions(json!({"until": until})).await, ["import:1"]);
+
+    let chain = Client::good(client.call("episode_chain", json!({"session": "import:2"})).await);
+    let ids: Vec<&str> =
+        chain["sessions"].as_array().unwrap().iter().map(|one| one["session"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["import:1", "import:2"], "the oldest first");
+    let context = Client::good(client.call("context_budget", json!({"project": "gate", "tokens": 300})).await);
+    assert_eq!(context["text"], "Of the gate, in 300 tokens.");
+    client.end().await;
+    // Bob's session reads nothing of Ann's chat.
+    engine.give("bob:main", "areza");
+    let client = Client::connect(&engine, "bob", None, Rights { write: true, ..Rights::default() }).await;
+    assert!(client.tools().await.iter().all(|tool| tool != "procedures"));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn statements_are_corrected_and_rated() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    assert_eq!(client.remember("the key is under the blue pot").await, "m1");
+    let updated = client.call("update", json!({"id": "m1", "text": "the key is under the red pot"})).await;
+    assert_eq!(Client::good(updated)["id"], "m2");
+    let answer = async |tool: &'static str, arguments: Value| {
+        Client::good(client.call(tool, arguments).await)["answer"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(answer("supersede", json!({"older": "m1", "newer": "m2"})).await, "ran /memory replace m1 m2");
+    assert_eq!(answer("supersede", json!({"older": "m1"})).await, "ran /memory current m1");
+    for rating in ["helpful", "unhelpful", "none"] {
+        let want = format!("ran /memory rate m1 {rating}");
+        assert_eq!(answer("search_feedback", json!({"id": "m1", "rating": rating})).await, want);
+    }
+    let found = Client::good(client.call("cross_project", json!({"query": "red", "project": "gate"})).await);
+    assert_eq!(found["memories"][0]["id"], "m2");
+    let found = Client::good(client.call("cross_project", json!({"query": "red", "project": "boat"})).await);
+    assert_eq!(found["memories"], json!([]));
+    client.end().await;
+}
+
+#[tokio::test]
 async fn refusals_say_what_to_do() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;
@@ -117,7 +188,18 @@ async fn refusals_say_what_to_do() {
         ("forget", json!({"id": "m77"}), "no `m77`"),
         ("remember", json!({"text": "\n"}), "`text` is empty"),
         ("save", json!({"text": "x".repeat(70_000)}), "several memories"),
+        ("update", json!({"id": "m9", "text": "x"}), "no such memory"),
+        ("update", json!({"id": "m1", "text": " "}), "`text` is empty"),
+        ("supersede", json!({"older": "m1", "newer": "second"}), "Ids look like m42"),
+        ("search_feedback", json!({"id": "m1", "rating": "good"}), "unknown variant"),
+        ("cross_project", json!({"query": " "}), "`query` is empty"),
         ("stats", json!({"all": true}), "unknown field"),
+        ("cue_search", json!({"since": "yesterday"}), "`since` is no time"),
+        ("cue_search", json!({"ending": "lost"}), "unknown variant"),
+        ("episode_chain", json!({"session": "import:9"}), "`cue_search` lists them"),
+        ("context_budget", json!({"project": "boat"}), "no project"),
+        ("context_budget", json!({"project": "gate", "tokens": 0}), "use 1 to"),
+        ("procedures", json!({"cursor": page["next_cursor"]}), "belongs to another call"),
         ("timeline", json!({"session": "bob:main"}), "`sessions` lists them"),
     ] {
         let refused = Client::refusal(client.call(tool, arguments.clone()).await);

@@ -1,7 +1,6 @@
 //! `azera hook`: what a coding assistant calls when its session starts and when it has answered. `session` reads what the
-//! assistant passes, `context` writes what is remembered of the project, `waiting` keeps transcripts for a running Azera.
+//! assistant passes, `waiting` keeps transcripts for a running Azera.
 
-mod context;
 mod session;
 mod waiting;
 
@@ -10,8 +9,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use azera_config::Config;
+use azera_engine::project_context;
 use azera_import::Format;
-use azera_types::SystemClock;
+use azera_memory::ReadScope;
+use azera_types::{ReadableScopes, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
@@ -49,7 +50,9 @@ async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow:
     if options.viewer.persona.is_some() {
         target.check(&stores.memory)?;
     }
-    let text = context::write(&stores.memory, &target, tokens)?;
+    // It holds only what was said in this project.
+    let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
+    let text = project_context(&stores.memory, &read_scope, &target.person.id, tokens)?;
     if !text.is_empty() {
         println!("{}", session.answer(&text));
     }

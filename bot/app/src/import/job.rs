@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use azera_import::{Format, Found, HEAD_BYTES, ImportedMessage, ReadError, Role, Source, read};
-use azera_memory::{Import, ImportState, Memory, NewImported};
+use azera_import::{Format, Found, HEAD_BYTES, ImportedMessage, Ran, ReadError, Role, Source, read};
+use azera_memory::{Import, ImportState, Memory, NewImported, RanCommand};
 use azera_types::{ChatId, MAX_NAME_CHARS, MAX_TEXT_BYTES, MessageId, PersonId, Text, TimeZone, Timestamp};
 use tokio_util::sync::CancellationToken;
 
@@ -178,14 +178,20 @@ impl Writer<'_> {
         match found {
             Found::LeftOut(reason) => *self.report.left_out.entry(reason).or_default() += 1,
             Found::Flaw(flaw) => self.report.flaw(flaw),
-            Found::Message(message) => {
-                if let Err(error) = self.message(&message) {
-                    self.failure = Some(error);
-                    return ControlFlow::Break(());
-                }
-            }
+            Found::Message(message) => return self.or_fail(|writer| writer.message(&message)),
+            Found::Ran(ran) => return self.or_fail(|writer| writer.ran(ran)),
         }
         ControlFlow::Continue(())
+    }
+
+    fn or_fail(&mut self, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> ControlFlow<()> {
+        match work(self) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
     }
 
     fn finish(mut self, ended: Result<(), ReadError>) -> anyhow::Result<Report> {
@@ -213,7 +219,7 @@ impl Writer<'_> {
             self.report.flaw(azera_import::Flaw { position: message.position, why });
             return Ok(());
         };
-        let (id, state) = self.message_state(message, generation)?;
+        let (id, state) = self.message_state(&message.chat.id, &message.id, generation)?;
         let text = Text::new(&message.text);
         let (person, name) = self.author(message)?;
         let own = person == self.import.by;
@@ -248,6 +254,27 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Adds what was run for a message, if the message is kept.
+    fn ran(&mut self, ran: Ran) -> anyhow::Result<()> {
+        let Some(ChatOfImport { id: chat, generation }) = self.chat(&ran.chat.id)? else { return Ok(()) };
+        let (id, state) = self.message_state(&ran.chat.id, &ran.message, generation)?;
+        if self.job.dry_run {
+            self.report.commands += if state == ImportState::New { ran.commands.len() } else { 0 };
+            return Ok(());
+        }
+        if state != ImportState::Kept {
+            return Ok(());
+        }
+        let before = self.last.get(&chat).map(|(_, at)| *at);
+        let command = |command: azera_import::RanCommand| {
+            let at = command.at.or(before)?;
+            Some(RanCommand { id: command.id, text: Text::new(&command.text), worked: command.worked, at })
+        };
+        let commands = ran.commands.into_iter().filter_map(command).collect();
+        self.report.commands += self.memory.imports().ran(&self.import, &id, commands)?;
+        Ok(())
+    }
+
     /// Returns the chat of a conversation; `None` if it was forgotten.
     fn chat(&mut self, conversation: &str) -> anyhow::Result<Option<ChatOfImport>> {
         if let Some(known) = self.chats.get(conversation) {
@@ -277,11 +304,12 @@ impl Writer<'_> {
     /// one.
     fn message_state(
         &self,
-        message: &ImportedMessage,
+        conversation: &str,
+        message: &str,
         chat_generation: usize,
     ) -> anyhow::Result<(MessageId, ImportState)> {
         for generation in 0..MAX_GENERATIONS {
-            let id = self.job.target.message_id(self.format, message, generation)?;
+            let id = self.job.target.message_id(self.format, conversation, message, generation)?;
             match self.memory.imports().message_state(&id)? {
                 ImportState::New if generation < chat_generation => {}
                 ImportState::Undone if self.job.undone == Known::ImportAgain => {}

@@ -27,6 +27,8 @@ pub struct Report {
     pub forgotten: usize,
     /// Messages that were too long. Their beginning was added.
     pub cut: usize,
+    /// Commands that were added, or would be.
+    pub commands: usize,
     /// What nobody said, by reason.
     pub left_out: BTreeMap<&'static str, usize>,
     pub flaws: usize,
@@ -58,6 +60,7 @@ impl Report {
             let value = json!({
                 "file": self.file, "format": self.format, "import": self.id, "dry_run": self.dry_run,
                 "added": self.added, "known": self.known, "forgotten": self.forgotten, "cut": self.cut,
+                "commands": self.commands,
                 "left_out": self.left_out, "chats": self.chats.len(), "flaws": self.flaws, "listed_flaws": flaws,
                 "broken": self.broken, "interrupted": self.interrupted, "seconds": self.seconds,
             });
@@ -67,6 +70,9 @@ impl Report {
         let done = if self.dry_run { "would import" } else { "imported" };
         let (messages, chats) = (counted(self.added, "message"), counted(self.chats.len(), "chat"));
         println!("{} ({}): {done} {messages} in {chats}; known before: {}", self.file, self.format, self.known);
+        if self.commands > 0 {
+            println!("  commands that were run: {}", self.commands);
+        }
         if self.forgotten > 0 {
             println!("  forgotten before, and left out: {}", self.forgotten);
         }

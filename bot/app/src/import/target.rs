@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use azera_adapter_console::{FIRST_CHAT, Person, chat_id};
 use azera_config::Config;
-use azera_import::{Format, ImportedMessage, SourceAuthor};
+use azera_import::{Format, SourceAuthor};
 use azera_memory::{Memory, project_realm};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, RealmId, Scope};
 use data_encoding::HEXLOWER;
@@ -78,15 +78,16 @@ impl Target {
     pub fn message_id(
         &self,
         format: Format,
-        message: &ImportedMessage,
+        conversation: &str,
+        message: &str,
         generation: usize,
     ) -> anyhow::Result<MessageId> {
         let conversation = match format {
             // A continued session repeats messages of the one before under another name.
             Format::ClaudeCode => "",
-            _ => &message.chat.id,
+            _ => conversation,
         };
-        let digest = self.digest(format, &["message", conversation, &message.id, &generation.to_string()]);
+        let digest = self.digest(format, &["message", conversation, message, &generation.to_string()]);
         Ok(MessageId::new(format!("import:{digest}"))?)
     }
 

@@ -47,10 +47,17 @@ impl Background {
         let Some(seq) = rows.iter().map(|row| row.seq).chain(before.map(|before| before.seq)).max() else {
             return Ok(());
         };
+        let mut away = None;
         for (row, salience) in self.find_salient(&classifiers, &rows).await? {
-            if let Some(person) = row.author.person() {
-                self.mark_salient(&read_scope, person, row, salience).await?;
+            let Some(person) = row.author.person() else { continue };
+            match self.mark_salient(&read_scope, person, row, salience).await {
+                // The rest is marked all the same. Then everything is compared again once the model is back.
+                Err(error) if error.is_transient() => away = Some(error),
+                marked => marked?,
             }
+        }
+        if let Some(error) = away {
+            return Err(error);
         }
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.services
@@ -97,6 +104,10 @@ impl Background {
 
     /// Marks a message as salient, and compares it with what the same person said in the same place before. Of two
     /// duplicates the richer one stays; a statement with another number supersedes the old one.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a transient error if the model that compares claims is away. The message is marked all the same.
     pub(super) async fn mark_salient(
         &self,
         read_scope: &ReadScope,
@@ -148,10 +159,14 @@ impl Background {
         related.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         related.truncate(MAX_CLAIMS);
         // Without an answer all memories stand, as if the model had not been asked.
-        let replaced = self.replaced(row.author.name(), &gist, related).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "cannot compare claims");
-            Vec::new()
-        });
+        let (replaced, away) = match self.replaced(row.author.name(), &gist, related).await {
+            Ok(replaced) => (replaced, None),
+            Err(error) if error.is_transient() => (Vec::new(), Some(error)),
+            Err(error) => {
+                tracing::debug!(%error, "cannot compare claims");
+                (Vec::new(), None)
+            }
+        };
         for (said, before) in replaced {
             superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
         }
@@ -159,7 +174,7 @@ impl Background {
         for (said, salience) in superseded {
             self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
-        Ok(())
+        away.map_or(Ok(()), Err)
     }
 
     /// Returns which of these memories are contradicted by what the person says now: their messages and salience.

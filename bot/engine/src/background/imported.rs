@@ -26,7 +26,12 @@ impl Background {
         let own = |row: &MessageRow| row.author.person() == Some(person) && new.contains(&row.id);
         let rows: Vec<MessageRow> = rows.into_iter().filter(own).collect();
         for (row, salience) in self.find_salient(&classifiers, &rows).await? {
-            self.mark_salient(read_scope, person, row, salience).await?;
+            match self.mark_salient(read_scope, person, row, salience).await {
+                Err(error) if error.is_transient() => {
+                    tracing::info!(%error, "the claims of an import are not compared")
+                }
+                marked => marked?,
+            }
         }
         Ok(())
     }

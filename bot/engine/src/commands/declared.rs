@@ -47,6 +47,9 @@ const QUOTES: CommandOption = optional("quotes", "also forget the replies that r
 const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("mnumber", "its id, such as m42", OptionKind::Memory);
+const NEWER: CommandOption = needed("newer", "the id of the newer one", OptionKind::Memory);
+const NEW_TEXT: CommandOption = needed("text", "what holds now", OptionKind::Text);
+const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to take it back", OptionKind::Word);
 const THEME: CommandOption = optional("theme", "the colours of the picture: dark or light", OptionKind::Theme);
 const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
@@ -160,6 +163,11 @@ pub const COMMANDS: &[Command] = &[
             SEARCH,
             form("stats", "stats", "count memories by kind and by week", &[THEME]),
             form("pin", "pin", "keep something that you said for good", &[MEMORY]),
+            form("update", "update", "say what holds now in place of something that you said", &[MEMORY, NEW_TEXT]),
+            form("replace", "replace", "let a newer statement of yours replace an older one", &[MEMORY, NEWER]),
+            form("current", "current", "let something hold again that you replaced", &[MEMORY]),
+            form("rate", "rate", "say whether a memory helps in this place", &[MEMORY, RATING]),
+            form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),

@@ -1,7 +1,7 @@
 //! Commands that show or add memories.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{DataSubject, Kind, MessageRow, NewFact, shortened};
+use azera_memory::{Again, DataSubject, KNOWN_IN_CHATS, Kind, MessageRow, NewFact, shortened};
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
@@ -18,6 +18,9 @@ const MAX_SALIENT: usize = 40;
 /// Maximum number of bytes of files in an export. In base64, an export then fits where a platform takes 10 MB.
 const MAX_EXPORT_FILE_BYTES: u64 = 6 << 20;
 
+/// Maximum number of memories named that say the same.
+const MAX_AGAIN_SHOWN: usize = 5;
+
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
@@ -32,13 +35,19 @@ impl Commands {
             ("search", words) if !words.is_empty() => self.search_memory(at, words).await,
             ("" | "stats", theme) => self.memory_stats(at, theme).await,
             ("pin", id) if !id.is_empty() => self.pin_memory(at, id).await,
+            ("update", what) if !what.is_empty() => self.update_memory(at, what).await,
+            ("replace", what) if !what.is_empty() => self.replace_memory(at, what).await,
+            ("current", id) if !id.is_empty() => self.unreplace_memory(at, id).await,
+            ("rate", what) if !what.is_empty() => self.rate_memory(at, what).await,
+            ("learnt", "") => self.learnt_memory(at).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
-                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory files`, `/memory file ID`, \
-                 `/memory export` or `/memory forget`, which is `/forget`."
+                "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
+                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory files`, `/memory file ID`, `/memory \
+                 export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
         }
@@ -58,10 +67,11 @@ impl Commands {
         for hit in &recall.hits {
             let body = shortened(&hit.snippet, words, SHOWN);
             text.push_str(&format!(
-                "- `{}` {}, {}{} ({}): \"{}\"\n",
+                "- `{}` {}, {}{}{} ({}): \"{}\"\n",
                 hit.memory.id,
                 names.of(&hit.memory.author),
                 at.day(hit.memory.at),
+                again(hit.chats(), &hit.again),
                 at.until(hit.until),
                 hit.memory.scope,
                 body.as_str(),
@@ -121,17 +131,20 @@ impl Commands {
         if !kept.is_empty() {
             text.push_str("What you asked me to keep:\n");
         }
-        for fact in &kept {
+        let until = self.replaced(at, &kept).await?;
+        for (fact, until) in kept.iter().zip(until) {
             let body = shortened(&fact.text, "", SHOWN);
-            text.push_str(&format!("- `{}` {}: \"{}\"\n", fact.id, at.day(fact.at), body.as_str()));
+            let over = at.until(until);
+            text.push_str(&format!("- `{}` {}{over}: \"{}\"\n", fact.id, at.day(fact.at), body.as_str()));
         }
         if !salient.is_empty() {
             text.push_str("What I keep in mind about you, in your own words:\n");
         }
-        for memory in &salient {
+        let until = self.replaced(at, &salient).await?;
+        for (memory, until) in salient.iter().zip(until) {
             let Some(salience) = &memory.salience else { continue };
             let gist = shortened(memory.gist(), "", SHOWN);
-            let over = at.until(salience.superseded.as_ref().map(|later| later.at));
+            let over = at.until(until);
             text.push_str(&format!(
                 "- `{}` {}, {}{over}: \"{}\"\n",
                 memory.id,
@@ -231,6 +244,16 @@ impl Commands {
             None => Err(refused("Those are my words; I keep what you say: `/remember` and what it is.".into())),
         })
     }
+}
+
+/// Says in how many chats something was said, with the other memories that say it; nothing if they are few.
+pub(super) fn again(chats: usize, again: &[Again]) -> String {
+    if chats < KNOWN_IN_CHATS {
+        return String::new();
+    }
+    let others: Vec<String> = again.iter().take(MAX_AGAIN_SHOWN).map(|other| format!("`{}`", other.memory)).collect();
+    let more = if again.len() > MAX_AGAIN_SHOWN { " and more" } else { "" };
+    format!(", said in {chats} chats (also {}{more})", others.join(", "))
 }
 
 /// Returns a number of memories in words.

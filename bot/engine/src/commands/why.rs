@@ -1,10 +1,11 @@
 //! `/why`: what the last reply or a post was built on.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{MemoryRow, shortened, show};
+use azera_memory::{MemoryRow, chats_of, shortened, show};
 use azera_types::{MessageId, Timestamp};
 
 use super::chat::no_reply;
+use super::memory::again;
 use super::writings::Shown;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
@@ -56,17 +57,21 @@ impl Commands {
             for ((hit, memory), replaced) in why.recalled.iter().zip(&memories).zip(replaced) {
                 let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(
-                    "- `{}` {}, {}, {}{}: \"{}\" (score {:.2}; {})\n",
+                    "- `{}` {}, {}, {}{}{}: \"{}\" (score {:.2}; {})\n",
                     memory.id,
                     names.of(&memory.author),
                     memory.kind.evidence().as_str(),
                     at.day(memory.at),
+                    again(chats_of(memory.chat.as_ref(), &hit.again), &hit.again),
                     at.until(replaced),
                     body.as_str(),
                     hit.score,
                     hit.signals.join(", ")
                 ));
             }
+        }
+        if !memories.is_empty() {
+            text.push_str("`/memory rate mNUMBER helpful` or `unhelpful` tells me whether one of them helps here.\n");
         }
         if hidden > 0 {
             text.push_str(&format!("{hidden} more were forgotten since, or may not be shown here now.\n"));
@@ -81,7 +86,11 @@ impl Commands {
     }
 
     /// Returns for each memory when the same person said something else instead, as far as that may be shown here.
-    async fn replaced(&self, at: &CommandContext<'_>, memories: &[MemoryRow]) -> Result<Vec<Option<Timestamp>>, Error> {
+    pub(super) async fn replaced(
+        &self,
+        at: &CommandContext<'_>,
+        memories: &[MemoryRow],
+    ) -> Result<Vec<Option<Timestamp>>, Error> {
         let (read_scope, memories) = (at.read_scope.clone(), memories.to_vec());
         self.services
             .blocking(move |memory| {

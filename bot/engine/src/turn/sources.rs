@@ -93,6 +93,7 @@ mod tests {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         }
     }
 

@@ -63,7 +63,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 70] = [
+const SHOWN_TO_NOBODY: [&str; 71] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -138,6 +138,7 @@ const SHOWN_TO_NOBODY: [&str; 70] = [
     "imports().chat_state",
     "imports().message_state",
     "imports().add",
+    "imports().ran",
     "imports().list",
     "imports().projects_of",
     // Backups are files of the operator.
@@ -192,6 +193,7 @@ pub fn missed(record: &Record) -> Vec<String> {
         ("host.rs", "Host"),
         ("reader.rs", "Reader"),
         ("memories.rs", "MemoryReader"),
+        ("sessions.rs", "SessionReader"),
         ("pictures.rs", "PictureHost"),
         ("places.rs", "PlaceHost"),
         ("platform.rs", "Platform"),

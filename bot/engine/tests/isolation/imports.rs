@@ -1,7 +1,7 @@
 //! Imported conversations are for the person who imported them, and for the persona that remembers them.
 
-use azera_adapter::Outcome;
-use azera_memory::{Forget, Import, ImportState, NewImported, ReadScope, project_realm};
+use azera_adapter::{Outcome, Platform, Reading, SessionReader};
+use azera_memory::{Forget, Import, ImportState, NewImported, RanCommand, ReadScope, project_realm};
 use azera_types::{
     ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Text,
 };
@@ -51,6 +51,12 @@ impl Scene {
             assert_eq!(added, ImportState::New);
         }
         import
+    }
+
+    /// Imports a conversation of one sentence into a project of the person.
+    pub fn import_said(&self, by: usize, chat: &str, said: &str) {
+        let scope = Scope::Realm(self.project(by, "gate"));
+        self.import_texts(by, DEFAULT_PERSONA, scope, chat, [said.to_owned(), format!("noted, {chat}")]);
     }
 
     /// Returns which of the words are found, listed, or told by a model that repeats everything in its prompt.
@@ -169,4 +175,61 @@ async fn names_in_an_import_are_shown_to_nobody_else() {
     for name in ["miranda", "tallinn", "rosalind"] {
         assert!(!scene.names(name), "a row still names {name}");
     }
+}
+
+/// What was learnt in the coding sessions of a project is shown to its person and persona alone, and nowhere after the
+/// session was forgotten.
+#[tokio::test]
+async fn what_was_learnt_in_a_project_is_shown_to_nobody_else() {
+    let scene = Scene::open(false, false).await;
+    scene.change(Change::Join(BOB, GUILD));
+    let (gate, boat) = (scene.project(ANN, "gate"), scene.project(ANN, "boat"));
+    let imports = [
+        scene.import(ANN, DEFAULT_PERSONA, Scope::Realm(gate), "marzipan"),
+        scene.import(ANN, DEFAULT_PERSONA, Scope::Realm(boat), "obsidian"),
+        scene.import(ANN, "azera", Scope::Realm(scene.project(ANN, "gate")), "cormorant"),
+        scene.import(BOB, DEFAULT_PERSONA, Scope::Realm(scene.project(BOB, "gate")), "zeppelin"),
+    ];
+    for (import, word) in imports.iter().zip(["marzipan", "obsidian", "cormorant", "zeppelin"]) {
+        let asked = MessageId::new(format!("import:{word}:one")).unwrap();
+        let ran = |number: u32| RanCommand {
+            id: format!("{word}{number}"),
+            text: Text::new(format!("make {word}-test")),
+            worked: Some(number < 2),
+            at: scene.engine.clock.now(),
+        };
+        assert_eq!(scene.engine.memory.imports().ran(import, &asked, (0..3).map(ran).collect()).unwrap(), 3);
+    }
+    let words = ["marzipan", "obsidian", "cormorant", "zeppelin"];
+    let shown = async |who: usize, place: usize, project: Option<&str>| {
+        let (azera, sim) = (&scene.engine.azera, scene.engine.platform.sim.clone());
+        let at = || Reading { chat: chat(place), person: person(who) };
+        let project = || project.map(str::to_owned);
+        let mut text = String::new();
+        for one in azera.procedures(sim.id(), at(), project()).await.unwrap() {
+            text += &one.steps.join(" ");
+        }
+        for one in azera.coding_sessions(sim.id(), at(), project()).await.unwrap() {
+            text += &format!("{} {:?}", one.title, one.problem.map(|problem| problem.text));
+        }
+        if let Some(name) = project() {
+            text += &azera.project_context(sim.id(), at(), name, 4_000).await.unwrap().unwrap_or_default();
+        }
+        words.iter().copied().filter(|word| text.contains(word)).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(ANN, DM_ANN, None).await, ["marzipan", "obsidian"]);
+    assert_eq!(shown(ANN, DM_ANN, Some(" Gate")).await, ["marzipan"]);
+    assert_eq!(shown(BOB, DM_BOB, Some("gate")).await, ["zeppelin"]);
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DEN), (AN, DM_AN), (BOB, COMMONS), (BOB, DM_ANN)] {
+        for project in [None, Some("gate"), Some("boat")] {
+            assert_eq!(shown(who, place, project).await, [""; 0], "{} in {place}", PEOPLE[who].0);
+        }
+    }
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+    scene.engine.memory.forgetting().forget(&Forget::Import(imports[0].id.clone()), true).unwrap();
+    assert_eq!(shown(ANN, DM_ANN, None).await, ["obsidian"]);
+    scene.engine.memory.forgetting().forget(&Forget::Person(person(ANN)), true).unwrap();
+    assert_eq!(shown(ANN, DM_ANN, None).await, [""; 0]);
+    assert_eq!(scene.engine.memory.sessions().kept_commands().unwrap(), 3, "Bob's alone");
 }

@@ -148,6 +148,7 @@ macro_rules! read {
 /// The graph.
 mod graph;
 mod places;
+mod sessions;
 
 impl Looking<'_> {
     fn host(&self) -> WatchedHost<'_> {
@@ -243,6 +244,7 @@ impl Looking<'_> {
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
         self.read_entities(platform, &at).await;
+        self.read_coding_sessions(platform, &at).await;
         let mut found = Vec::new();
         for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
@@ -351,6 +353,7 @@ impl Looking<'_> {
         read!(self, memory.chats().branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.imports().latest_chats(&read_scope, MANY), |found| json(&found));
+        self.read_learnt(&read_scope);
         read!(self, memory.files().list(&read_scope), |found| format!("{found:?}"));
         read!(self, memory.files().get(&read_scope, "log.txt"), |found| found
             .as_ref()
@@ -461,7 +464,15 @@ impl Looking<'_> {
         for id in engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
             read!(self, memory.memories().get(read_scope, id), |found| json(&found));
             read!(self, memory.writings().written(read_scope, id), |found| json(&found));
+            let me = person(self.person);
+            read!(self, memory.memories().may_be_replaced(read_scope, &me, id), |found| format!("{:?}", found.is_ok()))
+                .ok();
         }
+        // Looking changes nothing, so these are about a memory that does not exist.
+        let (me, none) = (person(self.person), MemoryId(u64::MAX));
+        read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
+        let now = engine.clock.now();
+        read!(self, memory.memories().rate(read_scope, none, &me, Some(true), now), |found| json(&found));
     }
 
     /// Reads what personas wrote, and what rests on everything.
@@ -484,6 +495,7 @@ impl Looking<'_> {
             at: Timestamp::MIN,
             salience: None,
             surprise: None,
+            replaced: None,
         };
         read!(self, memory.writings().behind(read_scope, &everything), |found| json(&found));
         for kind in WRITTEN {

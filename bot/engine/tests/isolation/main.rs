@@ -13,6 +13,7 @@
 mod addressee;
 mod again;
 mod audiences;
+mod away;
 mod danger;
 mod dispatch;
 mod drive;

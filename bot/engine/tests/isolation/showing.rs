@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 91] = [
+pub const SHOWING: [&str; 96] = [
     "/me",
     "/why",
     "/memory stats",
@@ -12,7 +12,12 @@ pub const SHOWING: [&str; 91] = [
     "/memory export",
     "/memory files",
     "/memory file log.txt",
+    "/memory learnt",
     "/memory pin m99999",
+    "/memory update m99999 nothing",
+    "/memory replace m99999 m99998",
+    "/memory current m99999",
+    "/memory rate m99999 helpful",
     "/privacy",
     "/tag list",
     "/tag find old",

@@ -4,11 +4,13 @@
 use std::sync::Mutex;
 
 use azera_adapter::Host;
-use azera_memory::{Salience, Superseded};
+use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
-use crate::findings::{AN, ANN, COMMONS, DEN, DM_ANN, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, GUILD, LOBBY, Scene};
+use crate::look::look_up_all;
 use crate::passages::watching_model;
+use crate::world::Change;
 
 const OLD: &str = "my dentist appointment is on tuesday";
 const NEW: &str = "the practice moved me to friday morning";
@@ -119,4 +121,100 @@ async fn what_somebody_asked_to_keep_is_known_at_once_and_only_there() {
         let me = scene.command(who, place, "/me").await;
         assert!(!me.contains(kept), "{me}");
     }
+}
+
+/// Returns the id that an answer names first.
+fn id_in(answer: &str) -> String {
+    answer
+        .split('`')
+        .find(|part| part.strip_prefix('m').is_some_and(|id| id.parse::<u64>().is_ok()))
+        .unwrap()
+        .to_owned()
+}
+
+/// People correct their own statements. The correction counts where it may be read, and can be taken back.
+#[tokio::test]
+async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    scene.change(Change::Join(BOB, GUILD));
+    scene.say(ANN, COMMONS, OLD).await;
+    scene.engine.azera.settle().await.unwrap();
+    let search = "/memory search dentist appointment";
+    let old = id_in(&scene.command(ANN, COMMONS, search).await);
+    let refused = scene.command(BOB, COMMONS, &format!("/memory update {old} it is on sunday")).await;
+    assert!(refused.contains("no statement of yours"), "{refused}");
+    let updated = scene.command(ANN, DM_ANN, &format!("/memory update {old} {NEW}")).await;
+    assert!(updated.contains(&format!("in place of `{old}`")), "{updated}");
+    let new = id_in(&updated);
+    let (here, there) = (scene.command(ANN, DM_ANN, search).await, scene.command(AN, COMMONS, search).await);
+    let line = |answer: &str, text: &str| answer.lines().position(|line| line.contains(text));
+    assert!(line(&here, NEW) < line(&here, OLD) && here.contains(", until "), "{here}");
+    assert!(there.contains(OLD) && !there.contains(NEW) && !there.contains(", until "), "{there}");
+    let circle = scene.command(ANN, DM_ANN, &format!("/memory replace {new} {old}")).await;
+    assert!(circle.contains("cannot replace it"), "{circle}");
+    let again = scene.command(ANN, DM_ANN, &format!("/memory current {old}")).await;
+    assert_eq!(again, format!("`{old}` holds again."));
+    assert!(!scene.command(ANN, DM_ANN, search).await.contains(", until "));
+    scene.command(ANN, DM_ANN, &format!("/memory replace {old} {new}")).await;
+    assert!(scene.command(ANN, DM_ANN, search).await.contains(", until "));
+    look_up_all(&scene.engine).await;
+    scene.engine.watch.verdict().unwrap();
+    scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
+    assert!(!scene.command(ANN, DM_ANN, search).await.contains(", until "), "it holds again");
+}
+
+/// A rating moves a memory in the place where it was given, and in no other.
+#[tokio::test]
+async fn a_rating_counts_in_its_place_alone() {
+    let mut scene = Scene::open(false, false).await;
+    // In two channels, so that neither is told by what stands before it.
+    scene.say(ANN, COMMONS, "rosa keeps the boat key").await;
+    scene.say(ANN, LOBBY, "tomas paints the boat hull").await;
+    scene.engine.azera.settle().await.unwrap();
+    let search = "/memory search boat";
+    let order = |answer: &str| {
+        let said = answer.lines().filter(|line| line.starts_with("- `"));
+        said.map(|line| line.split('`').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let before = order(&scene.command(ANN, COMMONS, search).await);
+    assert_eq!(order(&scene.command(ANN, DM_ANN, search).await), before);
+    let last = before.last().unwrap().clone();
+    for _ in 0..3 {
+        let rated = scene.command(ANN, DM_ANN, &format!("/memory rate {last} helpful")).await;
+        assert!(rated.contains("helps here"), "{rated}");
+    }
+    let first = before.first().unwrap();
+    scene.command(ANN, DM_ANN, &format!("/memory rate {first} unhelpful")).await;
+    let here = order(&scene.command(ANN, DM_ANN, search).await);
+    let turned: Vec<String> = before.iter().rev().cloned().collect();
+    assert_eq!((before.len(), here), (2, turned));
+    assert_eq!(order(&scene.command(ANN, COMMONS, search).await), before, "not in the channel");
+    assert_eq!(order(&scene.command(AN, DEN, search).await), before, "not for others");
+    for id in [&last, first] {
+        scene.command(ANN, DM_ANN, &format!("/memory rate {id} none")).await;
+    }
+    assert_eq!(order(&scene.command(ANN, DM_ANN, search).await), before, "it is taken back");
+}
+
+/// A statement that was made in three chats counts as known in their realm. What was said in private adds to no count.
+#[tokio::test]
+async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    let said = "the harbour closes at nine";
+    let search = "/memory search when does the harbour close";
+    for chat in ["import:one", "import:two", "import:three"] {
+        scene.import_said(ANN, chat, said);
+    }
+    scene.say(ANN, DEN, said).await;
+    scene.say(ANN, COMMONS, said).await;
+    scene.engine.azera.settle().await.unwrap();
+    let found = scene.command(ANN, DM_ANN, search).await;
+    assert_eq!(found.matches("said in 3 chats (also `m").count(), 1, "her project alone: {found}");
+    for (who, place) in [(ANN, COMMONS), (AN, DEN), (AN, COMMONS)] {
+        let found = scene.command(who, place, search).await;
+        assert!(!found.contains("said in"), "{found}");
+    }
+    scene.engine.memory.forgetting().forget(&Forget::Import("of-import:one".into()), true).unwrap();
+    scene.engine.azera.settle().await.unwrap();
+    assert!(!scene.command(ANN, DM_ANN, search).await.contains("said in"), "two are left");
 }

@@ -1,11 +1,14 @@
 //! Decides when two memories say the same thing, and which of them is shown.
 
-use super::Hit;
+use super::{Again, Hit};
 use crate::rows::MemoryRow;
 use crate::words::{differ_in_one_place, same_statement};
 
 /// Cosine similarity from which two memories with the same words but for one place look alike.
 const NEAR_IN_WORDS: f32 = 0.7;
+
+/// Most memories that are noted as saying the same.
+const MAX_AGAIN: usize = 32;
 
 /// How two memories of one scope, persona and speaker relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +65,12 @@ impl Chosen {
         let is_later = |hit: &Hit, other: &Hit| hit.memory.at > other.memory.at && (dated(hit) || !dated(other));
         let alike: Vec<Likeness> = self.hits.iter().map(|other| likeness(&hit, other)).collect();
         let same = alike.iter().position(|alike| *alike == Likeness::Same);
-        if same.and_then(|place| self.hits.get(place)).is_some_and(|other| !is_later(&hit, other)) {
-            return;
+        if let Some(other) = same.and_then(|place| self.hits.get_mut(place)) {
+            if !is_later(&hit, other) {
+                say_again(other, &hit);
+                return;
+            }
+            say_again(&mut hit, other);
         }
         let near = self.hits.iter().zip(&alike).position(|(other, alike)| {
             *alike == Likeness::Near && is_later(&hit, other) && other.score - hit.score <= NEAR_SCORE
@@ -88,6 +95,12 @@ impl Chosen {
     }
 }
 
+/// Notes that the memory of a hit says the same as the one that is shown.
+fn say_again(shown: &mut Hit, other: &Hit) {
+    let one = Again { memory: other.memory.id, chat: other.memory.chat.clone() };
+    shown.again.extend(other.again.iter().cloned().chain([one]).take(MAX_AGAIN.saturating_sub(shown.again.len())));
+}
+
 #[cfg(test)]
 mod tests {
     use azera_types::{Author, MemoryId, PersonId, PersonaId, Scope, Text};
@@ -100,6 +113,7 @@ mod tests {
         MemoryRow {
             salience: None,
             surprise: None,
+            replaced: None,
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),
             kind: Kind::Message,
@@ -137,7 +151,15 @@ mod tests {
     fn hit(id: u64, text: &str, score: f32) -> Hit {
         let at = azera_types::Timestamp::from_second(1_700_000_000 + i64::try_from(id).unwrap()).unwrap();
         let memory = MemoryRow { id: MemoryId(id), at, ..memory(text, "ann") };
-        Hit { snippet: Text::new(text), shown: crate::Shown::new(), memory, score, signals: Vec::new(), until: None }
+        Hit {
+            snippet: Text::new(text),
+            shown: crate::Shown::new(),
+            memory,
+            score,
+            signals: Vec::new(),
+            until: None,
+            again: Vec::new(),
+        }
     }
 
     #[track_caller]
@@ -166,6 +188,19 @@ mod tests {
     #[test]
     fn what_was_said_again_is_shown_once_with_its_latest_time() {
         check_chosen(5, &[(1, "I like tea", 1.0), (2, "I like tea!", 0.9), (3, "i really like tea", 0.8)], &[3]);
+    }
+
+    #[test]
+    fn a_statement_counts_each_chat_once() {
+        let mut chosen = Chosen::new(5);
+        for (id, chat) in [(1, "a"), (4, "b"), (2, "c"), (3, "b")] {
+            let mut hit = hit(id, "I like tea", 1.0);
+            hit.memory.chat = azera_types::ChatId::new(chat).ok();
+            chosen.take(hit, &|one, other| likeness(&one.memory, &other.memory, None, 0.95));
+        }
+        let hits = chosen.into_hits();
+        let ids: Vec<u64> = hits[0].again.iter().map(|again| again.memory.0).collect();
+        assert_eq!((hits.len(), hits[0].memory.id.0, ids, hits[0].chats()), (1, 4, vec![1, 2, 3], 3));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(super) struct Features {
     pub(super) date: f32,
     /// The same by when it was said, whatever time it speaks of.
     pub(super) said_then: f32,
+    /// By how much ratings of this place change the score.
+    pub(super) rated: f32,
     /// True if the question names an event in place of a date.
     pub(super) by_event: bool,
     /// True if the time counts from now or from an event.
@@ -68,7 +70,11 @@ impl Features {
     }
 
     fn apart_from_time(&self) -> f32 {
-        self.own + self.window + SPEAKER_WEIGHT * flag(self.speaker) + QUESTION_WEIGHT * flag(self.question)
+        self.own
+            + self.window
+            + self.rated
+            + SPEAKER_WEIGHT * flag(self.speaker)
+            + QUESTION_WEIGHT * flag(self.question)
     }
 }
 

@@ -19,11 +19,13 @@ mod unindexed;
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use azera_types::{Author, MemoryId, Text, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
+use crate::ratings::MAX_RAISE;
 use crate::rows::{Kind, MemoryRow};
 use crate::{
     Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, TextIndexKind,
@@ -72,6 +74,35 @@ pub struct Hit {
     pub signals: Vec<&'static str>,
     /// When the same person said something else instead; `None` while it holds.
     pub until: Option<Timestamp>,
+    /// Other memories in which the same person says the same in the same place. They are not shown besides.
+    pub again: Vec<Again>,
+}
+
+/// A memory that says the same as a hit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Again {
+    /// The memory.
+    pub memory: MemoryId,
+    /// The chat it was said in.
+    pub chat: Option<ChatId>,
+}
+
+/// Chats of a place from which on a statement counts as known in the whole place.
+pub const KNOWN_IN_CHATS: usize = 3;
+
+/// How much such a statement comes forward.
+const KNOWN_RAISE: f32 = 0.1;
+
+impl Hit {
+    /// Returns the number of chats in which it was said.
+    pub fn chats(&self) -> usize {
+        chats_of(self.memory.chat.as_ref(), &self.again)
+    }
+}
+
+/// Returns the number of chats in which something was said: in one, and again.
+pub fn chats_of(chat: Option<&ChatId>, again: &[Again]) -> usize {
+    chat.into_iter().chain(again.iter().filter_map(|again| again.chat.as_ref())).collect::<HashSet<_>>().len()
 }
 
 /// The result of recall.
@@ -110,6 +141,8 @@ struct Reading<'a> {
 struct Asked<'a> {
     query: &'a Query,
     time: Option<&'a AskedTime>,
+    /// True if anything was rated anywhere, so that ratings must be read.
+    rated: bool,
 }
 
 /// A candidate before its row is read.
@@ -215,7 +248,7 @@ impl Recall<'_> {
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
         let time = self.time_asked(read_scope, query)?;
-        let asked = Asked { query, time: time.as_ref() };
+        let asked = Asked { query, time: time.as_ref(), rated: self.0.memories().are_any_rated()? };
         let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored))?;
         Ok(Recalled { hits, missing })
     }
@@ -328,6 +361,16 @@ impl Recall<'_> {
             chosen.take(self.with_excerpt(hit, passage, query), &likeness);
         }
         let mut hits = chosen.into_hits();
+        // What holds in many chats of a place comes forward there.
+        let mut is_raised = false;
+        for hit in hits.iter_mut().filter(|hit| hit.chats() >= KNOWN_IN_CHATS) {
+            is_raised = true;
+            hit.score += KNOWN_RAISE;
+            orders.entry(hit.memory.id).and_modify(|order| *order += KNOWN_RAISE);
+        }
+        if is_raised {
+            hits.sort_by(|one, other| other.score.total_cmp(&one.score));
+        }
         order_best(&mut hits, &orders);
         changes::reorder(&mut hits, asked, stored);
         hits.truncate(query.results);
@@ -338,7 +381,7 @@ impl Recall<'_> {
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.
     fn score(self, reading: Reading<'_>, asked: Asked<'_>, waiting: &Waiting) -> Result<Option<Ranked>, Error> {
-        let Asked { query, time } = asked;
+        let Asked { query, time, .. } = asked;
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
         let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(None) };
@@ -367,6 +410,7 @@ impl Recall<'_> {
         if is_far && date <= NEAR_DATE {
             return Ok(None);
         }
+        let rated = if asked.rated { self.0.memories().raise(read_scope.place(), memory.id)? } else { 0.0 };
         let features = Features {
             lexical: candidate.lexical,
             lexical_beside_time: candidate.lexical_beside_time,
@@ -375,6 +419,7 @@ impl Recall<'_> {
             speaker: query.question.speaker.as_ref().is_some_and(|speaker| speaker.said(&memory.author)),
             date,
             said_then,
+            rated,
             by_event: time.is_some_and(AskedTime::is_by_event),
             is_relative: time.is_some_and(AskedTime::is_relative),
             event,
@@ -390,6 +435,7 @@ impl Recall<'_> {
         signals.extend(candidate.found_by_vector.then_some("semantic"));
         signals.extend(features.speaker.then_some("speaker"));
         signals.extend((features.date > NEAR_DATE).then_some("date"));
+        signals.extend((rated != 0.0).then_some("rated"));
         let passage = waiting.passage.filter(|(_, cosine)| *cosine >= self.0.config.similarity_floor);
         // The excerpt is chosen when the hit is: it takes longer than the score.
         let hit = Hit {
@@ -399,6 +445,7 @@ impl Recall<'_> {
             signals,
             memory,
             until: None,
+            again: Vec::new(),
         };
         Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
     }
@@ -472,6 +519,7 @@ impl Waiting {
             // The text may name a time of its own.
             date: if asked.time.is_some() { 1.0 } else { 0.0 },
             said_then: 0.0,
+            rated: if asked.rated { MAX_RAISE } else { 0.0 },
             by_event: asked.time.is_some_and(AskedTime::is_by_event),
             is_relative: asked.time.is_some_and(AskedTime::is_relative),
             event: false,

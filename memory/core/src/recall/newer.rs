@@ -2,13 +2,11 @@
 
 use std::collections::VecDeque;
 
-use azera_types::MessageId;
-
 use super::{Asked, Hit, Query, Reading};
 use crate::domains::Recall;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
-use crate::{Error, Shown};
+use crate::{Error, Newer, Shown};
 
 /// How many times one statement can have been replaced; older ones keep their place among the hits.
 const MAX_REPLACED: usize = 8;
@@ -28,7 +26,7 @@ impl Recall<'_> {
             while let Some(last) = replaced.last_mut() {
                 let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
                 last.until = Some(by.at);
-                let is_there = |hit: &Hit| tells(&hit.memory, &by.by);
+                let is_there = |hit: &Hit| is_newer(&hit.memory, &by.by);
                 if !asks_for_now || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
                     break;
                 }
@@ -42,34 +40,44 @@ impl Recall<'_> {
         Ok(followed)
     }
 
-    /// Returns the memory of a message: from `waiting` if the search found it, or from the record if the prompt may
+    /// Returns the memory of a newer statement: from `waiting` if the search found it, or from the record if the prompt may
     /// show it.
     fn newer(
         self,
         reading: Reading<'_>,
         query: &Query,
-        message: &MessageId,
+        by: &Newer,
         waiting: &mut VecDeque<Hit>,
     ) -> Result<Option<Hit>, Error> {
-        if let Some(place) = waiting.iter().position(|hit| tells(&hit.memory, message)) {
+        if let Some(place) = waiting.iter().position(|hit| is_newer(&hit.memory, by)) {
             return Ok(waiting.remove(place));
         }
-        if query.exclude.contains(message) {
-            return Ok(None);
-        }
+        let memories = match by {
+            Newer::Message(message) if query.exclude.contains(message) => return Ok(None),
+            Newer::Message(message) => self.0.turns().memories_of(message)?,
+            Newer::Memory(id) => self.0.memories().raw_memory(*id)?.into_iter().collect(),
+        };
         let Reading { read_scope, until, .. } = reading;
         let may_show = |memory: &MemoryRow| {
-            memory.at <= until && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)
+            (memory.at <= until || memory.is_kept())
+                && !memory.sources.iter().any(|source| query.exclude.contains(source))
+                && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)
         };
-        let memories = self.0.turns().memories_of(message)?;
-        let memory = memories.into_iter().find(|memory| tells(memory, message) && may_show(memory));
+        let memory = memories.into_iter().find(|memory| is_newer(memory, by) && may_show(memory));
         Ok(memory.map(|memory| {
             let (snippet, shown, signals) = (Default::default(), Shown::new(), vec![SIGNAL]);
-            self.with_excerpt(Hit { memory, snippet, shown, score: 0.0, signals, until: None }, None, query)
+            self.with_excerpt(
+                Hit { memory, snippet, shown, score: 0.0, signals, until: None, again: Vec::new() },
+                None,
+                query,
+            )
         }))
     }
 }
 
-fn tells(memory: &MemoryRow, message: &MessageId) -> bool {
-    memory.kind == Kind::Message && memory.sources.first() == Some(message)
+fn is_newer(memory: &MemoryRow, by: &Newer) -> bool {
+    match by {
+        Newer::Message(message) => memory.kind == Kind::Message && memory.sources.first() == Some(message),
+        Newer::Memory(id) => memory.id == *id,
+    }
 }

@@ -47,6 +47,7 @@ impl Recall<'_> {
                 signals: vec![SIGNAL],
                 memory,
                 until: None,
+                again: Vec::new(),
             };
             hits.push((found, hit));
         }

@@ -1,0 +1,123 @@
+use async_trait::async_trait;
+use azera_types::{ChatId, MemoryId, PlatformId, Timestamp};
+
+use crate::{Hit, HostError, Reading, SearchRequest};
+
+/// Commands that were run one after the other in a project. `Debug` shows no command.
+#[derive(Clone, PartialEq)]
+pub struct ShownProcedure {
+    /// The name of the project.
+    pub project: String,
+    /// The commands.
+    pub steps: Vec<String>,
+    /// How often they were run to a known end.
+    pub tries: usize,
+    /// How often all of them worked.
+    pub worked: usize,
+    /// The lower bound of the share that works, with 95 % confidence.
+    pub sure: f64,
+    /// When they were run first and last.
+    pub span: (Timestamp, Timestamp),
+    /// The memories of the messages for which they were run, the newest first.
+    pub memories: Vec<MemoryId>,
+}
+
+impl std::fmt::Debug for ShownProcedure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShownProcedure[{} of {}]", self.worked, self.tries)
+    }
+}
+
+/// What shows a problem, or its end. `Debug` shows no text.
+#[derive(Clone, PartialEq)]
+pub struct ShownEvidence {
+    /// `failing command`, `said to fail`, `not managed` or `unanswered question`; `solved` for an end.
+    pub kind: &'static str,
+    /// The command, or the words.
+    pub text: String,
+    /// When it was seen.
+    pub at: Timestamp,
+    /// The session in which it was seen.
+    pub session: ChatId,
+    /// The memory of the message that it rests on.
+    pub memory: Option<MemoryId>,
+}
+
+impl std::fmt::Debug for ShownEvidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownEvidence").field("kind", &self.kind).field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+/// A coding session. `Debug` shows no text.
+#[derive(Clone, PartialEq)]
+pub struct ShownSession {
+    /// Its id.
+    pub id: ChatId,
+    /// The name of the project.
+    pub project: String,
+    /// What was asked first.
+    pub title: String,
+    /// When its first and its last message were said.
+    pub span: (Timestamp, Timestamp),
+    /// Number of the person's messages.
+    pub requests: usize,
+    /// Number of commands that were run.
+    pub commands: usize,
+    /// How it ended: `ended`, `open`, `continued` or `resolved`.
+    pub ending: &'static str,
+    /// The problem, if one was seen.
+    pub problem: Option<ShownEvidence>,
+    /// What shows that it is solved.
+    pub solved: Option<ShownEvidence>,
+    /// Sessions about the same problem, the oldest first.
+    pub linked: Vec<ChatId>,
+    /// The memory of its first message.
+    pub memory: Option<MemoryId>,
+}
+
+impl std::fmt::Debug for ShownSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownSession").field("id", &self.id).field("ending", &self.ending).finish_non_exhaustive()
+    }
+}
+
+/// The engine's reads of what was learnt in coding sessions. Like [`crate::Reader`], every read shows what the person may
+/// read in the chat at that moment, of the persona that answers there, and nothing to a person who cannot read the chat.
+/// `project` names one project; `None` means all that may be read.
+#[async_trait]
+pub trait SessionReader: Send + Sync {
+    /// Returns the procedures, the surest first.
+    async fn procedures(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        project: Option<String>,
+    ) -> Result<Vec<ShownProcedure>, HostError>;
+
+    /// Returns the sessions, the newest first.
+    async fn coding_sessions(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        project: Option<String>,
+    ) -> Result<Vec<ShownSession>, HostError>;
+
+    /// Searches in the memories of projects alone, best first.
+    async fn search_projects(
+        &self,
+        platform: &PlatformId,
+        line: SearchRequest,
+        project: Option<String>,
+    ) -> Result<Vec<Hit>, HostError>;
+
+    /// Returns what is remembered of a project, in about `tokens` tokens; `None` if there is no such project that may be
+    /// read.
+    async fn project_context(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        project: String,
+        tokens: usize,
+    ) -> Result<Option<String>, HostError>;
+}

@@ -1,0 +1,123 @@
+//! Commands by which people correct what is remembered: what holds now in place of something, and what helps.
+
+use azera_adapter::CommandAnswer;
+use azera_memory::{NewFact, NotReplaced};
+use azera_types::{Author, MemoryId, Text};
+
+use super::{CommandContext, done, refused};
+use crate::commands::Commands;
+use crate::error::Error;
+
+impl Commands {
+    /// Keeps a new statement and puts it in the place of an older one of the person.
+    pub(super) async fn update_memory(&self, at: &CommandContext<'_>, what: &str) -> Result<CommandAnswer, Error> {
+        let (id, text) = what.split_once(char::is_whitespace).unwrap_or((what, ""));
+        let (Ok(older), text) = (id.parse::<MemoryId>(), text.trim()) else { return Ok(refused(UPDATE.into())) };
+        if text.is_empty() {
+            return Ok(refused(UPDATE.into()));
+        }
+        let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
+        let fact = NewFact {
+            persona: at.chat.persona.clone(),
+            chat: at.chat.id.clone(),
+            scope: at.place.scope(),
+            author: Author::Person { id: person.clone(), name: at.line.name.clone() },
+            text: Text::new(text),
+            at: self.services.clock.now(),
+        };
+        let updated = self
+            .services
+            .blocking(move |memory| {
+                let memories = memory.memories();
+                // Nothing is kept if there is nothing that it could replace.
+                if let Err(why) = memories.may_be_replaced(&read_scope, &person, older)? {
+                    return Ok(Err(why));
+                }
+                let newer = memories.store_fact(fact)?;
+                Ok(memories.replace(&read_scope, &person, older, Some(newer))?.map(|()| newer))
+            })
+            .await?;
+        Ok(match updated {
+            Ok(newer) => {
+                self.indexer.wake();
+                done(format!(
+                    "Kept as `{newer}`, in place of `{older}`. `/forget {newer}` forgets it, and `{older}` then holds again."
+                ))
+            }
+            Err(why) => refused(in_words(why)),
+        })
+    }
+
+    /// Puts a statement of the person in the place of an older one.
+    pub(super) async fn replace_memory(&self, at: &CommandContext<'_>, what: &str) -> Result<CommandAnswer, Error> {
+        let mut ids = what.split_whitespace().map(str::parse::<MemoryId>);
+        let (Some(Ok(older)), Some(Ok(newer)), None) = (ids.next(), ids.next(), ids.next()) else {
+            return Ok(refused("`/memory replace m42 m51`: the older one first.".into()));
+        };
+        self.replace(
+            at,
+            older,
+            Some(newer),
+            format!("`{newer}` holds now in place of `{older}`. `/memory current {older}` undoes that."),
+        )
+        .await
+    }
+
+    /// Lets a statement hold again.
+    pub(super) async fn unreplace_memory(&self, at: &CommandContext<'_>, id: &str) -> Result<CommandAnswer, Error> {
+        let Ok(older) = id.parse::<MemoryId>() else {
+            return Ok(refused("`/memory current m42`, with its id.".into()));
+        };
+        self.replace(at, older, None, format!("`{older}` holds again.")).await
+    }
+
+    async fn replace(
+        &self,
+        at: &CommandContext<'_>,
+        older: MemoryId,
+        newer: Option<MemoryId>,
+        answer: String,
+    ) -> Result<CommandAnswer, Error> {
+        let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
+        let replaced =
+            self.services.blocking(move |memory| memory.memories().replace(&read_scope, &person, older, newer)).await?;
+        Ok(match replaced {
+            Ok(()) => done(answer),
+            Err(why) => refused(in_words(why)),
+        })
+    }
+
+    /// Notes whether a memory helps in this place.
+    pub(super) async fn rate_memory(&self, at: &CommandContext<'_>, what: &str) -> Result<CommandAnswer, Error> {
+        let (id, rating) = what.split_once(char::is_whitespace).unwrap_or((what, ""));
+        let (is_helpful, answer) = match rating.trim() {
+            "helpful" => (Some(true), "helps here, so I put it forward in this place"),
+            "unhelpful" => (Some(false), "does not help here, so I put it back in this place"),
+            "none" => (None, "counts like any other in this place again"),
+            _ => return Ok(refused(RATE.into())),
+        };
+        let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused(RATE.into())) };
+        let (read_scope, person, now) = (at.read_scope.clone(), at.line.person.clone(), self.services.clock.now());
+        let rated = self
+            .services
+            .blocking(move |memory| memory.memories().rate(&read_scope, id, &person, is_helpful, now))
+            .await?;
+        Ok(match rated {
+            Some(_) => done(format!("`{id}` {answer}.")),
+            None => refused(format!("I remember no `{id}` that may be shown here.")),
+        })
+    }
+}
+
+const UPDATE: &str = "`/memory update m42 TEXT`: the id of what you said, and what holds now.";
+
+const RATE: &str = "`/memory rate m42 helpful`, `unhelpful`, or `none` to take it back.";
+
+fn in_words(why: NotReplaced) -> String {
+    match why {
+        NotReplaced::Unknown(id) => format!("I remember no `{id}` that may be shown here."),
+        NotReplaced::NotOwn(id) => format!("`{id}` is no statement of yours; you can replace your own words only."),
+        NotReplaced::Circle => "The newer one rests on the older one, so it cannot replace it.".into(),
+        NotReplaced::Older => "The newer one must be the later one: name the older one first.".into(),
+    }
+}

@@ -1,0 +1,400 @@
+//! Brings commands of a shell into one form, so that the same command in another session is found again, and so that no
+//! secret is kept: values of variables, quoted texts, addresses and words that may be secrets are left out. A sign (`…`)
+//! stands for what was left out.
+
+use crate::secrets::{is_secretive, may_be_secret, names_secret};
+use crate::shell::{Joint, Simple, Word, commands};
+
+/// Longest form of a command, in bytes.
+pub const MAX_COMMAND_BYTES: usize = 160;
+
+/// Most commands of one call.
+const MAX_COMMANDS: usize = 6;
+
+/// Most words of one command.
+const MAX_WORDS: usize = 10;
+
+/// Longest word that is kept, in bytes.
+const MAX_WORD_BYTES: usize = 60;
+
+/// Longest name of an option, in bytes.
+const MAX_OPTION_BYTES: usize = 30;
+
+/// Longest number of a version behind the name of a program, in bytes.
+const MAX_VERSION_BYTES: usize = 4;
+
+/// Stands for what was left out.
+const LEFT_OUT: &str = "…";
+
+/// Programs that only look, wait or prepare. A procedure does not consist of them.
+const LOOKS: &[&str] = &[
+    ".", ":", "[", "[[", "alias", "awk", "basename", "cat", "cd", "clear", "column", "cut", "date", "df", "diff",
+    "dirname", "du", "echo", "egrep", "exit", "export", "false", "fd", "file", "find", "free", "grep", "head",
+    "history", "id", "jq", "kill", "less", "ls", "lsof", "man", "mkdir", "more", "nl", "nproc", "popd", "printenv",
+    "printf", "ps", "pushd", "pwd", "read", "rg", "set", "sleep", "sort", "source", "stat", "tail", "tee", "test",
+    "tr", "tree", "true", "uname", "uniq", "unset", "wait", "wc", "whereis", "which", "whoami", "xargs", "xxd", "yes",
+];
+
+/// Words of a script. What such a line does cannot be told from its commands.
+const SCRIPT: &[&str] = &[
+    "((", "case", "coproc", "do", "done", "elif", "else", "fi", "for", "function", "if", "select", "until", "while",
+    "{",
+];
+
+/// Programs that run another one, with the number of words that belong to them.
+const WRAPPERS: &[(&str, usize)] = &[
+    ("command", 0),
+    ("env", 0),
+    ("exec", 0),
+    ("ionice", 0),
+    ("nice", 0),
+    ("nohup", 0),
+    ("sudo", 0),
+    ("time", 0),
+    ("timeout", 1),
+];
+
+/// Options of wrappers that take a value.
+const WRAPPER_VALUES: &[&str] = &["-n", "-u", "-k", "-s", "-c", "-g"];
+
+/// A call of a shell in its form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Normal {
+    /// The commands.
+    pub(crate) text: String,
+    /// True if the shell's answer is that of these commands; false if a later command hides it.
+    pub(crate) is_exact: bool,
+}
+
+/// Returns a command line in its form; `None` if it only looks, or cannot be understood. `folder` is the folder that the
+/// session works in.
+pub(crate) fn normal(line: &str, folder: Option<&str>) -> Option<Normal> {
+    let found = commands(line)?;
+    let mut text = String::new();
+    let (mut count, mut is_exact, mut last) = (0, true, String::new());
+    for pipeline in pipelines(&found) {
+        let Some(first) = pipeline.first() else { continue };
+        let mut shown = None;
+        let mut is_last_part = true;
+        for simple in pipeline {
+            match (&shown, part(simple, folder)?) {
+                (None, Some(part)) => (shown, is_last_part) = (Some(part), true),
+                _ => is_last_part = shown.is_none(),
+            }
+        }
+        let Some(shown) = shown else {
+            // What only looks changes the answer where it runs in any case.
+            is_exact &= count == 0 || first.joint == Joint::And;
+            continue;
+        };
+        is_exact &= is_last_part && (count == 0 || first.joint == Joint::And);
+        if shown == last {
+            continue;
+        }
+        count += 1;
+        if count > MAX_COMMANDS {
+            return None;
+        }
+        if count > 1 {
+            text.push_str(match first.joint {
+                Joint::And | Joint::Pipe => " && ",
+                Joint::Or => " || ",
+                Joint::Next => "; ",
+            });
+        }
+        text.push_str(&shown);
+        last = shown;
+    }
+    (count > 0).then(|| Normal { text: cut(text), is_exact })
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_COMMAND_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_COMMAND_BYTES - LEFT_OUT.len()));
+        text.push_str(LEFT_OUT);
+    }
+    text
+}
+
+/// Returns the commands that are joined by `|`.
+fn pipelines(found: &[Simple]) -> impl Iterator<Item = &[Simple]> {
+    found.chunk_by(|_, next| next.joint == Joint::Pipe)
+}
+
+/// Returns a command in its form. The outer `None` means that the whole line is a script, the inner one that the command
+/// only looks.
+fn part(simple: &Simple, folder: Option<&str>) -> Option<Option<String>> {
+    let words = unwrapped(&simple.words);
+    let Some((program, arguments)) = words.split_first() else { return Some(None) };
+    let name = program.text.as_str();
+    if SCRIPT.contains(&name) {
+        return None;
+    }
+    let name = name.rsplit_once('/').filter(|_| name.starts_with('/')).map_or(name, |(_, name)| name);
+    if LOOKS.contains(&name) {
+        return Some(None);
+    }
+    // A stream editor only looks unless it edits in place.
+    if name == "sed" && !arguments.iter().any(|word| word.text.starts_with("-i")) {
+        return Some(None);
+    }
+    if program.is_expanded || !is_plain(without_version(name)) {
+        return Some(None);
+    }
+    let mut form = Form { text: name.to_owned(), words: 1 };
+    if is_secretive(name) {
+        if !arguments.is_empty() {
+            form.leave_out();
+        }
+    } else if name == "git" {
+        form.git(arguments);
+    } else {
+        form.arguments(arguments, folder);
+    }
+    Some(Some(form.text))
+}
+
+/// Returns the name of a program without the number of its version: `python3` is no password.
+fn without_version(name: &str) -> &str {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if name.len() - bare.len() <= MAX_VERSION_BYTES { bare } else { name }
+}
+
+/// Returns the words without variables before them, and without programs that only run another one.
+fn unwrapped(mut words: &[Word]) -> &[Word] {
+    loop {
+        let Some((first, rest)) = words.split_first() else { return words };
+        if is_assignment(&first.text) {
+            words = rest;
+            continue;
+        }
+        let Some((_, own)) = WRAPPERS.iter().find(|(name, _)| *name == first.text) else { return words };
+        words = rest;
+        while let Some((option, rest)) = words.split_first().filter(|(word, _)| word.text.starts_with('-')) {
+            words =
+                if WRAPPER_VALUES.contains(&option.text.as_str()) { rest.get(1..).unwrap_or_default() } else { rest };
+        }
+        words = words.get(*own..).unwrap_or_default();
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name.trim_end_matches('+'));
+    name.is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// Returns true if a word holds no more than the signs of names, paths and numbers, and is no secret.
+fn is_plain(word: &str) -> bool {
+    !word.is_empty()
+        && word.len() <= MAX_WORD_BYTES
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "._/+:,-*".contains(c))
+        && !word.contains("://")
+        && !may_be_secret(word)
+}
+
+/// A command that gets its words.
+struct Form {
+    text: String,
+    words: usize,
+}
+
+impl Form {
+    fn word(&mut self, word: &str) {
+        if self.words >= MAX_WORDS {
+            return self.leave_out();
+        }
+        self.words += 1;
+        self.text.push(' ');
+        self.text.push_str(word);
+    }
+
+    fn leave_out(&mut self) {
+        if !self.text.ends_with(LEFT_OUT) {
+            self.text.push(' ');
+            self.text.push_str(LEFT_OUT);
+        }
+    }
+
+    /// Adds what git is told to do. Names of branches and files differ each time.
+    fn git(&mut self, arguments: &[Word]) {
+        let mut is_named = false;
+        for word in arguments.iter().filter(|word| !word.is_expanded) {
+            let is_option = word.text.starts_with('-');
+            if is_option && is_named {
+                self.option(&word.text);
+            } else if !is_option && !is_named && word.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+                is_named = true;
+                self.word(&word.text);
+            }
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[Word], folder: Option<&str>) {
+        let mut is_secret = false;
+        for word in arguments {
+            if std::mem::take(&mut is_secret) && !word.text.starts_with('-') {
+                self.leave_out();
+            } else if word.text.starts_with('-') && word.text.len() > 1 {
+                is_secret = self.option(&word.text);
+            } else if word.is_expanded {
+                self.leave_out();
+            } else {
+                self.value(&word.text, folder);
+            }
+        }
+    }
+
+    /// Adds an option. Returns true if the next word is a secret.
+    fn option(&mut self, option: &str) -> bool {
+        if option == "--" {
+            self.word(option);
+            return false;
+        }
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        let bare = name.trim_start_matches('-');
+        let is_name = name.len() <= MAX_OPTION_BYTES
+            && bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+            && !may_be_secret(bare);
+        let is_long = name.starts_with("--") || bare.len() <= 2 || bare.chars().all(|c| c.is_ascii_lowercase());
+        if !is_name || !is_long {
+            let short: String = name.chars().take(2).collect();
+            self.word(&format!("{short}{LEFT_OUT}"));
+            return false;
+        }
+        match value {
+            Some(value) if names_secret(bare) || !is_plain(value) => self.word(&format!("{name}={LEFT_OUT}")),
+            Some(value) => self.word(&format!("{name}={value}")),
+            None => self.word(name),
+        }
+        value.is_none() && names_secret(bare)
+    }
+
+    fn value(&mut self, word: &str, folder: Option<&str>) {
+        if let Some((name, _)) = word.split_once('=') {
+            return if is_assignment(word) && !may_be_secret(name) {
+                self.word(&format!("{name}={LEFT_OUT}"));
+            } else {
+                self.leave_out();
+            };
+        }
+        // Paths are those within the folder. Others differ by machine.
+        let within = folder.and_then(|folder| word.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
+        let word = within.unwrap_or(word);
+        if is_plain(word) && !word.starts_with('/') && !word.starts_with('~') {
+            self.word(word);
+        } else {
+            self.leave_out();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn form(line: &str) -> String {
+        match normal(line, Some("/home/ann/gate")) {
+            Some(normal) => format!("{}{}", normal.text, if normal.is_exact { "" } else { " (hidden)" }),
+            None => "nothing".into(),
+        }
+    }
+
+    #[test]
+    fn a_command_gets_one_form() {
+        let cases = [
+            ("cargo test --release -p azera-memory", "cargo test --release -p azera-memory"),
+            ("cd /home/ann/gate && cargo test 2>&1", "cargo test"),
+            ("cargo test 2>&1 | tail -20", "cargo test (hidden)"),
+            ("cargo build && cargo test", "cargo build && cargo test"),
+            ("cargo test; grep error log", "cargo test (hidden)"),
+            ("make lint || true", "make lint (hidden)"),
+            ("RUST_LOG=debug TOKEN=abc timeout 60 cargo run", "cargo run"),
+            ("git add src/a.rs src/b.rs && git commit -m \"gate: mend\"", "git add && git commit -m"),
+            ("git -C /x push --force origin main", "git push --force"),
+            ("python scripts/build.py --out /tmp/x1", "python scripts/build.py --out …"),
+            ("/usr/bin/python3 /home/ann/gate/run.py", "python3 run.py"),
+            ("npm run build", "npm run build"),
+            ("make VERSION=1.2 all", "make VERSION=… all"),
+            ("ls -la; cat x | grep y", "nothing"),
+            ("for f in *; do rm $f; done", "nothing"),
+            ("sed -i s/a/b/ x.rs", "sed -i s/a/b/ x.rs"),
+            ("sed -n 1,5p x.rs", "nothing"),
+            ("python - <<'E'\nimport os\nE", "python -"),
+            ("docker build -t gate . && docker run gate", "docker build -t gate . && docker run gate"),
+        ];
+        for (line, want) in cases {
+            assert_eq!(form(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_kept() {
+        let secret = "S3cr3tTokenValue";
+        let lines = [
+            format!("curl -H 'Authorization: Bearer {secret}' https://host"),
+            format!("export KEY={secret}; make"),
+            format!("KEY={secret} make"),
+            format!("env KEY={secret} make"),
+            format!("make KEY={secret}"),
+            format!("deploy --token {secret}"),
+            format!("deploy --token={secret}"),
+            format!("deploy --password {secret} -v"),
+            format!("deploy -p{secret}"),
+            format!("deploy -p {secret}"),
+            format!("deploy {secret}"),
+            format!("mysql -u root -p{secret} db"),
+            format!("sshpass -p {secret} ssh host"),
+            format!("echo {secret} | docker login --password-stdin"),
+            format!("docker login -u ann -p {secret}"),
+            format!("git clone https://ann:{secret}@host/x.git"),
+            format!("git push https://{secret}@host/x.git"),
+            format!("tool <<EOF\n{secret}\nEOF"),
+            format!("tool <<< {secret}"),
+            format!("tool \"a {secret} b\""),
+            format!("tool $(echo {secret})"),
+            format!("tool `echo {secret}`"),
+            format!("tool > {secret}"),
+            format!("tool a={secret}"),
+            format!("/{secret}/tool"),
+            format!("{secret} x"),
+            format!("tool # {secret}"),
+            format!("tool --{secret}"),
+            format!("tool -x={secret}"),
+            format!("deploy --db-password tulip {secret}"),
+        ];
+        for line in lines {
+            assert!(!form(&line).contains(secret), "{line}: {}", form(&line));
+        }
+        assert_eq!(form("deploy --db-password tulip now"), "deploy --db-password … now");
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_gets_a_bounded_form_or_none(line in "[a-z \"'$()|&;<>=\\\\\\n`#-]{0,80}") {
+            if let Some(normal) = normal(&line, None) {
+                prop_assert!(!normal.text.is_empty() && normal.text.len() <= MAX_COMMAND_BYTES);
+                prop_assert!(!normal.text.contains('\n'));
+            }
+        }
+
+        /// Whatever stands around it, a drawn token is left out.
+        #[test]
+        fn a_drawn_token_is_never_kept(
+            token in "[A-Za-z]{4}[0-9]{2}[A-Za-z0-9]{10,20}",
+            before in "[a-z =:/.-]{0,12}",
+            after in "[a-z =:/.-]{0,12}",
+        ) {
+            if let Some(normal) = normal(&format!("tool {before}{token}{after} end"), None) {
+                prop_assert!(!normal.text.contains(&token), "{}", normal.text);
+            }
+        }
+    }
+}
