@@ -161,7 +161,7 @@ fn a_model_that_can_talk_is_told_who_speaks() {
     };
     let told = system(&form_for("qwen2", Some(1_543_714_304)));
     assert!(told.starts_with(&format!("You are Azera. {}", persona.brief)), "{told}");
-    assert!(told.contains("Answer each message as Azera") && !told.contains("{{"), "{told}");
+    assert!(told.contains("Talk as Azera with the person") && !told.contains("{{"), "{told}");
     assert_eq!(system(&form_for("smollm2", None)), persona.brief, "its LoRA was trained on this form");
 }
 
