@@ -25,6 +25,7 @@ mod reaction;
 mod reader;
 mod speech;
 mod typed;
+mod vault;
 mod voice;
 mod voice_messages;
 
@@ -53,5 +54,6 @@ pub use reader::{
 };
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
+pub use vault::{VaultEntry, VaultHost, VaultValue};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
 pub use voice_messages::VoiceMessages;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use azera_adapter::{ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading};
+use azera_adapter::{ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading, VaultHost};
 use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Text};
 
 use crate::failure::Failure;
@@ -16,6 +16,8 @@ pub struct Contracts {
     pub reader: Arc<dyn Reader>,
     /// Whole memories.
     pub memories: Arc<dyn MemoryReader>,
+    /// The person's vault.
+    pub vault: Arc<dyn VaultHost>,
 }
 
 /// What a session may do.
@@ -29,6 +31,8 @@ pub struct Rights {
     pub write: bool,
     /// Have the persona write. This needs a chat model.
     pub compose: bool,
+    /// Read the values of the person's vault.
+    pub vault: bool,
 }
 
 /// One person with one persona, in one chat that nobody else reads.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, persona_file};
+use azera_memory_vault::MasterKeys;
 use azera_model_api::{ChatModel, ChatRequest, Embedder, SessionKey};
 use azera_model_image::Viewer;
 use azera_personas::{CardData, Lorebook, Persona};
@@ -41,6 +42,8 @@ pub(crate) struct Services {
     pub(crate) voice: OnceLock<Voice>,
     /// What sees pictures; empty where nothing does.
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
+    /// The keys of people's vaults; empty where nobody has one.
+    pub(crate) vault_keys: OnceLock<Arc<dyn MasterKeys>>,
     /// Pictures to start from that people uploaded.
     pub(crate) references: References,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
@@ -71,6 +74,7 @@ impl Services {
             config,
             voice: OnceLock::new(),
             viewer: OnceLock::new(),
+            vault_keys: OnceLock::new(),
             references: References::default(),
             platforms: RwLock::default(),
             measurements: Measurements::default(),

@@ -70,6 +70,7 @@ mod surprise;
 mod trainable;
 mod turns;
 mod validity;
+mod vaults;
 mod when;
 pub mod words;
 mod working;
@@ -83,7 +84,7 @@ pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
     Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Imports, Indexing, Links, Memories, Messages,
-    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Writings,
+    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Training, Turns, Vaults, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -134,6 +135,7 @@ pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES
 pub use surprise::Surprise;
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
+pub use vaults::{Reseal, VaultChange};
 pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

@@ -18,6 +18,7 @@ use crate::rows::{
     BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
 };
 use crate::salience::mark_key;
+use crate::vaults::VaultRow;
 use crate::writings::writing_key;
 use crate::{Batch, Durability, Error, Store, Table, codec, graph, keys, names};
 
@@ -84,6 +85,7 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     work.keep::<Forgotten>(Table::Forgotten, |_| true)?;
     work.keep::<MindRow>(Table::Minds, |_| true)?;
     work.keep::<BondRow>(Table::Bonds, |_| true)?;
+    work.keep::<VaultRow>(Table::Vaults, |_| true)?;
     work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message))?;
     work.pictures(&places)?;
     work.numbers()?;

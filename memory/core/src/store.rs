@@ -64,11 +64,13 @@ pub enum Table {
     Pictures = 26,
     /// The knowledge graph: persona, scope, name, person, memory.
     Graph = 27,
+    /// Sealed vaults of people: person.
+    Vaults = 28,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -97,6 +99,7 @@ impl Table {
         Self::Blobs,
         Self::Pictures,
         Self::Graph,
+        Self::Vaults,
     ];
 
     /// Returns the table with this number.
@@ -135,6 +138,7 @@ impl Table {
             Self::Blobs => "blobs",
             Self::Pictures => "pictures",
             Self::Graph => "graph",
+            Self::Vaults => "vaults",
         }
     }
 }
