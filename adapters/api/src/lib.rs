@@ -26,6 +26,7 @@ mod reader;
 mod sessions;
 mod speech;
 mod typed;
+mod vault;
 mod voice;
 mod voice_messages;
 
@@ -55,5 +56,6 @@ pub use reader::{
 pub use sessions::{SessionReader, ShownEvidence, ShownProcedure, ShownSession};
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
+pub use vault::{VaultEntry, VaultHost, VaultValue};
 pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
 pub use voice_messages::VoiceMessages;

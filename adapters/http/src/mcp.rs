@@ -20,6 +20,8 @@ pub struct McpCaller {
     pub may_read: bool,
     /// Whether the key has the scope `memory:write`.
     pub may_write: bool,
+    /// Whether the key has the scope `vault`.
+    pub may_read_vault: bool,
 }
 
 /// What answers at `/mcp`: the Model Context Protocol, which this crate does not know.

@@ -26,6 +26,7 @@ mod session;
 mod stream;
 mod texts;
 mod tools;
+mod vault;
 mod writing;
 mod writings;
 

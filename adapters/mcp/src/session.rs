@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use azera_adapter::{ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading, SessionReader};
+use azera_adapter::{
+    ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading, SessionReader, VaultHost,
+};
 use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Text};
 
 use crate::failure::Failure;
@@ -18,6 +20,8 @@ pub struct Contracts {
     pub memories: Arc<dyn MemoryReader>,
     /// What was learnt in coding sessions.
     pub sessions: Arc<dyn SessionReader>,
+    /// The person's vault.
+    pub vault: Arc<dyn VaultHost>,
 }
 
 /// What a session may do.
@@ -31,6 +35,8 @@ pub struct Rights {
     pub write: bool,
     /// Have the persona write. This needs a chat model.
     pub compose: bool,
+    /// Read the values of the person's vault.
+    pub vault: bool,
 }
 
 /// One person with one persona, in one chat that nobody else reads.

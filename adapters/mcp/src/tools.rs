@@ -15,6 +15,7 @@ use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
 use crate::search::{AcrossProjects, By, Like, Results, Words};
 use crate::session::{Caller, Rights};
 use crate::texts::QUOTES_DATA;
+use crate::vault::{Deleted, OfEntry, Stored, ToStore, VaultList, VaultSecret};
 use crate::writing::{Composed, Done, Feedback, Forgotten, Kept, ToForget, ToKeep, ToSupersede, ToUpdate};
 use crate::writings::{Page, Writings};
 
@@ -25,6 +26,8 @@ enum Effect {
     Adds,
     /// It can be taken back, and the same call twice changes nothing more.
     Changes,
+    /// Adds something, or replaces what was there.
+    Replaces,
     Removes,
 }
 
@@ -81,6 +84,14 @@ const fn reads_chats(rights: Rights) -> bool {
 
 const fn explains(rights: Rights) -> bool {
     rights.read && rights.chats
+}
+
+const fn reads_vault(rights: Rights) -> bool {
+    rights.vault
+}
+
+const fn lists_vault(rights: Rights) -> bool {
+    rights.read || rights.vault
 }
 
 const fn composes(rights: Rights) -> bool {
@@ -276,6 +287,35 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     )),
+    without_quotes(tool::<ToStore, Stored>(
+        "vault_store",
+        "Store a secret",
+        "Keeps a secret of the person, such as a token or a password, encrypted under a name. It replaces an older value of that \
+         name. Secrets are never part of memories: use this instead of remember.",
+        Effect::Replaces,
+        writes,
+    )),
+    without_quotes(tool::<Nothing, VaultList>(
+        "vault_list",
+        "List secrets",
+        "Lists the names of the person's secrets, without the values.",
+        Effect::Reads,
+        lists_vault,
+    )),
+    without_quotes(tool::<OfEntry, VaultSecret>(
+        "vault_get",
+        "Get a secret",
+        "Returns the value of one of the person's secrets. Use it only for what the person asked for, and repeat it nowhere else.",
+        Effect::Reads,
+        reads_vault,
+    )),
+    without_quotes(tool::<OfEntry, Deleted>(
+        "vault_delete",
+        "Delete a secret",
+        "Deletes one of the person's secrets for good, also from backups. This cannot be undone: ask the person first.",
+        Effect::Removes,
+        writes,
+    )),
 ];
 
 /// Returns the tools that a session may use.
@@ -289,7 +329,7 @@ impl Declared {
         let quotes = if self.quotes { QUOTES_DATA } else { "" };
         let annotations = ToolAnnotations::with_title(self.title)
             .read_only(self.effect == Effect::Reads)
-            .destructive(self.effect == Effect::Removes)
+            .destructive(matches!(self.effect, Effect::Replaces | Effect::Removes))
             .idempotent(self.effect != Effect::Adds)
             .open_world(false);
         Tool::new(self.name, format!("{}{quotes}", self.description), Arc::new((self.input)()))
@@ -306,6 +346,12 @@ impl Declared {
 
 fn arguments<T: DeserializeOwned>(given: JsonObject) -> Result<T, Failure> {
     serde_json::from_value(Value::Object(given)).map_err(|error| Failure::invalid(format!("Wrong arguments: {error}.")))
+}
+
+/// Reads arguments that hold a secret. The error quotes nothing of them.
+fn secret_arguments<T: DeserializeOwned>(given: JsonObject) -> Result<T, Failure> {
+    let wrong = |_| Failure::invalid("Wrong arguments: vault_store takes a `name` and a `value`, both texts.");
+    serde_json::from_value(Value::Object(given)).map_err(wrong)
 }
 
 fn value<T: serde::Serialize>(answer: T) -> Result<Value, Failure> {
@@ -349,6 +395,13 @@ impl Caller {
             "stats" => {
                 let Nothing {} = arguments(given)?;
                 value(self.stats().await?)
+            }
+            "vault_store" => value(self.vault_store(secret_arguments(given)?).await?),
+            "vault_get" => value(self.vault_get(arguments(given)?).await?),
+            "vault_delete" => value(self.vault_delete(arguments(given)?).await?),
+            "vault_list" => {
+                let Nothing {} = arguments(given)?;
+                value(self.vault_list().await?)
             }
             _ => Err(Failure::refused(format!("There is no tool {tool}."))),
         }

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use azera_config::Config;
-use azera_engine::{BackgroundWriter, ChatConfig, Engine, EngineDependencies};
-use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, Store};
+use azera_engine::{BackgroundWriter, Engine, EngineDependencies};
+use azera_memory::{Layers, Memory, MemoryConfig, Store};
 use azera_memory_backup::Folder;
 use azera_memory_blobs::DiskBlobs;
 use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EmbeddedVectors, VectorConfig};
-use azera_model_api::{ChatModel, Embedder, EmbedderInfo, ModelInfo, Sampling, ScriptedModel};
+use azera_model_api::{ChatModel, Embedder, EmbedderInfo, ScriptedModel};
 use azera_model_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_model_registry::{InstalledModel, Kind, Models, Options};
-use azera_types::{Clock, PersonaId};
+use azera_types::Clock;
 
 use crate::backup::{BackupJob, Backups};
+use crate::chat_config::chat_config;
 use crate::classifiers::classifiers;
 use crate::data::DataFolder;
 use crate::model_catalog::RegistryCatalog;
@@ -26,7 +27,7 @@ use crate::persona::bring_personas;
 use crate::progress::Bar;
 use crate::room::RoomyStore;
 use crate::stores::OnServers;
-use crate::{chosen, loras, servers, stores, trust};
+use crate::{chosen, loras, servers, stores, trust, vault};
 
 /// Size of the key-value cache, in conversations of full length.
 const FULL_CONVERSATIONS: usize = 4;
@@ -451,50 +452,8 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
+    engine.give_vault_keys(Arc::new(vault::keys(config)?));
     let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
     engine.add_job(Arc::new(Backups(backups.clone())));
     Ok(App { engine, memory, model, embedder, data, backups, servers, _folder: folder })
-}
-
-fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let chat_format = azera_prompt::form_of(model);
-    let (defaults, overrides) = (chat_format.sampling, &config.sampling);
-    let sampling = Sampling {
-        temperature: overrides.temperature.unwrap_or(defaults.temperature),
-        top_k: overrides.top_k.unwrap_or(defaults.top_k),
-        top_p: overrides.top_p.unwrap_or(defaults.top_p),
-        min_p: overrides.min_p.unwrap_or(defaults.min_p),
-        repeat_penalty: overrides.repeat_penalty.unwrap_or(defaults.repeat_penalty),
-        frequency_penalty: overrides.frequency_penalty.unwrap_or(defaults.frequency_penalty),
-        presence_penalty: overrides.presence_penalty.unwrap_or(defaults.presence_penalty),
-        penalty_last_n: overrides.penalty_last_n.unwrap_or(defaults.penalty_last_n),
-        ..defaults
-    };
-    let reply_tokens = config.models.max_reply_tokens as usize;
-    let window = config.models.context_tokens as usize;
-    let context_tokens = match config.chat.prompt_tokens {
-        Some(prompt) => (prompt as usize + reply_tokens).min(window),
-        None => window,
-    };
-    Ok(ChatConfig {
-        persona: PersonaId::new(&config.chat.persona).context("chat.persona")?,
-        user_persona: PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?,
-        wake_names: config.chat.wake_names.iter().map(|name| azera_types::composed(name).into_owned()).collect(),
-        answering: match config.chat.answer {
-            azera_config::Answer::Addressed => Answering::Addressed,
-            azera_config::Answer::Always => Answering::Always,
-            azera_config::Answer::Never => Answering::Never,
-        },
-        queue_per_chat: config.chat.queue_per_chat as usize,
-        history_messages: config.chat.history_messages as usize,
-        reply_tokens,
-        context_tokens,
-        thinking: config.models.thinking,
-        sampling: (*overrides != azera_config::Sampling::default()).then_some(sampling),
-        seed,
-        recalled: config.memory.top_k.map(|lines| lines as usize),
-        locale: config.chat.locale.clone(),
-        limits: Limits { candidates: config.memory.candidates as usize },
-        garden: config.gardener.clone(),
-    })
 }

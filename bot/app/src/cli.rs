@@ -9,6 +9,7 @@ mod measure;
 mod memory;
 mod say;
 mod transcribe;
+mod vault;
 mod voice;
 mod web;
 
@@ -29,6 +30,7 @@ pub use measure::{
 pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;
 pub use transcribe::TranscribeOptions;
+pub use vault::{RotateWhat, VaultCommand, VaultOptions};
 pub use voice::{SamplesCommand, VoiceCommand};
 pub use web::WebOptions;
 #[cfg(feature = "http")]
@@ -160,6 +162,8 @@ pub enum Command {
     Health(DataOption),
     /// Print the address of the running web; manage its API keys
     Web(WebOptions),
+    /// Keep secrets encrypted: tokens and passwords of the configuration
+    Vault(VaultOptions),
     /// Give other assistants this memory: speak the Model Context Protocol over stdio
     Mcp(McpOptions),
     /// Print a configuration file with every key, its default and its purpose
@@ -173,6 +177,7 @@ impl Command {
             Self::Chat(options) => options.data.data.as_deref(),
             Self::Mcp(options) => options.data.data.as_deref(),
             Self::Web(options) => options.data.data.as_deref(),
+            Self::Vault(options) => options.data.data.as_deref(),
             Self::Import(options) => options.data.data.as_deref(),
             Self::Hook(options) => options.data.data.as_deref(),
             Self::Run(options) => options.data.data.as_deref(),

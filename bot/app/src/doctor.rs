@@ -9,7 +9,7 @@ use azera_model_registry::{Kind, Models, State};
 use azera_model_remote::{About, ServerConfig};
 
 use crate::persona_folder::{ids_in, unused_files};
-use crate::{bootstrap, chosen, discord, hearth, loras, matrix, room, servers, speech_servers, stores};
+use crate::{bootstrap, chosen, discord, hearth, loras, matrix, room, servers, speech_servers, stores, vault};
 
 /// Free disk space below which the check warns.
 const LOW_DISK_BYTES: u64 = 2 << 30;
@@ -24,11 +24,12 @@ pub enum Found {
     Bad(String, String),
 }
 
-pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
+pub async fn run(config: &Config, missing: &[vault::Unresolved]) -> anyhow::Result<ExitCode> {
     let mut failed = 0;
     for (name, found) in [
         ("configuration", configuration(config)),
         ("data folder", data_folder(config)),
+        ("vault", vault::check(config, missing)),
         ("memory (RAM)", ram()),
         ("chat model", chat(config).await),
         ("embedding model", embedding(config).await),

@@ -6,6 +6,7 @@ mod backup;
 mod bootstrap;
 mod catch_up;
 mod chat;
+mod chat_config;
 mod chosen;
 mod classifiers;
 mod cli;
@@ -63,6 +64,7 @@ mod stores;
 mod tour;
 mod transcribe;
 mod trust;
+mod vault;
 mod vision;
 #[cfg(feature = "voice")]
 mod voice;
@@ -111,6 +113,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     chosen::ensure_family(&config)?;
     let lines = log(&config, cli.command.quiet())?;
+    let missing = vault::resolve(&mut config, &cli.command)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {
         match cli.command {
@@ -130,12 +133,13 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Bench { command } => bench::run(&config, cli.config.as_deref(), command).await,
             Command::Backup { command, to, .. } => backup::run(&config, command, to),
             Command::Restore(options) => restore::run(&config, &options).await,
-            Command::Doctor(_) => doctor::run(&config).await,
+            Command::Doctor(_) => doctor::run(&config, &missing).await,
             Command::Health(_) => health::run(&config),
             Command::Import(options) => import::run(&config, options).await,
             Command::Hook(options) => hook::run(&config, options.command).await,
             Command::Mcp(options) => mcp::run(&config, options).await,
             Command::Web(options) => web::run(&config, options),
+            Command::Vault(options) => vault::run(&config, options),
             Command::Config => {
                 print!("{}", Config::example());
                 Ok(ExitCode::SUCCESS)

@@ -67,7 +67,7 @@ async fn speak(config: &Config, options: &McpOptions) -> anyhow::Result<()> {
         name: person.name,
         persona: Some(persona),
         // This command loads no chat model.
-        rights: Rights { chats: true, read: true, write: true, compose: false },
+        rights: Rights { chats: true, read: true, write: true, compose: false, vault: options.vault },
     };
     let server = Server::new(contracts(&app), session);
     let ended = tokio::select! {
@@ -85,6 +85,7 @@ pub fn contracts(app: &App) -> Contracts {
         reader: Arc::new(app.engine.clone()),
         memories: Arc::new(app.engine.clone()),
         sessions: Arc::new(app.engine.clone()),
+        vault: Arc::new(app.engine.clone()),
     }
 }
 

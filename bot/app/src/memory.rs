@@ -9,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 use azera_adapter::{Host, InboundEvent, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
+use azera_engine::exported_vault;
 use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, Memory, ReadScope};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
@@ -19,6 +20,7 @@ use serde_json::json;
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
 use crate::catch_up::catch_up;
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
+use crate::vault;
 
 /// How long forgetting waits for each store server to forget as well, while the server answers.
 const FORGET_WAIT: Duration = Duration::from_secs(600);
@@ -45,7 +47,8 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             if !memory.knows_person(&person)? {
                 bail!("no such person is known: {person}");
             }
-            let export = memory.export(&DataSubject(person), u64::MAX)?;
+            let mut export = memory.export(&DataSubject(person.clone()), u64::MAX)?;
+            export["vault"] = exported_vault(memory, &vault::keys(config)?, &person);
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
         MemoryCommand::Rebuild => {

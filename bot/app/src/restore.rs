@@ -20,6 +20,7 @@ use crate::cli::RestoreOptions;
 use crate::data::DataFolder;
 use crate::doctor::has_embedder;
 use crate::progress::Bar;
+use crate::vault;
 
 /// Restores, and builds the indexes of the record that is there then.
 pub async fn run(config: &Config, options: &RestoreOptions) -> anyhow::Result<ExitCode> {
@@ -69,6 +70,13 @@ fn replace_record(config: &Config, options: &RestoreOptions) -> anyhow::Result<E
     let aside = folder.exchange(SystemClock.now())?;
     println!("restored {}", backup.path.display());
     println!("{}", line(&backup));
+    if backup.manifest.rows.get("vaults").is_some_and(|count| *count > 0) {
+        let key = vault::keys(config)?;
+        println!(
+            "the vaults of people in it open with the key file that they were made with: {}",
+            key.path().display()
+        );
+    }
     if let Some(aside) = aside {
         println!("what was there is in {}; `azera restore --undo` brings it back", aside.display());
     }

@@ -22,11 +22,15 @@ use crate::sections::{
 };
 use crate::speech::{RecognitionServer, SpeechServer};
 use crate::surroundings::{Surroundings, TerminalHints};
+use crate::vault::Vault;
 use crate::vision::VisionServer;
 use crate::voice::Voice;
 
 /// The largest configuration file, in bytes. The complete example has a sixth of it.
 pub const MAX_FILE_BYTES: u64 = 128 * 1024;
+
+/// What follows the name of the data folder in the name of the vault's key file.
+const VAULT_KEY: &str = ".vault-key";
 
 /// The configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +91,8 @@ pub struct Config {
     /// A server with a model that sees. Azera sends it the pictures that people show to a persona. Its
     /// answer counts as a guess.
     pub vision_server: VisionServer,
+    /// Secrets that are encrypted at rest. Each secret in this file can be `"vault:NAME"`; `azera vault set NAME` stores it.
+    pub vault: Vault,
     /// Backups of the memory. `azera restore` brings one back.
     pub backup: Backup,
     /// The log. It never contains what people say.
@@ -279,6 +285,22 @@ impl Config {
         match &self.backup.dir {
             Some(dir) => Ok(self.surroundings.expand(dir)),
             None => Ok(self.data_dir()?.join("backups")),
+        }
+    }
+
+    /// Returns the file with the vault's key. It need not exist yet.
+    ///
+    /// # Errors
+    /// [`Error::NoDataDir`] if neither the configuration nor the environment names a place.
+    pub fn vault_key_file(&self) -> Result<PathBuf, Error> {
+        match &self.vault.key_file {
+            Some(file) => Ok(self.surroundings.expand(file)),
+            None => {
+                let data = self.data_dir()?;
+                let mut name = data.file_name().unwrap_or_default().to_owned();
+                name.push(VAULT_KEY);
+                Ok(data.with_file_name(name))
+            }
         }
     }
 

@@ -12,7 +12,8 @@ use crate::Secret;
 #[serde(default, deny_unknown_fields)]
 pub struct Discord {
     /// The bot's token, from the Bot page of the developer portal. With a token, `azera run` connects to Discord.
-    /// Better set AZERA__DISCORD__TOKEN, or name a file with AZERA__DISCORD__TOKEN_FILE, than write the token here.
+    /// Better store it with `azera vault set discord` and write "vault:discord" here, or set AZERA__DISCORD__TOKEN or
+    /// AZERA__DISCORD__TOKEN_FILE, than write the token here.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub token: Option<Secret>,
     /// The operators of the bot, by user id (Copy User ID, with Developer Mode on). They may also change the model.

@@ -14,7 +14,8 @@ leave out keeps its default, so your own file can be a single line.
 Azera reads the first of: the file given by --config, the file that AZERA_CONFIG names, azera/azera.toml in the XDG \
 configuration folder (usually ~/.config). An environment variable can set each key too: AZERA__MODELS__SLOTS=4 \
 (separate the items of a list by commas). The environment overrides the file. A secret can also be read from a file of \
-its own, which AZERA__MODELS__HUB_TOKEN_FILE and the like name.
+its own, which AZERA__MODELS__HUB_TOKEN_FILE and the like name, or from the vault: \"vault:NAME\" is what `azera vault set NAME` \
+stored.
 
 This file is generated from the types in bot/config: cargo run -p azera-tidy -- bless
 ";

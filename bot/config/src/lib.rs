@@ -29,6 +29,7 @@ mod speech;
 mod surroundings;
 mod tuning;
 mod value;
+mod vault;
 mod vision;
 mod voice;
 
@@ -49,5 +50,6 @@ pub use sections::{
 pub use speech::{RecognitionApi, RecognitionServer, SpeechApi, SpeechFormat, SpeechServer};
 pub use surroundings::{TerminalHints, is_in_environment};
 pub use tuning::{Tunable, Tuning};
+pub use vault::{Vault, VaultReference};
 pub use vision::VisionServer;
 pub use voice::{Voice, VoiceReplies};

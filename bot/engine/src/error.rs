@@ -33,6 +33,12 @@ pub enum Error {
     /// A declared command has no arm in `Commands::run_command`, which is a defect.
     #[error("the command /{0} is declared and has no code")]
     NotDispatched(&'static str),
+    /// A vault of a person, or its key, cannot be used.
+    #[error(transparent)]
+    Vault(#[from] azera_memory_vault::Error),
+    /// Nobody gave the engine the keys of vaults.
+    #[error("this Azera keeps no vaults")]
+    NoVault,
     /// The person cannot read the chat.
     #[error("that person cannot write in that chat")]
     NotAllowed,
@@ -61,6 +67,8 @@ impl Error {
             | Self::NoPersona(_)
             | Self::NoPlatform
             | Self::NotDispatched(_)
+            | Self::Vault(_)
+            | Self::NoVault
             | Self::NotAllowed => false,
         }
     }

@@ -32,13 +32,15 @@ impl From<Error> for HostError {
             // The engine itself tries such a turn again.
             error @ Error::Panicked { .. } => Self::Internal(error.into()),
             error if error.is_transient() => Self::Unavailable(error.into()),
+            Error::Vault(error) if error.is_of_the_request() => Self::Refused(error.into()),
             error @ (Error::Memory(Memory::Invalid(_))
             | Error::Model(Model::TooLong { .. })
             | Error::Platform(_)
             | Error::Prompt(_)
             | Error::NoAnswer
+            | Error::NoVault
             | Error::NoPersona(_)) => Self::Refused(error.into()),
-            error @ Error::Memory(_) => Self::Storage(error.into()),
+            error @ (Error::Memory(_) | Error::Vault(_)) => Self::Storage(error.into()),
             error @ (Error::Model(_) | Error::NoPlatform | Error::NotDispatched(_)) => Self::Internal(error.into()),
         }
     }

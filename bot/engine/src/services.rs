@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, persona_file};
+use azera_memory_vault::MasterKeys;
 use azera_model_api::{ChatModel, ChatRequest, Embedder, SessionKey};
 use azera_model_image::Viewer;
 use azera_personas::{CardData, Lorebook, Persona};
@@ -44,6 +45,8 @@ pub(crate) struct Services {
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
     /// True if what draws can draw pictures larger.
     pub(crate) upscales: AtomicBool,
+    /// The keys of people's vaults; empty where nobody has one.
+    pub(crate) vault_keys: OnceLock<Arc<dyn MasterKeys>>,
     /// Pictures to start from that people uploaded.
     pub(crate) references: References,
     platforms: RwLock<HashMap<PlatformId, Arc<dyn Platform>>>,
@@ -75,6 +78,7 @@ impl Services {
             voice: OnceLock::new(),
             viewer: OnceLock::new(),
             upscales: AtomicBool::new(false),
+            vault_keys: OnceLock::new(),
             references: References::default(),
             platforms: RwLock::default(),
             measurements: Measurements::default(),

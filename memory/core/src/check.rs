@@ -14,6 +14,7 @@ use crate::pictures::PictureRow;
 use crate::ratings::RatingRow;
 use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow, PersonaRow, WhyRow, WritingRow};
 use crate::salience::mark_key;
+use crate::vaults::VaultRow;
 use crate::writings::writing_key;
 use crate::{Error, Memory, Store, Table, codec, graph, keys};
 
@@ -143,6 +144,7 @@ impl Memory {
         found.broke("files that belong to no message", stray);
         let _minds: Vec<(_, MindRow)> = found.rows(store, Table::Minds)?;
         let _bonds: Vec<(_, BondRow)> = found.rows(store, Table::Bonds)?;
+        let _vaults: Vec<(_, VaultRow)> = found.rows(store, Table::Vaults)?;
         let _forgotten: Vec<(_, Forgotten)> = found.rows(store, Table::Forgotten)?;
         Ok(found)
     }

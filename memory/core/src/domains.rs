@@ -95,6 +95,10 @@ pub struct Pictures<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Graph<'a>(pub(crate) &'a Memory);
 
+/// Sealed vaults of people.
+#[derive(Clone, Copy)]
+pub struct Vaults<'a>(pub(crate) &'a Memory);
+
 impl Memory {
     /// Accounts that platforms keep for people.
     pub fn accounts(&self) -> Accounts<'_> {
@@ -209,5 +213,10 @@ impl Memory {
     /// The knowledge graph: who and what people name, and how that belongs together.
     pub fn graph(&self) -> Graph<'_> {
         Graph(self)
+    }
+
+    /// Sealed vaults of people.
+    pub fn vaults(&self) -> Vaults<'_> {
+        Vaults(self)
     }
 }

@@ -16,6 +16,7 @@ use crate::pictures::PictureRow;
 use crate::ratings::RatingRow;
 use crate::rows::{BranchRow, ChatRow, MemoryRow, MessageRow, OutboxRow};
 use crate::settings::is_of;
+use crate::vaults::VaultRow;
 use crate::{Batch, Change, Error, Table, codec, keys};
 
 /// Ids of forgotten items. People, chats, ranges of chats and realms come with the highest number given out when they
@@ -49,6 +50,9 @@ pub struct Forgotten {
     /// Accounts that were removed: the platform and the person of each.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     accounts: BTreeSet<(PlatformId, PersonId)>,
+    /// People whose vaults up to a number are gone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    vaults: BTreeMap<PersonId, u64>,
 }
 
 /// A forgotten range of time in a chat. Its messages are listed by id. A writing from that range may already have been
@@ -121,6 +125,10 @@ impl Forgotten {
         self.accounts.insert((platform, of));
     }
 
+    pub(crate) fn vault(&mut self, of: PersonId, number: u64) {
+        self.vaults.insert(of, number);
+    }
+
     pub(crate) fn realm(&mut self, id: RealmId, number: u64) {
         self.realms.insert(id, number);
     }
@@ -145,6 +153,7 @@ impl Forgotten {
         latest(&mut self.realms, other.realms);
         self.spans.extend(other.spans);
         self.accounts.extend(other.accounts);
+        latest(&mut self.vaults, other.vaults);
     }
 
     /// Returns true if a row was forgotten with its person, chat or realm. If an older backup was restored in between,
@@ -177,6 +186,12 @@ impl Forgotten {
     fn has_link(&self, number: u64, accounts: &[PersonId]) -> bool {
         let by = |last: Option<&u64>| last.is_some_and(|last| number <= *last);
         accounts.iter().any(|account| by(self.people.get(account)) || by(self.unlinked.get(account)))
+    }
+
+    /// Returns true if a vault was forgotten, or an entry of it.
+    fn has_vault(&self, row: &VaultRow) -> bool {
+        let by = |last: Option<&u64>| last.is_some_and(|last| row.seq <= *last);
+        by(self.people.get(&row.person)) || by(self.vaults.get(&row.person))
     }
 
     /// Starts to clean a backup.
@@ -324,6 +339,7 @@ impl BackupCleaner<'_> {
                 let author = Author::Person { id: row.person.clone(), name: String::new() };
                 !gone(&row.message) && !what.has(row.number, &author, Some(&row.chat), &row.scope)
             }
+            Table::Vaults => !what.has_vault(&codec::decode(table, value)?),
             Table::Blobs => !gone(&codec::decode::<BlobRow>(table, value)?.message),
             Table::Bonds => {
                 let BondRow { person, scope, seq, .. } = codec::decode(table, value)?;

@@ -21,6 +21,7 @@ impl Forgetting<'_> {
         match what {
             Forget::Person(person) => {
                 self.0.minds().forget_states(&ForgottenScope::Person(person))?;
+                self.0.vaults().forget_person(person)?;
                 self.remove_imported(self.0.imports().chats_of_person(person)?, &forgotten, receipt)
             }
             Forget::Chat(chat) => match self.0.chats().get(chat)? {

@@ -31,6 +31,7 @@ impl Memory {
             || !self.places().overrides_of(person)?.is_empty()
             || !self.places().check_ins_of(person)?.is_empty()
             || !self.links().of(person)?.is_empty()
+            || self.vaults().sealed(person)?.is_some()
             || !self.imports().chats_of_person(person)?.is_empty()
             || self.consent().training(person)?.is_some()
             || self.consent().retention(person)? != RetentionPreference::default();

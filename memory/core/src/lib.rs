@@ -74,6 +74,7 @@ mod surprise;
 mod trainable;
 mod turns;
 mod validity;
+mod vaults;
 mod when;
 pub mod words;
 mod working;
@@ -87,7 +88,7 @@ pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
     Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Imports, Indexing, Links, Memories, Messages,
-    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Training, Turns, Writings,
+    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Training, Turns, Vaults, Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -143,6 +144,7 @@ pub use surprise::Surprise;
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
 pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};
+pub use vaults::{Reseal, VaultChange};
 pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

@@ -30,7 +30,7 @@ const ABOUT_OTHERS: [&[u8]; 5] = [b"embedder", b"rebuild", b"scrub", FOLDERS, gr
 
 /// The whole record without a read scope. It is used for the operator's files only; nobody is shown any of it.
 pub struct Record<'a> {
-    store: &'a dyn Store,
+    pub(crate) store: &'a dyn Store,
     identity: String,
     blobs: Option<&'a dyn BlobStore>,
 }

@@ -19,6 +19,7 @@ use crate::rows::{
     BranchRow, ChatRow, InboxRow, Kind, MemoryRow, MessageRow, OutboxRow, PersonaRow, Posted, WhyRow, WritingRow,
 };
 use crate::salience::mark_key;
+use crate::vaults::VaultRow;
 use crate::writings::writing_key;
 use crate::{Batch, Durability, Error, Store, Table, codec, graph, keys, names};
 
@@ -88,6 +89,7 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     work.commit()?;
     let has_memory = |row: &RatingRow| matches!(store.get(Table::Memories, &keys::memory(row.memory)), Ok(Some(_)));
     work.keep::<RatingRow>(Table::Ratings, has_memory)?;
+    work.keep::<VaultRow>(Table::Vaults, |_| true)?;
     work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message))?;
     work.pictures(&places)?;
     work.numbers()?;

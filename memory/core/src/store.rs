@@ -66,6 +66,8 @@ pub enum Table {
     Graph = 27,
     /// What people think of memories: memory, scope of the place, person.
     Ratings = 28,
+    /// Sealed vaults of people: person.
+    Vaults = 29,
 }
 
 impl Table {
@@ -100,6 +102,7 @@ impl Table {
         Self::Pictures,
         Self::Graph,
         Self::Ratings,
+        Self::Vaults,
     ];
 
     /// Returns the table with this number.
@@ -139,6 +142,7 @@ impl Table {
             Self::Pictures => "pictures",
             Self::Graph => "graph",
             Self::Ratings => "ratings",
+            Self::Vaults => "vaults",
         }
     }
 }

@@ -36,11 +36,15 @@ pub(crate) enum Scope {
     /// Use the tools of the Model Context Protocol.
     #[serde(rename = "mcp")]
     Mcp,
+    /// Read the values of one's own vault.
+    #[serde(rename = "vault")]
+    Vault,
 }
 
 impl Scope {
     /// Every scope.
-    pub(crate) const ALL: [Self; 5] = [Self::Chat, Self::MemoryRead, Self::MemoryWrite, Self::Admin, Self::Mcp];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Chat, Self::MemoryRead, Self::MemoryWrite, Self::Admin, Self::Mcp, Self::Vault];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -49,6 +53,7 @@ impl Scope {
             Self::MemoryWrite => "memory:write",
             Self::Admin => "admin",
             Self::Mcp => "mcp",
+            Self::Vault => "vault",
         }
     }
 }

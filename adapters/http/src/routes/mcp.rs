@@ -87,6 +87,7 @@ async fn answer(
         may_chat: may(Scope::Chat),
         may_read: may(Scope::MemoryRead),
         may_write: may(Scope::MemoryWrite),
+        may_read_vault: may(Scope::Vault),
     };
     let mut response = as_problem(service.answer(whom, request).await).await;
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -19,7 +19,7 @@ impl Mcp for Engine {
             "person": caller.person.as_str(),
             "chat": caller.chat.as_str(),
             "persona": caller.persona.as_ref().map(|persona| persona.as_str()),
-            "may": [caller.may_chat, caller.may_read, caller.may_write],
+            "may": [caller.may_chat, caller.may_read, caller.may_write, caller.may_read_vault],
             "body": String::from_utf8_lossy(&body),
         });
         axum::Json(told).into_response()
@@ -40,11 +40,11 @@ async fn a_key_says_which_person_and_what_it_may() {
     let mut owner = world.owner().await;
     let mut bob = world.guest(&mut owner, "Bob").await;
     let (mut anns, _) = program(&mut owner, &["mcp", "memory:read"]).await;
-    let (mut bobs, _) = program(&mut bob, &["mcp", "chat", "memory:read", "memory:write"]).await;
+    let (mut bobs, _) = program(&mut bob, &["mcp", "chat", "memory:read", "memory:write", "vault"]).await;
     let (status, ann) = call(&mut anns, "/mcp", &[]).await;
-    assert_eq!((status, &ann["may"], &ann["body"]), (200, &json!([false, true, false]), &json!(CALL)));
+    assert_eq!((status, &ann["may"], &ann["body"]), (200, &json!([false, true, false, false]), &json!(CALL)));
     let (_, bob) = call(&mut bobs, "/mcp", &[]).await;
-    assert_eq!(bob["may"], json!([true, true, true]));
+    assert_eq!(bob["may"], json!([true, true, true, true]));
     assert_ne!(ann["person"], bob["person"]);
     for told in [&ann, &bob] {
         let person = told["person"].as_str().unwrap();

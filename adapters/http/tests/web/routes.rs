@@ -8,7 +8,7 @@ use crate::isolation::later;
 use crate::{World, program};
 
 /// Every scope of a key.
-const SCOPES: [&str; 5] = ["chat", "memory:read", "memory:write", "admin", "mcp"];
+const SCOPES: [&str; 6] = ["chat", "memory:read", "memory:write", "admin", "mcp", "vault"];
 
 /// The routes by what they need: `all` is everybody, `none` is no key. Requests of this machine see the measurements.
 const ROUTES: &str = "

@@ -1,7 +1,7 @@
 //! An engine with memories in a list. It reads by the same law as the real one: a chat is read by its owner alone, and a
 //! persona remembers only what was kept with it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -27,6 +27,8 @@ struct Kept {
 pub struct Engine {
     chats: Mutex<HashMap<ChatId, PersonaId>>,
     kept: Mutex<Vec<Kept>>,
+    /// Secrets by person and name.
+    pub secrets: Mutex<BTreeMap<(PersonId, String), String>>,
     /// While set, searches wait for ever, and tell `searching` that they began.
     pub hangs: std::sync::atomic::AtomicBool,
     pub searching: Notify,
@@ -45,7 +47,7 @@ fn at(second: u64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + i64::try_from(second).unwrap()).unwrap()
 }
 
-fn is_owner(chat: &ChatId, person: &PersonId) -> bool {
+pub fn is_owner(chat: &ChatId, person: &PersonId) -> bool {
     chat.as_str().rsplit_once(':').is_some_and(|(owner, _)| owner == person.as_str())
 }
 

@@ -25,6 +25,8 @@ async fn everything(client: &Client) -> String {
         ("graph_explore", json!({"name": "Mia"})),
         ("episodes", json!({})),
         ("reflections", json!({})),
+        ("vault_list", json!({})),
+        ("vault_get", json!({"name": "heliotrope"})),
     ] {
         shown.push_str(&format!("{:?}\n", client.call(tool, arguments).await));
     }

@@ -6,6 +6,7 @@ mod engine;
 mod isolation;
 mod protocol;
 mod tools;
+mod vault;
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 /// Every right.
-const ALL: Rights = Rights { chats: true, read: true, write: true, compose: true };
+const ALL: Rights = Rights { chats: true, read: true, write: true, compose: true, vault: true };
 
 /// A client that notes progress.
 #[derive(Clone, Default)]
@@ -54,6 +55,7 @@ impl Client {
             reader: engine.clone(),
             memories: engine.clone(),
             sessions: engine.clone(),
+            vault: engine.clone(),
         };
         let server = Server::new(contracts, session);
         let (here, there) = tokio::io::duplex(1 << 16);

@@ -14,6 +14,9 @@ pub struct McpOptions {
     /// Address of a running Azera, ending in /mcp; needs a key in AZERA_MCP_KEY
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    /// Let the client read the values of this person's vault
+    #[arg(long)]
+    pub vault: bool,
     #[command(flatten)]
     pub data: DataOption,
 }

@@ -32,7 +32,7 @@ pub enum KeyCommand {
         /// A name by which you know the key
         name: String,
         /// What the key may do; give it several times for several scopes
-        #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = ["chat", "memory:read", "memory:write", "admin", "mcp"])]
+        #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = ["chat", "memory:read", "memory:write", "admin", "mcp", "vault"])]
         scopes: Vec<String>,
     },
     /// List the keys

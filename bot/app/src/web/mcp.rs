@@ -24,8 +24,8 @@ impl Mounted {
 #[async_trait]
 impl Mcp for Mounted {
     async fn answer(&self, caller: McpCaller, request: Request) -> Response {
-        let McpCaller { person, name, chat, persona, may_chat, may_read, may_write } = caller;
-        let rights = Rights { chats: may_chat, read: may_read, write: may_write, compose: true };
+        let McpCaller { person, name, chat, persona, may_chat, may_read, may_write, may_read_vault } = caller;
+        let rights = Rights { chats: may_chat, read: may_read, write: may_write, compose: true, vault: may_read_vault };
         let session = Session { platform: self.platform.clone(), person, name, chat, persona, rights };
         Server::new(self.engine.clone(), session).answer(request).await
     }

@@ -38,6 +38,7 @@ mod terminal;
 mod times;
 mod tour;
 mod training;
+mod vault;
 mod voice;
 #[cfg(target_os = "linux")]
 mod waiting;

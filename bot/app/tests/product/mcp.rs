@@ -17,7 +17,7 @@ fn sdk() -> PathBuf {
 
 /// Returns what the SDK's client hears when it does a job.
 #[track_caller]
-fn client(job: &Value) -> Vec<Value> {
+pub fn client(job: &Value) -> Vec<Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/mcp_client.py");
     let mut python = Command::new("python3");
     python.arg(script).env("PYTHONPATH", sdk()).env("NO_PROXY", "*");
@@ -31,7 +31,7 @@ fn client(job: &Value) -> Vec<Value> {
 }
 
 /// A job over stdio: the binary with the environment of the tests.
-fn stdio(home: &Path, arguments: &[&str], mode: &str, steps: &Value) -> Value {
+pub fn stdio(home: &Path, arguments: &[&str], mode: &str, steps: &Value) -> Value {
     let binary = command(home, arguments);
     let words: Vec<&str> = std::iter::once(binary.get_program())
         .chain(binary.get_args())
@@ -45,13 +45,13 @@ fn stdio(home: &Path, arguments: &[&str], mode: &str, steps: &Value) -> Value {
     json!({"command": words, "env": env, "mode": mode, "steps": steps})
 }
 
-fn call(tool: &str, arguments: &Value) -> Value {
+pub fn call(tool: &str, arguments: &Value) -> Value {
     json!(["call", {"tool": tool, "arguments": arguments}])
 }
 
 /// Returns the structured answer of a tool that worked.
 #[track_caller]
-fn good(answer: &Value) -> &Value {
+pub fn good(answer: &Value) -> &Value {
     assert_ne!(answer["isError"], true, "{answer}");
     answer.get("structuredContent").unwrap_or_else(|| panic!("no structured answer: {answer}"))
 }

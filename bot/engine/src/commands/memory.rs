@@ -162,7 +162,8 @@ impl Commands {
             return Ok(refused("What I hold about you is for you alone: ask me in a direct message.".into()));
         }
         let subject = DataSubject(at.line.person.clone());
-        let export = self.services.blocking(move |memory| memory.export(&subject, MAX_EXPORT_FILE_BYTES)).await?;
+        let mut export = self.services.blocking(move |memory| memory.export(&subject, MAX_EXPORT_FILE_BYTES)).await?;
+        export["vault"] = self.services.exported_vault(at.line.person.clone()).await?;
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
     }
 

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use azera_adapter::{
     AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureStart,
     PictureState, PictureWish, PlaceHost, Platform, Reader, Reading, SpeechAnswer, SpeechHost, SpeechRequest,
+    VaultHost, VaultValue,
 };
+use azera_memory_vault::KeyFile;
 use azera_model_image::{ImageSize, Picture};
 use azera_types::PlatformId;
 
@@ -194,4 +196,93 @@ async fn the_operator_sees_shared_places_and_neither_direct_messages_nor_what_is
     assert_eq!((den.is_private, den.answers, &den.journal), (true, AnswerMode::Addressed, &None));
     assert_eq!((commons.persona.as_str(), commons.invited.len()), ("Luna", 0));
     assert!(azera.places(&sim).await.unwrap().is_empty(), "a platform can leave itself out");
+}
+
+fn vault_keys(folder: &std::path::Path) -> std::sync::Arc<KeyFile> {
+    std::sync::Arc::new(KeyFile::new(folder.join("vault.key"), folder.join("data").join("vault")))
+}
+
+#[tokio::test]
+async fn a_vault_is_read_by_its_person_in_their_own_direct_chat_alone() {
+    let scene = Scene::open(false, false).await;
+    let scratch = tempfile::tempdir().unwrap();
+    scene.engine.azera.give_vault_keys(vault_keys(scratch.path()));
+    let (azera, sim) = (scene.engine.azera.clone(), sim(&scene));
+    let value = || VaultValue("heliotrope".into());
+    let stored = azera.vault_store(&sim, at(ANN, DM_ANN), "lighthouse".into(), value()).await.unwrap();
+    assert!(!stored, "nothing was replaced");
+    let names = async |who, place| {
+        let listed = azera.vault_entries(&sim, at(who, place)).await;
+        listed.map(|entries| entries.into_iter().map(|entry| entry.name).collect::<Vec<_>>())
+    };
+    assert_eq!(names(ANN, DM_ANN).await.unwrap(), ["lighthouse"]);
+    let read = azera.vault_value(&sim, at(ANN, DM_ANN), "lighthouse".into()).await.unwrap();
+    assert_eq!(read, Some(value()));
+    for (who, place) in [(AN, DM_AN), (BOB, DM_BOB)] {
+        assert!(names(who, place).await.unwrap().is_empty(), "{who}");
+        assert_eq!(azera.vault_value(&sim, at(who, place), "lighthouse".into()).await.unwrap(), None);
+        assert!(!azera.vault_delete(&sim, at(who, place), "lighthouse".into()).await.unwrap());
+    }
+    // In a place that others read, and in the chat of somebody else, nobody has a vault.
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, COMMONS), (AN, DM_ANN), (BOB, DM_ANN)] {
+        assert!(matches!(names(who, place).await, Err(HostError::NotAllowed)), "{who} in {place}");
+        let read = azera.vault_value(&sim, at(who, place), "lighthouse".into()).await;
+        assert!(matches!(read, Err(HostError::NotAllowed)), "{who} in {place}");
+        let stored = azera.vault_store(&sim, at(who, place), "other".into(), value()).await;
+        assert!(matches!(stored, Err(HostError::NotAllowed)), "{who} in {place}");
+        let deleted = azera.vault_delete(&sim, at(who, place), "lighthouse".into()).await;
+        assert!(matches!(deleted, Err(HostError::NotAllowed)), "{who} in {place}");
+    }
+    let refused = azera.vault_store(&sim, at(ANN, DM_ANN), "a b".into(), value()).await.unwrap_err();
+    assert!(refused.in_words().contains("a-z") && !refused.in_words().contains("heliotrope"), "{refused}");
+    // What is said of memories never holds it: not searches, not the export, which names it, and not the person's prompt.
+    for (place, command) in [(DM_ANN, "/me"), (DM_ANN, "/memory search heliotrope"), (DM_ANN, "/memory export")] {
+        let answer = scene.command(ANN, place, command).await;
+        assert!(!answer.contains("heliotrope"), "{command}: {answer}");
+        assert_eq!(answer.contains("lighthouse"), command == "/memory export", "{command}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_vault_is_forgotten_with_its_person() {
+    let scene = Scene::open(false, false).await;
+    let scratch = tempfile::tempdir().unwrap();
+    scene.engine.azera.give_vault_keys(vault_keys(scratch.path()));
+    let (azera, sim) = (scene.engine.azera.clone(), sim(&scene));
+    for (who, place) in [(ANN, DM_ANN), (BOB, DM_BOB)] {
+        let value = VaultValue(format!("secret {who}"));
+        azera.vault_store(&sim, at(who, place), "code".into(), value).await.unwrap();
+    }
+    scene.command(ANN, DM_ANN, "/forget me").await;
+    assert!(azera.vault_entries(&sim, at(ANN, DM_ANN)).await.unwrap().is_empty());
+    assert_eq!(azera.vault_entries(&sim, at(BOB, DM_BOB)).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn without_its_key_a_vault_is_neither_read_nor_replaced() {
+    let scene = Scene::open(false, false).await;
+    let (azera, sim) = (scene.engine.azera.clone(), sim(&scene));
+    let none = azera.vault_entries(&sim, at(ANN, DM_ANN)).await.unwrap_err();
+    assert!(none.in_words().contains("keeps no vaults"), "{none}");
+    let scratch = tempfile::tempdir().unwrap();
+    let keys = vault_keys(scratch.path());
+    azera.give_vault_keys(keys.clone());
+    azera.vault_store(&sim, at(ANN, DM_ANN), "code".into(), VaultValue("heliotrope".into())).await.unwrap();
+    let (kept, folder) = (std::fs::read(keys.path()).unwrap(), scratch.path().join("data"));
+    std::fs::remove_file(keys.path()).unwrap();
+    // Not even a folder says any more that a key was made; the vaults in the record do.
+    std::fs::remove_dir_all(&folder).unwrap();
+    for (who, place) in [(ANN, DM_ANN), (BOB, DM_BOB)] {
+        let stored = azera.vault_store(&sim, at(who, place), "code".into(), VaultValue("x".into())).await;
+        assert!(matches!(stored, Err(HostError::Storage(_))), "{who}: {stored:?}");
+    }
+    assert!(!keys.path().exists(), "no other key is made");
+    assert!(azera.vault_value(&sim, at(ANN, DM_ANN), "code".into()).await.is_err());
+    let options = {
+        use std::os::unix::fs::OpenOptionsExt;
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(keys.path())
+    };
+    std::io::Write::write_all(&mut options.unwrap(), &kept).unwrap();
+    let read = azera.vault_value(&sim, at(ANN, DM_ANN), "code".into()).await.unwrap();
+    assert_eq!(read, Some(VaultValue("heliotrope".into())));
 }

@@ -440,6 +440,7 @@ export const t = {
       "memory:read": "read memories, dreams and the journal",
       "memory:write": "add and forget memories",
       mcp: "speak the Model Context Protocol",
+      vault: "read your secrets",
       admin: "administer Azera",
     },
     peopleText: "Every account has chats and memories of its own. You see that accounts exist, and nothing that they say.",

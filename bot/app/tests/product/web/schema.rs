@@ -38,7 +38,8 @@ fn every_answer_is_declared_and_none_is_a_server_error() {
     let settings = [("AZERA__IMAGES__KIND", "automatic1111"), ("AZERA__IMAGES__URL", painter.url.as_str())];
     let bot = Running::with(home, data, &["--model", "scripted"], &settings);
     bot.own();
-    let scopes = ["chat", "memory:read", "memory:write", "admin", "mcp"].map(|scope| ["--scope", scope]).concat();
+    let scopes =
+        ["chat", "memory:read", "memory:write", "admin", "mcp", "vault"].map(|scope| ["--scope", scope]).concat();
     let key = web(home, data, &[&["key", "create", "schemathesis"][..], scopes.as_slice()].concat());
     let report = home.join("report.json");
     let mut checking = Command::new("python3");

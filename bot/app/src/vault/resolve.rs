@@ -1,0 +1,90 @@
+//! Secrets of the configuration that stand in the vault.
+
+use anyhow::bail;
+use azera_config::{Config, Secret, VaultReference};
+use azera_memory_vault::{EntryName, Vault};
+
+use super::{keys, vault_file};
+use crate::cli::Command;
+use crate::doctor::Found;
+
+/// A setting that names an entry of the vault, and why it has no value.
+pub type Unresolved = (VaultReference, String);
+
+/// Which settings a command uses.
+fn uses(command: &Command, section: &str) -> bool {
+    match command {
+        Command::Run(_) | Command::Doctor(_) | Command::Discord { .. } => true,
+        Command::Vault(_) | Command::Web(_) | Command::Health(_) | Command::Config => false,
+        _ => !matches!(section, "discord" | "matrix"),
+    }
+}
+
+/// Finds entries, and opens the vault for the first one.
+struct Entries<'a> {
+    config: &'a Config,
+    vault: Option<Result<Option<Vault>, String>>,
+}
+
+impl Entries<'_> {
+    fn open(&self) -> Result<Option<Vault>, String> {
+        let opened = keys(self.config).and_then(|keys| Ok(vault_file(self.config)?.read(&keys)?));
+        opened.map_err(|error| format!("{error:#}"))
+    }
+
+    fn find(&mut self, name: &str) -> Result<Secret, String> {
+        let entry: EntryName = name.parse().map_err(|error: azera_memory_vault::Error| error.to_string())?;
+        if self.vault.is_none() {
+            self.vault = Some(self.open());
+        }
+        let vault = match &self.vault {
+            Some(Ok(vault)) => vault.as_ref(),
+            Some(Err(error)) => return Err(error.clone()),
+            None => None,
+        };
+        let value = vault.map(|vault| vault.get(&entry)).transpose().map_err(|error| error.to_string())?.flatten();
+        let value = value.ok_or_else(|| format!("it is not there; `azera vault set {entry}` stores it"))?;
+        Ok(Secret::new(value.expose()))
+    }
+}
+
+fn in_words((of, why): &Unresolved) -> String {
+    format!("{}.{} names the vault entry {:?}: {why}", of.section, of.key, of.name)
+}
+
+/// Puts the values of the vault into the configuration. Returns what is missing, for `azera doctor`.
+///
+/// # Errors
+/// Something is missing that the command uses.
+pub fn resolve(config: &mut Config, command: &Command) -> anyhow::Result<Vec<Unresolved>> {
+    let before = config.clone();
+    let mut entries = Entries { config: &before, vault: None };
+    let missing = config.resolve_secrets(&mut |reference| match uses(command, reference.section) {
+        true => entries.find(&reference.name),
+        false => Err(String::new()),
+    });
+    if matches!(command, Command::Doctor(_)) {
+        return Ok(missing);
+    }
+    let needed: Vec<String> = missing.iter().filter(|(of, _)| uses(command, of.section)).map(in_words).collect();
+    if !needed.is_empty() {
+        bail!("{}", needed.join("\n  "));
+    }
+    Ok(missing)
+}
+
+/// Checks the vault, and what the configuration wants of it.
+pub fn check(config: &Config, missing: &[Unresolved]) -> Found {
+    if !missing.is_empty() {
+        let names: Vec<String> = missing.iter().map(in_words).collect();
+        return Found::Bad(names.join("; "), "`azera vault set NAME` stores an entry".into());
+    }
+    let opened = keys(config).and_then(|keys| Ok((vault_file(config)?.read(&keys)?, keys)));
+    match opened {
+        Ok((None, _)) => Found::Good("empty; `azera vault set NAME` stores a secret".into()),
+        Ok((Some(vault), keys)) => {
+            Found::Good(format!("{} entries, with the key in {}", vault.list().len(), keys.path().display()))
+        }
+        Err(error) => Found::Bad(format!("{error:#}"), "see vault.key_file in the configuration".into()),
+    }
+}
