@@ -72,7 +72,7 @@ pub enum Table {
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
