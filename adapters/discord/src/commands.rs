@@ -405,6 +405,7 @@ pub(crate) fn choices(choices: &[Choice]) -> Vec<CreateActionRow> {
 
 #[cfg(test)]
 mod tests {
+    use serenity::all::AttachmentId;
     use serenity::json::json;
 
     use super::*;

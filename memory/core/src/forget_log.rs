@@ -280,21 +280,7 @@ impl BackupCleaner<'_> {
         let gone = |id: &MessageId| what.messages.contains(id) || self.gone.contains(id);
         let newer = |head: Option<&MessageId>| head.is_some_and(|head| self.newer.contains(head));
         let retained = match table {
-            Table::Chats => {
-                let row: ChatRow = codec::decode(table, value)?;
-                if what.chats.contains_key(&row.id) && !newer(row.head.as_ref()) {
-                    let head = row.head.clone().filter(|head| !gone(head));
-                    let with_realm = what.with_realm.contains(&row.id);
-                    let was_imported = matches!(row.imported, Some(ImportedChat::Kept { .. } | ImportedChat::Undone));
-                    let undone = was_imported && what.undone_chats.contains(&row.id);
-                    let mut emptied = row.emptied(head, with_realm);
-                    if undone {
-                        emptied.imported = Some(ImportedChat::Undone);
-                    }
-                    return codec::encode(table, &emptied).map(Some);
-                }
-                true
-            }
+            Table::Chats => return self.chat(value).map(Some),
             Table::PersonLog => !gone(&codec::decode(table, value)?),
             Table::Outbox => !gone(&codec::decode::<OutboxRow>(table, value)?.message),
             Table::Inbox | Table::Why => {
@@ -354,6 +340,25 @@ impl BackupCleaner<'_> {
             _ => true,
         };
         Ok(retained.then(|| value.to_vec()))
+    }
+
+    /// Empties the row of a forgotten chat, unless somebody spoke there again since.
+    fn chat(&self, value: &[u8]) -> Result<Vec<u8>, Error> {
+        let (what, table) = (self.what, Table::Chats);
+        let row: ChatRow = codec::decode(table, value)?;
+        if !what.chats.contains_key(&row.id) || row.head.as_ref().is_some_and(|head| self.newer.contains(head)) {
+            return Ok(value.to_vec());
+        }
+        let gone = |id: &MessageId| what.messages.contains(id) || self.gone.contains(id);
+        let head = row.head.clone().filter(|head| !gone(head));
+        let with_realm = what.with_realm.contains(&row.id);
+        let was_imported = matches!(row.imported, Some(ImportedChat::Kept { .. } | ImportedChat::Undone));
+        let undone = was_imported && what.undone_chats.contains(&row.id);
+        let mut emptied = row.emptied(head, with_realm);
+        if undone {
+            emptied.imported = Some(ImportedChat::Undone);
+        }
+        codec::encode(table, &emptied)
     }
 
     fn message(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {

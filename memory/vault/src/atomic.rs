@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
@@ -70,21 +70,29 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Reads a file of at most `most` bytes; `None` if it is not there. Also returns the opened file's metadata.
-pub(crate) fn read(path: &Path, most: u64) -> Result<Option<(Zeroizing<Vec<u8>>, fs::Metadata)>, Error> {
+/// What a file holds.
+pub(crate) struct Content {
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
+    /// Its permission bits.
+    pub(crate) mode: u32,
+}
+
+/// Reads a file of at most `most` bytes; `None` if it is not there.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Content>, Error> {
     let what = "reading";
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io(what, path)(error)),
     };
-    let metadata = file.metadata().map_err(Error::io(what, path))?;
+    // Of the opened file, so that nobody can put another one in its place.
+    let mode = file.metadata().map_err(Error::io(what, path))?.permissions().mode() & 0o777;
     let mut bytes = Zeroizing::new(Vec::new());
     file.take(most + 1).read_to_end(&mut bytes).map_err(Error::io(what, path))?;
     if bytes.len() as u64 > most {
         return Err(Error::io(what, path)(std::io::Error::other(format!("it has more than {most} bytes"))));
     }
-    Ok(Some((bytes, metadata)))
+    Ok(Some(Content { bytes, mode }))
 }
 
 /// Makes the names in a folder durable.

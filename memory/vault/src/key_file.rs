@@ -1,10 +1,10 @@
 //! The file with the master keys, apart from the data that they protect.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::Error;
+use crate::atomic::{self, Content};
 use crate::master::{MasterId, Masters};
-use crate::{Error, atomic};
 
 /// Largest key file, in bytes. Nine masters and the head have half of it.
 const MAX_BYTES: u64 = 4_096;
@@ -60,8 +60,8 @@ impl KeyFile {
     /// Returns the master that the vaults of this data folder need.
     fn known(&self) -> Result<Option<MasterId>, Error> {
         let path = self.known_path();
-        let Some((bytes, _)) = atomic::read(&path, MAX_KNOWN_BYTES)? else { return Ok(None) };
-        let id = std::str::from_utf8(&bytes).ok().and_then(|text| MasterId::parse(text.trim_end()));
+        let Some(content) = atomic::read(&path, MAX_KNOWN_BYTES)? else { return Ok(None) };
+        let id = std::str::from_utf8(&content.bytes).ok().and_then(|text| MasterId::parse(text.trim_end()));
         id.map(Some).ok_or_else(|| Error::io("reading", &path)(std::io::Error::other("it names no master key")))
     }
 
@@ -76,8 +76,7 @@ impl KeyFile {
 
     /// Reads the file; `None` if it is not there.
     fn read(&self) -> Result<Option<Masters>, Error> {
-        let Some((bytes, metadata)) = atomic::read(&self.path, MAX_BYTES)? else { return Ok(None) };
-        let mode = metadata.permissions().mode() & 0o777;
+        let Some(Content { bytes, mode }) = atomic::read(&self.path, MAX_BYTES)? else { return Ok(None) };
         if mode & OF_OTHERS != 0 {
             return Err(Error::KeyAccess { path: self.path.clone(), mode });
         }

@@ -32,7 +32,7 @@ impl VaultFile {
 
     fn bytes(&self) -> Result<Option<Vec<u8>>, Error> {
         let read = atomic::read(&self.path(), MAX_SEALED_BYTES)?;
-        Ok(read.map(|(bytes, _)| bytes.to_vec()))
+        Ok(read.map(|content| content.bytes.to_vec()))
     }
 
     /// Opens the vault; `None` if there is none.

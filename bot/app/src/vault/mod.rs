@@ -76,7 +76,7 @@ fn read_value() -> anyhow::Result<SecretText> {
     let mut text = String::new();
     let most = MAX_VALUE_BYTES as u64 + 3;
     std::io::stdin().take(most).read_to_string(&mut text).context("reading the value from the input")?;
-    let end = text.strip_suffix('\n').map_or(&text[..], |text| text.strip_suffix('\r').unwrap_or(text)).len();
+    let end = text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text)).len();
     text.truncate(end);
     Ok(SecretText::new(text)?)
 }
