@@ -2,7 +2,7 @@
 //! secret is kept: values of variables, quoted texts, addresses and words that may be secrets are left out. A sign (`…`)
 //! stands for what was left out.
 
-use crate::secrets::{is_secretive, may_be_secret, names_secret};
+use crate::secrets::{is_secretive, may_be_secret, names_secret, names_user};
 use crate::shell::{Joint, Simple, Word, commands};
 
 /// Longest form of a command, in bytes.
@@ -57,6 +57,15 @@ const WRAPPERS: &[(&str, usize)] = &[
 /// Options of wrappers that take a value.
 const WRAPPER_VALUES: &[&str] = &["-n", "-u", "-k", "-s", "-c", "-g"];
 
+/// Letters of options whose value often is a secret, a name of a user or an address.
+const SECRETIVE_LETTERS: &str = "pPawu";
+
+/// Programs in which these letters mean something else: a package, a folder, a project.
+const PLAIN_PROGRAMS: &[&str] = &["cargo", "cp", "make", "npm", "tsc"];
+
+/// Options of git that take a value and stand before its command.
+const GIT_VALUES: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"];
+
 /// A call of a shell in its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Normal {
@@ -87,6 +96,8 @@ pub(crate) fn normal(line: &str, folder: Option<&str>) -> Option<Normal> {
             is_exact &= count == 0 || first.joint == Joint::And;
             continue;
         };
+        // The shell does not wait for what runs in the background.
+        is_exact &= !pipeline.iter().any(|simple| simple.is_background);
         is_exact &= is_last_part && (count == 0 || first.joint == Joint::And);
         if shown == last {
             continue;
@@ -142,16 +153,22 @@ fn part(simple: &Simple, folder: Option<&str>) -> Option<Option<String>> {
         return Some(None);
     }
     let mut form = Form { text: name.to_owned(), words: 1 };
-    if is_secretive(name) {
+    if is_secretive(base_name(name)) {
         if !arguments.is_empty() {
             form.leave_out();
         }
     } else if name == "git" {
         form.git(arguments);
     } else {
-        form.arguments(arguments, folder);
+        form.arguments(name, arguments, folder);
     }
     Some(Some(form.text))
+}
+
+/// Returns the name of a program without its folder and its version.
+fn base_name(word: &str) -> &str {
+    let name = word.rsplit_once(['/', '\\']).map_or(word, |(_, name)| name);
+    without_version(name.strip_suffix(".exe").unwrap_or(name))
 }
 
 /// Returns the name of a program without the number of its version: `python3` is no password.
@@ -195,6 +212,31 @@ fn is_plain(word: &str) -> bool {
         && !may_be_secret(word)
 }
 
+/// What the word behind an option is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Next {
+    #[default]
+    Any,
+    /// The value of an option that names a secret.
+    Secret,
+    /// The value of a letter that often stands before a secret.
+    Letter,
+    /// A user, maybe with a password behind `:`.
+    User,
+    /// The value of such a letter in a program where it means something else.
+    Plain,
+}
+
+impl Next {
+    fn hides(self, word: &str) -> bool {
+        match self {
+            Self::Any | Self::Plain => false,
+            Self::Secret | Self::Letter => true,
+            Self::User => word.contains(':'),
+        }
+    }
+}
+
 /// A command that gets its words.
 struct Form {
     text: String,
@@ -220,59 +262,81 @@ impl Form {
 
     /// Adds what git is told to do. Names of branches and files differ each time.
     fn git(&mut self, arguments: &[Word]) {
-        let mut is_named = false;
+        let (mut is_named, mut is_value) = (false, false);
         for word in arguments.iter().filter(|word| !word.is_expanded) {
             let is_option = word.text.starts_with('-');
-            if is_option && is_named {
+            if std::mem::take(&mut is_value) {
+                continue;
+            } else if is_option && is_named {
                 self.option(&word.text);
-            } else if !is_option && !is_named && word.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+            } else if is_option {
+                is_value = GIT_VALUES.contains(&word.text.as_str());
+            } else if !is_named && word.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
                 is_named = true;
                 self.word(&word.text);
             }
         }
     }
 
-    fn arguments(&mut self, arguments: &[Word], folder: Option<&str>) {
-        let mut is_secret = false;
+    fn arguments(&mut self, program: &str, arguments: &[Word], folder: Option<&str>) {
+        let mut is_plain_program = PLAIN_PROGRAMS.contains(&program);
+        let (mut next, mut is_named) = (Next::Any, false);
         for word in arguments {
-            if std::mem::take(&mut is_secret) && !word.text.starts_with('-') {
+            let text = word.text.as_str();
+            let before = std::mem::take(&mut next);
+            if text.starts_with('-') && text.len() > 1 {
+                // What stands behind goes to a program that this one runs.
+                is_plain_program &= text != "--";
+                next = self.option(text);
+                if next == Next::Letter && is_plain_program {
+                    next = Next::Plain;
+                }
+            } else if is_named || word.is_expanded || before.hides(text) {
                 self.leave_out();
-            } else if word.text.starts_with('-') && word.text.len() > 1 {
-                is_secret = self.option(&word.text);
-            } else if word.is_expanded {
-                self.leave_out();
+            } else if is_secretive(base_name(text)) {
+                self.value(text, folder);
+                return self.leave_out();
             } else {
-                self.value(&word.text, folder);
+                self.value(text, folder);
+                // Behind `password` or `secret set` stand secrets. A file may be named so.
+                is_named = before != Next::Plain && names_secret(text) && !text.contains(['/', '.']);
             }
         }
     }
 
-    /// Adds an option. Returns true if the next word is a secret.
-    fn option(&mut self, option: &str) -> bool {
+    /// Adds an option without its value. Returns what the next word is.
+    fn option(&mut self, option: &str) -> Next {
         if option == "--" {
             self.word(option);
-            return false;
+            return Next::Any;
         }
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (option, None),
+        let (name, has_value) = match option.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (option, false),
         };
         let bare = name.trim_start_matches('-');
         let is_name = name.len() <= MAX_OPTION_BYTES
             && bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
             && !may_be_secret(bare);
-        let is_long = name.starts_with("--") || bare.len() <= 2 || bare.chars().all(|c| c.is_ascii_lowercase());
-        if !is_name || !is_long {
+        // A value may stand directly behind a letter.
+        let is_whole = name.starts_with("--") || name.len() <= 2;
+        if is_name && is_whole {
+            self.word(&if has_value { format!("{name}={LEFT_OUT}") } else { name.to_owned() });
+        } else {
             let short: String = name.chars().take(2).collect();
             self.word(&format!("{short}{LEFT_OUT}"));
-            return false;
         }
-        match value {
-            Some(value) if names_secret(bare) || !is_plain(value) => self.word(&format!("{name}={LEFT_OUT}")),
-            Some(value) => self.word(&format!("{name}={value}")),
-            None => self.word(name),
+        if has_value {
+            Next::Any
+        } else if names_secret(bare) {
+            Next::Secret
+        } else if !name.starts_with("--") && bare.ends_with(|c| SECRETIVE_LETTERS.contains(c)) {
+            Next::Letter
+        } else if names_user(bare) {
+            Next::User
+        } else {
+            Next::Any
         }
-        value.is_none() && names_secret(bare)
     }
 
     fn value(&mut self, word: &str, folder: Option<&str>) {
@@ -286,7 +350,8 @@ impl Form {
         // Paths are those within the folder. Others differ by machine.
         let within = folder.and_then(|folder| word.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
         let word = within.unwrap_or(word);
-        if is_plain(word) && !word.starts_with('/') && !word.starts_with('~') {
+        let holds_secret = word.contains(':') && names_secret(word);
+        if is_plain(word) && !holds_secret && !word.starts_with('/') && !word.starts_with('~') {
             self.word(word);
         } else {
             self.leave_out();
@@ -328,6 +393,12 @@ mod tests {
             ("sed -i s/a/b/ x.rs", "sed -i s/a/b/ x.rs"),
             ("sed -n 1,5p x.rs", "nothing"),
             ("python - <<'E'\nimport os\nE", "python -"),
+            ("git -C gate status -s && git -C boat push", "git status -s && git push"),
+            ("make &", "make (hidden)"),
+            ("make | cat & wait", "make (hidden)"),
+            ("npm test -- --run=a", "npm test -- --run=…"),
+            ("cargo test -p azera-auth -p azera-memory", "cargo test -p azera-auth -p azera-memory"),
+            ("pytest tests/auth.py tests/boat.py", "pytest tests/auth.py tests/boat.py"),
             ("docker build -t gate . && docker run gate", "docker build -t gate . && docker run gate"),
         ];
         for (line, want) in cases {
@@ -374,6 +445,50 @@ mod tests {
             assert!(!form(&line).contains(secret), "{line}: {}", form(&line));
         }
         assert_eq!(form("deploy --db-password tulip now"), "deploy --db-password … now");
+    }
+
+    #[test]
+    fn no_plain_word_is_kept_where_a_secret_stands() {
+        let lines = [
+            "mysql -ptulip",
+            "bin/mysql -ptulip",
+            "docker exec db mysql -uroot -ptulip",
+            "docker exec db mysql tulip",
+            "docker exec db /usr/bin/mysql -p tulip",
+            "docker login -u ann -p tulip",
+            "docker login --username ann tulip",
+            "cargo login tulip",
+            "cargo run -p gate -- -p tulip",
+            "twine upload -p tulip",
+            "tool upload -p tulip",
+            "tool -vp tulip",
+            "tool -ptulip",
+            "tool -P tulip -w tulip -u tulip",
+            "valkey-cli -a tulip",
+            "tool -a tulip",
+            "gh secret set X --body tulip",
+            "nmcli dev wifi connect gate password tulip",
+            "tool password:tulip",
+            "tool --user ann:tulip",
+            "tool --user=ann:tulip",
+            "tool --pw=tulip",
+            "tool --pin=tulip",
+            "tool --psk=tulip",
+            "tool --dsn=tulip",
+            "tool --pw tulip",
+            "tool --pin tulip",
+            "tool --psk tulip",
+            "tool --dsn tulip",
+            "tool --anything=tulip",
+            "tool name=tulip",
+            "tool -n=tulip",
+            "tool \"$(cat <<'EOF'\n1) Use \"soft tulip\" here\nEOF\n)\"",
+        ];
+        for line in lines {
+            assert!(!form(line).contains("tulip"), "{line}: {}", form(line));
+        }
+        assert!(!form("tool --pin=4711 --pin 4711").contains("4711"));
+        assert_eq!(form("docker exec db mysql -uroot -ptulip"), "docker exec db mysql …");
     }
 
     proptest! {

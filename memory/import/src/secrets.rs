@@ -47,12 +47,20 @@ const NAMES: &[&str] = &[
     "signature",
 ];
 
+/// Words of such names that are too short to be looked for within others.
+const SHORT_NAMES: &[&str] = &["dsn", "otp", "pin", "psk", "pw", "totp"];
+
 /// Programs whose arguments often are secrets. Only their name is kept.
 const PROGRAMS: &[&str] = &[
     "age",
+    "ansible-vault",
     "aws",
     "az",
+    "borg",
+    "bw",
     "chpasswd",
+    "cqlsh",
+    "cryptsetup",
     "curl",
     "doctl",
     "expect",
@@ -66,9 +74,20 @@ const PROGRAMS: &[&str] = &[
     "http",
     "https",
     "keytool",
+    "kinit",
+    "ldapmodify",
+    "ldapsearch",
     "lftp",
+    "mariadb",
+    "mariadb-admin",
+    "mariadb-dump",
     "mongo",
+    "mongodump",
+    "mongorestore",
     "mongosh",
+    "mosquitto_pub",
+    "mosquitto_sub",
+    "mycli",
     "mysql",
     "mysqladmin",
     "mysqldump",
@@ -77,18 +96,32 @@ const PROGRAMS: &[&str] = &[
     "pass",
     "passwd",
     "pg_dump",
+    "pg_restore",
+    "pgcli",
     "psql",
+    "rclone",
     "redis-cli",
+    "restic",
     "s3cmd",
+    "scp",
     "security",
+    "sftp",
     "smbclient",
+    "snowsql",
     "sqlcmd",
+    "sqlplus",
     "ssh",
     "ssh-keygen",
     "sshpass",
+    "twine",
+    "useradd",
+    "usermod",
+    "valkey-cli",
     "vault",
     "wget",
+    "wpa_passphrase",
     "wrangler",
+    "xfreerdp",
     "xh",
 ];
 
@@ -113,6 +146,12 @@ pub(crate) fn is_secretive(program: &str) -> bool {
 pub(crate) fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     NAMES.iter().any(|part| name.contains(part))
+        || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| SHORT_NAMES.contains(&word))
+}
+
+/// Returns true if an option of this name takes a user, maybe with a password.
+pub(crate) fn names_user(name: &str) -> bool {
+    name.to_ascii_lowercase().split(['-', '_']).any(|word| word.starts_with("user"))
 }
 
 /// Returns true if a word may be a secret.

@@ -7,6 +7,9 @@ use std::str::Chars;
 /// Longest command line that is read, in bytes.
 const MAX_LINE_BYTES: usize = 16 << 10;
 
+/// Most brackets and quotes within each other.
+const MAX_DEPTH: usize = 32;
+
 /// What stands before a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joint {
@@ -34,6 +37,8 @@ pub(crate) struct Word {
 pub(crate) struct Simple {
     pub(crate) joint: Joint,
     pub(crate) words: Vec<Word>,
+    /// True if the shell does not wait for it: a single `&` follows.
+    pub(crate) is_background: bool,
 }
 
 /// Returns the commands of a line; `None` if it is too long, or is no line that this reader understands.
@@ -50,6 +55,7 @@ pub(crate) fn commands(line: &str) -> Option<Vec<Simple>> {
         skips_word: false,
         heredocs: Vec::new(),
         reads_delimiter: false,
+        depth: 0,
     };
     reader.read()?;
     Some(reader.found)
@@ -67,6 +73,8 @@ struct Reader<'a> {
     /// Delimiters of the texts that follow this line.
     heredocs: Vec<String>,
     reads_delimiter: bool,
+    /// Number of brackets and quotes around the place that is read.
+    depth: usize,
 }
 
 impl Reader<'_> {
@@ -99,6 +107,7 @@ impl Reader<'_> {
                 '\'' => self.single_quoted()?,
                 '"' => self.double_quoted()?,
                 '`' => self.backquoted()?,
+                '$' if self.input.next_if_eq(&'\'').is_some() => self.escaped_quoted()?,
                 '$' => self.dollar()?,
                 c => self.push(c),
             }
@@ -129,7 +138,7 @@ impl Reader<'_> {
         (self.skips_word, self.reads_delimiter) = (false, false);
         let words = std::mem::take(&mut self.words);
         if !words.is_empty() {
-            self.found.push(Simple { joint: self.joint, words });
+            self.found.push(Simple { joint: self.joint, words, is_background: false });
             self.joint = next;
         } else if next != Joint::Next {
             self.joint = next;
@@ -167,6 +176,9 @@ impl Reader<'_> {
             self.skips_word = true;
         } else {
             self.end_command(Joint::Next);
+            if let Some(last) = self.found.last_mut() {
+                last.is_background = true;
+            }
         }
     }
 
@@ -205,11 +217,24 @@ impl Reader<'_> {
         }
     }
 
-    fn double_quoted(&mut self) -> Option<()> {
-        self.word.get_or_insert_default();
+    /// Reads a text in `$'…'`, whose signs a backslash may stand before.
+    fn escaped_quoted(&mut self) -> Option<()> {
+        self.expanded();
         loop {
             match self.input.next()? {
-                '"' => return Some(()),
+                '\'' => return Some(()),
+                '\\' => drop(self.input.next()?),
+                _ => {}
+            }
+        }
+    }
+
+    fn double_quoted(&mut self) -> Option<()> {
+        self.word.get_or_insert_default();
+        self.deeper()?;
+        loop {
+            match self.input.next()? {
+                '"' => break,
                 '\\' => {
                     let c = self.input.next()?;
                     self.push(c);
@@ -219,12 +244,25 @@ impl Reader<'_> {
                 c => self.push(c),
             }
         }
+        self.depth -= 1;
+        Some(())
+    }
+
+    fn deeper(&mut self) -> Option<()> {
+        self.depth += 1;
+        (self.depth <= MAX_DEPTH).then_some(())
     }
 
     fn backquoted(&mut self) -> Option<()> {
         self.expanded();
-        while self.input.next()? != '`' {}
-        Some(())
+        loop {
+            match self.input.next()? {
+                '`' => return Some(()),
+                '\\' => drop(self.input.next()?),
+                '<' if self.input.peek() == Some(&'<') => return None,
+                _ => {}
+            }
+        }
     }
 
     fn dollar(&mut self) -> Option<()> {
@@ -233,23 +271,51 @@ impl Reader<'_> {
             return self.skip_brackets();
         }
         if self.input.next_if_eq(&'{').is_some() {
-            while self.input.next()? != '}' {}
+            loop {
+                match self.input.next()? {
+                    '}' => break,
+                    // What is nested ends elsewhere.
+                    '{' | '(' | '\'' | '"' | '`' | '\\' => return None,
+                    _ => {}
+                }
+            }
         } else {
             while self.input.next_if(|c| c.is_ascii_alphanumeric() || *c == '_').is_some() {}
         }
         Some(())
     }
 
-    /// Skips to the closing bracket of one that was read.
+    /// Skips to the closing bracket of one that was read. A text that follows the line, a note or a choice within them
+    /// may hold brackets that close nothing, so such a line is not understood.
     fn skip_brackets(&mut self) -> Option<()> {
-        let mut depth = 1_usize;
-        while depth > 0 {
-            match self.input.next()? {
-                '(' => depth += 1,
-                ')' => depth -= 1,
+        self.deeper()?;
+        let outer = self.word.take();
+        let (mut open, mut word) = (1_usize, String::new());
+        while open > 0 {
+            let c = self.input.next()?;
+            match c {
+                '(' => open += 1,
+                ')' => open -= 1,
+                '\\' => drop(self.input.next()?),
+                '\'' if word.ends_with('$') => self.escaped_quoted()?,
+                '\'' => self.single_quoted()?,
+                '"' => self.double_quoted()?,
+                '`' => self.backquoted()?,
+                '<' if self.input.peek() == Some(&'<') => return None,
+                '#' if word.is_empty() => return None,
                 _ => {}
             }
+            if c.is_whitespace() || "();|&<>".contains(c) {
+                if word == "case" {
+                    return None;
+                }
+                word.clear();
+            } else {
+                word.push(c);
+            }
         }
+        self.word = outer;
+        self.depth -= 1;
         Some(())
     }
 }
@@ -291,6 +357,14 @@ mod tests {
             ("a &> log b", "; [a][b]"),
             ("grep x <<< word y", "; [grep][x][y]"),
             ("f() { ls; }", "none"),
+            ("git commit -m \"$(cat <<'EOF'\n1) Use \"soft tulip\" here\nEOF\n)\" && make", "none"),
+            (r#"a "$(echo ")" '(' \))" b"#, "; [a][]$[b]"),
+            (r#"a "$(echo "$(b ')')" x)" c"#, "; [a][]$[c]"),
+            ("a $(b # it's )\n) c", "none"),
+            ("a \"$(case x in b) echo \"soft tulip\";; esac)\"", "none"),
+            (r"a $'it\'s' b", "; [a][]$[b]"),
+            (r#"a "${b:-"soft tulip"}" c"#, "none"),
+            (r"a `b \` c` d", "; [a][]$[d]"),
             ("echo 'open", "none"),
             ("case x in a) b;; esac", "none"),
             ("", ""),
