@@ -114,7 +114,7 @@ pub use memory::{Layers, Memory, MemoryConfig};
 pub use minds::{BondRow, MindRow};
 pub use passages::LONG_TEXT_CHARS;
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
-pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PicturePage, PictureRow, Pinned};
+pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PicturePage, PictureQuota, PictureRow, Pinned};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
