@@ -1,5 +1,7 @@
 //! Paths in the place of a command's file: `/journal import diary.md`, `/imagine a knight --picture me.jpg`.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 use azera_adapter::{Command, FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, OptionKind, given};
@@ -57,11 +59,17 @@ pub(crate) fn with_picture(line: &str, commands: &[Command]) -> Result<(String, 
     let name = unquoted(named.trim());
     let failed = |why: &str| format!("The picture `{name}` cannot be used: {why}.");
     let path = path_of(name);
-    let length = std::fs::metadata(&path).map_err(|error| failed(&error.to_string()))?.len();
-    if length > MAX_GIVEN_PICTURE_BYTES as u64 {
+    // A pipe or a device may never end; opening a pipe may wait for ever.
+    if !std::fs::metadata(&path).map_err(|error| failed(&error.to_string()))?.is_file() {
+        return Err(failed("it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(&path).map_err(|error| failed(&error.to_string()))?;
+    let most = MAX_GIVEN_PICTURE_BYTES as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| failed(&error.to_string()))?;
+    if bytes.len() > MAX_GIVEN_PICTURE_BYTES {
         return Err(failed("it is larger than 16 MB"));
     }
-    let bytes = std::fs::read(&path).map_err(|error| failed(&error.to_string()))?;
     Ok((format!("{before}{rest}"), Some(GivenPicture { description: None, content: FileContent(bytes) })))
 }
 
@@ -130,6 +138,14 @@ mod tests {
             assert_eq!((line.as_str(), picture.unwrap().content.0), ("/imagine a knight --strength 0.5", vec![1, 2]));
         }
         assert!(with_picture("/imagine x --picture gone.png", IMAGINE).unwrap_err().contains("`gone.png`"));
+        for (named, why) in [("/dev/zero", "not a file"), ("/", "not a file")] {
+            let error = with_picture(&format!("/imagine x --picture {named}"), IMAGINE).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        let large = folder.path().join("large.png");
+        File::create(&large).unwrap().set_len(MAX_GIVEN_PICTURE_BYTES as u64 + 1).unwrap();
+        let error = with_picture(&format!("/imagine x --picture {}", large.display()), IMAGINE).unwrap_err();
+        assert!(error.contains("larger than 16 MB"), "{error}");
         for line in ["/imagine a knight", "/other x --picture gone.png"] {
             assert_eq!(with_picture(line, IMAGINE).unwrap(), (line.to_owned(), None));
         }

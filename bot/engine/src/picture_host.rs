@@ -193,7 +193,7 @@ impl Engine {
         if self.here(platform, &at).await?.is_none() {
             return Err(Error::NotAllowed);
         }
-        Ok(self.0.pictures.keep_upload(&at.person, file.0).await?.map(|(id, _)| id))
+        self.0.pictures.keep_upload(&at.person, file.0).await
     }
 
     async fn read_upload(&self, platform: &PlatformId, at: Reading, id: &str) -> Result<Option<FileContent>, Error> {

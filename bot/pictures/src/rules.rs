@@ -88,6 +88,9 @@ pub struct Traits {
     /// Something that is never drawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_refused: bool,
+    /// Somebody who harms or kills themselves.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_self_harm: bool,
 }
 
 impl Traits {
@@ -105,6 +108,7 @@ impl Traits {
                 || danger.iter().any(|found| found.child || found.minor),
             is_refused: has(&|words| lists.refused.is_in(words))
                 || danger.iter().any(|found| found.sexualises_a_child()),
+            is_self_harm: danger.iter().any(|found| found.self_harm),
         }
     }
 
@@ -114,6 +118,7 @@ impl Traits {
             is_sexual: self.is_sexual || other.is_sexual,
             has_minor: self.has_minor || other.has_minor,
             is_refused: self.is_refused || other.is_refused,
+            is_self_harm: self.is_self_harm || other.is_self_harm,
         }
     }
 
@@ -124,8 +129,8 @@ impl Traits {
 }
 
 impl PromptRules {
-    /// Checks what a picture is made from: the prompt, what the persona adds, and the prompt that it takes over. A
-    /// negative prompt is not part of it, because it says what is left out.
+    /// Checks what a picture is made from: the prompt, what the persona adds, and the prompt that it takes over. The
+    /// forbidden words of a place are looked for in these texts alone.
     ///
     /// # Errors
     /// The rule that forbids it.
@@ -147,8 +152,7 @@ impl PromptRules {
         if named.is_refused || named.is_sexual && named.has_minor {
             return Err(Refusal::Minors);
         }
-        let lexicon = DangerLexicon::builtin();
-        if texts.iter().any(|text| lexicon.find(text).self_harm) {
+        if named.is_self_harm {
             return Err(Refusal::SelfHarm);
         }
         if named.is_sexual && !self.allows_adult {
@@ -234,6 +238,8 @@ mod tests {
         assert_eq!(adult().check_from(&["topless"], son), Err(Refusal::Minors));
         assert_eq!(adult().check_from(&["as a knight"], son), Ok(()));
         assert_eq!(adult().check_from(&["as a knight"], son.and(nude)), Err(Refusal::Minors));
+        let harm = Traits::of(&["I want to kill myself"]);
+        assert_eq!(adult().check_from(&["as a knight"], harm), Err(Refusal::SelfHarm));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(crate) struct BlobRow {
     pub(crate) scope: Scope,
     /// The number of the message.
     pub(crate) seq: u64,
-    /// True if it is a pinned picture: others go first.
+    /// True if it is a pinned picture: the others of its place go first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_pinned: bool,
 }
@@ -230,8 +230,8 @@ impl<'a> Files<'a> {
         Ok(removed)
     }
 
-    /// Removes files until `size` more bytes fit: the oldest of the place first, then the oldest of all, and pinned
-    /// pictures last. The caller holds the lock.
+    /// Removes files until `size` more bytes fit: those of the place first, then those of others; of each, the oldest
+    /// first and pinned pictures last. The caller holds the lock.
     pub(crate) fn make_room(self, held: &mut u64, size: u64, place: &Scope) -> Result<(), Error> {
         let most = self.0.config.blobs_max_bytes;
         if held.saturating_add(size) <= most {
@@ -239,8 +239,9 @@ impl<'a> Files<'a> {
         }
         let fits = most.saturating_sub(size).saturating_sub(most / SLACK);
         let mut rows: Vec<BlobRow> = codec::rows(self.0.store.as_ref(), Table::Blobs, b"")?;
-        // A place makes room at its own expense first, so that nobody empties the places of others.
-        rows.sort_by_key(|row| (row.is_pinned, row.scope != *place, row.seq));
+        // A place makes room at its own expense first, also at that of its pins: else a place that pins everything would
+        // empty the places of others.
+        rows.sort_by_key(|row| (row.scope != *place, row.is_pinned, row.seq));
         let mut owners: BTreeMap<BlobId, usize> = BTreeMap::new();
         for row in &rows {
             *owners.entry(row.blob.clone()).or_default() += 1;

@@ -119,7 +119,7 @@ pub use minds::{BondRow, MindRow};
 pub use passages::LONG_TEXT_CHARS;
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
 pub use picture_pages::{PicturePage, Pinned};
-pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureRow};
+pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureQuota, PictureRow};
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};

@@ -37,6 +37,8 @@ pub enum Pinned {
     Done,
     /// There is no such picture.
     NoSuch,
+    /// Its file is not kept any more.
+    Gone,
     /// The place has pinned as many as it may.
     Full,
 }
@@ -99,6 +101,9 @@ impl<'a> Pictures<'a> {
         // One lock for all chats, because a place may have several.
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut row) = self.raw(message)?.filter(drawn) else { return Ok(Pinned::NoSuch) };
+        if pins && !self.has_file(message)? {
+            return Ok(Pinned::Gone);
+        }
         if pins && !row.is_pinned && self.pinned_in(&row.scope)? >= most {
             return Ok(Pinned::Full);
         }
@@ -119,12 +124,24 @@ impl<'a> Pictures<'a> {
         Ok(Pinned::Done)
     }
 
-    /// Returns how many pictures of a place are pinned.
+    /// Returns true if a file of a message is kept.
+    fn has_file(self, message: &MessageId) -> Result<bool, Error> {
+        let parts = self.0.messages().raw_message(message)?.map(|message| message.parts).unwrap_or_default();
+        for blob in parts.iter().filter_map(|part| part.blob.as_ref()) {
+            if self.0.store.get(Table::Blobs, &blob_key(blob, message))?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns how many pictures of a place are pinned, of all personas. One whose file is gone does not count.
     fn pinned_in(self, scope: &Scope) -> Result<usize, Error> {
         let mut count = 0;
         let numbers = self.order()?.pinned(scope);
         for number in numbers {
-            count += usize::from(self.numbered(number)?.is_some_and(|row| row.is_pinned));
+            let Some(row) = self.numbered(number)?.filter(|row| row.is_pinned) else { continue };
+            count += usize::from(self.has_file(&row.message)?);
         }
         Ok(count)
     }

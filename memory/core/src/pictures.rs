@@ -90,16 +90,23 @@ impl std::fmt::Debug for PictureRow {
 pub struct NewPicture {
     /// The row, with any number and message.
     pub row: PictureRow,
+    /// The limits.
+    pub quota: PictureQuota,
+}
+
+/// How many pictures may be asked for.
+#[derive(Debug, Clone)]
+pub struct PictureQuota {
     /// The day for the counts, such as `2026-03-01`.
     pub day: String,
     /// The most pictures of the person on that day.
-    pub most_by_person: u32,
+    pub by_person: u32,
     /// The most pictures of the place on that day.
-    pub most_in_place: u32,
+    pub in_place: u32,
     /// The most pictures that may wait.
-    pub most_waiting: usize,
+    pub waiting: usize,
     /// The most pictures of the person that may wait.
-    pub most_waiting_by_person: usize,
+    pub waiting_by_person: usize,
 }
 
 /// The answer to a request for a picture.
@@ -180,23 +187,12 @@ impl Pictures<'_> {
         // One lock for all chats, because the limits are about all of them.
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.store.ready()?;
-        let NewPicture { mut row, day, .. } = new;
-        let waiting = self.waiting()?;
-        if waiting.len() >= new.most_waiting {
-            return Ok(Asked::QueueFull);
-        }
-        if waiting.iter().filter(|other| other.person == row.person).count() >= new.most_waiting_by_person {
-            return Ok(Asked::PersonWaits);
+        let NewPicture { mut row, quota } = new;
+        if let Some(limit) = self.limit(&row.person, (&row.platform, &row.scope), &quota)? {
+            return Ok(limit);
         }
         let (by, within) = (by_key(&row.person), in_key(&row.platform, &row.scope));
-        let count = |key: &[u8]| Ok::<_, Error>(self.0.read_setting::<DayCount>(key)?.unwrap_or_default().on(&day));
-        let (mut by_person, mut in_place) = (count(&by)?, count(&within)?);
-        if by_person.count >= new.most_by_person {
-            return Ok(Asked::PersonHadEnough);
-        }
-        if in_place.count >= new.most_in_place {
-            return Ok(Asked::PlaceHadEnough);
-        }
+        let (mut by_person, mut in_place) = (self.count(&by, &quota.day)?, self.count(&within, &quota.day)?);
         (by_person.count, in_place.count) = (by_person.count + 1, in_place.count + 1);
         row.number = self.0.next_number()?;
         row.message = message_of(row.number)?;
@@ -207,6 +203,33 @@ impl Pictures<'_> {
         self.0.store.commit(batch, Durability::Flushed)?;
         self.order()?.note(&row);
         Ok(Asked::Waits(Box::new(row)))
+    }
+
+    /// Returns the limit that keeps a person from asking for another picture in a place now; `None` if there is none. It
+    /// counts nothing: [`Pictures::ask`] decides.
+    pub fn limit(
+        self,
+        person: &PersonId,
+        (platform, scope): (&PlatformId, &Scope),
+        quota: &PictureQuota,
+    ) -> Result<Option<Asked>, Error> {
+        let waiting = self.waiting()?;
+        let of_person = waiting.iter().filter(|row| row.person == *person).count();
+        Ok(if waiting.len() >= quota.waiting {
+            Some(Asked::QueueFull)
+        } else if of_person >= quota.waiting_by_person {
+            Some(Asked::PersonWaits)
+        } else if self.count(&by_key(person), &quota.day)?.count >= quota.by_person {
+            Some(Asked::PersonHadEnough)
+        } else if self.count(&in_key(platform, scope), &quota.day)?.count >= quota.in_place {
+            Some(Asked::PlaceHadEnough)
+        } else {
+            None
+        })
+    }
+
+    fn count(self, key: &[u8], day: &str) -> Result<DayCount, Error> {
+        Ok(self.0.read_setting::<DayCount>(key)?.unwrap_or_default().on(day))
     }
 
     /// Returns the pictures that wait, in the order in which they were asked for.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use azera_memory::conformance::{record_with_files, settings};
 use azera_memory::{
     Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, MemoryConfig, NewChat, NewPicture,
-    PictureOutcome, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, relink,
+    PictureOutcome, PictureQuota, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, relink,
 };
 use azera_types::{
     ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text,
@@ -82,14 +82,9 @@ impl Room {
             model: None,
             is_pinned: false,
         };
-        let mut new = NewPicture {
-            row,
-            day: "2026-03-01".into(),
-            most_by_person: 10,
-            most_in_place: 10,
-            most_waiting: 10,
-            most_waiting_by_person: 10,
-        };
+        let quota =
+            PictureQuota { day: "2026-03-01".into(), by_person: 10, in_place: 10, waiting: 10, waiting_by_person: 10 };
+        let mut new = NewPicture { row, quota };
         change(&mut new);
         self.memory.pictures().ask(new).unwrap()
     }
@@ -148,16 +143,16 @@ fn every_limit_is_told_apart() {
     for _ in 0..2 {
         room.ask("ann");
     }
-    assert_eq!(room.ask_as("ann", |new| new.most_waiting = 2), Asked::QueueFull);
-    assert_eq!(room.ask_as("ann", |new| new.most_waiting_by_person = 2), Asked::PersonWaits);
-    assert_eq!(room.ask_as("ann", |new| new.most_by_person = 2), Asked::PersonHadEnough);
-    assert_eq!(room.ask_as("bob", |new| new.most_in_place = 2), Asked::PlaceHadEnough);
+    assert_eq!(room.ask_as("ann", |new| new.quota.waiting = 2), Asked::QueueFull);
+    assert_eq!(room.ask_as("ann", |new| new.quota.waiting_by_person = 2), Asked::PersonWaits);
+    assert_eq!(room.ask_as("ann", |new| new.quota.by_person = 2), Asked::PersonHadEnough);
+    assert_eq!(room.ask_as("bob", |new| new.quota.in_place = 2), Asked::PlaceHadEnough);
     // Taking one back gives no other for the day.
     for row in room.memory.pictures().waiting().unwrap() {
         assert!(room.memory.pictures().cancel(&row.message).unwrap().is_some());
     }
-    assert_eq!(room.ask_as("ann", |new| new.most_by_person = 2), Asked::PersonHadEnough);
-    let tomorrow = room.ask_as("ann", |new| (new.most_by_person, new.day) = (2, "2026-03-02".into()));
+    assert_eq!(room.ask_as("ann", |new| new.quota.by_person = 2), Asked::PersonHadEnough);
+    let tomorrow = room.ask_as("ann", |new| (new.quota.by_person, new.quota.day) = (2, "2026-03-02".into()));
     assert!(matches!(tomorrow, Asked::Waits(_)));
 }
 
@@ -280,5 +275,48 @@ fn a_pinned_picture_goes_after_the_others_and_a_place_pins_so_many() {
     assert_eq!(pin(&oldest, false), Pinned::Done);
     draw("eve");
     assert!(!kept(&oldest), "it is the oldest again");
+    assert_eq!(pin(&oldest, true), Pinned::Gone);
     assert_eq!(pin(&room.ask("fay"), true), Pinned::NoSuch, "it is not drawn yet");
+}
+
+#[test]
+fn a_place_full_of_pins_makes_room_at_its_own_expense() {
+    let limits = MemoryConfig { blob_max_bytes: 40, blobs_max_bytes: 100, ..settings() };
+    let room = Room::with(limits);
+    let elsewhere = Place { chat: hall(), kind: PlaceKind::Public(RealmId::new("other").unwrap()), since: None };
+    let Asked::Waits(other) = room.ask_as("eve", |new| new.row.scope = elsewhere.scope()) else { panic!("it waits") };
+    room.finish(&other, &[b'e'; 30]).unwrap();
+    let pinned = ["ann", "bob"].map(|who| {
+        let row = room.ask(who);
+        room.finish(&row, format!("{who:*<30}").as_bytes()).unwrap();
+        assert_eq!(room.memory.pictures().pin(&row.message, true, 9).unwrap(), Pinned::Done);
+        row
+    });
+    let next = room.ask("cid");
+    room.finish(&next, &[b'c'; 30]).unwrap();
+    let kept = |read_scope: &ReadScope, row: &PictureRow| {
+        room.memory.pictures().file(read_scope, &row.message).unwrap().is_some()
+    };
+    let there = ReadScope::in_place(azera(), &elsewhere, &ReadableScopes::default());
+    assert!(kept(&there, &other) && kept(&in_hall(), &next));
+    assert_eq!(pinned.map(|row| kept(&in_hall(), &row)), [false, true]);
+}
+
+#[test]
+fn the_limits_are_known_before_anything_is_asked_for() {
+    let room = Room::open();
+    room.ask("ann");
+    let limit = |who: &str, change: fn(&mut PictureQuota)| {
+        let mut quota =
+            PictureQuota { day: "2026-03-01".into(), by_person: 10, in_place: 10, waiting: 10, waiting_by_person: 10 };
+        change(&mut quota);
+        let (platform, scope) = (PlatformId::new("p").unwrap(), Scope::Realm(guild()));
+        room.memory.pictures().limit(&person(who), (&platform, &scope), &quota).unwrap()
+    };
+    assert_eq!(limit("ann", |_| {}), None);
+    assert_eq!(limit("ann", |quota| quota.waiting = 1), Some(Asked::QueueFull));
+    assert_eq!(limit("ann", |quota| quota.waiting_by_person = 1), Some(Asked::PersonWaits));
+    assert_eq!(limit("ann", |quota| quota.by_person = 1), Some(Asked::PersonHadEnough));
+    assert_eq!(limit("bob", |quota| (quota.by_person, quota.waiting_by_person) = (1, 1)), None);
+    assert_eq!(limit("bob", |quota| quota.in_place = 1), Some(Asked::PlaceHadEnough));
 }

@@ -41,6 +41,15 @@ impl Listed {
         if self.is_pinned { "Pinned pictures that may be shown here" } else { "Pictures that may be shown here" }
     }
 
+    /// Returns what is said of an empty list.
+    fn none(&self) -> &'static str {
+        match (self.is_pinned, self.words.as_slice()) {
+            (true, _) => "No pictures that may be shown here are pinned.",
+            (false, []) => "There are no pictures that may be shown here.",
+            (false, _) => "No picture that may be shown here has these words in its prompt or name.",
+        }
+    }
+
     /// Returns the buttons that turn the page.
     fn turns(&self, page: usize, has_more: bool) -> Vec<Choice> {
         let line = |page: usize| match self.words.as_slice() {
@@ -110,7 +119,7 @@ impl Commands {
         }
         let cut = if found.is_cut { "\nOlder pictures were not looked at." } else { "" };
         if found.rows.is_empty() {
-            return Ok(done(format!("There are no pictures that may be shown here.{cut}")));
+            return Ok(done(format!("{}{cut}", listed.none())));
         }
         let mut text = format!("{}, newest first (page {page}):\n", listed.title());
         for row in &found.rows {

@@ -6,9 +6,10 @@ use azera_pictures::{MAX_FORBIDDEN_CHARS, Wish, forbidden_word};
 use azera_types::{MessageId, PersonaId};
 
 use super::mind::may_configure_place;
+use super::redraw::split_number;
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{Basis, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, Start};
+use crate::pictures::{Basis, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, Start, is_suitable};
 
 /// Most words that a place forbids.
 const MAX_FORBIDDEN: usize = 200;
@@ -22,6 +23,11 @@ pub(super) const NO_SUCH: &str = "There is no such picture that may be shown her
 /// Returns the message of the picture of this number.
 pub(super) fn message_of(number: u64) -> Option<MessageId> {
     MessageId::new(format!("post~{number}")).ok()
+}
+
+/// Returns true if what follows a number cannot make it a part of a prompt.
+fn is_number_alone(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with("--")
 }
 
 /// What a wanted picture is based on besides its prompt.
@@ -132,8 +138,8 @@ impl Commands {
     }
 
     async fn delete_picture(&self, at: &CommandContext<'_>, rest: &str) -> Result<CommandAnswer, Error> {
-        let row = match self.picture_named(at, rest).await? {
-            Ok((row, _)) => row,
+        let row = match self.picture_alone(at, rest).await? {
+            Ok(row) => row,
             Err(why) => return Ok(refused(why)),
         };
         // An admin manages the pictures of this place, not everything that may be shown here.
@@ -148,8 +154,8 @@ impl Commands {
 
     /// Pins a picture, so that its file is removed after others, or lets it go.
     async fn pin_picture(&self, at: &CommandContext<'_>, rest: &str, pins: bool) -> Result<CommandAnswer, Error> {
-        let row = match self.picture_named(at, rest).await? {
-            Ok((row, _)) => row,
+        let row = match self.picture_alone(at, rest).await? {
+            Ok(row) => row,
             Err(why) => return Ok(refused(why)),
         };
         let manages = at.access >= Access::Admin && row.scope == at.place.scope();
@@ -159,12 +165,17 @@ impl Commands {
         let number = row.number;
         let pin = move |memory: &Memory| memory.pictures().pin(&row.message, pins, MAX_PINNED);
         Ok(match self.services.blocking(pin).await? {
-            Pinned::Done if pins => done(format!("📌 Picture {number} is pinned: other files go before it.")),
+            Pinned::Done if pins => {
+                done(format!("📌 Picture {number} is pinned: other files of this place go before it."))
+            }
             Pinned::Done => done(format!("Picture {number} is pinned no more.")),
             Pinned::NoSuch => refused(NO_SUCH.to_owned()),
+            Pinned::Gone => {
+                refused(format!("The file of picture {number} is not kept any more, so it cannot be pinned."))
+            }
             Pinned::Full => refused(format!(
-                "This place has pinned {MAX_PINNED} pictures, and that is the most. `/picture unpin NUMBER` lets one go; \
-                 `/gallery pinned` lists them."
+                "This place has pinned {MAX_PINNED} pictures of all its personas, and that is the most. `/picture unpin \
+                 NUMBER` lets one go; `/gallery pinned` lists those of this persona that may be shown here."
             )),
         })
     }
@@ -248,26 +259,70 @@ impl Commands {
         self.show_picture_rules(at).await
     }
 
-    /// Returns the picture that a command is about, and the rest of its arguments: the one with the button, or the one of
-    /// the number that the arguments begin with, or else the newest of the chat. The inner error says why there is none.
+    /// Returns the picture that a command is about, and the rest of its arguments: the one of the number that the arguments
+    /// begin with, or else the one with the button or the reply, or else the newest of the chat. Before words, see
+    /// [`Commands::number_before`]. The inner error says why there is none.
     pub(super) async fn picture_named(
         &self,
         at: &CommandContext<'_>,
         arguments: &str,
     ) -> Result<Result<(PictureRow, String), String>, Error> {
-        let (first, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
-        let numbered = first.parse().ok().and_then(message_of);
-        let found = match (numbered, &at.line.about) {
-            (Some(message), _) => self.picture(at, message).await?.map(|row| (row, rest.to_owned())),
-            (None, Some(message)) => self.picture(at, message.clone()).await?.map(|row| (row, arguments.to_owned())),
+        let selected = match &at.line.about {
+            Some(message) => self.picture(at, message.clone()).await?,
+            None => None,
+        };
+        let (number, rest) = match &selected {
+            None => self.number_before(at, arguments).await?,
+            // Words behind the number of another picture are a prompt for the selected one.
+            Some(row) => match split_number(arguments) {
+                (Some(number), rest) if number == row.number || is_number_alone(&rest) => (Some(number), rest),
+                _ => (None, arguments.to_owned()),
+            },
+        };
+        let found = match (number, selected) {
+            (Some(number), _) => match message_of(number) {
+                Some(message) => self.picture(at, message).await?,
+                None => None,
+            },
+            (None, Some(row)) => Some(row),
+            (None, None) if at.line.about.is_some() => None,
             (None, None) => {
                 let (read_scope, chat) = (at.read_scope.clone(), at.chat.id.clone());
                 let newest = move |memory: &Memory| memory.pictures().page(&read_scope, (0, 1), |row| row.chat == chat);
-                let newest = self.services.blocking(newest).await?.rows.pop();
-                newest.map(|row| (row, arguments.to_owned()))
+                self.services.blocking(newest).await?.rows.pop()
             }
         };
-        Ok(found.ok_or_else(|| NO_SUCH.to_owned()))
+        Ok(found.map(|row| (row, rest)).ok_or_else(|| NO_SUCH.to_owned()))
+    }
+
+    /// Returns the picture that a command takes no further words about.
+    pub(super) async fn picture_alone(
+        &self,
+        at: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Result<Result<PictureRow, String>, Error> {
+        Ok(self.picture_named(at, arguments).await?.and_then(|(row, rest)| match rest.as_str() {
+            "" => Ok(row),
+            _ => Err("Name the number of one picture, such as `7`, and nothing else.".to_owned()),
+        }))
+    }
+
+    /// Splits the number of a picture from the beginning of a text. Before words it counts only if such a picture may be
+    /// shown here: `3 cats in a boat` may be a prompt.
+    pub(super) async fn number_before(
+        &self,
+        at: &CommandContext<'_>,
+        text: &str,
+    ) -> Result<(Option<u64>, String), Error> {
+        let (number, rest) = split_number(text);
+        let Some(message) = number.and_then(message_of).filter(|_| !is_number_alone(&rest)) else {
+            return Ok((number, rest));
+        };
+        let shown = match self.picture(at, message).await? {
+            Some(row) => is_suitable(&self.pictures.rules(at.adapter, &at.place).await?, &row),
+            None => false,
+        };
+        Ok(if shown { (number, rest) } else { (None, text.to_owned()) })
     }
 
     /// Returns a drawn picture that may be shown here.

@@ -68,7 +68,7 @@ impl Commands {
             Ok(realm) => realm,
             Err(why) => return Ok(refused(why.into())),
         };
-        let (picture, _) = match self.picture_named(at, number).await? {
+        let picture = match self.picture_alone(at, number).await? {
             Ok(found) => found,
             Err(why) => return Ok(refused(why)),
         };

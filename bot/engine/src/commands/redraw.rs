@@ -9,7 +9,7 @@ use azera_types::MessageId;
 use super::pictures::{Base, NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{Basis, PictureLook, REMIX_STRENGTH, Start, VARIATION_STRENGTH, upscaled};
+use crate::pictures::{Basis, PictureLook, REMIX_STRENGTH, Start, VARIATION_STRENGTH, is_suitable, upscaled};
 
 /// A drawn picture to make another one from.
 struct Original {
@@ -111,7 +111,10 @@ impl Commands {
             Err(why) => return Ok(refused(why)),
         };
         if original.changes == Wish::default() {
-            return Ok(to_edit(&original));
+            // The form shows the prompt.
+            let rules = self.pictures.rules(at.adapter, &at.place).await?;
+            let is_shown = is_suitable(&rules, &original.row);
+            return Ok(if is_shown { to_edit(&original) } else { refused(NO_SUCH.to_owned()) });
         }
         let start = match self.start_as_before(at, &original).await? {
             Ok(start) => start,
@@ -136,7 +139,7 @@ impl Commands {
         };
         let is_selected = at.line.picture.is_some() || at.line.about.is_some() || wish.from.is_some();
         if !is_selected {
-            (wish.from, wish.prompt) = split_number(&wish.prompt);
+            (wish.from, wish.prompt) = self.number_before(at, &wish.prompt).await?;
         }
         if wish.prompt.is_empty() {
             return Ok(refused("Say what to make of the picture: `/picture remix 7 as an oil painting`.".into()));
@@ -167,7 +170,11 @@ impl Commands {
             return Ok(self.start_of(at, message).await?.map(Some));
         }
         if let Some(given) = &at.line.picture {
-            return Ok(self.pictures.start_of_upload(&at.line.person, given).await?.map(Some));
+            let (place, day) = ((at.platform, at.place.scope()), at.day(self.services.clock.now()));
+            return Ok(match self.pictures.obstacle(&at.line.person, place, day).await? {
+                Some(why) => Err(why),
+                None => self.pictures.start_of_upload(given).await?.map(Some),
+            });
         }
         match &at.line.about {
             Some(message) => self.pictures.start_of_message(&at.read_scope, message.clone()).await,
@@ -223,8 +230,8 @@ impl Commands {
     }
 }
 
-/// Splits the number of a picture from the beginning of a text.
-fn split_number(text: &str) -> (Option<u64>, String) {
+/// Splits a number from the beginning of a text.
+pub(super) fn split_number(text: &str) -> (Option<u64>, String) {
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match first.parse() {
         Ok(number) => (Some(number), rest.trim().to_owned()),

@@ -1,14 +1,19 @@
 //! Asks for a picture: rules first, then limits, then the queue.
 
 use azera_adapter::Platform;
-use azera_memory::{Asked, NewPicture, PictureRow, SourceScope};
+use azera_memory::{Asked, Memory, NewPicture, PictureRow, SourceScope};
 use azera_personas::PictureStyle;
-use azera_pictures::{PromptRules, Waiting, Wish, fair_order};
+use azera_pictures::{PromptRules, Refusal, Traits, Waiting, Wish, fair_order};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Scope, Text, Timestamp};
 
-use super::{Basis, NO_BACKEND, PictureLook, Pictures, PlaceWishes, Start};
+use super::naming::Besides;
+use super::start::StartBytes;
+use super::{Basis, NO_BACKEND, PictureLook, PictureSettings, Pictures, PlaceWishes, Start};
 use crate::error::Error;
 use crate::turn::{any_seed, derived_seed};
+
+/// Said where the server draws from words alone.
+const NO_REFERENCE: &str = "The server that draws cannot start from a picture.";
 
 /// A picture that somebody wants.
 pub(crate) struct PictureRequest<'a> {
@@ -47,120 +52,119 @@ pub(crate) enum Queued {
     TooMany(String),
 }
 
-/// Returns what a picture shows that excludes these words: excluded clothes ask for a naked person, and excluded age for
-/// a child.
-fn opposite_of(negative: &str) -> &'static str {
-    const CLOTHES: [&str; 16] = [
-        "cloth",
-        "dress",
-        "shirt",
-        "pants",
-        "trousers",
-        "underwear",
-        "lingerie",
-        "bra",
-        "bikini",
-        "swimsuit",
-        "skirt",
-        "covered",
-        "censor",
-        "jeans",
-        "uniform",
-        "garment",
-    ];
-    const AGE: [&str; 9] = ["adult", "mature", "grown", "old", "aged", "elder", "wrinkle", "woman", "man"];
-    let negative = negative.to_lowercase();
-    let words: Vec<&str> = negative.split(|c: char| !c.is_alphanumeric()).collect();
-    let excludes = |list: &[&str]| words.iter().any(|word| list.iter().any(|listed| word.starts_with(listed)));
-    match (excludes(&CLOTHES), excludes(&AGE)) {
-        (true, true) => "nude child",
-        (true, false) => "nude",
-        (false, true) => "child",
-        (false, false) => "",
+/// Checks a request, and returns what it names.
+fn named(request: &PictureRequest<'_>, style: &PictureStyle, rules: &PromptRules) -> Result<Traits, Refusal> {
+    // The words about a start are no prompt.
+    if request.wish.prompt.trim().is_empty() {
+        return Err(Refusal::Empty);
     }
+    let besides = Besides {
+        name: request.name.as_deref(),
+        negative: request.wish.negative.as_deref(),
+        style: style.style.as_deref(),
+        style_negative: style.negative.as_deref(),
+    };
+    let start = request.start.as_ref();
+    let about_start = start.into_iter().flat_map(|start| &start.words).map(String::as_str);
+    let texts: Vec<&str> = besides.texts(&request.wish.prompt).into_iter().chain(about_start).collect();
+    let start_traits = start.map(|start| start.traits).unwrap_or_default();
+    rules.check_from(&texts, start_traits)?;
+    Ok(Traits::of(&texts).and(start_traits))
 }
 
 impl Pictures {
     /// Queues a picture.
-    pub(crate) async fn ask(&self, request: PictureRequest<'_>) -> Result<Queued, Error> {
+    pub(crate) async fn ask(&self, mut request: PictureRequest<'_>) -> Result<Queued, Error> {
         let Some(settings) = self.settings() else { return Ok(Queued::Refused(NO_BACKEND.into())) };
         let rules = self.rules(request.platform, request.place).await?;
-        let start = request.start.as_ref();
-        let negative = request.wish.negative.as_deref().unwrap_or_default();
         let style = if request.wish.is_plain { PictureStyle::default() } else { request.style.clone() };
-        let texts = [
-            request.wish.prompt.as_str(),
-            request.name.as_deref().unwrap_or_default(),
-            start.map(|start| start.prompt.as_str()).unwrap_or_default(),
-            style.style.as_deref().unwrap_or_default(),
-            // Some servers read it as part of the prompt. What it excludes can ask for the opposite.
-            negative,
-            opposite_of(negative),
-        ];
-        let start_traits = start.map(|start| start.traits).unwrap_or_default();
-        if let Err(refusal) = rules.check_from(&texts, start_traits) {
-            tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
-            return Ok(Queued::Refused(refusal.to_string()));
+        let named = match named(&request, &style, &rules) {
+            Ok(named) => named,
+            Err(refusal) => {
+                tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
+                return Ok(Queued::Refused(refusal.to_string()));
+            }
+        };
+        if let Some(why) = self.unable(settings, &request) {
+            return Ok(Queued::Refused(why.to_owned()));
         }
-        let limits = settings.model.limits();
-        if request.is_upscaled && !limits.upscales {
-            return Ok(Queued::Refused("The server that draws cannot draw pictures larger.".into()));
-        }
-        if start.is_some() && !request.is_upscaled && !limits.takes_reference {
-            return Ok(Queued::Refused("The server that draws cannot start from a picture.".into()));
-        }
-        let mut request = request;
         if let Some(start) = &request.start {
             request.wish.size = request.wish.size.or(Some(settings.size_like(start.size)));
         }
         let mut row = self.row(&request)?;
-        let seed = match self.services.config.seed {
-            None => any_seed(),
-            // Reproducible: the same request at the same time draws the same picture.
-            Some(seed) => {
-                derived_seed(seed, &MessageId::new(row.asked_at.to_string()).unwrap_or(row.message.clone()), 0)
-            }
-        };
-        let (is_upscaled, portrait_of) = (request.is_upscaled, request.portrait_of);
         let mut look = PictureLook {
-            is_upscaled,
-            portrait_of,
+            is_upscaled: request.is_upscaled,
+            portrait_of: request.portrait_of,
             style: style.style,
             style_negative: style.negative,
-            ..settings.look(&request.wish, seed)
+            traits: named,
+            ..settings.look(&request.wish, self.seed(&row))
         };
-        if let Some(start) = request.start {
+        let mut kept = None;
+        if let Some(mut start) = request.start {
+            if let StartBytes::Given(png) = start.bytes {
+                match self.keep(request.person, png).await? {
+                    Ok(id) => (start.bytes, kept) = (StartBytes::Uploaded(id.clone()), Some(id)),
+                    Err(why) => return Ok(Queued::TooMany(format!("I cannot keep that picture: {why}."))),
+                }
+            }
             start.under(&mut row, &mut look);
         }
         row.settings = serde_json::to_value(look).unwrap_or_default();
-        let new = NewPicture {
-            row,
-            day: request.day,
-            most_by_person: settings.per_person,
-            most_in_place: settings.per_place,
-            most_waiting: settings.queue,
-            most_waiting_by_person: settings.queue_per_person,
-        };
-        Ok(match self.services.blocking(move |memory| memory.pictures().ask(new)).await? {
+        let new = NewPicture { row, quota: settings.quota(request.day) };
+        let asked = self.services.blocking(move |memory| memory.pictures().ask(new)).await;
+        if let Some(id) = kept.filter(|_| !matches!(asked, Ok(Asked::Waits(_)))) {
+            self.services.references.remove(&id);
+        }
+        Ok(match asked? {
             Asked::Waits(row) => {
                 let position = self.position(&row).await?;
                 self.wake.notify_one();
                 Queued::Waits(row, position)
             }
-            Asked::QueueFull => Queued::TooMany("Too many pictures are waiting. Ask again in a few minutes.".into()),
-            Asked::PersonWaits => Queued::TooMany(format!(
-                "You have {} pictures waiting, and that is the most. `/picture cancel` takes one back.",
-                settings.queue_per_person
-            )),
-            Asked::PersonHadEnough => Queued::TooMany(format!(
-                "You have asked for {} pictures today, and that is the most. Ask again tomorrow.",
-                settings.per_person
-            )),
-            Asked::PlaceHadEnough => Queued::TooMany(format!(
-                "This place has had {} pictures today, and that is the most. Ask again tomorrow.",
-                settings.per_place
-            )),
+            limit => Queued::TooMany(settings.told_of(&limit)),
         })
+    }
+
+    /// Returns why a person cannot start a drawing from a picture in a place now: nothing draws, or a limit.
+    pub(crate) async fn obstacle(
+        &self,
+        person: &PersonId,
+        (platform, scope): (&PlatformId, Scope),
+        day: String,
+    ) -> Result<Option<String>, Error> {
+        let Some(settings) = self.settings() else { return Ok(Some(NO_BACKEND.to_owned())) };
+        if !settings.model.limits().takes_reference {
+            return Ok(Some(NO_REFERENCE.to_owned()));
+        }
+        let (quota, person, platform) = (settings.quota(day), person.clone(), platform.clone());
+        let limit = move |memory: &Memory| memory.pictures().limit(&person, (&platform, &scope), &quota);
+        Ok(self.services.blocking(limit).await?.map(|limit| settings.told_of(&limit)))
+    }
+
+    /// Returns why the server cannot draw this, or its file could not be kept.
+    fn unable(&self, settings: &PictureSettings, request: &PictureRequest<'_>) -> Option<&'static str> {
+        let limits = settings.model.limits();
+        let start = request.start.as_ref()?;
+        if !request.is_upscaled {
+            return (!limits.takes_reference).then_some(NO_REFERENCE);
+        }
+        if !limits.upscales {
+            return Some("The server that draws cannot draw pictures larger.");
+        }
+        // Four times the pixels have more than twice the bytes.
+        let is_too_large = start.file_bytes.saturating_mul(2) > self.services.memory.files().largest();
+        is_too_large.then_some("Drawn larger, the picture would be larger than the files that are kept here.")
+    }
+
+    fn seed(&self, row: &PictureRow) -> u32 {
+        match self.services.config.seed {
+            None => any_seed(),
+            // Reproducible: the same request at the same time draws the same picture.
+            Some(seed) => {
+                derived_seed(seed, &MessageId::new(row.asked_at.to_string()).unwrap_or(row.message.clone()), 0)
+            }
+        }
     }
 
     fn row(&self, request: &PictureRequest<'_>) -> Result<PictureRow, Error> {

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::start::{REFERENCE_SIDE, as_reference};
 use super::{PictureLook, PictureSettings, Pictures, Running, caption, is_suitable};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
@@ -38,6 +37,17 @@ enum Onward {
     Next,
     /// The server does not work; wait before the next try.
     Wait(Duration),
+}
+
+/// A picture that is being drawn.
+struct Drawing<'a> {
+    settings: &'a PictureSettings,
+    platform: &'a dyn Platform,
+    row: &'a PictureRow,
+    rules: &'a PromptRules,
+    is_last_try: bool,
+    token: &'a CancellationToken,
+    sender: &'a ProgressSender,
 }
 
 impl Pictures {
@@ -136,13 +146,11 @@ impl Pictures {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
         };
-        let reference = match self.start_bytes(platform, row, &mut look, &rules).await? {
-            Ok(reference) => reference,
-            Err(why) => return self.end(platform, row, Err(ImageError::Refused(why)), &look).await,
-        };
+        let is_last_try = tries >= MAX_TRIES;
+        let drawing = Drawing { settings, platform, row, rules: &rules, is_last_try, token, sender };
         let drawn = tokio::select! {
             biased;
-            drawn = settings.make(row.prompt.as_str(), &look, reference, (token, sender)) => drawn,
+            drawn = self.make(&drawing, &mut look) => drawn?,
             () = self.show_progress(platform, row, sender.subscribe()) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
@@ -157,13 +165,31 @@ impl Pictures {
                 self.give_up(platform, row).await?;
                 Ok(Onward::Next)
             }
-            Err(ImageError::Unavailable { why, retry_in }) if tries < MAX_TRIES => {
+            Err(ImageError::Unavailable { why, retry_in }) if !is_last_try => {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
                 let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(tries - 1));
                 Ok(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT)))
             }
             drawn => self.end(platform, row, drawn, &look).await,
         }
+    }
+
+    /// Reads the picture to start from, looks at it if nobody has, and draws.
+    async fn make(
+        &self,
+        drawing: &Drawing<'_>,
+        look: &mut PictureLook,
+    ) -> Result<Result<DrawnImage, ImageError>, Error> {
+        let Drawing { settings, platform, row, rules, is_last_try, token, sender } = *drawing;
+        let start = tokio::select! {
+            biased;
+            start = self.start_bytes(platform, row, look, rules) => start?,
+            () = token.cancelled() => return Ok(Err(ImageError::Cancelled)),
+        };
+        Ok(match start {
+            Ok(start) => settings.make(row.prompt.as_str(), look, start, (token, sender)).await,
+            Err(why) => Err(why.into_error(is_last_try)),
+        })
     }
 
     /// Stops the drawing once the picture is no longer wanted: somebody cancelled it, or forgot what it is built on. Runs
@@ -203,55 +229,6 @@ impl Pictures {
                 return std::future::pending().await;
             }
         }
-    }
-
-    /// Returns the picture to start from as PNG; `None` if it starts from nothing. A picture that nobody described is
-    /// looked at, if something here sees. The inner error says why there is none.
-    async fn start_bytes(
-        &self,
-        platform: &dyn Platform,
-        row: &PictureRow,
-        look: &mut PictureLook,
-        rules: &PromptRules,
-    ) -> Result<Result<Option<Vec<u8>>, String>, Error> {
-        if row.starts_from.is_none() && look.uploaded.is_none() {
-            return Ok(Ok(None));
-        }
-        let Some(bytes) = self.reference(platform, row, look).await? else {
-            return Ok(Err("the picture that it starts from is gone".into()));
-        };
-        let most = if look.is_upscaled { u32::MAX } else { REFERENCE_SIDE };
-        let read = tokio::task::spawn_blocking(move || as_reference(&bytes, most));
-        let read = read.await.map_err(|_| Error::Interrupted)?;
-        let png = match read {
-            Ok(png) => png,
-            Err(error) => return Ok(Err(format!("I cannot start from that picture: {error}"))),
-        };
-        if look.is_unseen {
-            look.start_traits = look.start_traits.and(self.seen_in(&png).await);
-            if let Err(refusal) = rules.check_from(&[row.prompt.as_str()], look.start_traits) {
-                tracing::info!(chat = %row.chat, "a picture is refused for what it starts from");
-                return Ok(Err(refusal.to_string().trim_end_matches('.').to_owned()));
-            }
-        }
-        Ok(Ok(Some(png)))
-    }
-
-    /// Returns the bytes of the picture to start from, if it may still be read there.
-    async fn reference(
-        &self,
-        platform: &dyn Platform,
-        row: &PictureRow,
-        look: &PictureLook,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        if let Some(id) = &look.uploaded {
-            return Ok(self.services.references.get(&row.person, id, self.services.clock.now()));
-        }
-        let Some(from) = row.starts_from.clone() else { return Ok(None) };
-        let Some(place) = self.services.place(platform, &row.chat, &row.person).await? else { return Ok(None) };
-        let read_scope = self.access.read_scope(platform, &place, &row.persona).await?;
-        let found = self.services.blocking(move |memory| memory.pictures().file(&read_scope, &from)).await?;
-        Ok(found.map(|(_, bytes)| bytes))
     }
 
     /// Ends a picture: keeps it, or what went wrong, and delivers the message.
@@ -319,10 +296,8 @@ impl Pictures {
             ];
             let png = picture.to_png(&texts).map_err(broken)?;
             if png.len() as u64 > largest {
-                return Err(ImageError::Configuration(format!(
-                    "the picture has {} bytes, and memory.blob_max_bytes allows {largest}",
-                    png.len()
-                )));
+                tracing::warn!(bytes = png.len(), largest, "a picture is larger than memory.blob_max_bytes allows");
+                return Err(ImageError::Refused("the picture is larger than the files that are kept here".into()));
             }
             let look = PictureLook { drawn: Some((picture.width(), picture.height())), ..look };
             let text = caption::drawn(&row, &look, (picture.width(), picture.height()), &model);

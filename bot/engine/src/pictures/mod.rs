@@ -7,11 +7,15 @@
 //! | `draw.rs` | draws what waits, one after another, and delivers it |
 //! | `caption.rs` | the texts of the messages |
 //! | `start.rs` | pictures that drawings start from |
+//! | `looking.rs` | reads and looks at them before they are drawn |
+//! | `naming.rs` | what a picture names, as far as the rules ask |
 //! | `settings.rs` | what is configured, and what a place wants |
 
 mod ask;
 mod caption;
 mod draw;
+mod looking;
+mod naming;
 mod settings;
 mod start;
 
@@ -21,14 +25,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use azera_model_image::ImageProgress;
 use azera_types::{MessageId, PersonId, Scope};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use ask::{PictureRequest, Queued};
 pub(crate) use caption::shortened;
+pub(crate) use naming::is_suitable;
 pub use settings::PictureSettings;
 pub(crate) use settings::{PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_STRENGTH, upscaled};
-pub(crate) use start::{Basis, Start, is_suitable};
+pub(crate) use start::{Basis, Start};
 
 use crate::access::AccessControl;
 use crate::outbox::Outbox;
@@ -37,6 +42,9 @@ use crate::services::Services;
 /// Said where nothing is configured that draws.
 pub(crate) const NO_BACKEND: &str = "I cannot draw: no server for pictures is configured. The operator can set one up \
                                      in `[images]`; the page on pictures in the documentation says how.";
+
+/// The most pictures of people that are decoded at once. Each takes up to some 350 MB.
+const DECODED_AT_ONCE: usize = 2;
 
 /// Draws pictures.
 pub(crate) struct Pictures {
@@ -47,6 +55,8 @@ pub(crate) struct Pictures {
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
     turn: tokio::sync::Mutex<()>,
+    /// Bounds the pictures of people that are decoded at once.
+    decoding: Arc<Semaphore>,
     progress: Mutex<Progress>,
 }
 
@@ -76,6 +86,7 @@ impl Pictures {
             settings: OnceLock::new(),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),
+            decoding: Arc::new(Semaphore::new(DECODED_AT_ONCE)),
             progress: Mutex::default(),
         }
     }

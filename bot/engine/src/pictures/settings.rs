@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use azera_memory::{Asked, PictureQuota};
 use azera_model_image::{
     DrawnImage, ImageError, ImageModel, ImageRequest, ImageSize, PictureLimits, ProgressSender, Reference,
     UPSCALE_FACTOR, UpscaleRequest,
@@ -57,6 +58,38 @@ impl PictureSettings {
         self.in_replies && model.parameters.is_some_and(|parameters| parameters >= MIN_PARAMETERS)
     }
 
+    /// Returns the limits of a day.
+    pub(crate) fn quota(&self, day: String) -> PictureQuota {
+        PictureQuota {
+            day,
+            by_person: self.per_person,
+            in_place: self.per_place,
+            waiting: self.queue,
+            waiting_by_person: self.queue_per_person,
+        }
+    }
+
+    /// Returns what a person is told whose request met a limit.
+    pub(crate) fn told_of(&self, limit: &Asked) -> String {
+        match limit {
+            Asked::PersonWaits => format!(
+                "You have {} pictures waiting, and that is the most. `/picture cancel` takes one back.",
+                self.queue_per_person
+            ),
+            Asked::PersonHadEnough => format!(
+                "You have asked for {} pictures today, and that is the most. Ask again tomorrow.",
+                self.per_person
+            ),
+            Asked::PlaceHadEnough => format!(
+                "This place has had {} pictures today, and that is the most. Ask again tomorrow.",
+                self.per_place
+            ),
+            Asked::QueueFull | Asked::Waits(_) => {
+                "Too many pictures are waiting. Ask again in a few minutes.".to_owned()
+            }
+        }
+    }
+
     /// Returns how a picture looks that somebody asks for.
     pub(crate) fn look(&self, wish: &Wish, seed: u32) -> PictureLook {
         let (width, height) = wish.size.unwrap_or((self.size.width, self.size.height));
@@ -74,6 +107,7 @@ impl PictureSettings {
             style_negative: None,
             drawn: None,
             uploaded: None,
+            traits: Traits::default(),
             start_traits: Traits::default(),
             is_unseen: false,
             is_upscaled: false,
@@ -171,10 +205,13 @@ pub(crate) struct PictureLook {
     /// The id of the uploaded picture that it starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uploaded: Option<String>,
+    /// What it names, by the words that it was asked for with and everything about the picture that it starts from.
+    #[serde(default, skip_serializing_if = "Traits::is_empty")]
+    pub(crate) traits: Traits,
     /// What is said about the picture that it starts from.
     #[serde(default, skip_serializing_if = "Traits::is_empty")]
     pub(crate) start_traits: Traits,
-    /// True if it starts from a picture that nobody described.
+    /// True if it starts from a picture that nobody described or looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_unseen: bool,
     /// True if it is the picture that it starts from, drawn larger.

@@ -1,13 +1,17 @@
 //! Pictures that drawings start from: one that was drawn or shown in a message, or one that came with the request. The
 //! bytes of a message are read through the message, once when a picture is asked for and again when it is drawn.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use azera_adapter::GivenPicture;
 use azera_memory::{MessageRow, PictureRow, ReadScope, SourceScope};
-use azera_model_image::{Picture, PictureError, PictureLimits, SeeError};
-use azera_pictures::{PromptRules, Traits};
-use azera_types::{MessageId, Part, PartKind, PersonId, Scope, Timestamp};
+use azera_model_image::{Picture, PictureError, PictureLimits};
+use azera_pictures::Traits;
+use azera_types::{MessageId, PartKind, PersonId, Scope, Timestamp};
 
-use super::{PictureLook, Pictures};
+use super::naming::{said_about, traits};
+use super::{NO_BACKEND, PictureLook, Pictures};
 use crate::error::Error;
 
 /// The longest side of a picture to start from, in pixels. Larger ones are made smaller: no server draws larger pictures.
@@ -58,6 +62,8 @@ pub(crate) enum StartBytes {
     Message(Basis),
     /// Among what the person uploaded, under this id.
     Uploaded(String),
+    /// Here, as PNG. They came with the request, and are kept once it is accepted.
+    Given(Vec<u8>),
 }
 
 /// A picture that a drawing starts from.
@@ -65,9 +71,11 @@ pub(crate) struct Start {
     pub(crate) bytes: StartBytes,
     /// Width and height in pixels.
     pub(crate) size: (u32, u32),
-    /// The words that its own picture was drawn from; empty for pictures of people.
-    pub(crate) prompt: String,
-    /// What is said about it.
+    /// The size of its file in bytes; 0 if that does not matter.
+    pub(crate) file_bytes: u64,
+    /// What is said about it: the words that it was drawn from, or those of the message that shows it.
+    pub(crate) words: Vec<String>,
+    /// What it names, by these words and by those about what it started from itself.
     pub(crate) traits: Traits,
     /// True if nobody has described what it shows.
     pub(crate) is_unseen: bool,
@@ -83,6 +91,8 @@ impl Start {
                 basis.under(row);
             }
             StartBytes::Uploaded(id) => look.uploaded = Some(id),
+            // It is kept, and has an id, before there is a row.
+            StartBytes::Given(_) => {}
         }
     }
 }
@@ -118,57 +128,86 @@ impl Pictures {
             Some(row) => Start {
                 bytes: StartBytes::Message(Basis::drawn(&row)),
                 size,
-                prompt: row.prompt.as_str().to_owned(),
+                file_bytes: part.bytes,
+                words: [Some(&row.prompt), row.name.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .map(|text| text.as_str().to_owned())
+                    .collect(),
                 traits: traits(&row),
-                is_unseen: false,
+                // It may show what nobody saw in the picture that it started from itself.
+                is_unseen: serde_json::from_value::<PictureLook>(row.settings).is_ok_and(|look| look.is_unseen),
             },
-            None => Start {
-                bytes: StartBytes::Message(Basis::shown(&shown)),
-                size,
-                prompt: String::new(),
-                traits: said_about(&shown, &part),
-                is_unseen: !part.is_seen,
-            },
+            None => {
+                let words = said_about(&shown, &part);
+                Start {
+                    bytes: StartBytes::Message(Basis::shown(&shown)),
+                    size,
+                    file_bytes: part.bytes,
+                    traits: Traits::of(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+                    words,
+                    is_unseen: !part.is_seen,
+                }
+            }
         })))
     }
 
-    /// Keeps a picture that came with a request for its person alone, decoded within limits and written anew. Returns its
-    /// id and its size; the inner error says why it is not used.
-    pub(crate) async fn keep_upload(
-        &self,
-        person: &PersonId,
-        file: Vec<u8>,
-    ) -> Result<Result<(String, (u32, u32)), String>, Error> {
-        let work = move || {
-            let picture = Picture::read(&file, &PHOTO)?.thumbnail(REFERENCE_SIDE);
-            Ok((picture.to_png(&[])?, (picture.width(), picture.height())))
-        };
-        let read: Result<_, PictureError> = tokio::task::spawn_blocking(work).await.map_err(|_| Error::Interrupted)?;
-        Ok(match read {
-            Ok((png, size)) => {
-                let kept = self.services.references.keep(person, png, self.services.clock.now());
-                kept.map(|id| (id, size)).ok_or_else(|| "the system gives no random bytes".to_owned())
-            }
-            Err(error) => Err(error.to_string()),
-        })
+    /// Keeps a picture that a person uploaded for later requests. Returns its id; the inner error says why it is not used.
+    pub(crate) async fn keep_upload(&self, person: &PersonId, file: Vec<u8>) -> Result<Result<String, String>, Error> {
+        if self.settings().is_none() {
+            return Ok(Err(NO_BACKEND.to_owned()));
+        }
+        match self.written_anew(file).await? {
+            Ok((png, _)) => Ok(self.keep(person, png).await?.map_err(str::to_owned)),
+            Err(error) => Ok(Err(error.to_string())),
+        }
     }
 
-    /// Keeps a picture that came with a command, as [`Pictures::keep_upload`] does, and returns it as a start.
-    pub(crate) async fn start_of_upload(
-        &self,
-        person: &PersonId,
-        given: &GivenPicture,
-    ) -> Result<Result<Start, String>, Error> {
-        let description = given.description.as_deref().unwrap_or_default();
-        let kept = self.keep_upload(person, given.content.0.clone()).await?;
-        let start = |(id, size)| Start {
-            bytes: StartBytes::Uploaded(id),
+    /// Returns a picture that came with a command as a start. Ask for [`Pictures::obstacle`] first, because decoding it
+    /// takes time.
+    pub(crate) async fn start_of_upload(&self, given: &GivenPicture) -> Result<Result<Start, String>, Error> {
+        let description = given.description.clone().unwrap_or_default();
+        let start = |(png, size)| Start {
+            bytes: StartBytes::Given(png),
             size,
-            prompt: String::new(),
-            traits: Traits::of(&[description]),
+            file_bytes: 0,
+            traits: Traits::of(&[description.as_str()]),
+            words: vec![description.as_str().to_owned()],
             is_unseen: true,
         };
-        Ok(kept.map(start).map_err(|why| format!("I cannot start from that picture: {why}.")))
+        let written = self.written_anew(given.content.0.clone()).await?;
+        Ok(written.map(start).map_err(|error| format!("I cannot start from that picture: {error}.")))
+    }
+
+    /// Decodes a picture within limits, and returns it as PNG with its size.
+    async fn written_anew(&self, file: Vec<u8>) -> Result<Result<(Vec<u8>, (u32, u32)), PictureError>, Error> {
+        self.decode(move || {
+            let picture = Picture::read(&file, &PHOTO)?.thumbnail(REFERENCE_SIDE);
+            Ok((picture.to_png(&[])?, (picture.width(), picture.height())))
+        })
+        .await
+    }
+
+    /// Keeps a picture for its person alone. Returns its id; the inner error says why it is not kept.
+    pub(super) async fn keep(&self, person: &PersonId, png: Vec<u8>) -> Result<Result<String, &'static str>, Error> {
+        let waiting = self.services.blocking(|memory| memory.pictures().waiting()).await?;
+        let needed = |row: PictureRow| serde_json::from_value::<PictureLook>(row.settings).ok()?.uploaded;
+        let needed: HashSet<String> = waiting.into_iter().filter_map(needed).collect();
+        Ok(self.services.references.keep(person, png, self.services.clock.now(), &needed))
+    }
+
+    /// Does work that decodes a picture, for at most a few requests at once.
+    pub(super) async fn decode<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let permit = Arc::clone(&self.decoding).acquire_owned().await.map_err(|_| Error::Interrupted)?;
+        let done = tokio::task::spawn_blocking(move || {
+            // Held until the work ends, even if nobody waits for it any more.
+            let _permit = permit;
+            work()
+        });
+        done.await.map_err(|_| Error::Interrupted)
     }
 
     /// Returns what a picture started from itself, to start from it once more; `None` if it started from nothing. The
@@ -205,45 +244,11 @@ impl Pictures {
         let png = self.services.references.get(person, id, self.services.clock.now())?;
         let size = Picture::size_of(&png, &PHOTO).ok()?;
         let bytes = StartBytes::Uploaded(id.to_owned());
-        Some(Start { bytes, size, prompt: String::new(), traits: Traits::default(), is_unseen: true })
-    }
-
-    /// Returns what a picture to start from names, by the words of the model that sees; nothing without one.
-    pub(super) async fn seen_in(&self, png: &[u8]) -> Traits {
-        let Some(viewer) = self.services.viewer.get().filter(|viewer| png.len() as u64 <= viewer.max_bytes()) else {
-            return Traits::default();
-        };
-        match viewer.describe(png.to_vec()).await {
-            Ok(words) => Traits::of(&[&words]),
-            Err(error) => {
-                let is_wrong = matches!(error, SeeError::Configuration(_));
-                tracing::warn!(%error, is_wrong, "a picture to start from was not looked at");
-                Traits::default()
-            }
-        }
+        Some(Start { bytes, size, file_bytes: 0, words: Vec::new(), traits: Traits::default(), is_unseen: true })
     }
 }
 
 /// Returns a picture to start from as the servers take it, with sides of at most `side` pixels.
 pub(super) fn as_reference(bytes: &[u8], side: u32) -> Result<Vec<u8>, PictureError> {
     Picture::read(bytes, &PHOTO)?.thumbnail(side).to_png(&[])
-}
-
-/// Returns what a drawn picture names: its own words, and what it started from.
-pub(crate) fn traits(row: &PictureRow) -> Traits {
-    let look = serde_json::from_value::<PictureLook>(row.settings.clone()).ok();
-    let style = look.as_ref().and_then(|look| look.style.as_deref()).unwrap_or_default();
-    let own = Traits::of(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default(), style]);
-    own.and(look.map(|look| look.start_traits).unwrap_or_default())
-}
-
-/// Returns true if the rules of a place allow a picture to be drawn and shown there: one for adults is shown only where
-/// such pictures may be drawn.
-pub(crate) fn is_suitable(rules: &PromptRules, row: &PictureRow) -> bool {
-    rules.check_from(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()], traits(row)).is_ok()
-}
-
-/// Returns what the sender of a picture, and the model that saw it, say about it.
-fn said_about(message: &MessageRow, part: &Part) -> Traits {
-    Traits::of(&[message.text.as_str(), part.alt.as_deref().unwrap_or_default(), &part.name])
 }

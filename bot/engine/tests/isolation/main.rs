@@ -32,6 +32,7 @@ mod index;
 mod latest;
 mod linked;
 mod look;
+mod looked_at;
 mod maintenance;
 mod names;
 mod offload;

@@ -145,7 +145,7 @@ impl Scene {
     }
 
     /// Returns the texts and numbers of files of the posts so far.
-    fn posts(&self) -> Vec<(String, usize)> {
+    pub fn posts(&self) -> Vec<(String, usize)> {
         let delivered = self.engine.platform.delivered.lock().unwrap();
         let pictures = delivered.iter().filter(|outbound| outbound.text.contains('🎨'));
         pictures.map(|outbound| (outbound.text.as_str().to_owned(), outbound.files.len())).collect()
@@ -157,7 +157,7 @@ impl Scene {
 }
 
 /// Returns the number in the answer to a request for a picture.
-fn number(answer: &CommandAnswer) -> String {
+pub fn number(answer: &CommandAnswer) -> String {
     assert!(answer.ok, "{}", answer.text);
     answer.choices[0].line.rsplit(' ').next().unwrap().to_owned()
 }

@@ -9,7 +9,7 @@ use crate::test_engine::{chat, person};
 use crate::world::PEOPLE;
 
 /// Returns a picture file of a colour of its own.
-fn photo(shade: u8) -> Vec<u8> {
+pub fn photo(shade: u8) -> Vec<u8> {
     Picture::from_rgb(96, 48, vec![shade; 96 * 48 * 3]).unwrap().to_png(&[]).unwrap()
 }
 
@@ -27,7 +27,7 @@ impl Scene {
     }
 
     /// Gives a command about a message, and with a picture.
-    async fn give(
+    pub async fn give(
         &self,
         (who, place): (usize, usize),
         text: &str,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use azera_adapter::{Host, Outcome, SkipReason};
-use azera_model_image::{SeeError, Viewer};
+use azera_model_image::{Picture, PictureLimits, SeeError, Viewer};
 use azera_types::{InboundPart, Part};
 
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
@@ -12,7 +12,16 @@ use crate::held::text_of;
 
 const SECRET: &str = "the lighthouse password is heliotrope, quiet";
 
-/// Sees the words in the bytes of a picture.
+/// The shade of a picture of a child.
+pub const CHILD: u8 = 201;
+
+/// The shade of a picture for which the model does not answer.
+pub const UNANSWERED: u8 = 202;
+
+/// The shade of a picture that the model cannot read.
+pub const TORN: u8 = 203;
+
+/// Sees the shade of a picture, or the words in its bytes where they are no picture.
 pub struct Eye;
 
 #[async_trait]
@@ -22,7 +31,16 @@ impl Viewer for Eye {
     }
 
     async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
-        String::from_utf8(file).map_err(|_| SeeError::Unreadable("it is not a picture".to_owned()))
+        let unreadable = || SeeError::Unreadable("it is not a picture".to_owned());
+        let Ok(picture) = Picture::read(&file, &PictureLimits::default()) else {
+            return String::from_utf8(file).map_err(|_| unreadable());
+        };
+        match picture.pixels().first() {
+            Some(&CHILD) => Ok("a child on a beach, quiet".to_owned()),
+            Some(&UNANSWERED) => Err(SeeError::Unavailable("it does not answer".to_owned())),
+            Some(&TORN) => Err(unreadable()),
+            _ => Ok("a plain wall, quiet".to_owned()),
+        }
     }
 }
 

@@ -113,6 +113,7 @@ impl TestEngine {
             hung: Notify::new(),
             spoken: Mutex::default(),
             sounds: Mutex::default(),
+            adults: AtomicBool::default(),
         });
         let meanwhile = Meanwhile::default();
         let model = model(meanwhile.clone());
