@@ -3,8 +3,7 @@
 //! ended.
 
 use azera_memory::{
-    ChatRow, Ending, Episode, Error, ImportedChat, Memory, MemoryRow, MessageRow, PROVEN, Procedure, ReadScope,
-    shortened,
+    ChatRow, Ending, Episode, Error, ImportedChat, Memory, MemoryRow, MessageRow, Procedure, ReadScope, shortened,
 };
 use azera_types::{PersonId, TimeZone, Timestamp};
 
@@ -69,7 +68,7 @@ pub fn project_context(
     let begun = page.text.len();
     let problems = problems(memory, read_scope, &learnt.episodes)?;
     page.within(budget * PROBLEMS_PERCENT / 100, |page| page.section("Open problems", problems.into_iter()));
-    let proven = learnt.procedures.iter().filter(|one| one.sure >= PROVEN).take(PROCEDURES).map(procedure_line);
+    let proven = learnt.procedures.iter().filter(|one| one.is_proven).take(PROCEDURES).map(procedure_line);
     page.within(budget * PROCEDURES_PERCENT / 100, |page| page.section("Commands that work here", proven));
     let for_sessions = page.left.min(budget * SESSIONS_PERCENT / 100);
     page.left -= for_sessions;
@@ -119,7 +118,8 @@ fn procedure_line(procedure: &Procedure) -> String {
     let steps: Vec<String> =
         procedure.steps.iter().map(|step| format!("`{}`", step.as_str().replace('`', "'"))).collect();
     let (worked, tries, last) = (procedure.worked, procedure.tries, day(procedure.span.1));
-    format!("- {} (worked {worked} of {tries} times, last {last})", steps.join(", then "))
+    let what = if steps.len() > 1 { "the last step worked" } else { "worked" };
+    format!("- {} ({what} {worked} of {tries} times, last {last})", steps.join(", then "))
 }
 
 /// Returns the last request of the person in a session, and the last words of the assistant.

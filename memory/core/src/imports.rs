@@ -254,20 +254,21 @@ impl Imports<'_> {
         if by.as_ref() != Some(&import.by) || row.persona != import.persona || row.scope != import.scope {
             return Err(Error::Invalid("that message was imported for somebody else".into()));
         }
-        let (mut merged, mut added) = (row.ran.clone(), 0);
+        let mut merged = row.ran.clone();
         for command in ran {
             match merged.iter_mut().find(|known| known.id == command.id) {
                 Some(known) => known.worked = known.worked.or(command.worked),
-                None => {
-                    added += 1;
-                    merged.push(command);
-                }
+                None => merged.push(command),
             }
         }
+        // A transcript may be imported in parts, and the later part first.
+        merged.sort_by_key(|command| command.at);
         merged.drain(..merged.len().saturating_sub(MAX_RAN));
         if merged == row.ran {
             return Ok(0);
         }
+        let is_new = |command: &&RanCommand| row.ran.iter().all(|known| known.id != command.id);
+        let added = merged.iter().filter(is_new).count();
         self.0.store.room()?;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Messages, keys::message(&row.id), &MessageRow { ran: merged, ..row })?;

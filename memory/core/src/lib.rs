@@ -133,7 +133,7 @@ pub use rows::{
     PersonaRow, Posted, RanCommand, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,
 };
 pub use salience::{Salience, Superseded};
-pub use sessions::{Ending, Episode, Learnt, MAX_SESSIONS, PROVEN, Problem, ProblemKind, Procedure, Resolution};
+pub use sessions::{Ending, Episode, Learnt, MAX_SESSIONS, Problem, ProblemKind, Procedure, Resolution};
 pub use settings::{
     ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
     TrainingConsent,

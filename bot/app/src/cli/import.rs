@@ -67,7 +67,7 @@ pub struct HookOptions {
 pub enum HookCommand {
     /// Print what is remembered of a project, for a coding assistant whose session starts
     Start {
-        /// About how many tokens to print at most
+        /// About how many tokens to print at most, up to 32000
         #[arg(long, value_name = "N", default_value_t = 2_000)]
         tokens: usize,
         #[command(flatten)]

@@ -34,6 +34,9 @@ pub async fn run(config: &Config, command: HookCommand) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
+/// Most tokens that are printed at the start of a session, whatever is asked for.
+const MAX_START_TOKENS: usize = 32_000;
+
 /// Prints what is remembered of the project. Prints nothing if nothing is.
 async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow::Result<()> {
     let session = Session::read()?;
@@ -52,7 +55,7 @@ async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow:
     }
     // It holds only what was said in this project.
     let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
-    let text = project_context(&stores.memory, &read_scope, &target.person.id, tokens)?;
+    let text = project_context(&stores.memory, &read_scope, &target.person.id, tokens.min(MAX_START_TOKENS))?;
     if !text.is_empty() {
         println!("{}", session.answer(&text));
     }

@@ -1,7 +1,7 @@
 //! `/memory learnt`: what was learnt in the last days, with the memories that it rests on.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{Ending, Episode, Learnt, Memory, MemoryRow, PROVEN, Procedure, ReadScope, project_name, shortened};
+use azera_memory::{Ending, Episode, Learnt, Memory, MemoryRow, Procedure, ReadScope, project_name, shortened};
 use azera_types::{MessageId, PersonId, Scope, Span, Timestamp};
 
 use super::{CommandContext, done};
@@ -94,12 +94,13 @@ fn of_projects(memory: &Memory, read_scope: &ReadScope, since: Timestamp) -> Res
             lines.push(format!("- {}: {words}{}", project(&episode.scope), source(message)?));
         }
     }
-    let proven = |one: &&Procedure| one.sure >= PROVEN && one.span.1 >= since;
+    let proven = |one: &&Procedure| one.is_proven && one.span.1 >= since;
     for procedure in procedures.iter().filter(proven) {
         let steps: Vec<String> = procedure.steps.iter().map(|step| format!("`{}`", step.as_str())).collect();
         let from = procedure.sources.first().map_or_else(|| Ok(String::new()), source)?;
+        let what = if steps.len() > 1 { ": the last step worked" } else { " worked" };
         lines.push(format!(
-            "- {}: {} worked {} of {} times{from}",
+            "- {}: {}{what} {} of {} times{from}",
             project(&procedure.scope),
             steps.join(", then "),
             procedure.worked,

@@ -1,15 +1,21 @@
 //! Joins sessions about the same problem: a later one solves it, or goes on with it.
 
-use std::collections::HashSet;
-
-use azera_types::{ChatId, Text};
+use azera_types::{ChatId, Text, Timestamp};
 
 use super::command::shows_solved;
 use super::episodes::{Read, quoted};
-use super::says::{Says, says};
-use super::topics::{shared, telling};
-use super::{Ending, Episode, Log, Problem, ProblemKind, Resolution};
+use super::failing::Failing;
+use super::heard::Heard;
+use super::says::Says;
+use super::topics::{Words, shared, telling};
+use super::{Ending, Episode, Problem, ProblemKind, Resolution};
 use crate::rows::MessageRow;
+
+/// Most later sessions of the project that are looked at for one problem.
+const MAX_LATER: usize = 20;
+
+/// Most commands that are compared for all problems together.
+const MAX_COMPARED: usize = 1_000_000;
 
 /// Words that a later message must share with a problem to be about it.
 const SHARED_WORDS: usize = 2;
@@ -22,26 +28,31 @@ enum Later {
     GoesOn,
 }
 
-/// Returns the episodes with what later sessions show. `read` and `logs` begin with the oldest session.
-pub(super) fn linked(read: Vec<Read>, logs: &[Log]) -> Vec<Episode> {
+/// Returns the episodes with what later sessions show. `read` begins with the oldest session.
+pub(super) fn linked(read: &[Read<'_>]) -> Vec<Episode> {
     let mut episodes: Vec<Episode> = read.iter().map(|read| read.episode.clone()).collect();
     let mut chains: Vec<(usize, usize)> = Vec::new();
-    for (number, read) in read.iter().enumerate() {
-        let Ending::Open(problem) = &read.episode.ending else { continue };
-        let own = logs.iter().find(|log| log.chat.id == read.episode.chat);
-        let telling = own.map(|log| telling(problem, log)).unwrap_or_default();
-        let later = episodes.iter().enumerate().skip(number + 1).find_map(|(other, episode)| {
-            let log = logs.iter().find(|log| log.chat.id == episode.chat && log.scope == read.episode.scope)?;
-            shows(log, problem, &read.failing, &telling).map(|later| (other, later))
-        });
-        let Some((other, later)) = later else { continue };
-        chains.push((number, other));
-        let Some(chat) = episodes.get(other).map(|episode| episode.chat.clone()) else { continue };
+    let mut left = MAX_COMPARED;
+    for (number, own) in read.iter().enumerate() {
+        let Ending::Open(problem) = &own.episode.ending else { continue };
+        let mut search = Search::new(problem, own, left);
+        let is_near = |(_, other): &(usize, &Read<'_>)| other.episode.scope == own.episode.scope;
+        let mut near = read.iter().enumerate().skip(number + 1).filter(is_near).take(MAX_LATER);
+        let later = near.find_map(|(other, read)| search.shows(read.heard).map(|later| (other, read, later)));
+        let Search { problem, left: unused, .. } = search;
+        left = unused;
+        let ending = match later {
+            None => Ending::Open(problem),
+            Some((other, read, later)) => {
+                chains.push((number, other));
+                match later {
+                    Later::Solved(resolution) => Ending::Resolved(problem, resolution),
+                    Later::GoesOn => Ending::Continued(problem, read.episode.chat.clone()),
+                }
+            }
+        };
         if let Some(episode) = episodes.get_mut(number) {
-            episode.ending = match later {
-                Later::Solved(resolution) => Ending::Resolved(problem.clone(), resolution),
-                Later::GoesOn => Ending::Continued(problem.clone(), chat),
-            };
+            episode.ending = ending;
         }
     }
     link(&mut episodes, &chains);
@@ -63,45 +74,84 @@ fn link(episodes: &mut [Episode], chains: &[(usize, usize)]) {
     }
 }
 
-/// Returns what a later session shows first about a problem.
-fn shows(log: &Log, problem: &Problem, failing: &[String], telling: &HashSet<String>) -> Option<Later> {
-    let is_later = |at| at > problem.at;
-    for message in log.messages.iter().filter(|message| log.is_own(message)) {
-        let words = || shared(&message.text, telling);
-        if is_later(message.at) {
-            match says(&message.text) {
-                Some(Says::Works(said)) if words() >= SHARED_WORDS => {
-                    return Some(Later::Solved(resolution(log, message, quoted(said, QUOTED_CHARS), message.at)));
-                }
-                Some(Says::Fails(_)) if words() >= SHARED_WORDS => return Some(Later::GoesOn),
-                None if problem.kind == ProblemKind::Unanswered && words() * 2 > telling.len().max(1) => {
-                    return Some(Later::GoesOn);
-                }
-                _ => {}
-            }
-        }
-        for command in message.ran.iter().filter(|command| is_later(command.at)) {
-            let is_same = |failed: &str| match command.worked {
-                Some(true) => shows_solved(&command.text, failed),
-                Some(false) => command.text.as_str() == failed,
-                None => false,
-            };
-            let is_about = match problem.kind {
-                ProblemKind::Command => is_same(&problem.text),
-                _ => failing.iter().any(|failed| is_same(failed)),
-            };
-            match command.worked.filter(|_| is_about) {
-                Some(true) => {
-                    return Some(Later::Solved(resolution(log, message, command.text.clone(), command.at)));
-                }
-                Some(false) => return Some(Later::GoesOn),
-                None => {}
-            }
-        }
-    }
-    None
+/// Looks in later sessions for what became of a problem.
+struct Search<'a> {
+    own: &'a Read<'a>,
+    problem: Problem,
+    failing: Failing,
+    telling: Words,
+    /// Commands that may still be compared.
+    left: usize,
 }
 
-fn resolution(log: &Log, message: &MessageRow, text: Text, at: azera_types::Timestamp) -> Resolution {
-    Resolution { chat: log.chat.id.clone(), text, message: message.id.clone(), at }
+impl<'a> Search<'a> {
+    fn new(problem: &Problem, own: &'a Read<'a>, left: usize) -> Self {
+        let telling = telling(problem, own.heard);
+        Self { own, problem: problem.clone(), failing: own.failing.clone(), telling, left }
+    }
+
+    /// Returns what a later session shows first.
+    fn shows(&mut self, heard: &Heard<'_>) -> Option<Later> {
+        for own in &heard.own {
+            let message = own.message;
+            if message.at > self.problem.at {
+                let words = shared(&own.words, &self.telling);
+                match own.says {
+                    Some(Says::Works(said)) if words >= SHARED_WORDS => {
+                        self.failing.settled(&self.problem, &self.telling);
+                        if !self.turns_to_next() {
+                            let text = quoted(said, QUOTED_CHARS);
+                            return Some(Later::Solved(resolution(heard, message, text, message.at)));
+                        }
+                    }
+                    Some(Says::Fails(_)) if words >= SHARED_WORDS => return Some(Later::GoesOn),
+                    None if self.problem.kind == ProblemKind::Unanswered && words * 2 > self.telling.len().max(1) => {
+                        return Some(Later::GoesOn);
+                    }
+                    _ => {}
+                }
+            }
+            for command in message.ran.iter().filter(|command| command.worked.is_some()) {
+                if command.at <= self.problem.at {
+                    continue;
+                }
+                self.left = self.left.checked_sub(1)?;
+                if command.worked == Some(false) && self.is_about(&command.text) {
+                    return Some(Later::GoesOn);
+                }
+                if command.worked == Some(true) && self.is_solved_by(&command.text) {
+                    return Some(Later::Solved(resolution(heard, message, command.text.clone(), command.at)));
+                }
+            }
+        }
+        None
+    }
+
+    fn is_about(&self, command: &str) -> bool {
+        match self.problem.kind {
+            ProblemKind::Command => self.problem.text.as_str() == command,
+            _ => self.failing.has(command),
+        }
+    }
+
+    /// Notes a command that worked. Returns true if nothing of the problem is left.
+    fn is_solved_by(&mut self, command: &str) -> bool {
+        let has_mended = self.failing.worked(command);
+        match self.problem.kind {
+            ProblemKind::Command => shows_solved(command, &self.problem.text) && !self.turns_to_next(),
+            _ => has_mended && self.failing.newest_check().is_none(),
+        }
+    }
+
+    /// Goes on with the newest check that still fails. Returns false if there is none.
+    fn turns_to_next(&mut self) -> bool {
+        let Some(next) = self.failing.newest_check() else { return false };
+        self.problem = next.clone();
+        self.telling = telling(&self.problem, self.own.heard);
+        true
+    }
+}
+
+fn resolution(heard: &Heard<'_>, message: &MessageRow, text: Text, at: Timestamp) -> Resolution {
+    Resolution { chat: heard.log.chat.id.clone(), text, message: message.id.clone(), at }
 }

@@ -1,12 +1,12 @@
 //! Compares commands of sessions.
 
-use std::collections::HashSet;
-
 /// What a command is for, as far as its words tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Tests,
     Builds,
+    /// Looks at the text of the program: a linter, a formatter, a checker of types. A test shows nothing of it.
+    Lints,
     Other,
 }
 
@@ -15,35 +15,53 @@ const TESTS: &[&str] =
     &["test", "tests", "pytest", "jest", "vitest", "spec", "rspec", "e2e", "tox", "nextest", "ctest", "playwright"];
 
 /// Words of commands that build or check something.
-const BUILDS: &[&str] = &[
-    "build",
-    "check",
-    "compile",
+const BUILDS: &[&str] = &["build", "check", "compile", "make", "cmake", "ninja", "gradle", "mvn"];
+
+/// Words of commands that look at the text of a program.
+const LINTS: &[&str] = &[
+    "biome",
+    "black",
     "clippy",
+    "eslint",
+    "flake8",
+    "fmt",
+    "format",
+    "gofmt",
+    "golangci-lint",
+    "isort",
     "lint",
+    "mypy",
+    "prettier",
+    "pylint",
+    "pyright",
+    "ruff",
+    "rustfmt",
+    "shellcheck",
+    "stylelint",
+    "svelte-check",
     "tsc",
     "typecheck",
     "vet",
-    "fmt",
-    "make",
-    "cmake",
-    "ninja",
-    "gradle",
-    "mvn",
-    "eslint",
-    "mypy",
-    "ruff",
-    "svelte-check",
 ];
+
+/// Options whose absence makes a command do more. Another one, such as `--strict`, may make it say more.
+const NARROWS: &[&str] = &["-p", "--package"];
+
+/// Stands for words that were not kept.
+const LEFT_OUT: char = '…';
 
 fn purpose(part: &str) -> Purpose {
     let has = |list: &[&str]| {
         part.split(' ').any(|word| word.split([':', '/']).any(|piece| list.contains(&piece.trim_start_matches("./"))))
     };
-    match (has(TESTS), has(BUILDS)) {
-        (true, _) => Purpose::Tests,
-        (false, true) => Purpose::Builds,
-        (false, false) => Purpose::Other,
+    if has(LINTS) {
+        Purpose::Lints
+    } else if has(TESTS) {
+        Purpose::Tests
+    } else if has(BUILDS) {
+        Purpose::Builds
+    } else {
+        Purpose::Other
     }
 }
 
@@ -71,15 +89,28 @@ pub(super) fn shows_solved(worked: &str, failed: &str) -> bool {
 }
 
 /// Returns true if one command says no more than the other, so it does at least as much: `cargo test` covers
-/// `cargo test -p gate`. What builds is covered by a test of the same program.
+/// `cargo test -p gate`. What cargo builds is covered by its tests.
 fn covers(worked: &str, failed: &str) -> bool {
+    if worked == failed {
+        return true;
+    }
     let (mut one, mut other) = (worked.split(' '), failed.split(' '));
-    if one.next() != other.next() {
+    // What was left out may narrow it.
+    if worked.contains(LEFT_OUT) || one.next() != other.next() {
         return false;
     }
-    let is_built = purpose(failed) == Purpose::Builds && purpose(worked) == Purpose::Tests;
-    let words: HashSet<&str> = other.collect();
-    is_built || one.all(|word| words.contains(word)) && worked.split(' ').nth(1) == failed.split(' ').nth(1)
+    let (does, did) = (one.next(), other.next());
+    let is_built =
+        worked.starts_with("cargo ") && does == Some("test") && matches!(did, Some("build" | "check" | "b" | "c"));
+    if does != did && !is_built {
+        return false;
+    }
+    let is_within = one.all(|word| failed.split(' ').any(|known| known == word));
+    let is_strict = purpose(failed) == Purpose::Lints
+        && other.any(|word| {
+            word.starts_with('-') && !NARROWS.contains(&word) && worked.split(' ').all(|known| known != word)
+        });
+    is_within && !is_strict
 }
 
 #[cfg(test)]
@@ -96,6 +127,18 @@ mod tests {
             ("cargo test", "cargo build --release", true),
             ("cargo build", "cargo test", false),
             ("cargo clippy", "cargo test", false),
+            ("cargo test", "cargo check", true),
+            ("cargo test -p boat", "cargo build -p gate", false),
+            ("cargo test", "cargo clippy", false),
+            ("cargo test", "cargo fmt --check", false),
+            ("npm test", "npm run lint", false),
+            ("npm test", "npm run build", false),
+            ("make test", "make lint", false),
+            ("npx vitest", "npx tsc", false),
+            ("cargo clippy", "cargo clippy -p gate", true),
+            ("cargo clippy", "cargo clippy -- --deny warnings", false),
+            ("mypy src", "mypy --strict src", false),
+            ("pytest …", "pytest … tests/gate.py", false),
             ("make lint && git commit -m", "make lint && git commit -m", true),
             ("make lint", "make lint && git commit -m", true),
             ("git commit -m", "make lint && git commit -m", false),

@@ -4,9 +4,11 @@
 use azera_types::{Text, Timestamp};
 
 use super::command::{checks, shows_solved};
-use super::says::{Says, admits, asks, says, subject};
+use super::failing::Failing;
+use super::heard::{Heard, Own};
+use super::says::{Says, admits, asks, subject};
 use super::topics::{may_be_about, telling};
-use super::{Ending, Episode, Log, Problem, ProblemKind, Resolution};
+use super::{Ending, Episode, Problem, ProblemKind, Resolution};
 use crate::rows::{MessageRow, RanCommand};
 use crate::shortened;
 
@@ -15,22 +17,23 @@ const TITLE_CHARS: usize = 100;
 const QUOTED_CHARS: usize = 200;
 
 /// A session with what was learnt of it.
-pub(super) struct Read {
+pub(super) struct Read<'a> {
+    pub(super) heard: &'a Heard<'a>,
     pub(super) episode: Episode,
     /// Commands whose last run in it failed.
-    pub(super) failing: Vec<String>,
+    pub(super) failing: Failing,
 }
 
 /// Returns a session; `None` if its person said nothing in it.
-pub(super) fn of(log: &Log) -> Option<Read> {
-    let mut own = log.messages.iter().filter(|message| log.is_own(message));
-    let first = own.next()?;
+pub(super) fn of<'a>(heard: &'a Heard<'a>) -> Option<Read<'a>> {
+    let log = heard.log;
+    let first = heard.own.first()?.message;
     let span = (log.messages.first()?.at, log.messages.last()?.at);
-    let mut course = Course { log, open: None, solved: None, failing: Vec::new() };
-    for message in log.messages.iter().filter(|message| log.is_own(message)) {
-        course.said(message);
-        for command in &message.ran {
-            course.ran(message, command);
+    let mut course = Course { heard, open: None, solved: None, failing: Failing::default() };
+    for own in &heard.own {
+        course.said(own);
+        for command in &own.message.ran {
+            course.ran(own.message, command);
         }
     }
     course.ended();
@@ -46,12 +49,12 @@ pub(super) fn of(log: &Log) -> Option<Read> {
         title: log.chat.title.as_deref().map_or_else(|| title(&first.text), Text::new),
         asked: first.id.clone(),
         span,
-        requests: 1 + own.count(),
+        requests: heard.own.len(),
         commands: log.messages.iter().map(|message| message.ran.len()).sum(),
         ending,
         linked: Vec::new(),
     };
-    Some(Read { episode, failing: course.failing })
+    Some(Read { heard, episode, failing: course.failing })
 }
 
 fn title(text: &str) -> Text {
@@ -66,23 +69,24 @@ pub(super) fn quoted(text: &str, chars: usize) -> Text {
 
 /// What a session showed so far.
 struct Course<'a> {
-    log: &'a Log,
+    heard: &'a Heard<'a>,
     open: Option<Problem>,
     solved: Option<(Problem, Resolution)>,
-    failing: Vec<String>,
+    failing: Failing,
 }
 
 impl Course<'_> {
-    fn said(&mut self, message: &MessageRow) {
-        match says(&message.text) {
+    fn said(&mut self, own: &Own<'_>) {
+        match own.says {
             Some(Says::Works(words)) => {
-                let is_about = |open: &Problem| may_be_about(subject(words), &telling(open, self.log));
-                if self.open.as_ref().is_some_and(is_about) {
-                    self.failing.clear();
-                    self.solve(message, quoted(words, QUOTED_CHARS), message.at);
+                let Some(open) = &self.open else { return };
+                let telling = telling(open, self.heard);
+                if may_be_about(subject(words), &telling) {
+                    self.failing.settled(open, &telling);
+                    self.solve(own.message, quoted(words, QUOTED_CHARS), own.message.at);
                 }
             }
-            Some(Says::Fails(words)) => self.fail(ProblemKind::Said, words, message, message.at),
+            Some(Says::Fails(words)) => self.fail(ProblemKind::Said, words, own.message, own.message.at),
             None => {}
         }
     }
@@ -92,29 +96,24 @@ impl Course<'_> {
         match command.worked {
             None => {}
             Some(false) => {
-                if !self.failing.iter().any(|failing| failing == text) {
-                    self.failing.push(text.to_owned());
-                }
                 self.fail(ProblemKind::Command, text, message, command.at);
+                self.open.iter().for_each(|problem| self.failing.failed(problem.clone()));
             }
             Some(true) => {
-                let known = self.failing.len();
-                self.failing.retain(|failing| !shows_solved(text, failing));
+                let has_mended = self.failing.worked(text);
                 let is_solved = match &self.open {
                     Some(open) if open.kind == ProblemKind::Command => shows_solved(text, &open.text),
                     // The person's complaint was about what failed before.
-                    Some(_) => self.failing.len() < known,
+                    Some(_) => has_mended && self.failing.newest_check().is_none(),
                     None => false,
                 };
+                let is_given_up = |open: &Problem| open.kind == ProblemKind::Command && !checks(&open.text);
                 if is_solved {
                     self.solve(message, command.text.clone(), command.at);
-                } else if self
-                    .open
-                    .as_ref()
-                    .is_some_and(|open| open.kind == ProblemKind::Command && !checks(&open.text))
-                {
+                } else if self.open.as_ref().is_some_and(is_given_up) {
                     // Something else worked after it, so the session went another way.
                     self.open = None;
+                    self.reopen();
                 }
             }
         }
@@ -122,8 +121,8 @@ impl Course<'_> {
 
     /// Notes how the session ended.
     fn ended(&mut self) {
-        let Some(last) = self.log.messages.last() else { return };
-        let (kind, words) = match self.log.is_own(last) {
+        let Some(last) = self.heard.log.messages.last() else { return };
+        let (kind, words) = match self.heard.log.is_own(last) {
             true if last.ran.is_empty() => (ProblemKind::Unanswered, asks(&last.text)),
             true => return,
             false => (ProblemKind::Admitted, admits(&last.text)),
@@ -141,7 +140,16 @@ impl Course<'_> {
 
     fn solve(&mut self, message: &MessageRow, text: Text, at: Timestamp) {
         let Some(problem) = self.open.take() else { return };
-        let resolution = Resolution { chat: self.log.chat.id.clone(), text, message: message.id.clone(), at };
+        let resolution = Resolution { chat: self.heard.log.chat.id.clone(), text, message: message.id.clone(), at };
         self.solved = Some((problem, resolution));
+        self.reopen();
+    }
+
+    /// Goes back to the newest check that failed before and was not mended.
+    fn reopen(&mut self) {
+        if let Some(problem) = self.failing.newest_check() {
+            self.open = Some(problem.clone());
+            self.solved = None;
+        }
     }
 }

@@ -7,6 +7,8 @@
 mod chains;
 mod command;
 mod episodes;
+mod failing;
+mod heard;
 mod procedures;
 mod says;
 mod topics;
@@ -18,13 +20,18 @@ use crate::imports::ImportedChat;
 use crate::rows::{ChatRow, MessageRow};
 use crate::{Error, MAX_HISTORY, ReadScope, Table, codec, keys};
 
-pub use procedures::{PROVEN, Procedure};
+use heard::Heard;
+pub use procedures::Procedure;
 
 /// Most sessions that are read, the newest ones.
 pub const MAX_SESSIONS: usize = 200;
 
 /// Most messages that are read of all sessions together.
 const MAX_MESSAGES: usize = 20_000;
+
+/// Most commands that are read of all sessions together, and most bytes of their messages.
+const MAX_COMMANDS: usize = 50_000;
+const MAX_BYTES: usize = 64 << 20;
 
 /// What shows that something is not solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +171,9 @@ impl Sessions<'_> {
     /// Returns what was learnt in the projects that `read_scope` allows. Reads at most [`MAX_SESSIONS`] sessions.
     pub fn learnt(self, read_scope: &ReadScope) -> Result<Learnt, Error> {
         let (logs, is_cut) = self.logs(read_scope)?;
-        let mut episodes = chains::linked(logs.iter().filter_map(episodes::of).collect(), &logs);
+        let heard: Vec<Heard<'_>> = logs.iter().map(Heard::new).collect();
+        let read: Vec<_> = heard.iter().filter_map(episodes::of).collect();
+        let mut episodes = chains::linked(&read);
         episodes.reverse();
         Ok(Learnt { episodes, procedures: procedures::of(&logs), is_cut })
     }
@@ -175,6 +184,7 @@ impl Sessions<'_> {
         let mut is_cut = chats.len() > MAX_SESSIONS;
         chats.drain(..chats.len().saturating_sub(MAX_SESSIONS));
         let (mut logs, mut left) = (Vec::with_capacity(chats.len()), MAX_MESSAGES);
+        let (mut bytes, mut commands) = (0, 0);
         for chat in chats.into_iter().rev() {
             let Some(ImportedChat::Kept { by, scope, .. }) = chat.imported.clone() else { continue };
             if left == 0 {
@@ -183,6 +193,12 @@ impl Sessions<'_> {
             }
             let messages = self.0.messages().history(read_scope, &chat.id, left.min(MAX_HISTORY))?;
             left -= messages.len();
+            bytes += messages.iter().map(|message| message.text.len()).sum::<usize>();
+            commands += messages.iter().map(|message| message.ran.len()).sum::<usize>();
+            if bytes > MAX_BYTES || commands > MAX_COMMANDS {
+                is_cut = true;
+                break;
+            }
             if !messages.is_empty() {
                 logs.push(Log { chat, by, scope, messages });
             }

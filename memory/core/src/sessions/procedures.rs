@@ -20,7 +20,10 @@ const MAX_PROCEDURES: usize = 100;
 const MAX_SOURCES: usize = 20;
 
 /// The lower bound from which a procedure counts as proven: three of three tries have 0.44, nine of ten 0.60.
-pub const PROVEN: f64 = 0.4;
+const PROVEN: f64 = 0.4;
+
+/// The share of tries that worked from which it counts as proven.
+const PROVEN_SHARE: f64 = 0.8;
 
 /// The quantile of the normal distribution for 95 %.
 const Z: f64 = 1.959_964;
@@ -32,12 +35,14 @@ pub struct Procedure {
     pub scope: Scope,
     /// The commands.
     pub steps: Vec<Text>,
-    /// How often they were run to a known end.
+    /// How often the last one was run to a known end after the others had worked.
     pub tries: usize,
-    /// How often all of them worked.
+    /// How often the last one worked then.
     pub worked: usize,
-    /// The lower bound of the share that works, with 95 % confidence.
+    /// The lower bound of the share that works, with 95 % confidence: that of the step that is least sure.
     pub sure: f64,
+    /// True if it is sure enough to be told as commands that work.
+    pub is_proven: bool,
     /// When they were run first and last.
     pub span: (Timestamp, Timestamp),
     /// The newest messages for which they were run, the newest first.
@@ -80,7 +85,9 @@ pub(super) fn of(logs: &[Log]) -> Vec<Procedure> {
         steps: steps.iter().map(Text::new).collect(),
         tries: tally.tries,
         worked: tally.worked,
-        sure: lower_bound(tally.worked, tally.tries),
+        sure: least(&found, scope, steps, |tally| lower_bound(tally.worked, tally.tries)),
+        is_proven: least(&found, scope, steps, |tally| lower_bound(tally.worked, tally.tries)) >= PROVEN
+            && least(&found, scope, steps, |tally| tally.worked as f64 / tally.tries as f64) >= PROVEN_SHARE,
         span: tally.span,
         sources: tally.sources.iter().rev().take(MAX_SOURCES).cloned().collect(),
     });
@@ -97,6 +104,18 @@ pub(super) fn of(logs: &[Log]) -> Vec<Procedure> {
         *count <= MAX_PROCEDURES
     });
     procedures
+}
+
+/// Returns the least of a figure over a procedure and the beginnings of it: the tries in which an earlier step failed are
+/// counted there.
+fn least(
+    found: &HashMap<(&Scope, Vec<&str>), Tally>,
+    scope: &Scope,
+    steps: &[&str],
+    figure: impl Fn(&Tally) -> f64,
+) -> f64 {
+    let begun = (1..=steps.len()).filter_map(|size| found.get(&(scope, steps.get(..size)?.to_vec())));
+    begun.map(figure).fold(1.0, f64::min)
 }
 
 fn texts_of(procedure: &Procedure) -> Vec<&str> {
@@ -128,6 +147,9 @@ fn count(tally: &mut Tally, steps: &[RanCommand], message: &MessageId) {
     tally.worked += usize::from(last.worked == Some(true));
     tally.span = (tally.span.0.min(last.at), tally.span.1.max(last.at));
     if tally.sources.last() != Some(message) {
+        if tally.sources.len() >= MAX_SOURCES {
+            tally.sources.remove(0);
+        }
         tally.sources.push(message.clone());
     }
 }

@@ -2,7 +2,7 @@
 //! negation says neither.
 
 /// What a text says about a problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says<'a> {
     /// It still fails, with the sentence that says so.
     Fails(&'a str),
@@ -73,7 +73,9 @@ const WORKS: &[&str] = &[
     "passes now",
     "pass now",
     "tests pass",
+    "tests passed",
     "all pass",
+    "all passed",
     "is green",
     "are green",
     "all green",
@@ -136,7 +138,16 @@ const HEDGES: &[&str] = &[
     "fast",
     "will",
     "only",
+    "let",
+    "lets",
+    "fix",
+    "get",
+    "to",
+    "want",
 ];
+
+/// Words behind "it works" that take it back.
+const TAKES_BACK: &[&str] = &["but", "except", "however", "aber", "außer"];
 
 /// Beginnings of questions that say nothing.
 const ASKS: &[&str] =
@@ -144,7 +155,17 @@ const ASKS: &[&str] =
 
 /// Returns what a text says last about a problem.
 pub(super) fn says(text: &str) -> Option<Says<'_>> {
-    sentences(text).filter_map(of_sentence).last()
+    let mut last = None;
+    for sentence in sentences(text) {
+        let said = of_sentence(sentence);
+        let takes_back = || TAKES_BACK.contains(&first_word(&plain(sentence)));
+        if said.is_some() {
+            last = said;
+        } else if matches!(last, Some(Says::Works(_))) && takes_back() {
+            last = None;
+        }
+    }
+    last
 }
 
 /// Returns the sentence of an assistant's last words that says that something failed. Its words that something works
@@ -192,17 +213,29 @@ fn of_sentence(sentence: &str) -> Option<Says<'_>> {
     }
     let at = works_at(&lower)?;
     let before = lower.get(..at).unwrap_or_default();
-    (!is_question && !hedged(before, HEDGES) && !before.contains("n't")).then_some(Says::Works(sentence.trim()))
+    let is_taken_back = hedged(lower.get(at..).unwrap_or_default(), TAKES_BACK);
+    (!is_question && !is_taken_back && !hedged(before, HEDGES) && !before.contains("n't"))
+        .then_some(Says::Works(sentence.trim()))
 }
 
-/// Verbs that say with `now` that something works: "now the gate test passes".
-const NOW: &[&str] = &["passes", "pass", "works", "work", "fixed", "green", "solved"];
+/// Words that say with `now` that something works: "now the gate test passes". A bare "work" or "pass" asks for it.
+const NOW: &[&str] = &["passes", "works", "fixed", "solved"];
 
 /// Returns where a text says that something works.
 fn works_at(lower: &str) -> Option<usize> {
-    let now = lower.split(|c: char| !c.is_alphanumeric()).any(|word| word == "now");
-    let verbs = NOW.iter().filter(|_| now).filter_map(|verb| lower.find(verb));
-    WORKS.iter().filter_map(|phrase| lower.find(phrase)).chain(verbs).min()
+    let now = find_words(lower, "now").is_some();
+    let words = NOW.iter().filter(|_| now);
+    WORKS.iter().chain(words).filter_map(|phrase| find_words(lower, phrase)).min()
+}
+
+/// Returns where whole words stand in a text.
+fn find_words(lower: &str, phrase: &str) -> Option<usize> {
+    let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+    let is_whole = |(at, _): &(usize, &str)| {
+        let (before, behind) = (lower.get(..*at), lower.get(at + phrase.len()..));
+        ends(before.and_then(|text| text.chars().next_back())) && ends(behind.and_then(|text| text.chars().next()))
+    };
+    lower.match_indices(phrase).find(is_whole).map(|(at, _)| at)
 }
 
 /// Returns the part of a sentence, between commas, that says that something works.
@@ -259,6 +292,7 @@ mod tests {
             "Super, das funktioniert jetzt.",
             "Before it crashed. Now it works.",
             "Now the cormorant test passes.",
+            "All tests passed, thanks",
         ] {
             assert!(matches!(says(works), Some(Says::Works(_))), "{works}");
         }
@@ -286,6 +320,17 @@ mod tests {
             "The lamp is red.",
             "Why is it that it works?",
             "It still needs a latch.",
+            "Ok, now let's work on this.",
+            "And now get it to work.",
+            "Now pass it on.",
+            "Now fix the network timeout.",
+            "Now lets see the fixed one.",
+            "I want to say it works now.",
+            "It works, but now the login crashes.",
+            "It works now. But the login crashes.",
+            "All green except the login.",
+            "Es geht wieder, aber die Tür klemmt.",
+            "The fireworks now begin.",
         ] {
             assert_eq!(says(neither), None, "{neither}");
         }

@@ -1,8 +1,9 @@
 //! What a problem is about, by the words that tell it.
 
-use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Log, Problem};
+use super::Problem;
+use super::heard::{Heard, beginning};
 use crate::words::document_words;
 
 /// Shortest word that tells what a text is about, in characters.
@@ -88,27 +89,65 @@ const COMMON: &[&str] = &[
 /// Words that tell something only together with others.
 const VAGUE: &[&str] = &["build", "builds", "code", "error", "errors", "test", "tests"];
 
+/// Telling words as sorted hashes, without repetition: thousands of messages have theirs in memory.
+pub(super) type Words = Vec<u64>;
+
 /// Returns the words that tell what a problem is about: those of the problem, of the message it rests on, and of the
 /// first message of its session.
-pub(super) fn telling(problem: &Problem, log: &Log) -> HashSet<String> {
-    let message = log.messages.iter().find(|message| message.id == problem.message);
-    let first = log.messages.iter().find(|message| log.is_own(message));
-    let texts = [Some(problem.text.as_str()), message.map(|one| one.text.as_str()), first.map(|one| one.text.as_str())];
-    texts.into_iter().flatten().flat_map(words).collect()
+pub(super) fn telling(problem: &Problem, heard: &Heard<'_>) -> Words {
+    let mut found = words(&problem.text);
+    match heard.own.iter().find(|own| own.message.id == problem.message) {
+        Some(own) => found.extend_from_slice(&own.words),
+        None => {
+            let message = heard.log.messages.iter().find(|message| message.id == problem.message);
+            found.extend(message.map(|message| words(beginning(&message.text))).unwrap_or_default());
+        }
+    }
+    if let Some(first) = heard.own.first() {
+        found.extend_from_slice(&first.words);
+    }
+    sorted(found)
 }
 
-/// Returns how many of the telling words a text has.
-pub(super) fn shared(text: &str, telling: &HashSet<String>) -> usize {
-    words(text).collect::<HashSet<_>>().intersection(telling).count()
+/// Returns how many words both have.
+pub(super) fn shared(words: &Words, telling: &Words) -> usize {
+    words.iter().filter(|word| telling.binary_search(word).is_ok()).count()
+}
+
+/// Returns true if both have a word.
+pub(super) fn shares(words: &Words, telling: &Words) -> bool {
+    words.iter().any(|word| telling.binary_search(word).is_ok())
 }
 
 /// Returns true if a part of a sentence names nothing, such as "it works now", or something that the problem is about.
-pub(super) fn may_be_about(part: &str, telling: &HashSet<String>) -> bool {
-    let named: HashSet<String> = words(part).filter(|word| !VAGUE.contains(&word.as_str())).collect();
-    named.is_empty() || named.intersection(telling).next().is_some()
+pub(super) fn may_be_about(part: &str, telling: &Words) -> bool {
+    let named = names(part);
+    named.is_empty() || shares(&named, telling)
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+/// Returns the words that tell something also alone.
+pub(super) fn names(text: &str) -> Words {
+    sorted(spelled(text).filter(|word| !VAGUE.contains(&word.as_str())).map(|word| hash(&word)).collect())
+}
+
+/// Returns the telling words of a text.
+pub(super) fn words(text: &str) -> Words {
+    sorted(spelled(text).map(|word| hash(&word)).collect())
+}
+
+fn spelled(text: &str) -> impl Iterator<Item = String> {
     let tells = |word: &String| word.chars().count() >= TELLING_CHARS && !COMMON.contains(&word.as_str());
     document_words(text).into_iter().filter(tells)
+}
+
+fn hash(word: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn sorted(mut words: Words) -> Words {
+    words.sort_unstable();
+    words.dedup();
+    words
 }
