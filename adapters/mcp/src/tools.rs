@@ -181,8 +181,8 @@ const TOOLS: &[Declared] = &[
     without_quotes(tool::<Feedback, Done>(
         "search_feedback",
         "Feedback on a search",
-        "Notes whether a memory that was found helped. It moves the memory a little forward or back in later searches of this \
-         session's chat, and nowhere else.",
+        "Notes whether a memory that was found helped. It moves the memory a little forward or back in what the person finds \
+         and is told in all their direct messages with this persona, this session included, and nowhere else.",
         Effect::Changes,
         writes,
     )),

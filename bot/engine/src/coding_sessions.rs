@@ -154,7 +154,9 @@ impl Engine {
     ) -> Result<Option<String>, Error> {
         let read = move |memory: &Memory, read_scope: &ReadScope| {
             // The project of the first account that has one of this name.
-            let Scope::Realm(realm) = read_scope.place().clone() else { return Ok(None) };
+            let Some(Scope::Realm(realm)) = read_scope.grants().first().map(|grant| grant.scope.clone()) else {
+                return Ok(None);
+            };
             let Some(owner) = project_owner(&realm) else { return Ok(None) };
             let Some(one) = read_scope.narrowed_to(|scope| *scope == Scope::Realm(realm.clone())) else {
                 return Ok(None);

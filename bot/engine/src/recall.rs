@@ -118,8 +118,9 @@ impl RecallService {
         let now = self.services.clock.now();
         let event = question.event.as_ref().map(|event| event.embed.clone());
         let limits = self.services.config.limits;
+        let asker = Some(asking.person.clone());
         let mut query =
-            Query { question, vector: None, event_vector: None, now, include_latest, exclude, limits, results };
+            Query { question, vector: None, event_vector: None, asker, now, include_latest, exclude, limits, results };
         let words = {
             let (read_scope, query) = (read_scope.clone(), query.clone());
             self.services.blocking(move |memory| Ok(memory.recall().find_words(&read_scope, &query)))

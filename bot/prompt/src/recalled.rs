@@ -33,17 +33,12 @@ pub struct RecalledMemory {
     pub at: Timestamp,
     /// When the speaker said something else instead; `None` while it holds.
     pub until: Option<Timestamp>,
-    /// Number of chats in which the speaker said it.
-    pub chats: usize,
 }
-
-/// Chats from which on their number is told.
-const MANY_CHATS: usize = 3;
 
 impl RecalledMemory {
     /// Creates a memory that still holds.
     pub fn new(came: MemoryOrigin, speaker: Option<String>, text: String, at: Timestamp) -> Self {
-        Self { came, speaker, text, at, until: None, chats: 1 }
+        Self { came, speaker, text, at, until: None }
     }
 }
 
@@ -68,6 +63,5 @@ pub(crate) fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String 
         MemoryOrigin::MadeUp => "You made up".to_owned(),
         MemoryOrigin::CheckIn => "You asked".to_owned(),
     };
-    let again = if memory.chats >= MANY_CHATS { format!(", in {} conversations", memory.chats) } else { String::new() };
-    format!("{said} on {}{again}{until}: \"{text}\"", day(memory.at))
+    format!("{said} on {}{until}: \"{text}\"", day(memory.at))
 }

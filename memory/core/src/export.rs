@@ -36,7 +36,9 @@ impl Memory {
                     memory.scope == own && memory.source_scopes.iter().all(|source_scope| source_scope.scope == own);
                 memory.kind.is_said() || memory.kind.is_written() && all_theirs && exported.insert(memory.id)
             });
-            memories.extend(theirs.map(|memory| memory_json(&memory)));
+            for memory in theirs {
+                memories.push(self.memory_json(memory)?);
+            }
             let mut row = message_json(&message);
             let answers: Vec<azera_types::MessageId> =
                 codec::rows(self.store.as_ref(), Table::Answers, &keys::prefix(&[id.as_str()]))?;
@@ -64,7 +66,7 @@ impl Memory {
             let memory: MemoryRow = codec::decode(Table::Memories, value)?;
             // Chunks of long files belong to a message that does not contain their text; so they are exported here.
             if (memory.sources.is_empty() || memory.kind == Kind::Fact) && memory.author.person() == Some(person) {
-                memories.push(memory_json(&memory));
+                memories.push(self.memory_json(memory)?);
             }
             Ok(true)
         })?;
@@ -72,7 +74,8 @@ impl Memory {
         codec::walk(self.store.as_ref(), Table::Writings, b"", |_, value| {
             let writing: WritingRow = codec::decode(Table::Writings, value)?;
             if writing.imported_by.as_ref() == Some(person) && exported.insert(writing.memory) {
-                memories.extend(self.memories().raw_memory(writing.memory)?.map(|memory| memory_json(&memory)));
+                let memory = self.memories().raw_memory(writing.memory)?;
+                memories.extend(memory.map(|memory| self.memory_json(memory)).transpose()?);
             }
             Ok(true)
         })?;
@@ -176,29 +179,33 @@ fn message_json(message: &MessageRow) -> Value {
     row
 }
 
-fn memory_json(memory: &MemoryRow) -> Value {
-    let mut row = json!({
-        "id": memory.id.to_string(),
-        "kind": memory.kind,
-        "provenance": memory.kind.evidence(),
-        "scope": memory.scope,
-        "at": memory.at,
-        "persona": memory.persona,
-        "sources": memory.sources,
-        "text": memory.text,
-    });
-    let relations = graph::said(memory);
-    if !relations.is_empty() {
-        row["relations"] = json!(relations);
+impl Memory {
+    /// Returns a memory as the export shows it. What is gone, or stands elsewhere, is not named.
+    fn memory_json(&self, memory: MemoryRow) -> Result<Value, Error> {
+        let memory = &self.memories().as_kept_in_place(memory)?;
+        let mut row = json!({
+            "id": memory.id.to_string(),
+            "kind": memory.kind,
+            "provenance": memory.kind.evidence(),
+            "scope": memory.scope,
+            "at": memory.at,
+            "persona": memory.persona,
+            "sources": memory.sources,
+            "text": memory.text,
+        });
+        let relations = graph::said(memory);
+        if !relations.is_empty() {
+            row["relations"] = json!(relations);
+        }
+        if let Some(salience) = &memory.salience {
+            row["worth"] = json!(salience);
+        }
+        if let Some(replaced) = &memory.replaced {
+            row["replaced"] = json!({"by": replaced.memory.to_string(), "at": replaced.at});
+        }
+        if let Some(surprise) = &memory.surprise {
+            row["surprise"] = json!(surprise);
+        }
+        Ok(row)
     }
-    if let Some(salience) = &memory.salience {
-        row["worth"] = json!(salience);
-    }
-    if let Some(replaced) = &memory.replaced {
-        row["replaced"] = json!({"by": replaced.memory.to_string(), "at": replaced.at});
-    }
-    if let Some(surprise) = &memory.surprise {
-        row["surprise"] = json!(surprise);
-    }
-    row
 }

@@ -24,6 +24,14 @@ impl Memories<'_> {
 
     /// Stores a fact in the place where the person said it, and returns its id.
     pub fn store_fact(self, fact: NewFact) -> Result<MemoryId, Error> {
+        let mut batch = Batch::new();
+        let id = self.add_fact(&mut batch, fact)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(id)
+    }
+
+    /// Adds a fact to the batch, and returns its id.
+    pub(crate) fn add_fact(self, batch: &mut Batch, fact: NewFact) -> Result<MemoryId, Error> {
         self.0.store.room()?;
         self.0.store.ready()?;
         let id = MemoryId(self.0.next_number()?);
@@ -43,9 +51,7 @@ impl Memories<'_> {
             surprise: None,
             replaced: None,
         };
-        let mut batch = Batch::new();
-        self.0.turns().put_memory(&mut batch, &memory)?;
-        self.0.store.commit(batch, Durability::Flushed)?;
+        self.0.turns().put_memory(batch, &memory)?;
         Ok(id)
     }
 

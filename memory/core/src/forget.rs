@@ -407,6 +407,11 @@ impl Forgetting<'_> {
     /// while the index queue holds entries, because the indexes forget through that queue. Anything forgotten meanwhile
     /// requests another scrub.
     pub fn scrub(self) -> Result<bool, Error> {
+        if !self.scrub_due()? {
+            return Ok(false);
+        }
+        // This may request a scrub, too.
+        self.0.memories().clear_replaced()?;
         let Some(requested) = self.0.store.get(Table::Meta, b"scrub")? else { return Ok(false) };
         if self.0.indexing().queued()? > 0 {
             return Ok(false);

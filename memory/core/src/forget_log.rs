@@ -271,11 +271,18 @@ impl BackupCleaner<'_> {
         Ok((cleaned, changed))
     }
 
+    /// Returns true if a memory is known to be forgotten, from the log or from an earlier row.
+    fn has_id(&self, id: MemoryId) -> bool {
+        self.what.memories.contains(&id) || self.dropped.contains(&id)
+    }
+
     /// Applies the forgetting to one row; returns the row that may stay, or `None`.
     pub(crate) fn row(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let what = self.what;
-        if table == Table::Messages {
-            return self.message(value);
+        match table {
+            Table::Messages => return self.message(value),
+            Table::Memories => return self.memory(value),
+            _ => {}
         }
         let gone = |id: &MessageId| what.messages.contains(id) || self.gone.contains(id);
         let newer = |head: Option<&MessageId>| head.is_some_and(|head| self.newer.contains(head));
@@ -286,14 +293,6 @@ impl BackupCleaner<'_> {
             Table::Inbox | Table::Why => {
                 let id = std::str::from_utf8(key).ok().and_then(|id| MessageId::new(id).ok());
                 !id.is_some_and(|id| gone(&id))
-            }
-            Table::Memories => {
-                let memory: MemoryRow = codec::decode(table, value)?;
-                let gone = self.has_memory(&memory);
-                if gone {
-                    self.dropped.insert(memory.id);
-                }
-                !gone
             }
             Table::MemoryByMessage | Table::MemoryByChat => {
                 !self.dropped.contains(&MemoryId(keys::number(table.name(), key)?))
@@ -332,10 +331,9 @@ impl BackupCleaner<'_> {
                 !what.has_state(seq, Some(&person), &scope)
             }
             Table::Ratings => {
-                let RatingRow { memory, person, scope, seq, .. } = codec::decode(table, value)?;
-                !self.dropped.contains(&memory)
-                    && !what.memories.contains(&memory)
-                    && !what.has_state(seq, Some(&person), &scope)
+                let RatingRow { memory, person, scope, chat, seq, .. } = codec::decode(table, value)?;
+                let there = chat.and_then(|chat| what.chats.get(&chat)).is_some_and(|until| seq <= *until);
+                !there && !self.has_id(memory) && !what.has_state(seq, Some(&person), &scope)
             }
             _ => true,
         };
@@ -359,6 +357,18 @@ impl BackupCleaner<'_> {
             emptied.imported = Some(ImportedChat::Undone);
         }
         codec::encode(table, &emptied)
+    }
+
+    fn memory(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let memory: MemoryRow = codec::decode(Table::Memories, value)?;
+        if self.has_memory(&memory) {
+            self.dropped.insert(memory.id);
+            return Ok(None);
+        }
+        if memory.replaced.is_some_and(|by| self.has_id(by.memory)) {
+            return codec::encode(Table::Memories, &MemoryRow { replaced: None, ..memory }).map(Some);
+        }
+        Ok(Some(value.to_vec()))
     }
 
     fn message(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {

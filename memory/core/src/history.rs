@@ -4,7 +4,7 @@ use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId};
 
 use crate::domains::{Memories, Messages};
 use crate::rows::{MemoryRow, MessageRow, WhyRow};
-use crate::{Error, Order, ReadScope, Table, codec, keys};
+use crate::{Again, Error, Order, ReadScope, Table, codec, keys};
 
 /// Most messages that one call of [`Messages::history`] may ask for.
 pub const MAX_HISTORY: usize = 2_000;
@@ -96,13 +96,8 @@ impl Messages<'_> {
         let before = why.recalled.len();
         let mut shown = Vec::new();
         let mut retained = Vec::new();
-        for mut hit in why.recalled {
+        for hit in why.recalled {
             if let Some(memory) = self.0.memories().get(read_scope, hit.memory)? {
-                let mut again = Vec::new();
-                for other in hit.again {
-                    again.extend(self.0.memories().get(read_scope, other.memory)?.map(|_| other));
-                }
-                hit.again = again;
                 shown.push(memory);
                 retained.push(hit);
             }
@@ -114,6 +109,16 @@ impl Messages<'_> {
 }
 
 impl Memories<'_> {
+    /// Returns those statements that `read_scope` allows now, of some that said the same.
+    pub fn said_again(self, read_scope: &ReadScope, same: &[MemoryId]) -> Result<Vec<Again>, Error> {
+        let mut again = Vec::new();
+        for id in same {
+            let memory = self.get(read_scope, *id)?.filter(MemoryRow::is_statement);
+            again.extend(memory.map(|memory| Again { memory: *id, chat: memory.chat }));
+        }
+        Ok(again)
+    }
+
     /// Returns a memory, if `read_scope` allows it.
     pub fn get(self, read_scope: &ReadScope, id: MemoryId) -> Result<Option<MemoryRow>, Error> {
         Ok(self

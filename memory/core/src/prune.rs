@@ -96,7 +96,7 @@ impl Memories<'_> {
             let Some(memory) = self.raw_memory(*id)? else { continue };
             let place = (chat.clone(), memory.scope.clone());
             let Some(count) = wanted.get_mut(&place).filter(|count| **count > 0) else { continue };
-            if memory.lasts(now) {
+            if self.as_kept_in_place(memory)?.lasts(now) {
                 lasting.entry(place).or_default().push(*id);
             } else {
                 *count -= 1;

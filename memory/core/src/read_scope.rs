@@ -19,7 +19,7 @@ pub struct Grant {
     pub since: Option<Timestamp>,
 }
 
-/// What one persona may show in one place at one moment. It always contains that place, it is never stored, and it is
+/// What one persona may show in one place at one moment. Unless it was narrowed, it contains that place. It is never stored, and it is
 /// never reused for another message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadScope {
@@ -66,7 +66,7 @@ impl ReadScope {
         &self.place
     }
 
-    /// Returns the places that may be shown, this place first.
+    /// Returns the places that may be shown, this place first unless the read scope was narrowed.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
     }
@@ -87,11 +87,11 @@ impl ReadScope {
     }
 
     /// Returns the part of this read scope that is about some places; `None` if it allows none of them. It never allows
-    /// more than this one.
+    /// more than this one. It is still about an answer in this place, even if that is none of them.
     pub fn narrowed_to(&self, wanted: impl Fn(&Scope) -> bool) -> Option<Self> {
         let grants: Vec<Grant> = self.grants.iter().filter(|grant| wanted(&grant.scope)).cloned().collect();
-        let place = grants.first()?.scope.clone();
-        Some(Self { persona: self.persona.clone(), place, grants })
+        grants.first()?;
+        Some(Self { persona: self.persona.clone(), place: self.place.clone(), grants })
     }
 
     /// Moves every horizon `reach` later. Turns up to `reach` before an allowed memory are then also allowed. Returns

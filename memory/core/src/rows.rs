@@ -479,9 +479,9 @@ pub struct WhyHit {
     /// The parts of its text in the prompt, as ranges of bytes; the whole text if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: crate::Shown,
-    /// Other memories that said the same.
+    /// Other statements that said the same. Whoever shows them reads each again, so nothing else of them is stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub again: Vec<crate::Again>,
+    pub same: Vec<MemoryId>,
 }
 
 /// One version of a persona.

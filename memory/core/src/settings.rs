@@ -120,6 +120,9 @@ pub struct ExtractionProgress {
     pub seq: u64,
     /// When it was searched.
     pub at: Timestamp,
+    /// How many times in a row the messages after it could not be compared with earlier ones.
+    #[serde(default)]
+    pub tries: u8,
 }
 
 /// A chat in which somebody recently wrote to a persona.

@@ -1,12 +1,12 @@
 //! How long a statement held: until the same person said something else instead. Background work notes that in the mark
 //! of a message ([`crate::Superseded`]), and people say it themselves ([`Memories::replace`]).
 
-use azera_types::{MemoryId, MessageId, PersonId, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
+use crate::{Batch, Durability, Error, Forgotten, NewFact, ReadScope, Table, codec, keys};
 
 /// Replacements that are followed from one statement to the next.
 const MAX_CHAIN: usize = 64;
@@ -77,6 +77,79 @@ impl Memories<'_> {
         let Some(memory) = self.get(read_scope, id)? else { return Ok(Err(NotReplaced::Unknown(id))) };
         let is_own = matches!(memory.kind, Kind::Message | Kind::Fact) && memory.author.person() == Some(person);
         Ok(if is_own { Ok(memory) } else { Err(NotReplaced::NotOwn(id)) })
+    }
+
+    /// Stores a new statement of a person, and puts it in the place of an older one of theirs. Returns its id. Nothing is
+    /// stored if it replaces nothing.
+    pub fn update(
+        self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        older: MemoryId,
+        fact: NewFact,
+    ) -> Result<Result<MemoryId, NotReplaced>, Error> {
+        let Some(before) = self.get(read_scope, older)? else { return Ok(Err(NotReplaced::Unknown(older))) };
+        let _writing = before.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
+        // It may have been forgotten meanwhile.
+        let before = match self.may_be_replaced(read_scope, person, older)? {
+            Ok(memory) => memory,
+            Err(why) => return Ok(Err(why)),
+        };
+        if fact.at < before.at {
+            return Ok(Err(NotReplaced::Older));
+        }
+        let (mut batch, at) = (Batch::new(), fact.at);
+        let newer = self.add_fact(&mut batch, fact)?;
+        let memory = MemoryRow { replaced: Some(ReplacedBy { memory: newer, at }), ..before };
+        codec::put(&mut batch, Table::Memories, keys::memory(older), &memory)?;
+        self.0.store.commit(batch, Durability::Flushed)?;
+        Ok(Ok(newer))
+    }
+
+    /// Returns a memory without those replacements that do not count in its own place: the newer statement is gone, or
+    /// was made elsewhere.
+    pub(crate) fn as_kept_in_place(self, mut memory: MemoryRow) -> Result<MemoryRow, Error> {
+        if let Some(by) = memory.replaced
+            && self.raw_memory(by.memory)?.is_none_or(|newer| newer.scope != memory.scope)
+        {
+            memory.replaced = None;
+        }
+        if let Some(salience) = &mut memory.salience
+            && let Some(superseded) = &salience.superseded
+            && self.0.messages().raw_message(&superseded.by)?.is_none_or(|newer| newer.author == Author::Forgotten)
+        {
+            salience.superseded = None;
+        }
+        Ok(memory)
+    }
+
+    /// Removes the notes about newer statements that are gone, so that nothing of those remains. Reads all memories.
+    pub(crate) fn clear_replaced(self) -> Result<(), Error> {
+        let mut stale: Vec<(MemoryId, Option<ChatId>)> = Vec::new();
+        codec::walk(self.0.store.as_ref(), Table::Memories, b"", |_, value| {
+            // A damaged row says nothing that can be removed.
+            let memory = codec::decode::<MemoryRow>(Table::Memories, value);
+            if let Ok(MemoryRow { id, chat, replaced: Some(by), .. }) = memory
+                && self.raw_memory(by.memory)?.is_none()
+            {
+                stale.push((id, chat));
+            }
+            Ok(true)
+        })?;
+        for (id, chat) in stale {
+            let _writing = chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
+            // It may have been forgotten or replaced anew meanwhile.
+            let Some(memory) = self.raw_memory(id)? else { continue };
+            let Some(by) = memory.replaced else { continue };
+            if self.raw_memory(by.memory)?.is_none() {
+                let (mut batch, mut gone) = (Batch::new(), Forgotten::default());
+                codec::put(&mut batch, Table::Memories, keys::memory(id), &MemoryRow { replaced: None, ..memory })?;
+                // Backups lose the note, too.
+                gone.memory(by.memory);
+                self.0.forgetting().commit_forgetting(batch, gone)?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts a person's newer statement in the place of an older one of theirs. `None` lets the older one hold again.

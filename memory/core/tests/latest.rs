@@ -45,6 +45,7 @@ fn search(memory: &Memory, chat: &str, words: &str, results: usize) -> Vec<Strin
         question,
         vector: None,
         event_vector: None,
+        asker: Some(ann),
         now: at(NOW),
         include_latest: true,
         exclude: HashSet::new(),

@@ -102,7 +102,7 @@ impl Talk {
                         score: 1.0,
                         signals: vec!["semantic".into()],
                         shown: Vec::new(),
-                        again: Vec::new(),
+                        same: Vec::new(),
                     })
                     .collect(),
                 missing: Vec::new(),

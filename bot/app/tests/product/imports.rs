@@ -370,7 +370,8 @@ fn the_next_session_is_told_what_works_and_what_is_open() {
     hook(home, "stop", "Stop", &last, &gate, &ann);
     let start = |cwd: &Path| hook(home, "start", "SessionStart", &last, cwd, &ann);
     let told = context(&start(&gate));
-    let procedure = "- `make heliotrope-lint`, then `make zeppelin-test` (the last step worked 3 of 3 times, last 2026-03-03)";
+    let procedure =
+        "- `make heliotrope-lint`, then `make zeppelin-test` (the last step worked 3 of 3 times, last 2026-03-03)";
     assert!(told.contains(procedure), "{told}");
     let problem = "- failing command: make marzipan-test; asked: Why does the marzipan fail? (2026-03-09, m";
     assert!(told.contains("## Open problems") && told.contains(problem), "{told}");

@@ -24,6 +24,9 @@ pub(super) const SAME: f32 = 0.85;
 /// Cosine similarity from which one statement may contradict another in different words.
 const RELATED: f32 = 0.45;
 
+/// How many times the claims of the same messages are compared while the model is away. Then all statements stand.
+const MAX_TRIES: u8 = 3;
+
 /// Maximum number of earlier statements whose claims the model compares with a new one.
 const MAX_CLAIMS: usize = 3;
 
@@ -51,20 +54,23 @@ impl Background {
         for (row, salience) in self.find_salient(&classifiers, &rows).await? {
             let Some(person) = row.author.person() else { continue };
             match self.mark_salient(&read_scope, person, row, salience).await {
-                // The rest is marked all the same. Then everything is compared again once the model is back.
+                // The rest is marked all the same. Then everything is compared again, but not without end.
                 Err(error) if error.is_transient() => away = Some(error),
                 marked => marked?,
             }
         }
-        if let Some(error) = away {
-            return Err(error);
-        }
+        let tries = before.map_or(0, |before| before.tries).saturating_add(1);
+        let again = away.filter(|_| tries < MAX_TRIES);
+        let progress = match (&again, before) {
+            (None, _) => ExtractionProgress { seq, at: now, tries: 0 },
+            (Some(_), Some(before)) => ExtractionProgress { tries, ..before },
+            (Some(_), None) => ExtractionProgress { seq: 0, at: Timestamp::UNIX_EPOCH, tries },
+        };
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         self.services
-            .blocking(move |memory| {
-                memory.progress().set_extraction_progress(&chat, &persona, &ExtractionProgress { seq, at: now })
-            })
-            .await
+            .blocking(move |memory| memory.progress().set_extraction_progress(&chat, &persona, &progress))
+            .await?;
+        again.map_or(Ok(()), Err)
     }
 
     /// Returns what is worth remembering in a conversation, each with the last message that says it.

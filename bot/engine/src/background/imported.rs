@@ -11,7 +11,8 @@ use crate::error::Error;
 
 impl Background {
     /// Marks what is worth keeping in the newest messages of an imported chat, among those that `new` names. Only the
-    /// words of `person`, who imported it, are marked. Does nothing without the classifiers.
+    /// words of `person`, who imported it, are marked. Does nothing without the classifiers. While the model that compares
+    /// claims is away, all statements stand; they are not compared later.
     pub(crate) async fn mark_imported(
         &self,
         read_scope: &ReadScope,

@@ -25,18 +25,8 @@ impl Commands {
             text: Text::new(text),
             at: self.services.clock.now(),
         };
-        let updated = self
-            .services
-            .blocking(move |memory| {
-                let memories = memory.memories();
-                // Nothing is kept if there is nothing that it could replace.
-                if let Err(why) = memories.may_be_replaced(&read_scope, &person, older)? {
-                    return Ok(Err(why));
-                }
-                let newer = memories.store_fact(fact)?;
-                Ok(memories.replace(&read_scope, &person, older, Some(newer))?.map(|()| newer))
-            })
-            .await?;
+        let updated =
+            self.services.blocking(move |memory| memory.memories().update(&read_scope, &person, older, fact)).await?;
         Ok(match updated {
             Ok(newer) => {
                 self.indexer.wake();
@@ -91,16 +81,17 @@ impl Commands {
     pub(super) async fn rate_memory(&self, at: &CommandContext<'_>, what: &str) -> Result<CommandAnswer, Error> {
         let (id, rating) = what.split_once(char::is_whitespace).unwrap_or((what, ""));
         let (is_helpful, answer) = match rating.trim() {
-            "helpful" => (Some(true), "helps here, so I put it forward in this place"),
-            "unhelpful" => (Some(false), "does not help here, so I put it back in this place"),
-            "none" => (None, "counts like any other in this place again"),
+            "helpful" => (Some(true), "helps you here, so I put it forward when I answer you in this place"),
+            "unhelpful" => (Some(false), "does not help you here, so I put it back when I answer you in this place"),
+            "none" => (None, "counts like any other again when I answer you in this place"),
             _ => return Ok(refused(RATE.into())),
         };
         let Ok(id) = id.parse::<MemoryId>() else { return Ok(refused(RATE.into())) };
         let (read_scope, person, now) = (at.read_scope.clone(), at.line.person.clone(), self.services.clock.now());
+        let chat = at.chat.id.clone();
         let rated = self
             .services
-            .blocking(move |memory| memory.memories().rate(&read_scope, id, &person, is_helpful, now))
+            .blocking(move |memory| memory.memories().rate(&read_scope, &chat, id, &person, is_helpful, now))
             .await?;
         Ok(match rated {
             Some(_) => done(format!("`{id}` {answer}.")),

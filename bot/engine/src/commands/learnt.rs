@@ -1,8 +1,10 @@
 //! `/memory learnt`: what was learnt in the last days, with the memories that it rests on.
 
+use std::collections::HashMap;
+
 use azera_adapter::CommandAnswer;
-use azera_memory::{Ending, Episode, Learnt, Memory, MemoryRow, Procedure, ReadScope, project_name, shortened};
-use azera_types::{MessageId, PersonId, Scope, Span, Timestamp};
+use azera_memory::{Ending, Episode, ImportedChat, Learnt, Memory, MemoryRow, ReadScope, project_name, shortened};
+use azera_types::{ChatId, MessageId, PersonId, Scope, Span, Timestamp};
 
 use super::{CommandContext, done};
 use crate::coding_sessions::about_projects;
@@ -33,15 +35,18 @@ impl Commands {
         let (read_scope, person) = (at.read_scope.clone(), at.line.person.clone());
         let found = self.services.blocking(move |memory| read(memory, &read_scope, &person, since)).await?;
         let mut parts = Vec::new();
-        let kept = found.kept.iter().map(|fact| {
+        let until = self.replaced(at, &found.kept).await?;
+        let kept = found.kept.iter().zip(until).map(|(fact, until)| {
             let body = shortened(&fact.text, "", SHOWN);
-            format!("- `{}` {}: \"{}\"", fact.id, at.day(fact.at), body.as_str())
+            format!("- `{}` {}{}: \"{}\"", fact.id, at.day(fact.at), at.until(until), body.as_str())
         });
         parts.push(part("You asked me to keep:", kept.collect()));
-        let marked = found.marked.iter().filter_map(|memory| {
+        let until = self.replaced(at, &found.marked).await?;
+        let marked = found.marked.iter().zip(until).filter_map(|(memory, until)| {
             let kind = &memory.salience.as_ref()?.kind;
             let body = shortened(memory.gist(), "", SHOWN);
-            Some(format!("- `{}` {kind}, {}: \"{}\"", memory.id, at.day(memory.at), body.as_str()))
+            let (day, over) = (at.day(memory.at), at.until(until));
+            Some(format!("- `{}` {kind}, {day}{over}: \"{}\"", memory.id, body.as_str()))
         });
         parts.push(part("You said:", marked.collect()));
         parts.push(part("In your projects:", found.lines));
@@ -69,20 +74,61 @@ fn read(
     person: &PersonId,
     since: Timestamp,
 ) -> Result<Found, azera_memory::Error> {
-    let recent = |mut rows: Vec<MemoryRow>| {
-        rows.retain(|row| row.at >= since);
-        rows
-    };
-    let marked = recent(memory.memories().salient(read_scope, person, READ)?);
-    let kept = recent(memory.memories().kept_by(read_scope, person, READ)?);
+    let mut recent = Recent { memory, since, imported: HashMap::new() };
+    let marked = recent.of(memory.memories().salient(read_scope, person, READ)?)?;
+    let kept = recent.of(memory.memories().kept_by(read_scope, person, READ)?)?;
     let lines = match about_projects(read_scope, None) {
-        Some(projects) => of_projects(memory, &projects, since)?,
+        Some(projects) => of_projects(memory, &projects, &mut recent)?,
         None => Vec::new(),
     };
     Ok(Found { marked, kept, lines })
 }
 
-fn of_projects(memory: &Memory, read_scope: &ReadScope, since: Timestamp) -> Result<Vec<String>, azera_memory::Error> {
+/// What was learnt since a moment: said since then, or in a chat that was imported since then.
+struct Recent<'a> {
+    memory: &'a Memory,
+    since: Timestamp,
+    /// Whether chats were imported since then.
+    imported: HashMap<ChatId, bool>,
+}
+
+impl Recent<'_> {
+    fn of(&mut self, rows: Vec<MemoryRow>) -> Result<Vec<MemoryRow>, azera_memory::Error> {
+        let mut recent = Vec::new();
+        for row in rows {
+            if row.at >= self.since_in(row.chat.as_ref())? {
+                recent.push(row);
+            }
+        }
+        Ok(recent)
+    }
+
+    /// Returns the moment from which on what was said in a chat counts.
+    fn since_in(&mut self, chat: Option<&ChatId>) -> Result<Timestamp, azera_memory::Error> {
+        let Some(chat) = chat else { return Ok(self.since) };
+        let is_imported = match self.imported.get(chat) {
+            Some(is_imported) => *is_imported,
+            None => {
+                let imported = self.memory.chats().get(chat)?.and_then(|chat| chat.imported);
+                let is_imported = match imported {
+                    Some(ImportedChat::Kept { imports, .. }) => {
+                        imports.values().any(|file| file.first_at >= self.since)
+                    }
+                    _ => false,
+                };
+                self.imported.insert(chat.clone(), is_imported);
+                is_imported
+            }
+        };
+        Ok(if is_imported { Timestamp::MIN } else { self.since })
+    }
+}
+
+fn of_projects(
+    memory: &Memory,
+    read_scope: &ReadScope,
+    recent: &mut Recent<'_>,
+) -> Result<Vec<String>, azera_memory::Error> {
     let Learnt { episodes, procedures, .. } = memory.sessions().learnt(read_scope)?;
     let source = |message: &MessageId| -> Result<String, azera_memory::Error> {
         let id = memory.messages().memory_of(read_scope, message)?;
@@ -90,12 +136,20 @@ fn of_projects(memory: &Memory, read_scope: &ReadScope, since: Timestamp) -> Res
     };
     let mut lines = Vec::new();
     for episode in &episodes {
-        if let Some((words, message)) = told(episode, since) {
+        if let Some((words, message)) = told(episode, recent.since_in(Some(&episode.chat))?) {
             lines.push(format!("- {}: {words}{}", project(&episode.scope), source(message)?));
         }
     }
-    let proven = |one: &&Procedure| one.is_proven && one.span.1 >= since;
-    for procedure in procedures.iter().filter(proven) {
+    for procedure in procedures.iter().filter(|one| one.is_proven) {
+        let mut is_recent = procedure.span.1 >= recent.since;
+        for message in &procedure.sources {
+            if !is_recent && let Some(message) = memory.messages().get(read_scope, message)? {
+                is_recent = message.at >= recent.since_in(Some(&message.chat))?;
+            }
+        }
+        if !is_recent {
+            continue;
+        }
         let steps: Vec<String> = procedure.steps.iter().map(|step| format!("`{}`", step.as_str())).collect();
         let from = procedure.sources.first().map_or_else(|| Ok(String::new()), source)?;
         let what = if steps.len() > 1 { ": the last step worked" } else { " worked" };

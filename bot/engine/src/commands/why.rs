@@ -1,7 +1,7 @@
 //! `/why`: what the last reply or a post was built on.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{MemoryRow, chats_of, shortened, show};
+use azera_memory::{Again, MemoryRow, WhyHit, chats_of, shortened, show};
 use azera_types::{MessageId, Timestamp};
 
 use super::chat::no_reply;
@@ -38,6 +38,7 @@ impl Commands {
             return Ok(refused("Nothing is kept about that reply.".into()));
         };
         let replaced = self.replaced(at, &memories).await?;
+        let said_again = self.said_again(at, &why.recalled).await?;
         let asked = match reply.answers.clone() {
             Some(asked) => {
                 let read_scope = at.read_scope.clone();
@@ -54,7 +55,7 @@ impl Commands {
             let talking = recent.iter().map(|row| &row.author);
             let names = DisplayNames::new(&at.place.scope(), talking, memories.iter().map(|memory| &memory.author));
             text.push_str("Memories in the prompt:\n");
-            for ((hit, memory), replaced) in why.recalled.iter().zip(&memories).zip(replaced) {
+            for (((hit, memory), replaced), same) in why.recalled.iter().zip(&memories).zip(replaced).zip(said_again) {
                 let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(
                     "- `{}` {}, {}, {}{}{}: \"{}\" (score {:.2}; {})\n",
@@ -62,7 +63,7 @@ impl Commands {
                     names.of(&memory.author),
                     memory.kind.evidence().as_str(),
                     at.day(memory.at),
-                    again(chats_of(memory.chat.as_ref(), &hit.again), &hit.again),
+                    again(chats_of(memory, &same), &same),
                     at.until(replaced),
                     body.as_str(),
                     hit.score,
@@ -97,6 +98,15 @@ impl Commands {
                 let replaced = |row| memory.memories().replaced(&read_scope, row).map(|by| by.map(|by| by.at));
                 memories.iter().map(replaced).collect()
             })
+            .await
+    }
+
+    /// Returns for each memory the others that said the same, as far as they may be shown here now.
+    async fn said_again(&self, at: &CommandContext<'_>, hits: &[WhyHit]) -> Result<Vec<Vec<Again>>, Error> {
+        let (read_scope, same): (_, Vec<_>) =
+            (at.read_scope.clone(), hits.iter().map(|hit| hit.same.clone()).collect());
+        self.services
+            .blocking(move |memory| same.iter().map(|same| memory.memories().said_again(&read_scope, same)).collect())
             .await
     }
 

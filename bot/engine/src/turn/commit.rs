@@ -133,6 +133,6 @@ fn why_hit(hit: &Hit) -> WhyHit {
         score: hit.score,
         signals: hit.signals.iter().map(|signal| (*signal).to_owned()).collect(),
         shown: hit.shown.clone(),
-        again: hit.again.clone(),
+        same: hit.again.iter().map(|other| other.memory).collect(),
     }
 }

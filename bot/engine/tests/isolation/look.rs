@@ -331,6 +331,7 @@ impl Looking<'_> {
             vector: Some(embed(&question.embed)),
             event_vector: question.event.as_ref().map(|event| embed(&event.embed)),
             question,
+            asker: Some(me.clone()),
             now: engine.clock.now(),
             include_latest: true,
             exclude: HashSet::new(),
@@ -469,10 +470,10 @@ impl Looking<'_> {
                 .ok();
         }
         // Looking changes nothing, so these are about a memory that does not exist.
-        let (me, none) = (person(self.person), MemoryId(u64::MAX));
+        let (me, none, here) = (person(self.person), MemoryId(u64::MAX), chat(self.chat));
         read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
         let now = engine.clock.now();
-        read!(self, memory.memories().rate(read_scope, none, &me, Some(true), now), |found| json(&found));
+        read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
     }
 
     /// Reads what personas wrote, and what rests on everything.

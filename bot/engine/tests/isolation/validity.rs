@@ -181,7 +181,7 @@ async fn a_rating_counts_in_its_place_alone() {
     let last = before.last().unwrap().clone();
     for _ in 0..3 {
         let rated = scene.command(ANN, DM_ANN, &format!("/memory rate {last} helpful")).await;
-        assert!(rated.contains("helps here"), "{rated}");
+        assert!(rated.contains("helps you here"), "{rated}");
     }
     let first = before.first().unwrap();
     scene.command(ANN, DM_ANN, &format!("/memory rate {first} unhelpful")).await;

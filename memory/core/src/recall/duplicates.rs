@@ -95,10 +95,10 @@ impl Chosen {
     }
 }
 
-/// Notes that the memory of a hit says the same as the one that is shown.
+/// Notes that the memory of a hit says the same as the one that is shown, if it is a statement of a person.
 fn say_again(shown: &mut Hit, other: &Hit) {
-    let one = Again { memory: other.memory.id, chat: other.memory.chat.clone() };
-    shown.again.extend(other.again.iter().cloned().chain([one]).take(MAX_AGAIN.saturating_sub(shown.again.len())));
+    let one = other.memory.is_statement().then(|| Again { memory: other.memory.id, chat: other.memory.chat.clone() });
+    shown.again.extend(other.again.iter().cloned().chain(one).take(MAX_AGAIN.saturating_sub(shown.again.len())));
 }
 
 #[cfg(test)]
@@ -196,11 +196,31 @@ mod tests {
         for (id, chat) in [(1, "a"), (4, "b"), (2, "c"), (3, "b")] {
             let mut hit = hit(id, "I like tea", 1.0);
             hit.memory.chat = azera_types::ChatId::new(chat).ok();
+            hit.memory.kind = Kind::Fact;
             chosen.take(hit, &|one, other| likeness(&one.memory, &other.memory, None, 0.95));
         }
         let hits = chosen.into_hits();
         let ids: Vec<u64> = hits[0].again.iter().map(|again| again.memory.0).collect();
         assert_eq!((hits.len(), hits[0].memory.id.0, ids, hits[0].chats()), (1, 4, vec![1, 2, 3], 3));
+    }
+
+    #[test]
+    fn stock_phrases_and_words_of_the_persona_are_not_counted() {
+        let chats = |kind: Kind, author: Option<Author>| {
+            let mut chosen = Chosen::new(5);
+            for (id, chat) in [(1, "a"), (2, "b"), (3, "c")] {
+                let mut hit = hit(id, "good morning", 1.0);
+                hit.memory.chat = azera_types::ChatId::new(chat).ok();
+                hit.memory.kind = kind;
+                hit.memory.author = author.clone().unwrap_or(hit.memory.author);
+                chosen.take(hit, &|one, other| likeness(&one.memory, &other.memory, None, 0.95));
+            }
+            let hits = chosen.into_hits();
+            (hits.len(), hits[0].chats(), hits[0].again.len())
+        };
+        assert_eq!(chats(Kind::Fact, None), (1, 3, 2));
+        assert_eq!(chats(Kind::Message, None), (1, 0, 0), "nothing was found to be worth keeping");
+        assert_eq!(chats(Kind::Reply, Some(Author::Forgotten)), (1, 0, 0), "nobody is known to have said it");
     }
 
     #[test]

@@ -21,11 +21,9 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use azera_types::{Author, ChatId, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use serde::{Deserialize, Serialize};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
-use crate::ratings::MAX_RAISE;
 use crate::rows::{Kind, MemoryRow};
 use crate::{
     Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, TextIndexKind,
@@ -74,12 +72,13 @@ pub struct Hit {
     pub signals: Vec<&'static str>,
     /// When the same person said something else instead; `None` while it holds.
     pub until: Option<Timestamp>,
-    /// Other memories in which the same person says the same in the same place. They are not shown besides.
+    /// Other statements in which the same person says the same in the same place. They are not shown besides. A prompt
+    /// must not tell of them: they are no sources of the reply.
     pub again: Vec<Again>,
 }
 
 /// A memory that says the same as a hit.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Again {
     /// The memory.
     pub memory: MemoryId,
@@ -96,13 +95,22 @@ const KNOWN_RAISE: f32 = 0.1;
 impl Hit {
     /// Returns the number of chats in which it was said.
     pub fn chats(&self) -> usize {
-        chats_of(self.memory.chat.as_ref(), &self.again)
+        chats_of(&self.memory, &self.again)
     }
 }
 
-/// Returns the number of chats in which something was said: in one, and again.
-pub fn chats_of(chat: Option<&ChatId>, again: &[Again]) -> usize {
-    chat.into_iter().chain(again.iter().filter_map(|again| again.chat.as_ref())).collect::<HashSet<_>>().len()
+/// Returns the number of chats in which something was said: in a memory, if that is a statement, and again.
+pub fn chats_of(memory: &MemoryRow, again: &[Again]) -> usize {
+    let own = memory.chat.as_ref().filter(|_| memory.is_statement());
+    own.into_iter().chain(again.iter().filter_map(|again| again.chat.as_ref())).collect::<HashSet<_>>().len()
+}
+
+impl MemoryRow {
+    /// Returns true if it is worth counting in how many chats this was said: a person said it, and asked to keep it or
+    /// was found to say something worth keeping. Greetings and the persona's own words are not.
+    pub(crate) fn is_statement(&self) -> bool {
+        self.author.person().is_some() && (self.salience.is_some() || self.kind == Kind::Fact)
+    }
 }
 
 /// The result of recall.
@@ -141,8 +149,8 @@ struct Reading<'a> {
 struct Asked<'a> {
     query: &'a Query,
     time: Option<&'a AskedTime>,
-    /// True if anything was rated anywhere, so that ratings must be read.
-    rated: bool,
+    /// By how much the ratings of the person who asks change scores here.
+    rated: &'a HashMap<MemoryId, f32>,
 }
 
 /// A candidate before its row is read.
@@ -248,7 +256,11 @@ impl Recall<'_> {
         }
         let stored = self.stored_vectors(query, &candidates, &mut missing);
         let time = self.time_asked(read_scope, query)?;
-        let asked = Asked { query, time: time.as_ref(), rated: self.0.memories().are_any_rated()? };
+        let rated = match &query.asker {
+            Some(person) => self.0.memories().raises(read_scope.place(), person)?,
+            None => HashMap::new(),
+        };
+        let asked = Asked { query, time: time.as_ref(), rated: &rated };
         let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored))?;
         Ok(Recalled { hits, missing })
     }
@@ -410,7 +422,7 @@ impl Recall<'_> {
         if is_far && date <= NEAR_DATE {
             return Ok(None);
         }
-        let rated = if asked.rated { self.0.memories().raise(read_scope.place(), memory.id)? } else { 0.0 };
+        let rated = asked.rated.get(&memory.id).copied().unwrap_or(0.0);
         let features = Features {
             lexical: candidate.lexical,
             lexical_beside_time: candidate.lexical_beside_time,
@@ -519,7 +531,7 @@ impl Waiting {
             // The text may name a time of its own.
             date: if asked.time.is_some() { 1.0 } else { 0.0 },
             said_then: 0.0,
-            rated: if asked.rated { MAX_RAISE } else { 0.0 },
+            rated: asked.rated.get(&id).copied().unwrap_or(0.0),
             by_event: asked.time.is_some_and(AskedTime::is_by_event),
             is_relative: asked.time.is_some_and(AskedTime::is_relative),
             event: false,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use azera_types::{MessageId, Timestamp};
+use azera_types::{MessageId, PersonId, Timestamp};
 
 use super::Question;
 
@@ -29,6 +29,8 @@ pub struct Query {
     pub vector: Option<Vec<f32>>,
     /// Vector of [`super::AskedEvent::embed`], if the question names an event and the embedding model is up.
     pub event_vector: Option<Vec<f32>>,
+    /// The person who is answered. Their ratings in the place of the answer count, and nobody else's.
+    pub asker: Option<PersonId>,
     /// The current time.
     pub now: Timestamp,
     /// Whether to find memories that are newer than [`crate::MemoryConfig::min_age`], too. A prompt shows the latest

@@ -52,6 +52,7 @@ pub async fn recall(config: &Config, config_file: Option<&Path>, options: &Bench
                 question,
                 vector: Some(vector),
                 event_vector: None,
+                asker: Some(who.clone()),
                 now,
                 include_latest: false,
                 exclude,
