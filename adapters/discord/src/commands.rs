@@ -8,9 +8,9 @@ use azera_adapter::{
 };
 use azera_types::{MAX_NAME_CHARS, MessageId, Text};
 use serenity::all::{
-    AttachmentId, Builder, ButtonStyle, ChannelId, CommandDataOption, CommandDataOptionValue, CommandInteraction,
-    CommandOptionType, CommandType, ComponentInteraction, CreateActionRow, CreateAttachment, CreateButton,
-    CreateCommand, CreateCommandOption, CreateInteractionResponse, CreateInteractionResponseFollowup,
+    Builder, ButtonStyle, ChannelId, CommandDataOption, CommandDataOptionValue, CommandInteraction, CommandOptionType,
+    CommandType, ComponentInteraction, CreateActionRow, CreateAttachment, CreateButton, CreateCommand,
+    CreateCommandOption, CreateInteractionResponse, CreateInteractionResponseFollowup,
     CreateInteractionResponseMessage, EditInteractionResponse, GuildId, Http, InstallationContext, InteractionContext,
     InteractionId, Member, ModalInteraction, Permissions, User, UserId,
 };
@@ -405,6 +405,7 @@ pub(crate) fn choices(choices: &[Choice]) -> Vec<CreateActionRow> {
 
 #[cfg(test)]
 mod tests {
+    use serenity::all::AttachmentId;
     use serenity::json::json;
 
     use super::*;

@@ -9,6 +9,7 @@ mod chat;
 mod checkin;
 mod days;
 mod declared;
+mod declared_pictures;
 mod diary;
 mod files;
 mod forget;
