@@ -3,6 +3,7 @@
 mod bot;
 mod buttons;
 mod commands;
+mod crowd;
 mod files;
 mod forms;
 mod imagine;
@@ -23,6 +24,7 @@ mod privacy;
 mod replies;
 mod seen;
 mod servers;
+mod steps;
 mod voice;
 mod voice_messages;
 

@@ -1,14 +1,19 @@
-mod pictures;
-
 use azera_adapter::{Access, Command, CommandOption, Form, MessageAction, OptionKind};
 
+use super::declared_pictures::{GALLERY, IMAGINE, PICTURE, REMIX_PROMPT};
+
 /// Returns a form that everybody may use.
-const fn form(name: &'static str, word: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
+pub(super) const fn form(
+    name: &'static str,
+    word: &'static str,
+    help: &'static str,
+    options: &'static [CommandOption],
+) -> Form {
     Form { name, word, help, access: Access::Member, options }
 }
 
 /// Returns a form with options that only admins may use.
-const fn of_admins(name: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
+pub(super) const fn of_admins(name: &'static str, help: &'static str, options: &'static [CommandOption]) -> Form {
     Form { name, word: name, help, access: Access::Admin, options }
 }
 
@@ -23,15 +28,15 @@ const fn of_model(name: &'static str, help: &'static str) -> Form {
     Form { name, word: name, help, access: Access::Operator, options: NAME }
 }
 
-const fn needed(name: &'static str, help: &'static str, kind: OptionKind) -> CommandOption {
+pub(super) const fn needed(name: &'static str, help: &'static str, kind: OptionKind) -> CommandOption {
     CommandOption { name, help, kind, required: true }
 }
 
-const fn optional(name: &'static str, help: &'static str, kind: OptionKind) -> CommandOption {
+pub(super) const fn optional(name: &'static str, help: &'static str, kind: OptionKind) -> CommandOption {
     CommandOption { name, help, kind, required: false }
 }
 
-const fn command(name: &'static str, help: &'static str, access: Access, forms: &'static [Form]) -> Command {
+pub(super) const fn command(name: &'static str, help: &'static str, access: Access, forms: &'static [Form]) -> Command {
     Command { name, help, access, terminal: false, forms }
 }
 
@@ -54,7 +59,8 @@ const THEME: CommandOption = optional("theme", "the colours of the picture: dark
 const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
 
-const SEARCH: Form = form("search", "search", "search", &[needed("words", "the words to find", OptionKind::Text)]);
+pub(super) const SEARCH: Form =
+    form("search", "search", "search", &[needed("words", "the words to find", OptionKind::Text)]);
 const NUMBER: CommandOption = needed("number", "its number in the list", OptionKind::Count);
 const IMPORT: Form = form(
     "import",
@@ -237,9 +243,9 @@ pub const COMMANDS: &[Command] = &[
             EXPORT,
         ],
     ),
-    pictures::IMAGINE,
-    pictures::PICTURE,
-    pictures::GALLERY,
+    IMAGINE,
+    PICTURE,
+    GALLERY,
     command(
         "checkin",
         "let me ask how you are after days of silence",
@@ -437,5 +443,5 @@ pub const MESSAGE_ACTIONS: &[MessageAction] = &[
         asks: Some(needed("name", "the name of the branch", OptionKind::Word)),
     },
     MessageAction { name: "Why?", line: "/why", asks: None },
-    MessageAction { name: "Remix picture", line: "/picture remix", asks: Some(pictures::REMIX_PROMPT) },
+    MessageAction { name: "Remix picture", line: "/picture remix", asks: Some(REMIX_PROMPT) },
 ];

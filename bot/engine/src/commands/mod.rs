@@ -10,6 +10,7 @@ mod checkin;
 mod corrections;
 mod days;
 mod declared;
+mod declared_pictures;
 mod diary;
 mod files;
 mod forget;

@@ -45,7 +45,9 @@ impl Scene {
 
 #[tokio::test]
 async fn a_shown_picture_is_remixed_only_where_its_message_may_be_read() {
-    let (mut scene, painter) = Scene::with_painter(|_| {}).await;
+    let larger =
+        |settings: &mut azera_engine::PictureSettings| (settings.size.width, settings.size.height) = (256, 256);
+    let (mut scene, painter) = Scene::with_painter(larger).await;
     let shown = scene.send_photo(ANN, DM_ANN, "my cat, quiet", None, 7).await;
     let none = MessageId::new("m987654").unwrap();
     for at in [(AN, DM_AN), (BOB, DM_BOB), (AN, COMMONS), (ANN, COMMONS), (ANN, DEN)] {
@@ -72,7 +74,7 @@ async fn a_shown_picture_is_remixed_only_where_its_message_may_be_read() {
     // The second remix without a number would start from the first.
     assert_eq!(started(&painter), 2);
     let last = painter.asked.lock().unwrap().pop().unwrap();
-    assert_eq!((last.size.width, last.size.height), (96, 48), "the size follows the picture");
+    assert_eq!((last.size.width, last.size.height), (368, 184), "the proportions are those of the picture");
     assert!((last.reference.unwrap().strength - 0.6).abs() < 1e-6);
 }
 

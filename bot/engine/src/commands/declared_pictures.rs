@@ -2,7 +2,7 @@
 
 use azera_adapter::{Access, Command, CommandOption, OptionKind};
 
-use super::{SEARCH, command, form, needed, of_admins, optional};
+use super::declared::{SEARCH, command, form, needed, of_admins, optional};
 
 const WHICH_PICTURE: CommandOption = optional("number", "its number; the newest if left out", OptionKind::Count);
 const START: CommandOption = optional("picture", "a picture to start from", OptionKind::Picture);
@@ -49,7 +49,7 @@ pub(super) const PICTURE: Command = command(
         form("upscale", "upscale", "draw it at twice its size, where the server can", &[WHICH_PICTURE]),
         form("edit", "edit", "draw it with another prompt and the same seed", &[WHICH_PICTURE, NEW_PROMPT]),
         form("remix", "remix", "draw something new that starts from a picture", REMIX),
-        form("pin", "pin", "keep its file longer than others; for the person who asked, and admins", &[WHICH_PICTURE]),
+        form("pin", "pin", "keep its file longer than others", &[WHICH_PICTURE]),
         form("unpin", "unpin", "pin it no more", &[WHICH_PICTURE]),
         form("delete", "delete", "delete it; for the person who asked, and admins", &[WHICH_PICTURE]),
         form("cancel", "cancel", "take back a picture that waits or is being drawn", &[WHICH_PICTURE]),
