@@ -27,6 +27,7 @@ mod secret;
 mod sections;
 mod speech;
 mod surroundings;
+mod telemetry;
 mod tuning;
 mod value;
 mod vision;
@@ -48,6 +49,7 @@ pub use sections::{
 };
 pub use speech::{RecognitionApi, RecognitionServer, SpeechApi, SpeechFormat, SpeechServer};
 pub use surroundings::is_in_environment;
+pub use telemetry::Telemetry;
 pub use tuning::{Tunable, Tuning};
 pub use vision::VisionServer;
 pub use voice::{Voice, VoiceReplies};

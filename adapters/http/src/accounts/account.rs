@@ -95,6 +95,7 @@ impl Account {
             scopes,
             key,
             session,
+            pass: None,
             is_local: false,
         }
     }

@@ -24,6 +24,7 @@ mod model;
 mod order;
 mod persona;
 mod pictures;
+mod places;
 mod portrait;
 mod privacy;
 mod settings;
