@@ -10,6 +10,7 @@
 mod avatar;
 mod chart;
 mod command;
+mod connection_log;
 mod event;
 mod given;
 mod host;
@@ -33,6 +34,7 @@ mod voice_messages;
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, ChartLink, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
+pub use connection_log::{ConnectionHistory, ConnectionLog, Trouble};
 pub use event::{Making, StreamEvent};
 pub use given::{MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, given};
 pub use host::{
@@ -46,8 +48,10 @@ pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownEntity, ShownMem
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use pictures::{PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, ShownPicture};
-pub use places::{AnswerMode, ChatPlace, PlaceHost, PlatformPlaces, RealmPlaces};
-pub use platform::{Access, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming};
+pub use places::{
+    AnswerMode, ChatPlace, PlaceChange, PlaceChanged, PlaceHost, PlatformPlaces, RealmPlaces, SpokenReplies,
+};
+pub use platform::{Access, Invitation, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming};
 pub use reaction::command_of;
 pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 use thiserror::Error;
 
-use crate::{Making, Outbound, Post, StreamEvent, VoiceChannels, VoiceMessages};
+use crate::{ConnectionHistory, Making, Outbound, Post, StreamEvent, VoiceChannels, VoiceMessages};
 
 /// An error of a call to a platform.
 #[derive(Debug, Error)]
@@ -115,11 +115,26 @@ pub trait Platform: Send + Sync {
     }
 }
 
+/// How a bot comes to further places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invitation {
+    /// An admin opens this address in a browser.
+    Link(String),
+    /// Members invite this account.
+    Account(String),
+}
+
 /// Tells the operator whether a platform is there, and what its places are called.
 #[async_trait]
 pub trait PlaceNames: Send + Sync {
     /// Returns true if the platform's server can be reached, as far as is known at this moment.
     async fn is_reachable(&self) -> bool;
+
+    /// Returns since when it can be reached, or cannot, and what was wrong last.
+    fn history(&self) -> ConnectionHistory;
+
+    /// Returns how the bot comes to further places; `None` before the platform said who the bot is.
+    async fn invitation(&self) -> Option<Invitation>;
 
     /// Returns the name that people see of a realm, if the platform knows it.
     async fn realm_name(&self, realm: &RealmId) -> Option<String>;

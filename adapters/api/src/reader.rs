@@ -86,6 +86,8 @@ pub struct ShownMessage {
     pub author: Author,
     /// The text.
     pub text: Text,
+    /// The words of a voice message without the mark before them; `None` for other messages, and for one that was not heard.
+    pub spoken: Option<Text>,
     /// When it was said.
     pub at: Timestamp,
     /// The message that it answers, if it is a reply.
@@ -158,6 +160,14 @@ pub trait Reader: Send + Sync {
     /// Returns the platform's chats that the person can read, and that everybody who reads in this chat may know of. The
     /// newest come first.
     async fn chats(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ChatSummary>, HostError>;
+
+    /// Returns those of [`Reader::chats`] whose title contains all of these words, or in which a message does. A word may be
+    /// the beginning of a longer one. The engine looks at the newest 1,000 such messages for each persona.
+    async fn find_chats(&self, platform: &PlatformId, at: Reading, words: &Text)
+    -> Result<Vec<ChatSummary>, HostError>;
+
+    /// Returns the chat itself; `None` if it is not known, or if the person cannot read it.
+    async fn chat(&self, platform: &PlatformId, at: Reading) -> Result<Option<ChatSummary>, HostError>;
 
     /// Returns the newest `limit` messages of the chat's current branch, oldest first.
     async fn messages(&self, platform: &PlatformId, at: Reading, limit: usize) -> Result<Vec<ShownMessage>, HostError>;

@@ -40,11 +40,14 @@ pub enum SpeechAnswer {
     Unavailable(String),
 }
 
-/// The engine's voice, for platforms that ask for sound.
+/// The engine's voice, and whether it hears, for platforms that ask for sound.
 #[async_trait]
 pub trait SpeechHost: Send + Sync {
     /// Returns why nothing speaks here, and how that changes; `None` if something speaks.
     fn silence(&self) -> Option<String>;
+
+    /// Returns why nobody hears voice messages here, and how that changes; `None` if something recognises speech.
+    fn deafness(&self) -> Option<String>;
 
     /// Speaks a text. Nothing of it is kept.
     ///

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, Avatars, Command, Host, Making, MessageAction, Outbound, Platform, PlatformError, Post, StreamEvent,
-    Streaming, VoiceMessages,
+    Access, Avatars, Command, ConnectionLog, Host, Making, MessageAction, Outbound, Platform, PlatformError, Post,
+    StreamEvent, Streaming, Trouble, VoiceMessages,
 };
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
@@ -24,7 +24,7 @@ use crate::commands;
 use crate::directory::Directory;
 use crate::dm_channels::DmChannels;
 use crate::error::{Error, in_words};
-use crate::gateway::{Event, Gateway};
+use crate::gateway::{Event, Gateway, GatewayWatch};
 use crate::greeting;
 use crate::id;
 use crate::id::{PLATFORM, Target};
@@ -66,6 +66,8 @@ pub struct Discord {
     connection: AsyncMutex<Option<Connection>>,
     /// The source of persona pictures.
     avatars: Arc<OnceLock<Arc<dyn Avatars>>>,
+    /// Since when the gateway is connected, and what was wrong last.
+    pub(crate) connection_log: Arc<ConnectionLog>,
     /// Used to end [`Discord::listen`].
     pub(crate) shards: Mutex<Option<Arc<ShardManager>>>,
     voice: Arc<VoiceCalls>,
@@ -135,6 +137,7 @@ impl Discord {
             connected: OnceLock::new(),
             connection: AsyncMutex::new(None),
             avatars: Arc::default(),
+            connection_log: Arc::default(),
             shards: Mutex::new(None),
         })
     }
@@ -156,11 +159,16 @@ impl Discord {
         loop {
             match self.connect().await {
                 Err(error) if error.is_transient() => {
+                    self.connection_log.down(Trouble::Unreachable, self.clock.now());
                     tracing::warn!(%error, seconds = wait.as_secs(), "cannot connect; trying again");
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
-                done => return done,
+                Err(error) => {
+                    self.connection_log.down(Trouble::Refused, self.clock.now());
+                    return Err(error);
+                }
+                Ok(()) => return Ok(()),
             }
         }
     }
@@ -168,7 +176,7 @@ impl Discord {
     async fn connect(&self) -> Result<(), Error> {
         let http = Arc::new(self.settings.http()?);
         let application = fetch(&http).await?;
-        let mut gateway = Gateway::open(self.settings.http()?, intents(&application)).await?;
+        let mut gateway = Gateway::open(self.settings.http()?, intents(&application), self.watch()).await?;
         let early = match gateway.described().await {
             Ok(early) => early,
             Err(error) => {
@@ -207,6 +215,11 @@ impl Discord {
         });
         tracing::info!(bot = application.name, "connected to Discord");
         Ok(())
+    }
+
+    /// Returns where the gateway notes whether it is connected.
+    fn watch(&self) -> GatewayWatch {
+        GatewayWatch { log: self.connection_log.clone(), clock: self.clock.clone() }
     }
 
     pub(crate) fn connected(&self) -> Result<&Connected, PlatformError> {

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use azera_adapter::{ConnectionLog, Trouble};
+use azera_types::Clock;
 use serenity::all::{
     Cache, ChannelId, ClientBuilder, CommandInteraction, ComponentInteraction, Context, EventHandler, GatewayIntents,
     Guild, GuildChannel, GuildId, Http, Interaction, Message, MessageId, MessageUpdateEvent, ModalInteraction,
     Reaction, Ready, ResumedEvent, UnavailableGuild, VoiceServerUpdateEvent, VoiceState,
 };
-use serenity::gateway::{ChunkGuildFilter, GatewayError, ShardManager};
+use serenity::gateway::{ChunkGuildFilter, ConnectionStage, GatewayError, ShardManager, ShardStageUpdateEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
@@ -83,7 +85,14 @@ pub(crate) struct Gateway {
     runtime: Option<std::thread::JoinHandle<()>>,
 }
 
+/// Where the gateway notes whether it is connected.
+pub(crate) struct GatewayWatch {
+    pub(crate) log: Arc<ConnectionLog>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
 struct Handler {
+    watch: GatewayWatch,
     events: mpsc::Sender<Event>,
     missed: Arc<AtomicBool>,
     members: bool,
@@ -110,6 +119,15 @@ impl EventHandler for Handler {
         let servers = ready.guilds.iter().map(|guild| guild.id).collect();
         let (shard, shards) = ready.shard.map_or((0, 1), |shard| (shard.id.0, shard.total.max(1)));
         self.pass(Event::Ready(Session { servers, shard, shards }));
+    }
+
+    async fn shard_stage_update(&self, _: Context, event: ShardStageUpdateEvent) {
+        let now = self.watch.clock.now();
+        match (event.old, event.new) {
+            (_, ConnectionStage::Connected) => self.watch.log.up(now),
+            (ConnectionStage::Connected, _) => self.watch.log.down(Trouble::Closed, now),
+            _ => {}
+        }
     }
 
     async fn resume(&self, _: Context, _: ResumedEvent) {
@@ -180,11 +198,11 @@ impl EventHandler for Handler {
 
 impl Gateway {
     /// Opens the connection. It reconnects and resumes on its own until it is stopped or refused.
-    pub(crate) async fn open(http: Http, intents: GatewayIntents) -> Result<Self, Error> {
+    pub(crate) async fn open(http: Http, intents: GatewayIntents, watch: GatewayWatch) -> Result<Self, Error> {
         let (events, waiting) = mpsc::channel(MAX_EVENTS);
         let missed = Arc::new(AtomicBool::new(false));
-        let handler =
-            Handler { events, missed: missed.clone(), members: intents.contains(GatewayIntents::GUILD_MEMBERS) };
+        let members = intents.contains(GatewayIntents::GUILD_MEMBERS);
+        let handler = Handler { watch, events, missed: missed.clone(), members };
         let (opened, parts) = oneshot::channel();
         let (ending, ended) = oneshot::channel();
         let runtime = std::thread::Builder::new()

@@ -3,12 +3,13 @@
 use std::sync::PoisonError;
 
 use async_trait::async_trait;
-use azera_adapter::PlaceNames;
+use azera_adapter::{ConnectionHistory, Invitation, PlaceNames};
 use azera_types::{ChatId, RealmId};
 use serenity::gateway::ConnectionStage;
 
 use crate::discord::Discord;
 use crate::id;
+use crate::settings::invite;
 
 #[async_trait]
 impl PlaceNames for Discord {
@@ -17,6 +18,15 @@ impl PlaceNames for Discord {
         let Some(shards) = shards else { return false };
         let runners = shards.runners.lock().await;
         !runners.is_empty() && runners.values().all(|runner| runner.stage == ConnectionStage::Connected)
+    }
+
+    fn history(&self) -> ConnectionHistory {
+        self.connection_log.history()
+    }
+
+    async fn invitation(&self) -> Option<Invitation> {
+        let application = self.connected().ok()?.http.application_id()?;
+        Some(Invitation::Link(invite(application.get())))
     }
 
     async fn realm_name(&self, realm: &RealmId) -> Option<String> {

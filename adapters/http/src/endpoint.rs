@@ -27,6 +27,8 @@ pub(crate) enum Need {
     Public,
     /// Everybody with an account, by a session. Keys do not suffice.
     Session,
+    /// Everybody with an account, by a session or a key. Tokens do not suffice.
+    Account,
     /// Sessions, and keys with this scope.
     Scope(Scope),
     /// Programs on this machine, and owners.

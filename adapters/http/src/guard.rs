@@ -11,6 +11,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tracing::field::Empty;
 
 use crate::accounts::{Caller, SESSION_DAYS, Scope};
 use crate::endpoint::Need;
@@ -197,16 +198,27 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
 #[derive(Clone)]
 pub(crate) struct Admission {
     pub(crate) shared: Arc<Shared>,
+    /// The path of the route, with the names of its parts.
+    pub(crate) path: &'static str,
     pub(crate) need: Need,
     pub(crate) body_bytes: usize,
 }
 
 /// Reads the body, says who sent the request, and lets it pass if that is somebody who may.
 pub(crate) async fn admit(State(admission): State<Admission>, request: Request, next: Next) -> Response {
-    match admitted(&admission, request, next).await {
+    let span = tracing::info_span!(
+        "request",
+        otel.kind = "server",
+        http.request.method = request.method().as_str(),
+        http.route = admission.path,
+        http.response.status_code = Empty,
+    );
+    let response = match admitted(&admission, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
-    }
+    };
+    span.record("http.response.status_code", response.status().as_u16());
+    response
 }
 
 async fn admitted(admission: &Admission, request: Request, next: Next) -> Result<Response, Problem> {
@@ -287,6 +299,8 @@ pub(crate) fn permit(need: Need, caller: &Caller) -> Result<(), Problem> {
     match need {
         Need::Public => Ok(()),
         Need::Session if caller.session.is_some() => Ok(()),
+        Need::Account if caller.pass.is_none() && !caller.is_local => Ok(()),
+        Need::Account => Err(Problem::forbidden("token", "A token may not do that. Use the key that made it.")),
         Need::Session => Err(Problem::forbidden("session", "A key may not do that. Log in with your password.")),
         Need::Scope(needed) => scope(needed),
         Need::LocalOrAdmin => scope(Scope::Admin),

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::private_file;
+
 /// The file's name.
 const FILE: &str = "web.json";
 
@@ -126,25 +128,12 @@ impl Local {
         Ok((status, body.to_owned()))
     }
 
-    /// Writes the file, through a second one that is never readable for others.
+    /// Writes the file, which is never readable for others.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), crate::Error> {
         let path = Self::path(folder);
-        let new = path.with_extension("new");
-        let written = || {
-            // A file that is there already might be readable for others.
-            match std::fs::remove_file(&new) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut options = std::fs::OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(&new)?;
-            file.write_all(&serde_json::to_vec(self)?)?;
-            std::fs::rename(&new, &path)
-        };
-        written().map_err(|source| crate::Error::File { path: path.clone(), source })
+        let content = serde_json::to_vec(self);
+        let content = content.map_err(|error| crate::Error::File { path: path.clone(), source: error.into() })?;
+        private_file::write(&path, &content)
     }
 
     /// Removes the file.

@@ -45,7 +45,7 @@ pub(crate) fn document(version: &str) -> Value {
         "components": {
             "schemas": generator.take_definitions(true),
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "An API key."},
+                "key": {"type": "http", "scheme": "bearer", "description": "An API key, or a token of /api/token."},
                 "session": {
                     "type": "apiKey", "in": "cookie", "name": guard::COOKIE,
                     "description": format!("A login. Over TLS, the cookie is {}.", guard::SECURE_COOKIE),
@@ -156,7 +156,7 @@ fn security(need: Need) -> Value {
     match need {
         Need::Public => json!([]),
         Need::Session => json!([{"session": []}]),
-        Need::Scope(_) => json!([{"key": []}, {"session": []}]),
+        Need::Scope(_) | Need::Account => json!([{"key": []}, {"session": []}]),
         Need::LocalOrAdmin => json!([{}, {"key": []}, {"session": []}]),
         Need::Local => json!([{"key": []}]),
     }

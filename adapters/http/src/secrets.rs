@@ -80,6 +80,11 @@ impl PasswordHash {
         })
     }
 
+    /// Returns the digest itself, which is another one for each password and each time.
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
     /// Returns true if this is the hash of `password`.
     pub(crate) fn matches(&self, password: &str) -> bool {
         let hash = URL_SAFE_NO_PAD

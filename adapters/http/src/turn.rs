@@ -7,7 +7,7 @@ use azera_adapter::{
     ChatInfo, CommandAnswer, CommandLine, HostError, InboundEvent, Outcome, SkipReason, StreamEvent, Turn, Typed,
     suggestion, typed,
 };
-use azera_types::{ChatId, Inbound, MessageId, PersonaId, Text};
+use azera_types::{ChatId, Inbound, InboundPart, MessageId, PersonaId, Text};
 use futures::Stream;
 use tokio::task::JoinHandle;
 use uuid::{NoContext, Uuid};
@@ -46,6 +46,7 @@ pub(crate) struct Reply {
 
 /// A message that was submitted.
 pub(crate) struct Saying {
+    message: MessageId,
     listener: Listener,
     /// The turn goes on, and is recorded, even if nobody waits for it any more.
     outcome: JoinHandle<Result<Outcome, HostError>>,
@@ -72,7 +73,6 @@ impl Shared {
         text: &str,
         about: Option<MessageId>,
     ) -> Result<Said, Problem> {
-        let (host, person) = (self.host()?.clone(), caller.person()?);
         self.count_message(caller)?;
         if text.trim().is_empty() {
             return Err(Problem::invalid("The message is empty."));
@@ -81,8 +81,7 @@ impl Shared {
             let detail = format!("A message has at most {} bytes.", azera_types::MAX_TEXT_BYTES);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
         }
-        let info = ChatInfo { chat: chat.clone(), title: None, persona };
-        host.submit(&self.platform, InboundEvent::Chat(info)).await?;
+        self.open_chat(chat.clone(), persona).await?;
         match typed(text, &self.commands, &[]) {
             Typed::Talk => {}
             Typed::Unknown(name) => {
@@ -94,23 +93,48 @@ impl Shared {
                 return Ok(Said::Answer { text: if text.is_empty() { "Done.".to_owned() } else { text }, ok });
             }
         }
+        Ok(Said::Message(self.submit(caller, chat, Text::new(text.trim_end()), Vec::new())?))
+    }
+
+    /// Submits what a person said aloud in a chat of theirs. The engine hears it before it answers. Returns the message's
+    /// id, too.
+    pub(crate) async fn say_aloud(
+        self: &Arc<Self>,
+        caller: &Caller,
+        chat: ChatId,
+        persona: Option<PersonaId>,
+        sound: InboundPart,
+    ) -> Result<(MessageId, Said), Problem> {
+        self.count_message(caller)?;
+        self.open_chat(chat.clone(), persona).await?;
+        let saying = self.submit(caller, chat, Text::default(), vec![sound])?;
+        Ok((saying.message.clone(), Said::Message(saying)))
+    }
+
+    async fn open_chat(&self, chat: ChatId, persona: Option<PersonaId>) -> Result<(), Problem> {
+        let info = ChatInfo { chat, title: None, persona };
+        self.host()?.submit(&self.platform, InboundEvent::Chat(info)).await?;
+        Ok(())
+    }
+
+    fn submit(&self, caller: &Caller, chat: ChatId, text: Text, parts: Vec<InboundPart>) -> Result<Saying, Problem> {
+        let (host, platform) = (self.host()?.clone(), self.platform.clone());
         let inbound = Inbound {
             id: self.message_id()?,
             chat,
-            person,
+            person: caller.person()?,
             name: caller.name.clone(),
-            text: Text::new(text.trim_end()),
+            text,
             at: self.clock.now(),
-            parts: Vec::new(),
+            parts,
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,
         };
-        let listener = self.live.listen(&inbound.id);
-        let platform = self.platform.clone();
+        let (message, listener) = (inbound.id.clone(), self.live.listen(&inbound.id));
         let outcome =
             tokio::spawn(async move { host.submit(&platform, InboundEvent::Message(inbound)).await?.outcome().await });
-        Ok(Said::Message(Saying { listener, outcome }))
+        Ok(Saying { message, listener, outcome })
     }
 
     /// Counts something that costs as much as a message.

@@ -17,6 +17,7 @@ use crate::live::LiveReplies;
 use crate::local::Local;
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
+use crate::tokens::{self, Tokens};
 use crate::{
     AccountStore, Backups, Error, Mcp, Operations, PersonaStore, Settings, VoiceSamples, routes, secrets, serve,
 };
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) platform: PlatformId,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) accounts: Accounts,
+    pub(crate) tokens: Tokens,
     pub(crate) live: Arc<LiveReplies>,
     pub(crate) events: Events,
     pub(crate) requests: RateLimit,
@@ -162,7 +164,7 @@ impl Shared {
         }
     }
 
-    /// Returns whom a key stands for. The key of this machine's commands works only from this machine.
+    /// Returns whom a key or a token stands for. The key of this machine's commands works only from this machine.
     pub(crate) fn by_token(&self, key: &str, client: &Client) -> Option<Caller> {
         if key.starts_with(LOCAL_KEY) {
             let (local, _) = self.local.get().filter(|_| client.is_local)?;
@@ -170,6 +172,9 @@ impl Shared {
                 // It makes keys, and does nothing else.
                 Caller { is_local: true, scopes: Vec::new(), ..owner }
             });
+        }
+        if tokens::is_token(key) {
+            return self.accounts.by_claims(&self.tokens.read(key, self.clock.now())?);
         }
         self.accounts.by_key(key)
     }
@@ -233,6 +238,7 @@ impl Web {
             public_names: settings.allowed_hosts.iter().map(|name| plain_name(name)).collect(),
             platform,
             accounts: Accounts::new(clock.clone()),
+            tokens: Tokens::new(&settings.folder),
             clock,
             live: Arc::default(),
             events: Events::default(),
@@ -268,6 +274,7 @@ impl Web {
     /// The accounts cannot be read, or the file cannot be written.
     pub async fn begin(&self) -> Result<Option<String>, Error> {
         let address = format!("http://{}", self.address());
+        self.shared.tokens.load();
         // What stands after `#` is sent to no server, so it is in no log.
         let setup = self.shared.accounts.load().await?.map(|token| format!("{address}/#setup={token}"));
         let key = format!("{LOCAL_KEY}{}", secrets::token()?);

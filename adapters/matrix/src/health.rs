@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use azera_adapter::ConnectionLog;
 use matrix_sdk::Room;
 use matrix_sdk::encryption::recovery::RecoveryState;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
@@ -68,8 +68,8 @@ pub(crate) struct HealthTracker {
     /// Whether the device is cross-signed, and whether the keys are recoverable.
     keys: Mutex<(bool, bool)>,
     reported: tokio::sync::Mutex<Option<Health>>,
-    /// Whether the homeserver answered last time.
-    answers: AtomicBool,
+    /// Whether the homeserver answered last time, since when, and what was wrong last.
+    pub(crate) connection: ConnectionLog,
 }
 
 impl HealthTracker {
@@ -81,16 +81,6 @@ impl HealthTracker {
         } else {
             late.insert(room.to_owned(), number);
         }
-    }
-
-    /// Records whether the homeserver answered.
-    pub(crate) fn note_answer(&self, answers: bool) {
-        self.answers.store(answers, Ordering::Relaxed);
-    }
-
-    /// Returns true if the homeserver answered last time.
-    pub(crate) fn is_reachable(&self) -> bool {
-        self.answers.load(Ordering::Relaxed)
     }
 
     /// Returns the rooms with undecryptable messages.

@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, Making, Outbound, PlaceNames, Platform, PlatformError, StreamEvent, Streaming, VoiceMessages,
+    Access, ConnectionHistory, Invitation, Making, Outbound, PlaceNames, Platform, PlatformError, StreamEvent,
+    Streaming, VoiceMessages,
 };
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 
@@ -56,7 +57,15 @@ impl Platform for Matrix {
 #[async_trait]
 impl PlaceNames for Matrix {
     async fn is_reachable(&self) -> bool {
-        self.vitals.is_reachable()
+        self.vitals.connection.is_up()
+    }
+
+    fn history(&self) -> ConnectionHistory {
+        self.vitals.connection.history()
+    }
+
+    async fn invitation(&self) -> Option<Invitation> {
+        Some(Invitation::Account(self.own.to_string()))
     }
 
     async fn realm_name(&self, realm: &RealmId) -> Option<String> {

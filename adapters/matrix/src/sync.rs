@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use azera_adapter::Host;
+use azera_adapter::{Host, Trouble};
+use azera_types::{Clock, SystemClock};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use matrix_sdk::config::SyncSettings;
@@ -146,15 +147,16 @@ impl Matrix {
         loop {
             match self.client.sync_once(SyncSettings::new().timeout(held)).await.map_err(Error::Sdk) {
                 Ok(response) => {
-                    self.vitals.note_answer(true);
+                    self.vitals.connection.up(SystemClock.now());
                     return Ok(response);
                 }
                 Err(error) if error.is_logged_out() => {
+                    self.vitals.connection.down(Trouble::Refused, SystemClock.now());
                     login::forget_session(&self.settings.folder)?;
                     return Err(Error::LoggedOut);
                 }
                 Err(error) if error.is_transient() => {
-                    self.vitals.note_answer(false);
+                    self.vitals.connection.down(Trouble::Unreachable, SystemClock.now());
                     tracing::warn!(%error, "the homeserver cannot be reached; trying again");
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LAST_WAIT);

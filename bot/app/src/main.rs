@@ -79,12 +79,19 @@ mod web;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use azera_config::{Config, LogFormat};
+use azera_telemetry::{Exporter, SpanLayer, telemetry};
 use clap::Parser;
+use tokio_util::sync::CancellationToken;
+use tracing::Subscriber;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use cli::{Cli, Command, DiscordCommand, VoiceCommand};
 use lab::{bench, eval, replay};
@@ -112,11 +119,13 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
         config.models.adapter = Some(loras::NONE.into());
     }
     chosen::ensure_family(&config)?;
-    let lines = log(&config, cli.command.quiet())?;
+    let Logged { lines, exporter } = log(&config, cli.command.quiet())?;
     let missing = vault::resolve(&mut config, &cli.command)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {
-        match cli.command {
+        let stop = CancellationToken::new();
+        let exporting = exporter.map(|exporter| tokio::spawn(exporter.run(stop.clone())));
+        let ended = match cli.command {
             Command::Chat(options) => chat::run(&config, options).await,
             Command::Run(options) => run::run(&config, options, lines).await,
             Command::Tour(options) => tour::run(&config, options).await,
@@ -144,9 +153,18 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
                 print!("{}", Config::example());
                 Ok(ExitCode::SUCCESS)
             }
+        };
+        stop.cancel();
+        if let Some(exporting) = exporting {
+            // The last spans are worth a moment, and not more.
+            tokio::time::timeout(LAST_SPANS, exporting).await.ok();
         }
+        ended
     })
 }
+
+/// How long the end waits for the collector to take the last spans.
+const LAST_SPANS: Duration = Duration::from_secs(3);
 
 /// Silences libraries that log on every start without anything to act on. matrix-sdk reports an error when a homeserver
 /// has no stored value under a name yet.
@@ -157,9 +175,29 @@ const NOISY_CRATES: &str = "llama-cpp-2=error,matrix_sdk=error,matrix_sdk_base=e
 const PRIVATE_CRATES: &str =
     "misaki_rs=off,symphonia_core=off,rmcp=error,serenity=error,tungstenite=error,tokio_tungstenite=error";
 
-/// Sets up logging to the error output, so that a command's output and its log lines never mix. Returns the newest lines,
-/// which the web shows to owners.
-fn log(config: &Config, quiet: bool) -> anyhow::Result<Arc<LogRing>> {
+/// Returns what writes the log.
+fn output<S>(config: &Config) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let output = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    match config.log.format {
+        LogFormat::Text => output.with_ansi(config.colour() && std::io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => output.json().boxed(),
+    }
+}
+
+/// What logging leaves to the program.
+struct Logged {
+    /// The newest lines, which the web shows to owners.
+    lines: Arc<LogRing>,
+    /// What sends spans to a collector, if one is configured.
+    exporter: Option<Exporter>,
+}
+
+/// Sets up logging to the error output, so that a command's output and its log lines never mix, and the recording of spans
+/// for a collector.
+fn log(config: &Config, quiet: bool) -> anyhow::Result<Logged> {
     // A filter set by the user applies as it is. Otherwise interactive commands show warnings only.
     let default_filter = if quiet && config.log_filter() == "info" { "warn" } else { config.log_filter() };
     let filter = if default_filter.contains('=') {
@@ -167,15 +205,19 @@ fn log(config: &Config, quiet: bool) -> anyhow::Result<Arc<LogRing>> {
     } else {
         format!("{default_filter},{NOISY_CRATES}")
     };
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},{PRIVATE_CRATES}")).context("AZERA_LOG")?;
+    let filter = format!("{filter},{PRIVATE_CRATES}");
+    let filter = || EnvFilter::try_new(&filter).context("AZERA_LOG");
     let lines = Arc::new(LogRing::default());
-    let written = tracing_subscriber::registry().with(filter).with(RingLayer(lines.clone()));
-    let output = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    match config.log.format {
-        LogFormat::Text => {
-            written.with(output.with_ansi(config.colour() && std::io::stderr().is_terminal())).init();
-        }
-        LogFormat::Json => written.with(output.json()).init(),
-    }
-    Ok(lines)
+    let ring = RingLayer(lines.clone());
+    let Some(address) = &config.telemetry.otlp else {
+        tracing_subscriber::registry().with(filter()?).with(ring).with(output(config)).init();
+        return Ok(Logged { lines, exporter: None });
+    };
+    let (spans, exporter) = telemetry(address, env!("CARGO_PKG_VERSION")).context("telemetry.otlp")?;
+    // What is logged decides nothing about what is traced.
+    let spans = spans.with_filter(filter_fn(SpanLayer::records));
+    let written =
+        tracing_subscriber::registry().with(ring.with_filter(filter()?)).with(output(config).with_filter(filter()?));
+    written.with(spans).init();
+    Ok(Logged { lines, exporter: Some(exporter) })
 }

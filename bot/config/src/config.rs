@@ -22,6 +22,7 @@ use crate::sections::{
 };
 use crate::speech::{RecognitionServer, SpeechServer};
 use crate::surroundings::{Surroundings, TerminalHints};
+use crate::telemetry::Telemetry;
 use crate::vault::Vault;
 use crate::vision::VisionServer;
 use crate::voice::Voice;
@@ -97,6 +98,9 @@ pub struct Config {
     pub backup: Backup,
     /// The log. It never contains what people say.
     pub log: Log,
+    /// Traces for operators who run an OpenTelemetry collector: how long the stages of a turn, background jobs and
+    /// requests take. They hold numbers and fixed words, and neither texts nor people.
+    pub telemetry: Telemetry,
     #[serde(skip)]
     surroundings: Surroundings,
     #[serde(skip)]

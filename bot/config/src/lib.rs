@@ -27,6 +27,7 @@ mod secret;
 mod sections;
 mod speech;
 mod surroundings;
+mod telemetry;
 mod tuning;
 mod value;
 mod vault;
@@ -49,6 +50,7 @@ pub use sections::{
 };
 pub use speech::{RecognitionApi, RecognitionServer, SpeechApi, SpeechFormat, SpeechServer};
 pub use surroundings::{TerminalHints, is_in_environment};
+pub use telemetry::Telemetry;
 pub use tuning::{Tunable, Tuning};
 pub use vault::{Vault, VaultReference};
 pub use vision::VisionServer;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_types::Timestamp;
+use tracing::field::Empty;
 
 use crate::engine::Engine;
 
@@ -82,7 +83,15 @@ impl Engine {
 
     async fn run_job(&self, scheduled: &Scheduled) {
         let _running = scheduled.running.lock().await;
-        if let Err(error) = scheduled.job.run(self.0.services.clock.now()).await {
+        let now = self.0.services.clock.now();
+        let is_due = scheduled.job.next_due().is_some_and(|due| due <= now);
+        // A look that finds nothing to do is no span.
+        let span = is_due.then(|| tracing::info_span!("job", job = scheduled.job.name(), outcome = Empty));
+        let ran = scheduled.job.run(now).await;
+        if let Some(span) = span {
+            span.record("outcome", if ran.is_ok() { "done" } else { "failed" });
+        }
+        if let Err(error) = ran {
             tracing::warn!(job = scheduled.job.name(), %error, "a job failed; retrying later");
         }
     }

@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use azera_adapter::{AnswerMode, ChatPlace, HostError, PlaceHost, Platform, PlatformPlaces, RealmPlaces};
-use azera_memory::{Answering, ChatRow};
-use azera_types::{ChatId, Place, PlaceKind, PlatformId, RealmId, Scope};
+use azera_adapter::{
+    AnswerMode, ChatPlace, HostError, PlaceChange, PlaceChanged, PlaceHost, PlaceNames, Platform, PlatformPlaces,
+    RealmPlaces, SpokenReplies,
+};
+use azera_memory::{Answering, ChatRow, VoiceReplies};
+use azera_types::{ChatId, PersonId, Place, PlaceKind, PlatformId, RealmId, Scope};
 
 use crate::background::Background;
 use crate::engine::Engine;
@@ -21,6 +24,14 @@ fn mode(answering: Answering) -> AnswerMode {
         Answering::Addressed => AnswerMode::Addressed,
         Answering::Always => AnswerMode::Always,
         Answering::Never => AnswerMode::Never,
+    }
+}
+
+fn spoken(replies: VoiceReplies) -> SpokenReplies {
+    match replies {
+        VoiceReplies::Auto => SpokenReplies::Auto,
+        VoiceReplies::Always => SpokenReplies::Always,
+        VoiceReplies::Never => SpokenReplies::Never,
     }
 }
 
@@ -67,9 +78,9 @@ impl Engine {
             }
         }
         let names = platform.place_names();
-        let is_reachable = match names {
-            Some(names) => Some(names.is_reachable().await),
-            None => None,
+        let (is_reachable, invitation) = match names {
+            Some(names) => (Some(names.is_reachable().await), names.invitation().await),
+            None => (None, None),
         };
         let mut found = Vec::new();
         for (realm, mut chats) in realms {
@@ -81,7 +92,16 @@ impl Engine {
             found.push(RealmPlaces { realm, name, chats });
         }
         found.sort_by(|a, b| (&a.name, &a.realm).cmp(&(&b.name, &b.realm)));
-        Ok(PlatformPlaces { platform: id.clone(), is_reachable, realms: found, direct, unknown })
+        let connection = names.map(PlaceNames::history);
+        Ok(PlatformPlaces {
+            platform: id.clone(),
+            is_reachable,
+            connection,
+            invitation,
+            realms: found,
+            direct,
+            unknown,
+        })
     }
 
     async fn chat_place(
@@ -125,6 +145,7 @@ impl Engine {
             persona: names.next().unwrap_or_default(),
             invited: names.collect(),
             answers: mode(row.answering.unwrap_or(services.config.answering)),
+            spoken: spoken(row.voice_replies.unwrap_or(services.voice().replies)),
             journal,
         })
     }
@@ -134,5 +155,14 @@ impl Engine {
 impl PlaceHost for Engine {
     async fn places(&self, but: &PlatformId) -> Result<Vec<PlatformPlaces>, HostError> {
         self.for_adapter(self.list_places(but).await)
+    }
+
+    async fn change_place(
+        &self,
+        operator: &PersonId,
+        chat: &ChatId,
+        changes: Vec<PlaceChange>,
+    ) -> Result<PlaceChanged, HostError> {
+        self.for_adapter(self.0.commands.change_place(operator, chat, changes).await)
     }
 }

@@ -1,6 +1,7 @@
 //! The [`Reader`] interface: lists of personas, chats, messages and writings for platforms that show them. Every read makes
 //! its [`ReadScope`] from what the platform reports at that moment.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,12 +9,14 @@ use azera_adapter::{
     BranchSummary, ChatSummary, HostError, MindSummary, ModelSummary, PersonaSummary, Platform, Reader, Reading,
     ShownMessage, ShownWriting, State, WritingKind,
 };
+use azera_memory::words::fold;
 use azera_memory::{ChatRow, Kind, PersonaRow, ReadScope};
 use azera_personas::PersonaKind;
-use azera_types::{PersonaId, Place, PlaceKind, PlatformId};
+use azera_types::{PersonaId, Place, PlaceKind, PlatformId, Text};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::turn::spoken_words;
 
 /// Most items of one list.
 pub(crate) const MAX_LISTED: usize = 1_000;
@@ -71,24 +74,83 @@ impl Engine {
     }
 
     async fn list_chats(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ChatSummary>, Error> {
-        let services = &self.0.services;
         let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let rows = self.rows_to_list(platform, &at, &here).await?;
+        self.summaries(&here, rows).await
+    }
+
+    async fn find_listed(&self, platform: &PlatformId, at: Reading, words: &Text) -> Result<Vec<ChatSummary>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let rows = self.rows_to_list(platform, &at, &here).await?;
+        let scopes = self.scopes_of(&here, &rows).await?;
+        let (words, now) = (words.clone(), self.0.services.clock.now());
+        let rows = self
+            .0
+            .services
+            .blocking(move |memory| {
+                let mut saying = BTreeMap::new();
+                for (persona, read_scope) in scopes {
+                    saying.insert(persona, memory.recall().chats_saying(&read_scope, &words, now)?);
+                }
+                let says = |row: &ChatRow| saying.get(&row.persona).is_some_and(|chats| chats.contains(&row.id));
+                Ok(rows.into_iter().filter(|row| is_titled(row, &words) || says(row)).collect())
+            })
+            .await?;
+        self.summaries(&here, rows).await
+    }
+
+    async fn read_chat(&self, platform: &PlatformId, at: Reading) -> Result<Option<ChatSummary>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
+        let (of, id) = (platform.clone(), at.chat);
+        let row = self.0.services.blocking(move |memory| memory.chats().get(&id)).await?;
+        let row = row.filter(|row| row.platform == of);
+        Ok(self.summaries(&here, row.into_iter().collect()).await?.pop())
+    }
+
+    /// Returns the chats that the person can read, and that everybody who reads in this chat may know of.
+    async fn rows_to_list(&self, platform: &PlatformId, at: &Reading, here: &Here) -> Result<Vec<ChatRow>, Error> {
+        let services = &self.0.services;
         let is_direct = matches!(here.place.kind, PlaceKind::Dm(_));
-        let reach = self.0.access.readable_scopes(here.adapter.as_ref(), &here.place).await?;
         let (id, prefix) = (platform.clone(), here.adapter.chat_prefix(&at.person).unwrap_or_default());
         let rows = services.blocking(move |memory| memory.chats().list_under(&id, &prefix)).await?;
-        let mut found = Vec::new();
+        let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
             // A chat that the platform cannot vouch for now is not listed.
             let Ok(Some(place)) = services.place(here.adapter.as_ref(), &row.id, &at.person).await else { continue };
             // Where others read along, only chats are listed that they may know of.
-            if !is_direct && !here.read_scope.grants().iter().any(|grant| grant.scope == place.scope()) {
-                continue;
+            if is_direct || here.read_scope.grants().iter().any(|grant| grant.scope == place.scope()) {
+                listed.push(row);
             }
-            let (read_scope, chat) = (ReadScope::in_place(row.persona.clone(), &here.place, &reach), row.id.clone());
-            let last = services.blocking(move |memory| memory.messages().history(&read_scope, &chat, 1)).await?.pop();
-            found.push(chat_summary(row, last.map(|last| last.at)));
         }
+        Ok(listed)
+    }
+
+    /// Returns what each persona of these chats may show here.
+    async fn scopes_of(&self, here: &Here, rows: &[ChatRow]) -> Result<BTreeMap<PersonaId, ReadScope>, Error> {
+        let reach = self.0.access.readable_scopes(here.adapter.as_ref(), &here.place).await?;
+        let personas: BTreeSet<&PersonaId> = rows.iter().map(|row| &row.persona).collect();
+        let scope = |persona: &PersonaId| ReadScope::in_place(persona.clone(), &here.place, &reach);
+        Ok(personas.into_iter().map(|persona| (persona.clone(), scope(persona))).collect())
+    }
+
+    /// Returns the chats, newest first.
+    async fn summaries(&self, here: &Here, rows: Vec<ChatRow>) -> Result<Vec<ChatSummary>, Error> {
+        let scopes = self.scopes_of(here, &rows).await?;
+        let mut found = self
+            .0
+            .services
+            .blocking(move |memory| {
+                let mut found = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let last_at = match scopes.get(&row.persona) {
+                        Some(read_scope) => memory.messages().newest_at(read_scope, row.head.as_ref())?,
+                        None => None,
+                    };
+                    found.push(chat_summary(row, last_at));
+                }
+                Ok(found)
+            })
+            .await?;
         found.sort_by(|a, b| {
             let newest = |chat: &ChatSummary| chat.last_at.unwrap_or(chat.created_at);
             (newest(b), &a.chat).cmp(&(newest(a), &b.chat))
@@ -111,6 +173,7 @@ impl Engine {
         Ok(rows
             .into_iter()
             .map(|row| ShownMessage {
+                spoken: spoken_words(&row),
                 id: row.id,
                 author: row.author,
                 text: row.text,
@@ -201,6 +264,13 @@ fn persona_summary(row: PersonaRow) -> Option<PersonaSummary> {
     })
 }
 
+/// Returns true if a chat's title contains all words, in any case.
+fn is_titled(row: &ChatRow, words: &str) -> bool {
+    let title = row.title.as_deref().map(fold);
+    let sought = fold(words);
+    title.is_some_and(|title| sought.split_whitespace().all(|word| title.contains(word)))
+}
+
 fn chat_summary(row: ChatRow, last_at: Option<azera_types::Timestamp>) -> ChatSummary {
     ChatSummary {
         chat: row.id,
@@ -222,6 +292,19 @@ impl Reader for Engine {
 
     async fn chats(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ChatSummary>, HostError> {
         self.for_adapter(self.list_chats(platform, at).await)
+    }
+
+    async fn find_chats(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        words: &Text,
+    ) -> Result<Vec<ChatSummary>, HostError> {
+        self.for_adapter(self.find_listed(platform, at, words).await)
+    }
+
+    async fn chat(&self, platform: &PlatformId, at: Reading) -> Result<Option<ChatSummary>, HostError> {
+        self.for_adapter(self.read_chat(platform, at).await)
     }
 
     async fn messages(&self, platform: &PlatformId, at: Reading, limit: usize) -> Result<Vec<ShownMessage>, HostError> {

@@ -13,6 +13,11 @@ use crate::turn::manner;
 const NO_VOICE: &str = "I cannot speak: no voice is on this machine. `azera models pull piper-en-us-joe` fetches one, and \
                         `[speech_server]` in the configuration names a server that speaks.";
 
+/// Said where nothing hears.
+const NO_LISTENER: &str = "I cannot hear voice messages: no speech model is on this machine. `azera models pull whisper-base` \
+                           fetches one, and `[recognition_server]` in the configuration names a server that recognises \
+                           speech.";
+
 impl Engine {
     async fn say_text(
         &self,
@@ -51,6 +56,10 @@ impl Engine {
 impl SpeechHost for Engine {
     fn silence(&self) -> Option<String> {
         self.0.services.voice().speaker.is_none().then(|| NO_VOICE.to_owned())
+    }
+
+    fn deafness(&self) -> Option<String> {
+        self.0.services.voice().listener.is_none().then(|| NO_LISTENER.to_owned())
     }
 
     async fn say(&self, platform: &PlatformId, at: Reading, request: SpeechRequest) -> Result<SpeechAnswer, HostError> {

@@ -17,8 +17,8 @@ const PATIENCE_MS = 120_000;
 export const PASSWORD = 'correct horse battery';
 
 /** Starts the browser. Chromium cannot put its own sandbox into that of a container, and the pages are our own. */
-export const start = () =>
-  chromium.launch({ executablePath: process.env.AZERA_TEST_CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+export const start = (more = []) =>
+  chromium.launch({ executablePath: process.env.AZERA_TEST_CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage', ...more] });
 
 /** A page of somebody's own browser. `errors` are those of its scripts, `refused` the requests that were not answered well. */
 export class Person {

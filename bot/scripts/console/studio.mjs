@@ -168,6 +168,52 @@ step('where nothing is set up, the page says how');
 await desk.open('places');
 await desk.see('Azera is on no other platform yet');
 await everywhere(desk, 'places');
+step('a place is changed, and says what refuses');
+const square = { id: 'discord:7', name: 'square', is_private: false, persona: 'Azera', invited: ['Luna'], answers: 'addressed', spoken_replies: 'auto', journal: null };
+const changes = [];
+await desk.page.route('**/api/places', (route) =>
+  route.fulfill({
+    json: {
+      total: 2,
+      items: [
+        {
+          platform: 'discord', is_reachable: false, since: '2027-01-15T08:00:00Z', last_trouble: { kind: 'closed', at: '2027-01-15T08:00:00Z' },
+          invitation: { link: 'https://discord.com/oauth2/authorize?client_id=42', account: null }, direct: 3, unknown: 1,
+          realms: [{ id: 'discord:1', name: 'Sailors', chats: [square] }],
+        },
+        { platform: 'matrix', is_reachable: true, since: null, last_trouble: null, invitation: { link: null, account: '@azera:example.org' }, direct: 0, unknown: 0, realms: [] },
+      ],
+    },
+  }),
+);
+await desk.page.route('**/api/places/*', (route) => {
+  const change = route.request().postDataJSON();
+  changes.push([new URL(route.request().url()).pathname, change]);
+  if (change.answers === 'always') return route.fulfill({ status: 422, json: { error: 'That is refused here.', code: 'refused' } });
+  Object.assign(square, change.answers ? { answers: change.answers } : { journal: change.journal_here ? square.id : null });
+  return route.fulfill({ json: { done: ['It is done.'] } });
+});
+await desk.open('system');
+await desk.open('places');
+await desk.see('The server closed the connection');
+await desk.page.getByText('Bring it to another place').first().click();
+await desk.see('https://discord.com/oauth2/authorize?client_id=42');
+await everywhere(desk, 'places-changed');
+await desk.button('Change square').click();
+await desk.accessible('the settings of a place');
+await desk.page.getByLabel('When', { exact: true }).selectOption('never');
+await desk.notice('It is done.');
+await desk.page.getByLabel('Post the journal of this place here').check();
+await desk.page.waitForFunction(() => document.querySelector('dialog input[type=checkbox]').checked);
+await desk.page.getByLabel('When', { exact: true }).selectOption('always');
+await desk.notice('That is refused here.');
+await desk.page.waitForFunction(() => [...document.querySelectorAll('dialog select')].some((select) => select.value === 'never'));
+await desk.page.keyboard.press('Escape');
+assert.deepEqual(changes, [{ answers: 'never' }, { journal_here: true }, { answers: 'always' }].map((change) => ['/api/places/discord%3A7', change]));
+await desk.page.unroute('**/api/places');
+await desk.page.unroute('**/api/places/*');
+desk.refused = desk.refused.filter((one) => !one.includes('/api/places/'));
+
 await desk.open('learning');
 await desk.see('Learning is off');
 await desk.see('enabled = true');

@@ -36,7 +36,15 @@ step('markup that people write stays text');
 await ann.say('**bold** <img src=x onerror="window.broken=1"> [link](javascript:window.broken=1) `code`');
 assert.equal(await ann.page.locator('article.user strong', { hasText: 'bold' }).count(), 1);
 assert.equal(await ann.page.locator('article img, article a[href^="javascript"]').count(), 0);
+await ann.say('<svg onload="window.broken=1"></svg> ![a](https://pictures.example/x.svg) ![b](data:image/svg+xml,<svg/onload=window.broken=1>) <iframe src="/"></iframe>');
+assert.equal(await ann.page.locator('article svg, article iframe, article img, article object').count(), 0);
 assert.equal(await ann.page.evaluate(() => window.broken), undefined);
+
+step('where nothing hears, the page says how that changes');
+await ann.button('Talk').click();
+await ann.page.getByRole('dialog').getByText('azera models pull whisper-base').waitFor();
+await ann.accessible('what is missing to talk');
+await ann.page.keyboard.press('Escape');
 
 step('another window of the same person shows what is said in the first');
 const second = await ann.context.newPage();

@@ -20,6 +20,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
     Edge { package: "azera-server-messages", uses: &[] },
+    Edge { package: "azera-telemetry", uses: &["azera-types"] },
     Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker", "azera-server-messages"] },
     Edge { package: "azera-model-image", uses: &[] },
     Edge { package: "azera-model-image-servers", uses: &["azera-model-image", "azera-breaker"] },
@@ -164,7 +165,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("symphonia", &["voice/recordings"]),
     ("tantivy", &["memory/text"]),
     ("tokio-tungstenite", &["adapters/discord", "bot/models/image-servers"]),
-    ("tracing-subscriber", &["bot/app"]),
+    ("tracing-subscriber", &["bot/app", "bot/telemetry"]),
 ];
 
 /// The core: the code that works alike on every platform, and so names none.

@@ -11,6 +11,10 @@ use crate::{Error, ReadScope};
 /// Most hits that one search may ask for.
 pub const MAX_SEARCH_LIMIT: usize = 1_000;
 
+/// Characters from which a word of [`TextIndex::containing`] may be the beginning of a longer word. Shorter ones begin too
+/// many.
+pub const MIN_BEGINNING_CHARS: usize = 3;
+
 /// Data of a memory that an index filters by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexMetadata {
@@ -186,6 +190,18 @@ pub trait TextIndex: Send + Sync {
         until: Timestamp,
         limit: usize,
     ) -> Result<LexicalHits, Error>;
+
+    /// Returns the newest documents whose own text contains every word of `query`, newest first, at most `limit` (at most
+    /// [`MAX_SEARCH_LIMIT`]). A word of at least [`MIN_BEGINNING_CHARS`] characters may be the beginning of a longer one,
+    /// as people search while they type. All are within `read_scope` and not newer than `until`.
+    fn containing(
+        &self,
+        read_scope: &ReadScope,
+        text_index: TextIndexKind,
+        query: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<MemoryId>, Error>;
 
     /// Removes documents; ignores unknown ids.
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error>;

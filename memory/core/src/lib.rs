@@ -45,6 +45,7 @@ mod indexing;
 mod keys;
 mod known;
 mod links;
+mod listing;
 mod memory;
 mod migrate;
 mod minds;
@@ -109,8 +110,8 @@ pub use imports::{
     project_name, project_owner, project_realm,
 };
 pub use index::{
-    Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, Point, PointSource, Stored, TextDocument,
-    TextIndex, TextIndexKind, VectorIndex,
+    Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, MIN_BEGINNING_CHARS, Point, PointSource,
+    Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
 };
 pub use indexing::{Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use links::{Account, LinkOutcome, MAX_LINKED};

@@ -152,6 +152,16 @@ impl TextIndex for Ids {
     ) -> Result<LexicalHits, Error> {
         Ok(LexicalHits::default())
     }
+    fn containing(
+        &self,
+        _: &ReadScope,
+        _: TextIndexKind,
+        _: &str,
+        _: Timestamp,
+        _: usize,
+    ) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
     fn remove(&self, gone: &[MemoryId]) -> Result<(), Error> {
         VectorIndex::remove(self, gone)
     }

@@ -5,6 +5,7 @@ use azera_memory::{
 };
 use azera_types::{MemoryId, Timestamp};
 
+use crate::containing::Containing;
 use crate::schema::ID;
 use crate::search::Search;
 use crate::segments::Segments;
@@ -73,6 +74,20 @@ impl TextIndex for TantivyText {
         let segments = self.text_index(text_index);
         let limit = limit.min(MAX_SEARCH_LIMIT);
         let search = Search { fields: &segments.fields, read_scope, query, weights, until, limit };
+        segments.read(|searcher| search.run(searcher))
+    }
+
+    fn containing(
+        &self,
+        read_scope: &ReadScope,
+        text_index: TextIndexKind,
+        query: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<MemoryId>, Error> {
+        let segments = self.text_index(text_index);
+        let limit = limit.min(MAX_SEARCH_LIMIT);
+        let search = Containing { fields: &segments.fields, read_scope, query, until, limit };
         segments.read(|searcher| search.run(searcher))
     }
 

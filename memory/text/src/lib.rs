@@ -14,6 +14,7 @@
 //!
 //! [`rewrite`]: azera_memory::TextIndex::rewrite
 
+mod containing;
 mod index;
 mod schema;
 mod search;

@@ -85,6 +85,20 @@ impl Fields {
         words
     }
 
+    /// Returns the words that every document must contain, in the order of the query. Stop words do not count. In a query
+    /// of nothing else, the last one counts, because it may be the beginning of a longer word.
+    pub(crate) fn sought(query: &str) -> Vec<Sought> {
+        let mut words = Vec::new();
+        plain_analyzer().token_stream(query).process(&mut |token| {
+            words.push(Sought { term: Self::words(&token.text).pop(), typed: token.text.clone() });
+        });
+        if words.iter().all(|word| word.term.is_none()) {
+            return words.pop().into_iter().collect();
+        }
+        words.retain(|word| word.term.is_some());
+        words
+    }
+
     /// Returns the term of a word in the text of a facet.
     pub(crate) fn term(&self, facet: Facet, word: &str) -> Term {
         let field = match facet {
@@ -95,11 +109,27 @@ impl Fields {
     }
 }
 
+/// A word of a query.
+pub(crate) struct Sought {
+    /// The word as it is indexed; `None` for a stop word.
+    pub(crate) term: Option<String>,
+    /// The word as it was typed, in small letters and without accents.
+    pub(crate) typed: String,
+}
+
 /// Returns the analyzers of the schema by name.
 pub(crate) fn tokenizers() -> TokenizerManager {
     let tokenizers = TokenizerManager::default();
     tokenizers.register(ANALYZER, analyzer(Words::of_document()));
     tokenizers
+}
+
+/// Splits a query into words, and changes only their spelling.
+fn plain_analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(Words::of_query())
+        .filter(RemoveLongFilter::limit(MAX_WORD_BYTES))
+        .filter(AsciiFoldingFilter)
+        .build()
 }
 
 /// Turns words into terms. Stop words are removed before stemming, because the list holds whole words.

@@ -39,13 +39,12 @@ impl Search<'_> {
         }
         let scoring = EnableScoring::enabled_from_searcher(searcher);
         let everywhere = BooleanQuery::new(clauses);
-        let places = Places::new(self);
+        let places = Places::new(self.read_scope, self.until);
         let wide = places.documents(self.fields, searcher)? * WIDE_SHARE >= searcher.num_docs();
         let weight = if wide {
             everywhere.weight(scoring)?
         } else {
-            let keys = places.keys.iter().map(|place| self.fields.key_term(&place.key)).collect();
-            let inside = ConstScoreQuery::new(Box::new(BooleanQuery::new_multiterms_query(keys)), 0.0);
+            let inside = ConstScoreQuery::new(Box::new(places.query(self.fields)), 0.0);
             BooleanQuery::new(vec![(Occur::Must, Box::new(inside)), (Occur::Must, Box::new(everywhere))])
                 .weight(scoring)?
         };
@@ -108,7 +107,7 @@ fn idf(holding: u64, documents: u64) -> f32 {
 }
 
 /// The read scope in the index's terms.
-struct Places {
+pub(crate) struct Places {
     keys: Vec<PlaceKey>,
     until: i64,
 }
@@ -120,15 +119,20 @@ struct PlaceKey {
 }
 
 impl Places {
-    fn new(search: &Search<'_>) -> Self {
+    pub(crate) fn new(read_scope: &ReadScope, until: Timestamp) -> Self {
         // A time in the same microsecond as the horizon counts as before it, so that nothing outside the read scope is
         // shown.
         let horizon = |since: Timestamp| micros(since) + i64::from(since.as_nanosecond().rem_euclid(1_000) != 0);
         let place = |grant: &azera_memory::Grant| PlaceKey {
-            key: key(search.read_scope.persona(), &grant.scope),
+            key: key(read_scope.persona(), &grant.scope),
             since: grant.since.map_or(i64::MIN, horizon),
         };
-        Self { keys: search.read_scope.grants().iter().map(place).collect(), until: micros(search.until) }
+        Self { keys: read_scope.grants().iter().map(place).collect(), until: micros(until) }
+    }
+
+    /// Returns the documents of these scopes, of any time.
+    pub(crate) fn query(&self, fields: &Fields) -> BooleanQuery {
+        BooleanQuery::new_multiterms_query(self.keys.iter().map(|place| fields.key_term(&place.key)).collect())
     }
 
     /// Returns the number of documents in these scopes, including deleted ones.
@@ -141,7 +145,7 @@ impl Places {
     }
 
     /// Returns the documents allowed in one segment; `None` if it has no documents of these scopes.
-    fn in_segment(&self, reader: &SegmentReader) -> tantivy::Result<Option<Allowed>> {
+    pub(crate) fn in_segment(&self, reader: &SegmentReader) -> tantivy::Result<Option<Allowed>> {
         let columns = reader.fast_fields();
         let Some(keys) = columns.str(KEY)? else { return Ok(None) };
         let mut places = Vec::new();
@@ -159,7 +163,7 @@ impl Places {
 }
 
 /// The documents allowed in one segment.
-struct Allowed {
+pub(crate) struct Allowed {
     /// Number of a scope in the segment, and the time from which it is allowed.
     places: Vec<(u64, i64)>,
     keys: Column<u64>,
@@ -169,7 +173,7 @@ struct Allowed {
 
 impl Allowed {
     /// Returns true if a document is allowed. Documents without scope or time are not.
-    fn allows(&self, doc: DocId) -> bool {
+    pub(crate) fn allows(&self, doc: DocId) -> bool {
         let (Some(key), Some(at)) = (self.keys.first(doc), self.at.first(doc)) else { return false };
         at <= self.until && self.places.iter().any(|(place, since)| *place == key && at >= *since)
     }

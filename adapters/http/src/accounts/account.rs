@@ -100,6 +100,7 @@ impl Account {
             scopes,
             key,
             session,
+            pass: None,
             is_local: false,
         }
     }

@@ -6,6 +6,7 @@
 mod account;
 mod invitations;
 mod keys;
+mod passes;
 mod preferences;
 mod sessions;
 
@@ -17,6 +18,7 @@ use tokio::sync::Semaphore;
 
 pub(crate) use account::{Account, MAX_NAME_CHARS, Role, Scope};
 pub(crate) use keys::{KeyInfo, NewKey};
+pub(crate) use passes::Pass;
 pub(crate) use preferences::{Label, LabelChanges, LabelKind, NewLabel, Preferences};
 pub(crate) use sessions::{OpenSession, SESSION_DAYS};
 
@@ -64,6 +66,8 @@ pub(crate) struct Caller {
     pub(crate) key: Option<String>,
     /// The session that it carries.
     pub(crate) session: Option<OpenSession>,
+    /// The token for scripts that it carries. Its key is the one that made it.
+    pub(crate) pass: Option<Pass>,
     /// Whether it comes from a command on this machine.
     pub(crate) is_local: bool,
 }
@@ -143,13 +147,14 @@ impl Accounts {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).values().find_map(find)
     }
 
-    /// Returns true if a caller's session or key still stands for the account.
+    /// Returns true if a caller's session, key or token still stands for the account.
     pub(crate) fn is_current(&self, caller: &Caller) -> bool {
         let now = self.clock.now();
-        let stands = |account: &Account| match (&caller.session, &caller.key) {
-            (Some(open), _) => account.has_session(open, now),
-            (None, Some(key)) => account.has_key(key),
-            (None, None) => caller.is_local,
+        let stands = |account: &Account| match (&caller.pass, &caller.session, &caller.key) {
+            (Some(pass), _, key) => account.has_pass(pass, key.as_deref(), now),
+            (None, Some(open), _) => account.has_session(open, now),
+            (None, None, Some(key)) => account.has_key(key),
+            (None, None, None) => caller.is_local,
         };
         self.with(&caller.account, stands).unwrap_or(false)
     }

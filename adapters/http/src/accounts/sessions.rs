@@ -69,7 +69,7 @@ impl Session {
         Ok(token)
     }
 
-    fn is_over(&self, now: Timestamp) -> bool {
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
         now >= later(self.created_at, hours(SESSION_DAYS * 24)) || now >= later(self.used_at, hours(IDLE_DAYS * 24))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::Method;
 use azera_adapter::{BranchSummary, ChatInfo, ChatSummary, InboundEvent, Reading, ShownMessage};
-use azera_types::{Author, ChatId};
+use azera_types::{Author, ChatId, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +24,8 @@ const NEW_TITLE: &str = "New chat";
 /// Longest title, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// Most messages of a chat that are shown or searched.
+/// Most messages of a chat that are shown.
 const MAX_MESSAGES: usize = 1_000;
-
-/// Most chats whose messages are searched.
-const MAX_SEARCHED: usize = 200;
 
 /// Name of the first branch for people.
 const MAIN: &str = "Main";
@@ -82,6 +79,8 @@ pub(super) struct Message {
     created_at: String,
     /// The address of the picture that it shows.
     picture: Option<String>,
+    /// Whether it was said aloud.
+    spoken: bool,
 }
 
 /// A chat with its branches and the messages of the current one.
@@ -184,7 +183,8 @@ impl From<ShownMessage> for Message {
             id: message.id.to_string(),
             role: if matches!(message.author, Author::Persona { .. }) { "assistant" } else { "user" },
             name: message.author.name().to_owned(),
-            content: message.text.to_string(),
+            spoken: message.spoken.is_some(),
+            content: message.spoken.unwrap_or(message.text).to_string(),
             created_at: message.at.to_string(),
             picture: None,
         }
@@ -208,16 +208,16 @@ impl Shared {
         Ok(Reading { chat: own_chat(caller, id)?, person: caller.person()? })
     }
 
-    /// Returns the chats of a caller, newest first. A chat without title and messages was deleted, or never begun.
+    /// Returns the chats of a caller, newest first.
     pub(super) async fn chats(&self, caller: &Caller) -> Result<Vec<ChatSummary>, Problem> {
         let mut chats = self.reader()?.chats(&self.platform, self.reading(caller, "main")?).await?;
-        chats.retain(|chat| chat.title.is_some() || chat.last_at.is_some());
+        chats.retain(is_there);
         Ok(chats)
     }
 
     pub(super) async fn chat(&self, caller: &Caller, id: &str) -> Result<ChatSummary, Problem> {
-        let chats = self.chats(caller).await?;
-        chats.into_iter().find(|chat| suffix_of(&chat.chat) == id).ok_or_else(|| Problem::not_found("chat"))
+        let chat = self.reader()?.chat(&self.platform, self.reading(caller, id)?).await?;
+        chat.filter(is_there).ok_or_else(|| Problem::not_found("chat"))
     }
 
     pub(super) async fn messages_of(&self, caller: &Caller, id: &str) -> Result<Vec<Message>, Problem> {
@@ -268,6 +268,11 @@ impl Shared {
     }
 }
 
+/// Returns true for a chat that has a title or messages. Another one was deleted, or never begun.
+fn is_there(chat: &ChatSummary) -> bool {
+    chat.title.is_some() || chat.last_at.is_some()
+}
+
 fn own_chat(caller: &Caller, id: &str) -> Result<ChatId, Problem> {
     chat_id(&caller.account, id).map_err(|_| Problem::not_found("chat"))
 }
@@ -310,34 +315,14 @@ async fn search(
     caller: Caller,
     Params(query): Params<Query>,
 ) -> Result<axum::Json<List<Chat>>, Problem> {
-    let words: Vec<String> = query.q.split_whitespace().map(str::to_lowercase).collect();
-    if words.is_empty() {
+    if query.q.trim().is_empty() {
         return Err(Problem::invalid("`q` names the words to find."));
     }
-    let matches = |text: &str| {
-        let text = text.to_lowercase();
-        words.iter().all(|word| text.contains(word.as_str()))
-    };
-    let mut found = Vec::new();
-    for (number, chat) in shared.chats(&caller).await?.into_iter().enumerate() {
-        let is_titled = chat.title.as_deref().is_some_and(matches);
-        if is_titled || (number < MAX_SEARCHED && shared.says(&caller, &chat, &matches).await?) {
-            found.push(Chat::from(chat));
-        }
-    }
+    let at = shared.reading(&caller, "main")?;
+    let mut found = shared.reader()?.find_chats(&shared.platform, at, &Text::new(&query.q)).await?;
+    found.retain(is_there);
+    let found: Vec<Chat> = found.into_iter().map(Chat::from).collect();
     Ok(axum::Json(found.into()))
-}
-
-impl Shared {
-    async fn says(
-        &self,
-        caller: &Caller,
-        chat: &ChatSummary,
-        matches: &(impl Fn(&str) -> bool + Sync),
-    ) -> Result<bool, Problem> {
-        let messages = self.messages_of(caller, suffix_of(&chat.chat)).await?;
-        Ok(messages.iter().any(|message| matches(&message.content)))
-    }
 }
 
 async fn show(

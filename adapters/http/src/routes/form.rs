@@ -23,6 +23,8 @@ pub(super) struct UploadedFile {
     pub(super) bytes: Vec<u8>,
     /// Its name on the sender's machine; empty if that is not said.
     pub(super) name: String,
+    /// Its media type, as the sender says.
+    pub(super) media_type: Option<String>,
     texts: Vec<(String, String)>,
 }
 
@@ -41,12 +43,13 @@ pub(super) async fn one_file(mut form: Multipart, most: usize) -> Result<Uploade
     while let Some(field) = form.next_field().await.map_err(wrong)? {
         let named = field.name().unwrap_or_default().to_owned();
         let file_name = field.file_name().map(str::to_owned);
+        let media_type = field.content_type().map(str::to_owned);
         let bytes = field.bytes().await.map_err(wrong)?;
         if named == FILE {
             if file.is_some() {
                 return Err(Problem::invalid("Send one file at a time."));
             }
-            file = Some((bytes, file_name.unwrap_or_default()));
+            file = Some((bytes, file_name.unwrap_or_default(), media_type));
         } else if texts.len() < MAX_TEXTS && bytes.len() <= MAX_TEXT_BYTES {
             texts.push((named, String::from_utf8_lossy(&bytes).into_owned()));
         } else {
@@ -54,12 +57,12 @@ pub(super) async fn one_file(mut form: Multipart, most: usize) -> Result<Uploade
         }
     }
     let missing = || Problem::invalid(format!("Send the file as the part `{FILE}` of `multipart/form-data`."));
-    let (bytes, name) = file.ok_or_else(missing)?;
+    let (bytes, name, media_type) = file.ok_or_else(missing)?;
     if bytes.len() > most {
         let detail = format!("The file has more than {} MB.", most >> 20);
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
     }
-    Ok(UploadedFile { bytes: bytes.to_vec(), name, texts })
+    Ok(UploadedFile { bytes: bytes.to_vec(), name, media_type, texts })
 }
 
 /// Returns a name of letters of ASCII in lower case, digits and `-`; `otherwise` if nothing of the text is left.

@@ -22,6 +22,8 @@ mod session;
 mod speech;
 mod system;
 mod talk;
+mod tokens;
+mod voice;
 
 use std::sync::Arc;
 
@@ -88,9 +90,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         system::endpoints(),
         session::endpoints(),
         keys::endpoints(),
+        tokens::endpoints(),
         mcp::endpoints(),
         openai::endpoints(),
         talk::endpoints(),
+        voice::endpoints(),
         chats::endpoints(),
         organise::endpoints(),
         inner::endpoints(),
@@ -113,7 +117,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let mut router: Router<Arc<Shared>> = Router::new();
     for endpoint in endpoints() {
-        let admission = Admission { shared: shared.clone(), need: endpoint.need, body_bytes: endpoint.body_bytes };
+        let (shared, path) = (shared.clone(), endpoint.path);
+        let admission = Admission { shared, path, need: endpoint.need, body_bytes: endpoint.body_bytes };
         let handler = endpoint.handler.route_layer(from_fn_with_state(admission, guard::admit));
         router = router.route(endpoint.path, handler);
     }

@@ -71,13 +71,17 @@ struct Speech {
     duration_ms: u64,
 }
 
-/// Whether something speaks.
+/// Whether something speaks, and whether something hears.
 #[derive(Debug, Serialize, JsonSchema)]
 struct VoiceStatus {
     /// Whether texts can be spoken.
     available: bool,
     /// Why not, and how that changes; null if something speaks.
     why: Option<String>,
+    /// Whether voice messages are heard.
+    hears: bool,
+    /// Why not, and how that changes; null if they are heard.
+    why_deaf: Option<String>,
 }
 
 /// A recording of a voice.
@@ -132,7 +136,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             Method::GET,
             "/api/tts/status",
             Need::Scope(Scope::Chat),
-            "Tell whether something speaks, and if not, how that changes",
+            "Tell whether something speaks and hears, and if not, how that changes",
             status,
         )
         .answers::<VoiceStatus>(),
@@ -182,8 +186,9 @@ async fn synthesize(
 }
 
 async fn status(State(shared): State<Arc<Shared>>) -> Result<axum::Json<VoiceStatus>, Problem> {
-    let why = shared.speech()?.silence();
-    Ok(axum::Json(VoiceStatus { available: why.is_none(), why }))
+    let speech = shared.speech()?;
+    let (why, why_deaf) = (speech.silence(), speech.deafness());
+    Ok(axum::Json(VoiceStatus { available: why.is_none(), why, hears: why_deaf.is_none(), why_deaf }))
 }
 
 /// Returns the voice that the address of a recording stands for.

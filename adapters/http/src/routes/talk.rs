@@ -8,8 +8,8 @@ use axum::http::Method;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use azera_adapter::State as Mind;
-use azera_types::{MessageId, PersonaId};
-use futures::StreamExt;
+use azera_types::{ChatId, MessageId, PersonaId};
+use futures::{Stream, StreamExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -125,10 +125,19 @@ fn done(reply: &Reply) -> Value {
     done
 }
 
+/// Where somebody talks, and with whom.
+pub(super) struct TalkedIn {
+    /// The id that clients see.
+    pub(super) id: String,
+    pub(super) chat: ChatId,
+    /// The persona that answers there if the chat is new.
+    pub(super) persona: Option<PersonaId>,
+}
+
 impl Shared {
     /// Returns the id of a chat that goes on or begins. Only a UUID begins one: a chat with another id, such as that of the
     /// pictures, begins elsewhere.
-    async fn chat_to_talk_in(&self, caller: &Caller, id: &str) -> Result<String, Problem> {
+    async fn id_to_talk_in(&self, caller: &Caller, id: &str) -> Result<String, Problem> {
         if let Ok(id) = Uuid::parse_str(id) {
             return Ok(id.to_string());
         }
@@ -137,6 +146,27 @@ impl Shared {
             Err(_) => Err(Problem::invalid("`chat_id` is a UUID, or the id of one of your chats.")),
         }
     }
+
+    /// Returns the chat to talk in, in which the persona answers that the client names.
+    pub(super) async fn talked_in(
+        &self,
+        caller: &Caller,
+        id: &str,
+        persona: Option<&str>,
+    ) -> Result<TalkedIn, Problem> {
+        let id = self.id_to_talk_in(caller, id).await?;
+        let chat = self.reading(caller, &id)?.chat;
+        let persona = persona.map(PersonaId::new).transpose()?;
+        if let Some(persona) = &persona {
+            if !self.answering(caller).await?.iter().any(|known| known.id == *persona) {
+                return Err(Problem::not_found("persona"));
+            }
+            if self.chat(caller, &id).await.is_ok_and(|known| known.persona != *persona) {
+                self.perform(caller, chat.clone(), &format!("/persona use {persona}")).await?;
+            }
+        }
+        Ok(TalkedIn { id, chat, persona })
+    }
 }
 
 async fn stream(
@@ -144,20 +174,8 @@ async fn stream(
     caller: Caller,
     Json(new): Json<NewMessage>,
 ) -> Result<Response, Problem> {
-    let id = shared.chat_to_talk_in(&caller, &new.chat_id).await?;
-    let chat = shared.reading(&caller, &id)?.chat;
-    let persona = new.ai_persona_id.as_ref().map(PersonaId::new).transpose()?;
-    if let Some(persona) = &persona
-        && !shared.answering(&caller).await?.iter().any(|known| known.id == *persona)
-    {
-        return Err(Problem::not_found("persona"));
-    }
+    let TalkedIn { id, chat, persona } = shared.talked_in(&caller, &new.chat_id, new.ai_persona_id.as_deref()).await?;
     let known = shared.chat(&caller, &id).await.ok();
-    if let (Some(known), Some(persona)) = (&known, &persona)
-        && known.persona != *persona
-    {
-        shared.perform(&caller, chat.clone(), &format!("/persona use {persona}")).await?;
-    }
     if let (Some(known), Some(branch)) = (&known, &new.branch_id)
         && known.branch != *branch
         && !(branch == "Main" && known.branch == "main")
@@ -166,23 +184,29 @@ async fn stream(
     }
     let about = new.about.as_ref().map(MessageId::new).transpose()?;
     let said = shared.say(&caller, chat, persona, &new.message, about).await?;
-    let events = said.steps().flat_map(|step| {
-        let events = match step {
-            Step::ThinkingStart => vec![event("thinking_start", &json!({}))],
-            Step::Thinking(text) => vec![event("thinking", &json!({"content": text}))],
-            Step::ThinkingEnd => vec![event("thinking_end", &json!({}))],
-            Step::Content(text) => vec![event("content", &json!({"content": text}))],
-            // Clients that do not know this event show the reply below what they have.
-            Step::Retracted => vec![event("retracted", &json!({}))],
-            Step::Done(reply) => {
-                let rest = (!reply.rest.is_empty()).then(|| event("content", &json!({"content": reply.rest})));
-                rest.into_iter().chain([event("done", &done(&reply))]).collect()
-            }
-            Step::Failed(problem) => vec![event("error", &json!({"message": problem.detail}))],
-        };
-        futures::stream::iter(events.into_iter().map(Ok::<_, Infallible>))
-    });
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+    Ok(answer(said.steps().flat_map(|step| futures::stream::iter(events_of(step)))))
+}
+
+/// Returns the events of one step of a reply.
+pub(super) fn events_of(step: Step) -> Vec<Event> {
+    match step {
+        Step::ThinkingStart => vec![event("thinking_start", &json!({}))],
+        Step::Thinking(text) => vec![event("thinking", &json!({"content": text}))],
+        Step::ThinkingEnd => vec![event("thinking_end", &json!({}))],
+        Step::Content(text) => vec![event("content", &json!({"content": text}))],
+        // Clients that do not know this event show the reply below what they have.
+        Step::Retracted => vec![event("retracted", &json!({}))],
+        Step::Done(reply) => {
+            let rest = (!reply.rest.is_empty()).then(|| event("content", &json!({"content": reply.rest})));
+            rest.into_iter().chain([event("done", &done(&reply))]).collect()
+        }
+        Step::Failed(problem) => vec![event("error", &json!({"message": problem.detail}))],
+    }
+}
+
+/// Answers with a stream of events.
+pub(super) fn answer(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response()
 }
 
 /// Returns the chat of a conversation that the client names.

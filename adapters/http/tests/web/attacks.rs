@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::images::{draw, send_form};
 use crate::isolation::later;
 use crate::{World, program};
 
@@ -383,5 +384,53 @@ async fn markup_in_names_and_messages_stays_text() {
         assert!(matches!(media_type, "application/json" | "application/problem+json"), "{path}: {media_type}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_or_a_head_that_does_not_end_is_given_up() {
+    let world = World::start().await;
+    world.owner().await;
+    // From here on the clock of the timeouts goes on by itself whenever everybody waits.
+    tokio::time::pause();
+    let head =
+        "POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n";
+    let body = world.client().raw(format!("{head}{{\"name\": \"Ann\"").as_bytes()).await;
+    body.is(408, "slow");
+    let half = world.client().raw(b"GET /health HTTP/1.1\r\nHost: loc").await;
+    assert!(matches!(half.status, 0 | 408), "{half:?}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn markup_in_names_of_files_and_personas_stays_text() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let name = "\"; filename=\"<svg onload=alert(1)>";
+    let kept = send_form(&owner, "/api/voice-samples/upload", "file", "<svg onload=alert(1)>.wav", b"RIFF x").await;
+    let file = kept.json()["filename"].as_str().unwrap().to_owned();
+    assert_eq!(file, "svg-onload-alert-1.wav");
+    let sound = owner.send("GET", &format!("/api/voice-samples/{file}"), None).await;
+    assert_eq!(
+        (sound.header("content-type"), sound.header("x-content-type-options")),
+        (Some("audio/wav"), Some("nosniff"))
+    );
+    let broken = json!({"prompt": "a boat", "custom_filename": "x\r\nX-Evil: 1"});
+    owner.send("POST", "/api/images/generate", Some(broken)).await.is(400, "invalid");
+    draw(&mut owner, json!({"prompt": name, "custom_filename": name})).await;
+    for picture in owner.send("GET", "/api/images", None).await.json()["items"].as_array().unwrap() {
+        let url = picture["url"].as_str().unwrap();
+        assert!(!url.contains(['<', '>', '"', '\r', '\n']), "{url}");
+        let shown = owner.send("GET", url, None).await;
+        assert_eq!(
+            (shown.status, shown.header("content-type"), shown.header("x-evil")),
+            (200, Some("image/png"), None)
+        );
+    }
+    let persona = json!({"name": "<script>alert(1)</script>", "system_prompt": "a persona"});
+    assert_eq!(owner.send("POST", "/api/personas", Some(persona)).await.status, 200);
+    let listed = owner.send("GET", "/api/personas", None).await;
+    assert_eq!(listed.header("content-type"), Some("application/json"));
+    assert!(listed.body.contains("<script>alert(1)</script>"), "it is text in JSON: {}", listed.body);
     world.stop().await;
 }

@@ -146,11 +146,30 @@ impl Engine {
         if self.fails.load(Ordering::SeqCst) {
             return Err(HostError::Unavailable("the model is gone".into()));
         }
+        let mut inbound = inbound;
+        let mut spoken = None;
+        for part in std::mem::take(&mut inbound.parts) {
+            // A recording holds its words.
+            let sound = part.source.fetch(1 << 20).await.unwrap();
+            let words = Text::new(String::from_utf8_lossy(&sound));
+            inbound.text = Text::new(format!("[said aloud] {}", words.as_str()));
+            spoken = Some(words);
+        }
         let reply = MessageId::new(format!("{}~r0", inbound.id)).unwrap();
         let (persona, chat) = (Self::persona(), inbound.chat.clone());
         let making = Making { chat: &chat, reply: &reply, persona: &persona, persona_name: "Azera" };
         let streaming = self.platform.streaming().unwrap();
         let text = format!("You said: {}", inbound.text.as_str());
+        let author = Author::Person { id: inbound.person.clone(), name: inbound.name.clone() };
+        let said = ShownMessage {
+            id: inbound.id.clone(),
+            author,
+            text: inbound.text.clone(),
+            spoken,
+            at: now(),
+            answers: None,
+        };
+        self.lines.lock().unwrap().push(Line { chat: chat.clone(), message: said });
         for event in
             [StreamEvent::ThinkingStart, StreamEvent::Thinking { text: "Hm.".into() }, StreamEvent::ThinkingEnd]
         {
@@ -160,19 +179,16 @@ impl Engine {
             streaming.event(making, &StreamEvent::Content { text: piece.into() }).await;
             tokio::task::yield_now().await;
         }
-        let author = Author::Person { id: inbound.person.clone(), name: inbound.name.clone() };
-        let said = ShownMessage { id: inbound.id.clone(), author, text: inbound.text, at: now(), answers: None };
         let author = Author::Persona { id: persona.clone(), name: "Azera".into() };
         let answer = ShownMessage {
             id: reply.clone(),
             author,
             text: Text::new(&text),
+            spoken: None,
             at: now(),
             answers: Some(inbound.id.clone()),
         };
-        for message in [said, answer] {
-            self.lines.lock().unwrap().push(Line { chat: chat.clone(), message });
-        }
+        self.lines.lock().unwrap().push(Line { chat: chat.clone(), message: answer });
         let usage = TurnUsage { prompt_tokens: 7, completion_tokens: 3, ..TurnUsage::default() };
         let state = State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) };
         Ok(Outcome::Replied(Box::new(Turn {
@@ -306,6 +322,26 @@ impl Reader for Engine {
             }
         }
         Ok(found)
+    }
+
+    async fn find_chats(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        words: &Text,
+    ) -> Result<Vec<ChatSummary>, HostError> {
+        let heard = self.heard(&at.person).await;
+        let says = |chat: &ChatSummary| {
+            let said = heard.iter().filter(|line| line.chat == chat.chat).map(|line| line.message.text.as_str());
+            said.chain(chat.title.as_deref()).any(|text| text.contains(words.as_str()))
+        };
+        let chats = self.chats(platform, at.clone()).await?;
+        Ok(chats.into_iter().filter(says).collect())
+    }
+
+    async fn chat(&self, platform: &PlatformId, at: Reading) -> Result<Option<ChatSummary>, HostError> {
+        let chats = self.chats(platform, at.clone()).await?;
+        Ok(chats.into_iter().find(|chat| chat.chat == at.chat))
     }
 
     async fn messages(&self, _: &PlatformId, at: Reading, limit: usize) -> Result<Vec<ShownMessage>, HostError> {

@@ -18,6 +18,8 @@ async fn tell(browser: &mut Client, secret: &str) -> String {
     browser.send("POST", "/api/tags", Some(json!({"name": format!("tag {secret}")}))).await;
     browser.send("PUT", "/api/settings/ui", Some(json!({"note": secret}))).await;
     draw(browser, json!({"prompt": format!("a picture of {secret}")})).await;
+    let aloud = crate::voice::say_aloud(browser, &id, "audio/wav", secret.as_bytes(), &[]).await;
+    assert!(aloud.body.contains(secret), "{}", aloud.body);
     let upload = [b"\x89PNG ".as_slice(), secret.as_bytes()].concat();
     let kept = send_form(browser, "/api/images/upload-reference", "file", "a.png", &upload).await;
     assert_eq!(kept.status, 200, "{}", kept.body);

@@ -19,6 +19,8 @@ mod routes;
 mod sessions;
 mod speech;
 mod studio;
+mod tokens;
+mod voice;
 
 use std::sync::Arc;
 

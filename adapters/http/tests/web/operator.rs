@@ -1,9 +1,12 @@
 //! What only the operator sees: the places of other platforms, and the backups.
 
 use async_trait::async_trait;
-use azera_adapter::{AnswerMode, ChatPlace, HostError, PlaceHost, PlatformPlaces, RealmPlaces};
+use azera_adapter::{
+    AnswerMode, ChatPlace, ConnectionHistory, HostError, Invitation, PlaceChange, PlaceChanged, PlaceHost,
+    PlatformPlaces, RealmPlaces, SpokenReplies, Trouble,
+};
 use azera_adapter_http::{BackupError, BackupList, BackupState, BackupSummary, Backups, StoreError};
-use azera_types::{ChatId, PlatformId, RealmId, Timestamp};
+use azera_types::{ChatId, PersonId, PlatformId, RealmId, Timestamp};
 use serde_json::json;
 
 use crate::engine::Engine;
@@ -20,6 +23,7 @@ impl PlaceHost for Engine {
             persona: "Azera".into(),
             invited: vec!["Luna".into()],
             answers: AnswerMode::Always,
+            spoken: SpokenReplies::Auto,
             journal: Some(ChatId::new("log").unwrap()),
         };
         let realm = RealmPlaces {
@@ -30,10 +34,30 @@ impl PlaceHost for Engine {
         Ok(vec![PlatformPlaces {
             platform: PlatformId::new("matrix").unwrap(),
             is_reachable: Some(true),
+            connection: Some(ConnectionHistory {
+                since: Some(backup().at),
+                last_trouble: Some((Trouble::Unreachable, backup().at)),
+            }),
+            invitation: Some(Invitation::Account("@azera:example.org".into())),
             realms: vec![realm],
             direct: 3,
             unknown: 1,
         }])
+    }
+
+    async fn change_place(
+        &self,
+        operator: &PersonId,
+        chat: &ChatId,
+        changes: Vec<PlaceChange>,
+    ) -> Result<PlaceChanged, HostError> {
+        assert!(operator.as_str().starts_with("web:"), "{operator}");
+        if chat.as_str() != "harbour:#1" {
+            return Err(HostError::NotAllowed);
+        }
+        let is_known = |change: &PlaceChange| *change != PlaceChange::Persona("nobody".into());
+        let refused = (!changes.iter().all(is_known)).then(|| "There is no persona nobody.".to_owned());
+        Ok(PlaceChanged { done: changes.iter().map(|change| format!("{change:?}")).collect(), refused })
     }
 }
 
@@ -82,11 +106,45 @@ async fn only_owners_see_the_places_of_other_platforms() {
     }
     let chat = json!({
         "id": "harbour", "name": "harbour", "is_private": true, "persona": "Azera", "invited": ["Luna"],
-        "answers": "always", "journal": "log",
+        "answers": "always", "spoken_replies": "auto", "journal": "log",
     });
     let realm = json!({"id": "guild", "name": "Sailors", "chats": [chat]});
-    let want = json!({"platform": "matrix", "is_reachable": true, "realms": [realm], "direct": 3, "unknown": 1});
+    let want = json!({
+        "platform": "matrix", "is_reachable": true, "since": "2027-01-15T08:00:00Z",
+        "last_trouble": {"kind": "unreachable", "at": "2027-01-15T08:00:00Z"},
+        "invitation": {"link": null, "account": "@azera:example.org"}, "realms": [realm], "direct": 3, "unknown": 1,
+    });
     assert_eq!(owner.send("GET", "/api/places", None).await.json(), json!({"items": [want], "total": 1}));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn only_owners_change_places() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut guest = world.guest(&mut owner, "Bob").await;
+    let (mut chatter, _) = program(&mut owner, &["chat", "memory:read", "memory:write", "mcp"]).await;
+    let path = "/api/places/harbour:%231";
+    let change = json!({"persona": "Luna", "answers": "never", "journal_here": true, "spoken_replies": "always"});
+    for other in [&mut guest, &mut chatter] {
+        other.send("PUT", path, Some(change.clone())).await.is(403, "scope");
+    }
+    let done = owner.send("PUT", path, Some(change)).await.json();
+    let want = ["Persona(\"Luna\")", "Answers(Never)", "Journal(true)", "Spoken(Always)"];
+    assert_eq!(done, json!({"done": want}));
+    for (body, status, code) in [
+        (json!({"persona": "nobody"}), 422, "refused"),
+        (json!({"answers": "sometimes"}), 400, "invalid"),
+        (json!({"persona": " "}), 400, "invalid"),
+        (json!({"invite": "a\nb"}), 400, "invalid"),
+        (json!({"limits": 3}), 400, "invalid"),
+    ] {
+        owner.send("PUT", path, Some(body)).await.is(status, code);
+    }
+    for elsewhere in ["nowhere", "..%2f..%2fweb.json", "%00"] {
+        let path = format!("/api/places/{elsewhere}");
+        owner.send("PUT", &path, Some(json!({"answers": "never"}))).await.is(404, "not_found");
+    }
     world.stop().await;
 }
 

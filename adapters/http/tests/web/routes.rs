@@ -22,7 +22,7 @@ chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filen
     GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/{filename}, GET /api/models,
     GET /api/personas, GET /api/personas/template, GET /api/personas/{id}, GET /api/settings, GET /api/status, GET /api/tags, GET /api/tts/status,
     GET /v1/models, GET /v1/models/{id}, POST /api/chat, POST /api/chat/stream,
-    POST /api/chats, POST /api/clear, POST /api/groups, POST /api/images/cancel, POST /api/images/generate, POST /api/images/upload-reference,
+    POST /api/chats, POST /api/chats/{id}/voice, POST /api/clear, POST /api/groups, POST /api/images/cancel, POST /api/images/generate, POST /api/images/upload-reference,
     POST /api/status/mood, POST /api/tags, POST /api/tts/synthesize,
     POST /v1/chat/completions, PUT /api/chats/{id}, PUT /api/groups/{id}, PUT /api/settings/editor, PUT /api/settings/ui,
     PUT /api/tags/{id}
@@ -33,7 +33,8 @@ admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/persona
     GET /api/accounts, GET /api/backups, GET /api/logs, GET /api/places, GET /api/voice-samples, POST /api/backups,
     POST /api/backups/{name}/verify, GET /api/personas/{id}/versions, GET /api/voice-samples/{filename}, POST /api/invitations,
     POST /api/models/pull, POST /api/personas, POST /api/personas/import, POST /api/voice-samples/upload,
-    PUT /api/personas/{id}
+    POST /api/token/rotate, PUT /api/personas/{id}, PUT /api/places/{id}
+chat+memory:read+memory:write+admin+mcp: POST /api/token
 ";
 
 fn wanted() -> BTreeMap<String, String> {

@@ -35,10 +35,12 @@ async fn a_text_becomes_sound() {
         key.send("POST", speech, Some(wrong)).await.is(status, code);
     }
     let status = key.send("GET", "/api/tts/status", None).await.json();
-    assert_eq!(status, json!({"available": true, "why": null}));
+    assert_eq!(status, json!({"available": true, "why": null, "hears": true, "why_deaf": null}));
     world.engine.studio.is_closed.store(true, Ordering::SeqCst);
     let status = key.send("GET", "/api/tts/status", None).await.json();
-    assert_eq!(status, json!({"available": false, "why": "No voice is on this machine."}));
+    assert_eq!(status["why"], "No voice is on this machine.");
+    assert_eq!(status["why_deaf"], "No speech model is on this machine.");
+    assert_eq!((&status["available"], &status["hears"]), (&json!(false), &json!(false)));
     key.send("POST", speech, Some(json!({"text": "x"}))).await.is(409, "speech_unavailable");
     world.stop().await;
 }

@@ -26,7 +26,7 @@ pub struct Studio {
     pub wishes: Mutex<Vec<PictureWish>>,
     pub moods: Mutex<Vec<(ChatId, GivenMood)>>,
     pub spoken: Mutex<Vec<SpeechRequest>>,
-    /// Nothing draws or speaks.
+    /// Nothing draws, speaks or hears.
     pub is_closed: AtomicBool,
 }
 
@@ -159,6 +159,10 @@ impl PictureHost for Engine {
 impl SpeechHost for Engine {
     fn silence(&self) -> Option<String> {
         (!self.studio.is_open()).then(|| "No voice is on this machine.".into())
+    }
+
+    fn deafness(&self) -> Option<String> {
+        (!self.studio.is_open()).then(|| "No speech model is on this machine.".into())
     }
 
     async fn say(&self, _: &PlatformId, at: Reading, request: SpeechRequest) -> Result<SpeechAnswer, HostError> {

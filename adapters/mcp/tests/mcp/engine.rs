@@ -213,6 +213,15 @@ impl Reader for Engine {
         Ok(mine)
     }
 
+    async fn find_chats(&self, platform: &PlatformId, at_: Reading, _: &Text) -> Result<Vec<ChatSummary>, HostError> {
+        self.chats(platform, at_).await
+    }
+
+    async fn chat(&self, platform: &PlatformId, at_: Reading) -> Result<Option<ChatSummary>, HostError> {
+        let chats = self.chats(platform, at_.clone()).await?;
+        Ok(chats.into_iter().find(|chat| chat.chat == at_.chat))
+    }
+
     async fn messages(&self, _: &PlatformId, at_: Reading, limit: usize) -> Result<Vec<ShownMessage>, HostError> {
         if !is_owner(&at_.chat, &at_.person) {
             return Ok(Vec::new());
@@ -221,6 +230,7 @@ impl Reader for Engine {
             id: MessageId::new(format!("{}:{number}", at_.chat)).unwrap(),
             author: Author::Person { id: at_.person.clone(), name: "Ann".into() },
             text: Text::new(format!("message {number}")),
+            spoken: None,
             at: at(number),
             answers: None,
         });

@@ -343,6 +343,9 @@ pub struct BenchFill {
     /// Number of memories
     #[arg(long, value_name = "N")]
     pub memories: usize,
+    /// Web account whose chats hold the memories, by its id; the folder then has this account and no messages
+    #[arg(long, value_name = "ID")]
+    pub account: Option<String>,
     /// Folder; must be empty or not exist
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,

@@ -27,8 +27,9 @@ fn the_owner_sees_servers_and_channels_and_counts_direct_messages() {
     give(&fake, square, ann, "answer", "always", &[]);
     give(&fake, square, ann, "journal", "here", &[]);
     let web = Web::of(&bot.data());
-    let (head, listed) = web.send("GET", "/api/places", &web.own(), &Value::Null);
-    assert!(head.starts_with("HTTP/1.1 200"), "{head} {listed}");
+    let owner = web.own();
+    let (status, listed) = owner.send("GET", "/api/places", &Value::Null);
+    assert_eq!(status, 200, "{listed}");
     let discord = &listed["items"][0];
     assert_eq!((&listed["total"], &discord["platform"]), (&json!(1), &json!("discord")));
     assert_eq!(
@@ -41,7 +42,7 @@ fn the_owner_sees_servers_and_channels_and_counts_direct_messages() {
     let place = |id: u64, name: &str, is_private: bool, answers: &str, journal: Value| {
         json!({
             "id": format!("discord:{id}"), "name": name, "is_private": is_private, "persona": "Azera", "invited": [],
-            "answers": answers, "journal": journal,
+            "answers": answers, "spoken_replies": "auto", "journal": journal,
         })
     };
     let want = json!([
@@ -49,6 +50,15 @@ fn the_owner_sees_servers_and_channels_and_counts_direct_messages() {
         place(square, "square", false, "always", json!(format!("discord:{square}"))),
     ]);
     assert_eq!(realm["chats"], want);
+    assert!(discord["since"].is_string() && discord["last_trouble"].is_null(), "{discord}");
+    let link = discord["invitation"]["link"].as_str().expect("a link");
+    assert!(link.starts_with("https://discord.com/oauth2/authorize?client_id="), "{link}");
+    let change = |id: u64, changes: Value| owner.send("PUT", &format!("/api/places/discord:{id}"), &changes);
+    let (status, changed) = change(den, json!({"answers": "always", "journal_here": true}));
+    assert_eq!(status, 200, "{changed}");
+    let unaddressed = fake.world(|world| world.say(den, bob, "The tide is high."));
+    fake.wait("an answer to everything", |world| (!answers(world, den, unaddressed).is_empty()).then_some(()));
+    assert_eq!(change(dm, json!({"answers": "never"})).0, 404, "nobody changes a direct message for another");
     assert!(!listed.to_string().contains("heliotrope") && !listed.to_string().contains("Bob"), "{listed}");
     bot.stop(&fake);
     as_described(&fake);

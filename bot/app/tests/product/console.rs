@@ -40,7 +40,7 @@ fn script(name: &str, arguments: &[&str]) -> Child {
 fn two_people_use_the_console_in_a_browser() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
-    let settings = [("AZERA__HEARTH__ENABLED", "true")];
+    let settings = [("AZERA__HEARTH__ENABLED", "true"), ("AZERA__VOICE__ENABLED", "false")];
     let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &[], &settings);
     let link = bot.setup.clone().expect("nobody owns this Azera");
     let mut tour = script("tour.mjs", &[&bot.address, &link]);
@@ -57,6 +57,24 @@ fn the_console_shows_pictures_speech_and_what_the_owner_looks_after() {
     let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &["--model", "scripted"], &settings);
     let link = bot.setup.clone().expect("nobody owns this Azera");
     let mut browser = script("studio.mjs", &[&bot.address, &link, ENDLESS]);
+    assert!(browser.wait().expect("it ends").success(), "what is wrong stands above");
+    bot.stop();
+}
+
+#[test]
+fn somebody_talks_with_the_persona_in_a_browser() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let sound = scratch.path().join("said.wav");
+    let words = ["say", "--liveliness", "0", "--out", sound.to_str().expect("a path")];
+    let spoken =
+        super::azera(scratch.path(), &[&words[..], &["The old lighthouse stands behind the garden."]].concat(), "");
+    assert!(spoken.status.success(), "{}", String::from_utf8_lossy(&spoken.stderr));
+    let settings = [("AZERA__VOICE__SPEECH_MODEL", "whisper-tiny.en")];
+    let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &["--model", "scripted"], &settings);
+    let link = bot.setup.clone().expect("nobody owns this Azera");
+    let sound = sound.to_str().expect("a path");
+    let mut browser = script("talk.mjs", &[&bot.address, &link, sound, "garden"]);
     assert!(browser.wait().expect("it ends").success(), "what is wrong stands above");
     bot.stop();
 }

@@ -21,13 +21,13 @@ impl Web {
         Self { address: text("address").trim_start_matches("http://").to_owned(), setup: text("setup") }
     }
 
-    /// Sends a request. Returns the head and the body.
-    pub fn send(&self, method: &str, path: &str, cookie: &str, body: &Value) -> (String, Value) {
+    /// Sends a request with these headers, each a line of its own. Returns the head and the body.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &Value) -> (String, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(&self.address).expect("the web is there");
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\nCookie: {cookie}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n{headers}\
              Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
@@ -39,12 +39,29 @@ impl Web {
         (head.to_owned(), serde_json::from_str(body).expect("JSON"))
     }
 
-    /// Makes the owner's account. Returns the cookie of the session.
-    pub fn own(&self) -> String {
+    /// Makes the owner's account. Returns the owner's browser.
+    pub fn own(&self) -> Owner<'_> {
         let code = self.setup.rsplit_once('=').expect("a link with a code").1;
         let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
-        let (head, _) = self.send("POST", "/api/setup", "", &owner);
+        let (head, session) = self.send("POST", "/api/setup", "", &owner);
         let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a session");
-        cookie.split(';').next().expect("a cookie").to_owned()
+        let cookie = cookie.split(';').next().expect("a cookie");
+        let csrf = session["csrf"].as_str().expect("a token");
+        Owner { web: self, headers: format!("Cookie: {cookie}\r\nX-CSRF-Token: {csrf}\r\n") }
+    }
+}
+
+/// The owner's browser.
+pub struct Owner<'a> {
+    web: &'a Web,
+    headers: String,
+}
+
+impl Owner<'_> {
+    /// Sends a request. Returns the status and the body.
+    pub fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let (head, answer) = self.web.send(method, path, &self.headers, body);
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("a status"), answer)
     }
 }

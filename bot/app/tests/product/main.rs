@@ -37,6 +37,7 @@ mod stores;
 mod terminal;
 mod times;
 mod tour;
+mod traces;
 mod training;
 mod vault;
 mod voice;

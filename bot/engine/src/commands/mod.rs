@@ -27,6 +27,7 @@ mod model;
 mod order;
 mod persona;
 mod pictures;
+mod places;
 mod portrait;
 mod privacy;
 mod redraw;

@@ -155,6 +155,14 @@ pub(crate) fn as_written(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Returns the words of a message that was said aloud, as if they had been written; `None` for another message, and for one
+/// that was not heard.
+pub(crate) fn spoken_words(message: &MessageRow) -> Option<Text> {
+    let is_heard = message.text.trim() != VOICE_MESSAGE;
+    let is_spoken = message.parts.iter().any(Part::is_voice_message);
+    (is_heard && is_spoken).then(|| Text::new(as_written(&message.text)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

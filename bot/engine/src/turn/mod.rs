@@ -51,6 +51,7 @@ pub(crate) use context::{TurnContext, TurnRequest};
 #[cfg(test)]
 pub(crate) use earlier::Earlier;
 pub(crate) use generation::{any_seed, derived_seed};
+pub(crate) use hearing::spoken_words;
 pub(crate) use history::recalled_memory;
 pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};
@@ -131,7 +132,7 @@ impl Turns {
             if !self.reload_message(&mut request).await? {
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));
             }
-            let mut timer = StageTimer::start();
+            let mut timer = StageTimer::start(request.platform.id().as_str());
             request.missed = None;
             let Some(context) = self.load_context(&request).await? else {
                 return Ok(Outcome::Skipped(SkipReason::NotAddressed));
@@ -148,6 +149,7 @@ impl Turns {
             let skipped = self.skip_reason(&request, &context).await?;
             timer.end("decide");
             if let Some(reason) = skipped {
+                timer.outcome("skipped");
                 let remembered = self.end_unanswered(&request).await?;
                 self.end_turn(&request, &context, remembered);
                 return Ok(Outcome::Skipped(reason));
@@ -156,6 +158,7 @@ impl Turns {
             self.end_turn(&request, &context, turn.is_some());
             if let Some(turn) = turn {
                 self.answer_if_changed(&request);
+                timer.reply(&turn);
                 tracing::debug!(reply = %turn.reply, %timer, "a turn is over");
                 return Ok(Outcome::Replied(Box::new(turn)));
             }

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 
 use azera_adapter::{
     AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureStart,
-    PictureState, PictureWish, PlaceHost, Platform, Reader, Reading, SpeechAnswer, SpeechHost, SpeechRequest,
-    VaultHost, VaultValue,
+    PictureState, PictureWish, PlaceChange, PlaceHost, Platform, Reader, Reading, SpeechAnswer, SpeechHost,
+    SpeechRequest, SpokenReplies, VaultHost, VaultValue,
 };
 use azera_memory_vault::KeyFile;
 use azera_model_image::{ImageSize, Picture};
-use azera_types::PlatformId;
+use azera_types::{PersonId, PlatformId};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
 use crate::test_engine::{chat, person};
@@ -285,4 +285,45 @@ async fn without_its_key_a_vault_is_neither_read_nor_replaced() {
     std::io::Write::write_all(&mut options.unwrap(), &kept).unwrap();
     let read = azera.vault_value(&sim, at(ANN, DM_ANN), "code".into()).await.unwrap();
     assert_eq!(read, Some(VaultValue("heliotrope".into())));
+}
+
+#[tokio::test]
+async fn the_operator_changes_shared_places_by_the_rules_of_the_commands_and_no_direct_message() {
+    let mut scene = Scene::open(false, false).await;
+    for (who, place) in [(ANN, DM_ANN), (ANN, COMMONS)] {
+        scene.say(who, place, "Azera, my secret word is heliotrope.").await;
+    }
+    let operator = PersonId::new("web:owner").unwrap();
+    let change = async |place, changes: Vec<PlaceChange>| {
+        scene.engine.azera.change_place(&operator, &chat(place), changes).await
+    };
+    let made = change(
+        COMMONS,
+        vec![
+            PlaceChange::Answers(AnswerMode::Never),
+            PlaceChange::Journal(true),
+            PlaceChange::Spoken(SpokenReplies::Always),
+            PlaceChange::Persona("nobody".into()),
+            PlaceChange::Answers(AnswerMode::Always),
+        ],
+    )
+    .await
+    .unwrap();
+    assert_eq!(made.done.len(), 3, "{made:?}");
+    assert_eq!(made.refused.as_deref(), Some("There is no persona nobody; `/persona list` names them."));
+    let listed = scene.engine.azera.places(&PlatformId::new("web").unwrap()).await.unwrap();
+    let places = listed[0].realms.iter().flat_map(|realm| &realm.chats);
+    let commons = places.into_iter().find(|place| place.chat == chat(COMMONS)).unwrap();
+    assert_eq!(
+        (commons.answers, commons.spoken, &commons.journal),
+        (AnswerMode::Never, SpokenReplies::Always, &Some(chat(COMMONS)))
+    );
+    assert!(!format!("{made:?}").contains("heliotrope"));
+    for place in [DM_ANN, DM_BOB] {
+        let refused = change(place, vec![PlaceChange::Answers(AnswerMode::Never)]).await;
+        assert!(matches!(refused, Err(HostError::NotAllowed)), "{refused:?}");
+    }
+    let nowhere = azera_types::ChatId::new("nowhere").unwrap();
+    let refused = scene.engine.azera.change_place(&operator, &nowhere, Vec::new()).await;
+    assert!(matches!(refused, Err(HostError::NotAllowed)), "{refused:?}");
 }

@@ -226,6 +226,29 @@ impl TextIndex for Words {
         Ok(LexicalHits { found: best(found, limit), idf: idfs.iter().sum() })
     }
 
+    fn containing(
+        &self,
+        read_scope: &ReadScope,
+        text_index: TextIndexKind,
+        query: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<MemoryId>, Error> {
+        let (guard, sought) = (self.docs.lock().unwrap(), words(query));
+        let holds = |doc: &TextDocument| {
+            let own = words(&doc.own);
+            sought.iter().all(|word| own.iter().any(|other| other.starts_with(word.as_str())))
+        };
+        let mut found: Vec<&TextDocument> = guard
+            .1
+            .values()
+            .filter(|doc| doc.text_index == text_index && visible(read_scope, &doc.label, until, self.careless))
+            .filter(|doc| !sought.is_empty() && holds(doc))
+            .collect();
+        found.sort_by_key(|doc| std::cmp::Reverse((doc.label.at, doc.id)));
+        Ok(found.into_iter().take(limit).map(|doc| doc.id).collect())
+    }
+
     fn remove(&self, ids: &[MemoryId]) -> Result<(), Error> {
         self.docs.lock().unwrap().0.retain(|id, _| !ids.contains(id));
         Ok(())

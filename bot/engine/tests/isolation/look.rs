@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use azera_adapter::{
     AutocompleteRequest, CommandLine, FileContent, Host, MemoryPage, MemoryReader, OptionKind, PictureHost,
-    PictureState, PictureWish, Platform, Reader, Reading, SearchRequest, ShownMemory, WritingKind,
+    PictureState, PictureWish, Platform, Reading, SearchRequest, ShownMemory,
 };
 use azera_memory::{
     Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
@@ -147,6 +147,7 @@ macro_rules! read {
 
 /// The graph.
 mod graph;
+mod lists;
 mod places;
 mod sessions;
 
@@ -206,32 +207,6 @@ impl Looking<'_> {
         if text != "/memory export" {
             self.seen.push(format!("{text}: {}", without_numbers(said)));
         }
-    }
-
-    /// Reads every list that platforms with a screen show.
-    async fn read_lists(&mut self) {
-        let (azera, sim) = (&self.engine.azera, self.engine.platform.sim.clone());
-        let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
-        let personas = azera.personas(platform, at.clone()).await.unwrap();
-        let chats = azera.chats(platform, at.clone()).await.unwrap();
-        let messages = azera.messages(platform, at.clone(), MANY).await.unwrap();
-        let branches = azera.branches(platform, at.clone()).await.unwrap();
-        let mind = azera.mind(platform, at.clone()).await.unwrap();
-        let mut written = Vec::new();
-        for kind in [WritingKind::Dream, WritingKind::Journal, WritingKind::Piece] {
-            written.extend(azera.writings(platform, at.clone(), kind, MANY).await.unwrap());
-        }
-        let lines = |texts: Vec<String>| texts.join("\n");
-        self.saw("Reader::personas", lines(personas.into_iter().map(|persona| persona.markdown).collect()));
-        self.saw("Reader::chats", lines(chats.iter().map(|chat| format!("{} {:?}", chat.chat, chat.title)).collect()));
-        let said = messages.iter().map(|message| format!("{}: {}", message.author.name(), message.text.as_str()));
-        self.saw("Reader::messages", lines(said.collect()));
-        self.saw("Reader::branches", lines(branches.into_iter().map(|branch| branch.name).collect()));
-        self.saw("Reader::mind", format!("{:?}", mind.map(|mind| mind.persona)));
-        let texts = written.iter().map(|one| format!("{} {:?} {}", one.text.as_str(), one.themes, one.kind));
-        self.saw("Reader::writings", lines(texts.collect()));
-        let models = azera.models().await.map(|models| models.into_iter().map(|model| model.title).collect());
-        self.saw("Reader::models", lines(models.unwrap_or_default()));
     }
 
     /// Lists whole memories, and looks the newest numbers of all places up.
@@ -350,6 +325,9 @@ impl Looking<'_> {
             .iter()
             .map(describe_hit)
             .collect());
+        read!(self, memory.recall().chats_saying(&read_scope, &query_text, engine.clock.now()), |found| format!(
+            "{found:?}"
+        ));
         read!(self, memory.messages().history(&read_scope, &here, MANY), |found| json(&found));
         read!(self, memory.chats().branches(&read_scope, &here), |found| json(&found));
         read!(self, memory.stats(&read_scope), |found| format!("{found:?}"));
@@ -449,6 +427,7 @@ impl Looking<'_> {
             for id in [&id, &reply] {
                 let found = read!(self, memory.messages().get(read_scope, id), |found| json(&found));
                 read!(self, memory.messages().history_to(read_scope, Some(id), MANY), |found| json(&found));
+                read!(self, memory.messages().newest_at(read_scope, Some(id)), |found| json(&found));
                 if found.is_none() {
                     // Nothing can branch off a message that cannot be read.
                     let refused = memory.chats().branch_from(read_scope, here, id, "stolen", engine.clock.now());

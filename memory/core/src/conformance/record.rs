@@ -56,6 +56,16 @@ impl TextIndex for NoIndex {
     ) -> Result<LexicalHits, Error> {
         Ok(LexicalHits::default())
     }
+    fn containing(
+        &self,
+        _: &ReadScope,
+        _: TextIndexKind,
+        _: &str,
+        _: Timestamp,
+        _: usize,
+    ) -> Result<Vec<MemoryId>, Error> {
+        Ok(Vec::new())
+    }
     fn remove(&self, _: &[MemoryId]) -> Result<(), Error> {
         Ok(())
     }

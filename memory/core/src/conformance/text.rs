@@ -12,6 +12,7 @@ pub fn text<T: TextIndex, O: FnMut() -> T>(mut fresh: impl FnMut() -> O) {
     finds_words(fresh()());
     finds_words_of_every_script(fresh()());
     takes_words_and_never_syntax(fresh()());
+    finds_the_newest_with_every_word(fresh()());
     keeps_to_the_scope(fresh()());
     replaces_and_removes(fresh());
 }
@@ -147,6 +148,50 @@ fn takes_words_and_never_syntax(index: impl TextIndex) {
     assert_eq!(found(&index, TextIndexKind::Chats, Facet::Own, "plum"), [3], "a word next to a very long one");
 }
 
+fn finds_the_newest_with_every_word(index: impl TextIndex) {
+    let said = |id: u64, second: i64, text: &str| TextDocument {
+        label: label("azera", Scope::Realm(realm("guild")), second),
+        ..doc(id, TextIndexKind::Chats, text, "a lighthouse")
+    };
+    index
+        .upsert(vec![
+            said(1, 10, "The lighthouse keeper sings"),
+            said(2, 30, "Keepers of lighthouses are singing"),
+            said(3, 20, "A lighthouse without anybody"),
+            said(4, 40, "Theatre in the harbour"),
+            said(5, 50, "灯台の番人"),
+            doc(6, TextIndexKind::Memories, "a lighthouse keeper", ""),
+        ])
+        .expect("an insertion");
+    index.commit().expect("a commit");
+    let first = |query: &str, until: i64, limit: usize| -> Vec<u64> {
+        let read_scope = public("azera", "guild", None);
+        let found = index.containing(&read_scope, TextIndexKind::Chats, query, at(until), limit).expect("a search");
+        found.into_iter().map(|id| id.0).collect()
+    };
+    let cases: [(&str, &[u64]); 12] = [
+        ("lighthouse", &[2, 3, 1]),
+        ("lighthouse keeper", &[2, 1]),
+        ("KEEPERS lighthous", &[2, 1]),
+        ("keep sing ligh", &[2, 1]),
+        ("keeper harbour", &[]),
+        ("in the", &[4]),
+        ("the lighthouse", &[2, 3, 1]),
+        ("番人", &[5]),
+        ("li", &[]),
+        ("", &[]),
+        ("  *?", &[]),
+        ("lighthouse owl", &[]),
+    ];
+    for (query, want) in cases {
+        assert_eq!(first(query, 1_000, 100), want, "{query:?}");
+    }
+    assert_eq!(first("lighthouse", 25, 100), [3, 1], "nothing newer");
+    assert_eq!(first("lighthouse", 1_000, 1), [2], "the limit");
+    assert_eq!(first("lighthouse", 1_000, 0), [0_u64; 0], "a limit of zero");
+    first(&"lighthouse ".repeat(50_000), 1_000, 10);
+}
+
 fn keeps_to_the_scope(index: impl TextIndex) {
     let mut docs = Vec::new();
     for (who, more) in [("azera", 0), ("areza", 100)] {
@@ -172,6 +217,12 @@ fn keeps_to_the_scope(index: impl TextIndex) {
             let equal = hits.found.iter().all(|found| (found.score - hits.found[0].score).abs() < 1e-6);
             assert!(equal, "{case}: the filter changed scores");
         }
+        let holding = index
+            .containing(&read_scope, TextIndexKind::Memories, "passw", at(until), 100)
+            .expect("a search for a beginning");
+        let mut ids: Vec<u64> = holding.iter().map(|id| id.0).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, want, "{case}, every word");
     }
 }
 

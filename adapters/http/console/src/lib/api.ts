@@ -25,6 +25,7 @@ export const session = {
 
 export const chats = {
   list: () => json<Api.List<Api.Chat>>("GET", "/api/chats"),
+  newest: (limit: number) => json<Api.List<Api.Chat>>("GET", at`/api/chats?limit=${String(limit)}`),
   search: (words: string) => json<Api.List<Api.Chat>>("GET", at`/api/chats/search?q=${words}`),
   create: (title?: string) => json<Api.WholeChat>("POST", "/api/chats", title ? { title } : {}),
   show: (id: string) => json<Api.WholeChat>("GET", at`/api/chats/${id}`),
@@ -46,7 +47,17 @@ export type Said = { chat_id: string; message: string; ai_persona_id?: string; a
 
 /** Says something, and yields the events of the reply. A failure is thrown. */
 export async function* say(said: Said, signal?: AbortSignal): AsyncGenerator<ServerEvent> {
-  const answer = await request("POST", "/api/chat/stream", said, signal);
+  yield* replyTo(await request("POST", "/api/chat/stream", said, signal));
+}
+
+/** Says something aloud, and yields what was heard and the events of the reply. A failure is thrown. */
+export async function* sayAloud(chat: string, sound: Blob, persona: string, signal?: AbortSignal): AsyncGenerator<ServerEvent> {
+  const file = new File([sound], "said.wav", { type: sound.type });
+  const body = form([file], persona ? { ai_persona_id: persona } : {});
+  yield* replyTo(await request("POST", at`/api/chats/${chat}/voice`, body, signal));
+}
+
+async function* replyTo(answer: Response): AsyncGenerator<ServerEvent> {
   for await (const event of events(answer)) {
     if (event.name === "error") throw new Problem(String(event.data.message), 0, "reply");
     yield event;
@@ -130,6 +141,7 @@ export const system = {
   metrics: async () => (await request("GET", "/metrics")).text(),
   logs: (level: string) => json<Api.List<Api.LogLine>>("GET", at`/api/logs?level=${level}`),
   places: () => json<Api.List<Api.PlatformPlaces>>("GET", "/api/places"),
+  changePlace: (id: string, changes: Api.PlaceChanges) => json<{ done: string[] }>("PUT", at`/api/places/${id}`, changes),
   backups: () => json<Api.Backups>("GET", "/api/backups"),
   makeBackup: () => json<Api.Backup>("POST", "/api/backups", {}),
   verifyBackup: (name: string) => json<Api.BackupCheck>("POST", at`/api/backups/${name}/verify`, {}),

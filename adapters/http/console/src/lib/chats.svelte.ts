@@ -3,6 +3,9 @@
 import { chats as api, labels, type LabelKind } from "./api";
 import type { Chat, ChatChanges, Label, WholeChat } from "./types";
 
+/** How many chats are looked at after something was said. */
+const NEWEST = 30;
+
 class ChatList {
   items = $state<Chat[]>([]);
   groups = $state<Label[]>([]);
@@ -28,6 +31,13 @@ class ChatList {
 
   async reload(): Promise<void> {
     this.items = (await api.list()).items;
+  }
+
+  /** Takes in what was said since the list was loaded. Only the newest chats are asked for: there may be thousands. */
+  async refresh(): Promise<void> {
+    const newest = (await api.newest(NEWEST)).items;
+    const ids = new Set(newest.map((chat) => chat.id));
+    this.items = [...newest, ...this.items.filter((chat) => !ids.has(chat.id))];
   }
 
   async search(words: string): Promise<void> {

@@ -8,7 +8,8 @@ export function followEvents(): () => void {
   const source = new EventSource("/api/events");
   const heard = (event: MessageEvent<string>): void => {
     const { chat_id } = JSON.parse(event.data) as { chat_id: string };
-    void Promise.all([talk.heard(chat_id), chatList.reload()]).catch(() => undefined);
+    const list = event.type === "removed" ? chatList.reload() : chatList.refresh();
+    void Promise.all([talk.heard(chat_id), list]).catch(() => undefined);
   };
   for (const name of ["message", "changed", "removed"]) source.addEventListener(name, heard);
   source.addEventListener("reset", () => void Promise.all([talk.heard(null), chatList.reload()]).catch(() => undefined));

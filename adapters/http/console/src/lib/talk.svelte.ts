@@ -1,9 +1,10 @@
 // The open chat: its messages, the reply that comes in, and what can be done with a message.
 
-import { chats, command, say } from "./api";
+import { aloud } from "./aloud.svelte";
+import { chats, command, say, sayAloud } from "./api";
 import { chatList } from "./chats.svelte";
 import { t } from "./en";
-import { Problem } from "./http";
+import { Problem, type ServerEvent } from "./http";
 import { type Mind, parseMind } from "./mind";
 import { attempt, inWords, notices } from "./notices.svelte";
 import type { Done, Message, WholeChat } from "./types";
@@ -19,6 +20,8 @@ export type Shown = {
   at: string;
   /** The address of the picture that it shows. */
   picture: string | null;
+  /** Whether it was said aloud. */
+  spoken: boolean;
   /** The id of the last message before it when it was added. */
   after: string | null;
 };
@@ -111,15 +114,15 @@ class Talk {
   }
 
   private shown(message: Message): Shown {
-    const { id, role, name, content, picture } = message;
+    const { id, role, name, content, picture, spoken } = message;
     const thinking = this.thoughts.get(id) ?? "";
-    return { key: id, id, role, name, content, thinking, at: message.created_at, picture, after: null };
+    return { key: id, id, role, name, content, thinking, at: message.created_at, picture, spoken, after: null };
   }
 
   private add(role: Shown["role"], name: string, content: string): Shown {
     const key = `new-${this.nextKey++}`;
     const after = this.messages.findLast((message) => message.id)?.id ?? null;
-    this.messages.push({ key, id: null, role, name, content, thinking: "", at: new Date().toISOString(), picture: null, after });
+    this.messages.push({ key, id: null, role, name, content, thinking: "", at: new Date().toISOString(), picture: null, spoken: false, after });
     // The element of the state, not the object that was given: changes of it are shown.
     return this.messages[this.messages.length - 1] as Shown;
   }
@@ -127,20 +130,37 @@ class Talk {
   /** Says something. The first message begins a chat. */
   async send(text: string, myName: string): Promise<void> {
     if (this.busy || !text.trim()) return;
-    this.waiting = "reply";
     const isCommand = text.startsWith("/");
+    const chat = await this.begun(isCommand ? undefined : titleOf(text));
+    const persona = this.newPersona(chat);
+    const said = { chat_id: chat.id, message: text, ...(persona ? { ai_persona_id: persona } : {}) };
+    const asked = this.add(isCommand ? "note" : "user", myName, text);
+    await this.follow(chat, (signal) => say(said, signal), asked);
+    if (!isCommand) await this.nameAfter(chat, text);
+  }
+
+  /** Says something aloud. */
+  async sendAloud(sound: Blob, myName: string): Promise<void> {
+    if (this.busy) return;
+    const chat = await this.begun();
+    const persona = this.newPersona(chat);
+    const asked = this.add("user", myName, t.aloud.listening);
+    asked.spoken = true;
+    await this.follow(chat, (signal) => sayAloud(chat.id, sound, persona, signal), asked);
+    const heard = this.messages.findLast((message) => message.spoken && message.id);
+    if (heard) await this.nameAfter(chat, heard.content);
+  }
+
+  /** Returns the open chat, or a new one. From now on the page waits for a reply. */
+  private async begun(title?: string): Promise<WholeChat> {
+    this.waiting = "reply";
     try {
-      if (!this.chat) await this.begin(isCommand ? undefined : titleOf(text));
+      if (!this.chat) await this.begin(title);
     } catch (error) {
       this.waiting = "no";
       throw error;
     }
-    const chat = this.chat as WholeChat;
-    const asked = this.add(isCommand ? "note" : "user", myName, text);
-    await this.follow(chat, { message: text }, asked);
-    if (chat.title === t.chat.newTitle && !isCommand) {
-      await attempt(() => chatList.change(chat.id, { title: titleOf(text) }));
-    }
+    return this.chat as WholeChat;
   }
 
   private async begin(title?: string): Promise<void> {
@@ -149,31 +169,40 @@ class Talk {
     history.replaceState(null, "", `#/chat/${chat.id}`);
   }
 
+  /** Returns the persona that is to answer from now on; empty if it stays. */
+  private newPersona(chat: WholeChat): string {
+    return this.wantedPersona === chat.ai_persona_id ? "" : this.wantedPersona;
+  }
+
+  /** Names a chat without a title after what was said. */
+  private async nameAfter(chat: WholeChat, text: string): Promise<void> {
+    if (chat.title === t.chat.newTitle) await attempt(() => chatList.change(chat.id, { title: titleOf(text) }));
+  }
+
   /** Asks, and shows the reply as it comes. */
-  private async follow(chat: WholeChat, wish: { message: string }, asked: Shown): Promise<void> {
+  private async follow(chat: WholeChat, open: (signal: AbortSignal) => AsyncGenerator<ServerEvent>, asked: Shown): Promise<void> {
     const aborter = new AbortController();
     this.aborter = aborter;
     const pictures = this.pictures;
     const reply = this.add("assistant", t.chat.answering, "");
-    const persona = this.wantedPersona && this.wantedPersona !== chat.ai_persona_id ? this.wantedPersona : undefined;
-    const said = { chat_id: chat.id, ...wish, ...(persona ? { ai_persona_id: persona } : {}) };
     let begun = false;
     try {
       let done: Done | null = null;
-      for await (const { name, data } of say(said, aborter.signal)) {
+      for await (const { name, data } of open(aborter.signal)) {
         begun = true;
         const content = String(data.content ?? "");
         if (name === "thinking") reply.thinking += content;
         else if (name === "content") reply.content += content;
+        else if (name === "heard") [asked.content, asked.id] = [String(data.text), String(data.message_id)];
         else if (name === "retracted") [reply.thinking, reply.content] = [reply.thinking + reply.content, ""];
         else if (name === "done") done = data as unknown as Done;
       }
       if (this.aborter !== aborter) return;
       if (!done) throw new Problem(t.problem.unreachable, 0, "broken");
       await this.finish(done, reply);
-      if (done.ok && DRAWS.test(wish.message)) void this.waitForPicture(chat, pictures);
+      if (done.ok && DRAWS.test(asked.content)) void this.waitForPicture(chat, pictures);
     } catch (error) {
-      if (this.aborter === aborter) await this.failed(error, begun, asked, reply, wish.message);
+      if (this.aborter === aborter) await this.failed(error, begun, asked, reply);
     }
   }
 
@@ -188,11 +217,15 @@ class Talk {
     this.wantedPersona = "";
     await attempt(() => this.reload());
     void this.feel();
-    void attempt(() => chatList.reload());
+    void attempt(() => chatList.refresh());
+    const spoken = this.messages.find((message) => message.id === done.message_id);
+    if (spoken && done.message_id && aloud.speaksReplies && aloud.status?.available) {
+      void aloud.play(done.message_id, spoken.content, this.chat?.ai_persona_id ?? "");
+    }
   }
 
   /** A reply did not come to its end: it was refused, or the connection broke. */
-  private async failed(error: unknown, begun: boolean, asked: Shown, reply: Shown, text: string): Promise<void> {
+  private async failed(error: unknown, begun: boolean, asked: Shown, reply: Shown): Promise<void> {
     const refused = error instanceof Problem && (error.status > 0 || error.code === "reply");
     const drop = (...gone: Shown[]): void => {
       const keys = gone.map((message) => message.key);
@@ -202,7 +235,8 @@ class Talk {
       this.waiting = "no";
       // Nothing came of it, so the words go back to where they can be sent again.
       drop(asked, reply);
-      if (!this.draft) this.draft = text;
+      // A recording without words cannot be sent again.
+      if (!this.draft && (!asked.spoken || asked.id)) this.draft = asked.content;
       if (!(error instanceof Problem && error.status === 401)) notices.fail(error);
       await this.reload().catch(() => undefined);
       return;

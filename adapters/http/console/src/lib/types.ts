@@ -17,7 +17,7 @@ export type Chat = {
 
 export type Branch = { id: string; name: string; forked_from_message_id: string | null; created_at: string };
 
-export type Message = { id: string; role: "user" | "assistant"; name: string; content: string; created_at: string; picture: string | null };
+export type Message = { id: string; role: "user" | "assistant"; name: string; content: string; created_at: string; picture: string | null; spoken: boolean };
 
 export type WholeChat = Chat & { branches: Branch[]; messages: Message[] };
 
@@ -98,7 +98,7 @@ export type Drawing = {
 /** How far a picture is. `total_steps` is 0 while it waits. */
 export type DrawingProgress = { step: number; total_steps: number; percentage: number; number: number };
 
-export type VoiceStatus = { available: boolean; why: string | null };
+export type VoiceStatus = { available: boolean; why: string | null; hears: boolean; why_deaf: string | null };
 
 export type Speech = { audio_base64: string; format: string; duration_ms: number };
 
@@ -112,13 +112,37 @@ export type ChatPlace = {
   is_private: boolean;
   persona: string;
   invited: string[];
-  answers: "addressed" | "always" | "never";
+  answers: Answers;
+  spoken_replies: SpokenReplies;
   journal: string | null;
+};
+
+export type Answers = "addressed" | "always" | "never";
+
+export type SpokenReplies = "auto" | "always" | "never";
+
+/** Changes of a place. What is left out stays. */
+export type PlaceChanges = {
+  persona?: string;
+  invite?: string;
+  dismiss?: string;
+  answers?: Answers;
+  journal_here?: boolean;
+  spoken_replies?: SpokenReplies;
 };
 
 export type RealmPlaces = { id: string | null; name: string | null; chats: ChatPlace[] };
 
-export type PlatformPlaces = { platform: string; is_reachable: boolean | null; realms: RealmPlaces[]; direct: number; unknown: number };
+export type PlatformPlaces = {
+  platform: string;
+  is_reachable: boolean | null;
+  since: string | null;
+  last_trouble: { kind: "unreachable" | "closed" | "refused"; at: string } | null;
+  invitation: { link: string | null; account: string | null } | null;
+  realms: RealmPlaces[];
+  direct: number;
+  unknown: number;
+};
 
 export type Backup = { name: string; created_at: string; messages: number; memories: number; size: number };
 

@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use azera_config::Config;
-use azera_memory::{Batch, Durability, Entry, Error, Memory, NewChat, Order, Store, Table};
+use azera_memory::{
+    Batch, Durability, Entry, Error, Kind, Memory, NewChat, NewWriting, Order, SourceScope, Store, Table,
+};
 use azera_memory_sled::SledStore;
 use azera_model_api::EmbedderInfo;
-use azera_types::{Inbound, PlatformId, Text, Timestamp};
+use azera_types::{ChatId, Inbound, PersonId, PlatformId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::crowd::{self, Crowd};
@@ -24,6 +26,18 @@ const WRITE_BATCH: usize = 20_000;
 
 /// Maximum number of reorganisations; each rebuilds what it merges.
 const REORGANISATIONS: usize = 5;
+
+/// The platform of the web. Builds without the web have its name, too.
+const WEB: &str = "web";
+
+/// Messages in each chat of an account.
+const CHAT_MESSAGES: usize = 100;
+
+/// Words of a chat's title.
+const TITLE_WORDS: usize = 4;
+
+/// Words of a dream.
+const DREAM_WORDS: usize = 120;
 
 /// The file that describes the content of a filled folder.
 const FILLED_FILE: &str = "filled.json";
@@ -102,18 +116,26 @@ impl Store for Relaxed {
     }
 }
 
-/// Runs `azera bench fill`: fills an empty folder with `memories` memories.
-pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Result<serde_json::Value> {
+/// Runs `azera bench fill`: fills an empty folder with `memories` memories. With an account, these are the messages of its
+/// chats on the web, and the folder holds that account and nothing that anybody said.
+pub async fn fill(
+    config: &Config,
+    folder: &Path,
+    memories: usize,
+    account: Option<&str>,
+) -> anyhow::Result<serde_json::Value> {
     if folder.join(FILLED_FILE).exists() {
         bail!("{} is filled already", folder.display());
     }
-    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    let is_empty = folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    if account.is_none() && folder.exists() && !is_empty {
         bail!("{} is not empty: made-up memories and real ones must not mix", folder.display());
     }
     let begun = Instant::now();
     let info = embedder(config).await?;
     let stores = open_relaxed(config, folder, &info)?;
     let memory = &stores.memory;
+    let home = account.map(|account| Home::new(memory, account)).transpose()?;
     let mut crowd = Crowd::new(0, info.dimension);
     let bar = indicatif::ProgressBar::new(memories as u64).with_message("memories");
     let mut written = 0;
@@ -121,7 +143,10 @@ pub async fn fill(config: &Config, folder: &Path, memories: usize) -> anyhow::Re
     while written < memories {
         let until = memories.min(written + batch);
         tokio::task::block_in_place(|| -> anyhow::Result<()> {
-            write(memory, &mut crowd, written..until)?;
+            match &home {
+                Some(home) => home.write(memory, &mut crowd, written..until)?,
+                None => write(memory, &mut crowd, written..until)?,
+            }
             index(memory, &crowd)?;
             Ok(memory.indexing().optimize()?)
         })?;
@@ -147,6 +172,88 @@ pub fn open_relaxed(config: &Config, folder: &Path, info: &EmbedderInfo) -> anyh
     })
 }
 
+/// An account of the web whose chats are filled.
+struct Home {
+    person: PersonId,
+    platform: PlatformId,
+}
+
+impl Home {
+    /// Fails if somebody said something already.
+    fn new(memory: &Memory, account: &str) -> anyhow::Result<Self> {
+        let person = PersonId::new(format!("{WEB}:{account}")).context("--account")?;
+        let platform = PlatformId::new(WEB)?;
+        if !memory.accounts().list(&platform)?.iter().any(|(known, _)| *known == person) {
+            bail!("there is no account {account}; `GET /api/accounts` lists them");
+        }
+        let said = memory.indexing().row_counts()?.into_iter().find(|(table, _)| *table == "messages");
+        if said.is_some_and(|(_, messages)| messages > 0) {
+            bail!("the folder is not empty: made-up memories and real ones must not mix");
+        }
+        Ok(Self { person, platform })
+    }
+
+    /// Writes the messages of these numbers, and a dream for each chat.
+    fn write(&self, memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
+        for number in numbers {
+            let said = crowd.message(number, start())?;
+            let begins = number % CHAT_MESSAGES == 0;
+            let chat = ChatId::new(format!("{}:made-up-{}", self.person, number / CHAT_MESSAGES))?;
+            if begins {
+                let title = Some(crowd.prose(TITLE_WORDS));
+                let (id, platform) = (chat.clone(), self.platform.clone());
+                memory.chats().open(NewChat { id, platform, title, persona: crowd::persona()? }, said.at)?;
+            }
+            let inbound = inbound(said, chat.clone(), self.person.clone(), "Ann".to_owned());
+            memory.turns().receive(&self.platform, &inbound, Scope::Dm(self.person.clone()), inbound.at)?;
+            memory.turns().leave(&inbound.id)?;
+            if begins {
+                self.dream(memory, crowd, chat, inbound)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dream(&self, memory: &Memory, crowd: &mut Crowd, chat: ChatId, source: Inbound) -> anyhow::Result<()> {
+        let scope = Scope::Dm(self.person.clone());
+        memory.writings().write(NewWriting {
+            persona: crowd::persona()?,
+            persona_name: "Azera".to_owned(),
+            kind: Kind::Dream,
+            chat,
+            source_scopes: vec![SourceScope { scope: scope.clone(), from: source.at }],
+            scope,
+            sources: vec![source.id],
+            text: Text::new(crowd.prose(DREAM_WORDS)),
+            at: source.at,
+            prompt: None,
+            model: None,
+            title: None,
+            themes: Vec::new(),
+            mood: None,
+            imported_by: None,
+            post: None,
+            tended: None,
+        })?;
+        Ok(())
+    }
+}
+
+fn inbound(said: crowd::MadeUpMessage, chat: ChatId, person: PersonId, name: String) -> Inbound {
+    Inbound {
+        id: said.id,
+        chat,
+        person,
+        name,
+        text: Text::new(&said.text),
+        at: said.at,
+        parts: Vec::new(),
+        mentions_bot: false,
+        mentions: Vec::new(),
+        reply_to: None,
+    }
+}
+
 /// Writes the messages of these numbers.
 pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
     let platform = PlatformId::new(azera_fake_sim::PLATFORM)?;
@@ -156,19 +263,9 @@ pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>
         let place = crowd::place(said.spot, said.person)?;
         let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: crowd::persona()? };
         memory.chats().open(new, said.at)?;
-        let inbound = Inbound {
-            id: said.id,
-            chat,
-            person,
-            name: crowd::name(said.person),
-            text: Text::new(&said.text),
-            at: said.at,
-            parts: Vec::new(),
-            mentions_bot: false,
-            mentions: Vec::new(),
-            reply_to: None,
-        };
-        memory.turns().receive(&platform, &inbound, place.scope(), said.at)?;
+        let name = crowd::name(said.person);
+        let inbound = inbound(said, chat, person, name);
+        memory.turns().receive(&platform, &inbound, place.scope(), inbound.at)?;
         memory.turns().leave(&inbound.id)?;
     }
     Ok(())

@@ -27,15 +27,16 @@ fn the_owner_sees_spaces_and_rooms_and_counts_direct_messages() {
     scene.ann.say(&square, "!azera journal channel here");
     scene.ann.until_said(&square, BOT, "where it is posted", |body| body.contains("posted here"));
     let web = Web::of(&scene.folder().join(".local/share/azera"));
-    let (head, listed) = web.send("GET", "/api/places", &web.own(), &Value::Null);
-    assert!(head.starts_with("HTTP/1.1 200"), "{head} {listed}");
+    let owner = web.own();
+    let (status, listed) = owner.send("GET", "/api/places", &Value::Null);
+    assert_eq!(status, 200, "{listed}");
     let matrix = &listed["items"][0];
     assert_eq!((&listed["total"], &matrix["platform"]), (&json!(1), &json!("matrix")));
     assert_eq!((&matrix["is_reachable"], &matrix["direct"], &matrix["unknown"]), (&json!(true), &json!(1), &json!(0)));
     let place = |room: &Room, name: Value, is_private: bool, journal: Value| {
         json!({
             "id": room.id, "name": name, "is_private": is_private, "persona": "Azera", "invited": [], "answers": "addressed",
-            "journal": journal,
+            "spoken_replies": "auto", "journal": journal,
         })
     };
     let in_space = place(&square, json!("Square"), false, json!(square.id));
@@ -44,6 +45,16 @@ fn the_owner_sees_spaces_and_rooms_and_counts_direct_messages() {
         {"id": space.id, "name": "Sailors", "chats": [in_space]},
     ]);
     assert_eq!(matrix["realms"], want);
+    assert!(matrix["since"].is_string(), "{matrix}");
+    assert!(matrix["invitation"]["account"].as_str().is_some_and(|account| account.starts_with('@')), "{matrix}");
+    let change = |room: &Room| {
+        let id: String = room.id.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        owner.send("PUT", &format!("/api/places/{id}"), &json!({"answers": "never"}))
+    };
+    for (room, want) in [(&den, 200), (&direct, 404)] {
+        let (status, changed) = change(room);
+        assert_eq!(status, want, "{changed}");
+    }
     let told = listed.to_string();
     assert!(!told.contains("heliotrope") && !told.contains(&direct.id), "{told}");
     scene.bot.stop();

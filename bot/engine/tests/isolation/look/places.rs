@@ -1,10 +1,11 @@
 //! Lists the places as the operator sees them.
 
-use azera_adapter::PlaceHost;
-use azera_types::PlatformId;
+use azera_adapter::{PlaceChange, PlaceHost};
+use azera_types::{PersonId, PlatformId};
 
 use super::Looking;
 use crate::oracle::Showing;
+use crate::test_engine::chat;
 
 impl Looking<'_> {
     /// The list names places and nothing that was said in them. It is the operator's, so it may differ where places differ
@@ -14,5 +15,9 @@ impl Looking<'_> {
         let persona = self.engine.watch.oracle().persona(self.chat);
         let showing = Showing { chat: self.chat, asker: Some(self.person), persona: &persona, own_words: false };
         self.engine.watch.shown("PlaceHost::places", &showing, &format!("{listed:?}"));
+        // It is refused everywhere, so that looking changes nothing.
+        let (operator, nobody) = (PersonId::new("web:owner").unwrap(), PlaceChange::Persona("nobody".to_owned()));
+        let refused = self.engine.azera.change_place(&operator, &chat(self.chat), vec![nobody]).await;
+        self.engine.watch.shown("PlaceHost::change_place", &showing, &format!("{refused:?}"));
     }
 }
