@@ -33,6 +33,7 @@ impl Commands {
                 name: OPERATOR.to_owned(),
                 text: Text::default(),
                 about: None,
+                picture: None,
             };
             let at = self.context_for_operator(&platform, adapter.as_ref(), &line).await?;
             let kind = kind_of(&change);
