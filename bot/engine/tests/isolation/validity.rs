@@ -185,6 +185,10 @@ async fn a_rating_counts_in_its_place_alone() {
     }
     let first = before.first().unwrap();
     scene.command(ANN, DM_ANN, &format!("/memory rate {first} unhelpful")).await;
+    let bob = order(&scene.command(BOB, COMMONS, search).await);
+    scene.command(ANN, COMMONS, &format!("/memory rate {first} unhelpful")).await;
+    assert_eq!(order(&scene.command(BOB, COMMONS, search).await), bob, "another member is told the same as before");
+    scene.command(ANN, COMMONS, &format!("/memory rate {first} none")).await;
     let here = order(&scene.command(ANN, DM_ANN, search).await);
     let turned: Vec<String> = before.iter().rev().cloned().collect();
     assert_eq!((before.len(), here), (2, turned));
@@ -205,11 +209,27 @@ async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read()
     for chat in ["import:one", "import:two", "import:three"] {
         scene.import_said(ANN, chat, said);
     }
+    scene.engine.azera.settle().await.unwrap();
+    let found = scene.command(ANN, DM_ANN, search).await;
+    assert!(!found.contains("said in"), "nothing tells that it is more than a greeting: {found}");
+    for chat in ["import:one", "import:two", "import:three"] {
+        let message = MessageId::new(format!("import:{chat}:one")).unwrap();
+        let (kind, to) = ("fact".to_owned(), said.len());
+        let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
+        assert!(scene.engine.memory.memories().mark(&message, &salience).unwrap());
+    }
+    let (model, prompts) = watching_model();
+    scene.engine.answered_by(model).await;
     scene.say(ANN, DEN, said).await;
     scene.say(ANN, COMMONS, said).await;
     scene.engine.azera.settle().await.unwrap();
     let found = scene.command(ANN, DM_ANN, search).await;
     assert_eq!(found.matches("said in 3 chats (also `m").count(), 1, "her project alone: {found}");
+    let prompt = prompt_of(&mut scene, &prompts, ANN, DM_ANN, "when does the harbour close?").await;
+    assert!(prompt.contains(said), "{prompt}");
+    assert!(!prompt.contains("in 3 conversations"), "the number is no source of the reply: {prompt}");
+    let why = scene.command(ANN, DM_ANN, "/why").await;
+    assert!(why.contains("said in 3 chats (also `m"), "{why}");
     for (who, place) in [(ANN, COMMONS), (AN, DEN), (AN, COMMONS)] {
         let found = scene.command(who, place, search).await;
         assert!(!found.contains("said in"), "{found}");
