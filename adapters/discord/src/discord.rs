@@ -23,7 +23,7 @@ use crate::channels::{ChannelContext, ChannelEvent, ChannelRegistry};
 use crate::commands;
 use crate::directory::Directory;
 use crate::dm_channels::DmChannels;
-use crate::error::{Error, in_words};
+use crate::error::Error;
 use crate::gateway::{Event, Gateway, GatewayWatch};
 use crate::greeting;
 use crate::id;
@@ -242,7 +242,7 @@ impl Discord {
             settings: self.settings.clone(),
             voice: self.voice.clone(),
         }));
-        tokio::spawn(declare_commands(connected.http.clone(), self.commands, self.actions));
+        tokio::spawn(menus::declare(connected.http.clone(), self.commands, self.actions));
         // The tasks end with this function.
         let mut background = JoinSet::new();
         background.spawn(self.farewell(&registry).go_on());
@@ -379,16 +379,6 @@ impl Discord {
         for channel in self.sync_cursor.directs() {
             registry.dispatch(channel, ChannelEvent::Missed);
         }
-    }
-}
-
-/// Sends the declarations of commands to Discord.
-async fn declare_commands(http: Arc<Http>, declared: &'static [Command], actions: &'static [MessageAction]) {
-    let mut declarations = commands::declared(declared);
-    declarations.extend(menus::declared(actions));
-    match http.create_global_commands(&declarations).await {
-        Ok(commands) => tracing::debug!(commands = commands.len(), "declared the commands"),
-        Err(error) => tracing::error!(error = in_words(&error), "cannot declare the commands"),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use azera_adapter::{MessageAction, OptionKind};
+use azera_adapter::{Command, MessageAction, OptionKind};
 use serenity::all::{
     ActionRowComponent, CommandInteraction, CommandType, CreateActionRow, CreateCommand, CreateInputText,
-    CreateInteractionResponse, CreateModal, InputTextStyle, InstallationContext, InteractionContext, Message,
+    CreateInteractionResponse, CreateModal, Http, InputTextStyle, InstallationContext, InteractionContext, Message,
     ModalInteraction,
 };
 
@@ -34,6 +34,16 @@ pub(crate) fn declared(actions: &[MessageAction]) -> impl Iterator<Item = Create
             .integration_types(vec![InstallationContext::Guild])
             .contexts(vec![InteractionContext::Guild, InteractionContext::BotDm])
     })
+}
+
+/// Sends the declarations of commands and menu entries to Discord.
+pub(crate) async fn declare(http: Arc<Http>, commands: &'static [Command], actions: &'static [MessageAction]) {
+    let mut declarations = crate::commands::declared(commands);
+    declarations.extend(declared(actions));
+    match http.create_global_commands(&declarations).await {
+        Ok(commands) => tracing::debug!(commands = commands.len(), "declared the commands"),
+        Err(error) => tracing::error!(error = in_words(&error), "cannot declare the commands"),
+    }
 }
 
 /// Runs the chosen action, or asks for its option first.

@@ -60,6 +60,7 @@ mod picture_pages;
 mod pictures;
 mod prune;
 mod ram;
+mod ran_command;
 mod ratings;
 mod read_scope;
 mod recall;

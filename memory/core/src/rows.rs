@@ -8,6 +8,7 @@ use azera_types::{
 use serde::{Deserialize, Serialize};
 
 use crate::imports::ImportedChat;
+pub use crate::ran_command::RanCommand;
 
 /// A scope that a text is built on besides its own, and how far back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,20 +94,6 @@ pub struct MessageRow {
     /// What a coding assistant ran for it, if it was imported from a session with one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ran: Vec<RanCommand>,
-}
-
-/// A command that a coding assistant ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RanCommand {
-    /// The id of the call, the same in every export of its session.
-    pub id: String,
-    /// The command in the form of the importer, without secrets.
-    pub text: Text,
-    /// Whether it worked; `None` if nobody knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worked: Option<bool>,
-    /// When it was run.
-    pub at: Timestamp,
 }
 
 /// When the bot answers in a chat with several people.

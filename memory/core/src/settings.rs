@@ -122,7 +122,7 @@ pub struct ExtractionProgress {
     pub at: Timestamp,
     /// How many times in a row the messages after it could not be compared with earlier ones.
     #[serde(default)]
-    pub tries: u8,
+    pub tries: u16,
 }
 
 /// A chat in which somebody recently wrote to a persona.

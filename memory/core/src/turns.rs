@@ -454,16 +454,12 @@ impl Turns<'_> {
 
     /// Returns the memories whose source is the message.
     pub(crate) fn memories_of(self, id: &MessageId) -> Result<Vec<MemoryRow>, Error> {
-        let mut memories = Vec::new();
         let mut ids = Vec::new();
         codec::walk(self.0.store.as_ref(), Table::MemoryByMessage, &keys::prefix(&[id.as_str()]), |key, _| {
             ids.push(MemoryId(keys::number("memory_by_message", key)?));
             Ok(true)
         })?;
-        for id in ids {
-            memories.extend(self.0.memories().raw_memory(id)?);
-        }
-        Ok(memories)
+        ids.into_iter().filter_map(|id| self.0.memories().raw_memory(id).transpose()).collect()
     }
 
     /// Removes the memories of a message; returns how many.

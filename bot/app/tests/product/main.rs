@@ -32,6 +32,7 @@ mod pictures;
 mod safety;
 mod say;
 mod servers;
+mod sessions;
 mod speech_servers;
 mod stores;
 mod terminal;

@@ -25,7 +25,7 @@ pub(super) const SAME: f32 = 0.85;
 const RELATED: f32 = 0.45;
 
 /// How many times the claims of the same messages are compared while the model is away. Then all statements stand.
-const MAX_TRIES: u8 = 3;
+const MAX_TRIES: u16 = 1_000;
 
 /// Maximum number of earlier statements whose claims the model compares with a new one.
 const MAX_CLAIMS: usize = 3;

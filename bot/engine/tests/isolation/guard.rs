@@ -64,7 +64,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 74] = [
+const SHOWN_TO_NOBODY: [&str; 76] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -146,6 +146,9 @@ const SHOWN_TO_NOBODY: [&str; 74] = [
     "vaults().sealed",
     "vaults().owners",
     "vaults().change",
+    "record().reseal_vaults",
+    // Which limit keeps a person from asking: a count.
+    "pictures().limit",
     // Backups are files of the operator.
     // Numbers, and accounts for the platform that keeps them.
     "indexing().row_counts",

@@ -7,7 +7,7 @@ use azera_adapter::{
     PictureState, PictureWish, Platform, Reading, SearchRequest, ShownMemory,
 };
 use azera_memory::{
-    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, Query, ReadScope, Salience,
+    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, NewFact, Query, ReadScope, Salience,
     TrainingConsent, VectorIndex,
 };
 use azera_types::{
@@ -449,10 +449,20 @@ impl Looking<'_> {
                 .ok();
         }
         // Looking changes nothing, so these are about a memory that does not exist.
-        let (me, none, here) = (person(self.person), MemoryId(u64::MAX), chat(self.chat));
+        let (me, none, here, now) = (person(self.person), MemoryId(u64::MAX), chat(self.chat), engine.clock.now());
         read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
-        let now = engine.clock.now();
         read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
+        let fact = NewFact {
+            persona: read_scope.persona().clone(),
+            chat: here,
+            scope: read_scope.place().clone(),
+            author: Author::Person { id: me.clone(), name: String::new() },
+            text: Text::new("it is not kept"),
+            at: now,
+        };
+        read!(self, memory.memories().update(read_scope, &me, none, fact), |found| format!("{found:?}")).ok();
+        let ids = engine.vectors.ids().unwrap();
+        read!(self, memory.memories().said_again(read_scope, &ids), |found| format!("{found:?}"));
     }
 
     /// Reads what personas wrote, and what rests on everything.

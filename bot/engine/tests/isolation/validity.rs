@@ -193,7 +193,7 @@ async fn a_rating_counts_in_its_place_alone() {
     let turned: Vec<String> = before.iter().rev().cloned().collect();
     assert_eq!((before.len(), here), (2, turned));
     assert_eq!(order(&scene.command(ANN, COMMONS, search).await), before, "not in the channel");
-    assert_eq!(order(&scene.command(AN, DEN, search).await), before, "not for others");
+    assert_eq!(order(&scene.command(AN, COMMONS, search).await), before, "not for others");
     for id in [&last, first] {
         scene.command(ANN, DM_ANN, &format!("/memory rate {id} none")).await;
     }

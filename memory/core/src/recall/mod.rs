@@ -6,6 +6,7 @@
 //! is there because removing it lowers recall on that set. `bot/docs/BENCHMARKS.md` has the figures, the command, and
 //! what was tried without success.
 
+mod arms;
 mod authors;
 mod changes;
 mod duplicates;
@@ -25,10 +26,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
 use crate::rows::{Kind, MemoryRow};
-use crate::{
-    Error, Facet, FacetWeights, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, TextIndexKind,
-    WINDOW_REACH, excerpt, show,
-};
+use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
 
 pub(crate) use authors::AuthorCache;
 pub use query::{Limits, Query};
@@ -263,73 +261,6 @@ impl Recall<'_> {
         let asked = Asked { query, time: time.as_ref(), rated: &rated };
         let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored))?;
         Ok(Recalled { hits, missing })
-    }
-
-    fn words_found(self, reading: Reading<'_>, question: &Question) -> Result<Vec<LexicalHits>, Error> {
-        if question.words.is_empty() {
-            return Ok(Vec::new());
-        }
-        let Reading { read_scope, windows, until, limit } = reading;
-        let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
-        let mut results = Vec::with_capacity(2);
-        // The newest memories may hold what a person just asked to keep. Scoring leaves out the others.
-        for (text_index, newest) in [(TextIndexKind::Chats, until), (TextIndexKind::Memories, Timestamp::MAX)] {
-            let search = |read_scope, weights| {
-                let search =
-                    |limit| self.0.text.search(read_scope, text_index, &question.words, weights, newest, limit);
-                enough_memories(limit, search, |hits| &hits.found)
-            };
-            let mut found = search(windows, both)?;
-            if windows != read_scope {
-                let known: HashSet<MemoryId> = found.found.iter().map(|found| found.id).collect();
-                let by_own_words = search(read_scope, FacetWeights { window: 0.0, ..both })?.found;
-                found.found.extend(by_own_words.into_iter().filter(|found| !known.contains(&found.id)));
-            }
-            results.push(found);
-        }
-        Ok(results)
-    }
-
-    fn by_vector(self, reading: Reading<'_>, vector: Option<&[f32]>) -> Option<Result<Vec<MemoryId>, Error>> {
-        let vector = vector?;
-        let Reading { read_scope, windows, until, limit } = reading;
-        let search = |facet, read_scope| {
-            enough_memories(
-                limit,
-                |limit| self.0.vectors.search(read_scope, facet, vector, until, limit),
-                |found| found,
-            )
-        };
-        let (own, windows) = rayon::join(|| search(Facet::Own, read_scope), || search(Facet::Window, windows));
-        Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
-    }
-
-    /// Returns the vectors of all candidates, so that lexical hits are scored by meaning, too.
-    fn stored_vectors(
-        self,
-        query: &Query,
-        candidates: &HashMap<MemoryId, Candidate>,
-        missing: &mut Vec<&'static str>,
-    ) -> HashMap<MemoryId, Stored> {
-        if query.vector.is_none() || missing.contains(&"semantic") {
-            return HashMap::new();
-        }
-        let of = |(id, candidate): (&MemoryId, &Candidate)| {
-            let id = *id;
-            std::iter::once(0).chain(candidate.passages.clone()).map(move |number| entry(id, number))
-        };
-        let ids: Vec<MemoryId> = candidates.iter().flat_map(of).collect();
-        let (left, read_scope) = ids.split_at(ids.len() / 2);
-        match rayon::join(|| self.0.vectors.vectors(left), || self.0.vectors.vectors(read_scope)) {
-            (Ok(left), Ok(read_scope)) => {
-                left.into_iter().chain(read_scope).map(|stored| (stored.id, stored)).collect()
-            }
-            (Err(error), _) | (_, Err(error)) => {
-                tracing::warn!(%error, "semantic search failed; recall continues without it");
-                missing.push("semantic");
-                HashMap::new()
-            }
-        }
     }
 
     /// Returns the best candidates without duplicates. Rows are read in the order of each candidate's highest possible

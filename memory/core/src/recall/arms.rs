@@ -1,0 +1,83 @@
+//! The searches of recall: by words and by meaning, and the vectors of what they found.
+
+use std::collections::{HashMap, HashSet};
+
+use azera_types::{MemoryId, Timestamp};
+
+use super::{Candidate, OWN_TEXT_WEIGHT, Query, Question, Reading, WINDOW_TEXT_WEIGHT, enough_memories};
+use crate::domains::Recall;
+use crate::passages::entry;
+use crate::{Error, Facet, FacetWeights, LexicalHits, Stored, TextIndexKind};
+
+impl Recall<'_> {
+    pub(super) fn words_found(self, reading: Reading<'_>, question: &Question) -> Result<Vec<LexicalHits>, Error> {
+        if question.words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Reading { read_scope, windows, until, limit } = reading;
+        let both = FacetWeights { own: OWN_TEXT_WEIGHT, window: WINDOW_TEXT_WEIGHT };
+        let mut results = Vec::with_capacity(2);
+        // The newest memories may hold what a person just asked to keep. Scoring leaves out the others.
+        for (text_index, newest) in [(TextIndexKind::Chats, until), (TextIndexKind::Memories, Timestamp::MAX)] {
+            let search = |read_scope, weights| {
+                let search =
+                    |limit| self.0.text.search(read_scope, text_index, &question.words, weights, newest, limit);
+                enough_memories(limit, search, |hits| &hits.found)
+            };
+            let mut found = search(windows, both)?;
+            if windows != read_scope {
+                let known: HashSet<MemoryId> = found.found.iter().map(|found| found.id).collect();
+                let by_own_words = search(read_scope, FacetWeights { window: 0.0, ..both })?.found;
+                found.found.extend(by_own_words.into_iter().filter(|found| !known.contains(&found.id)));
+            }
+            results.push(found);
+        }
+        Ok(results)
+    }
+
+    pub(super) fn by_vector(
+        self,
+        reading: Reading<'_>,
+        vector: Option<&[f32]>,
+    ) -> Option<Result<Vec<MemoryId>, Error>> {
+        let vector = vector?;
+        let Reading { read_scope, windows, until, limit } = reading;
+        let search = |facet, read_scope| {
+            enough_memories(
+                limit,
+                |limit| self.0.vectors.search(read_scope, facet, vector, until, limit),
+                |found| found,
+            )
+        };
+        let (own, windows) = rayon::join(|| search(Facet::Own, read_scope), || search(Facet::Window, windows));
+        Some(own.and_then(|own| Ok(own.into_iter().chain(windows?).map(|found| found.id).collect())))
+    }
+
+    /// Returns the vectors of all candidates, so that lexical hits are scored by meaning, too.
+    pub(super) fn stored_vectors(
+        self,
+        query: &Query,
+        candidates: &HashMap<MemoryId, Candidate>,
+        missing: &mut Vec<&'static str>,
+    ) -> HashMap<MemoryId, Stored> {
+        if query.vector.is_none() || missing.contains(&"semantic") {
+            return HashMap::new();
+        }
+        let of = |(id, candidate): (&MemoryId, &Candidate)| {
+            let id = *id;
+            std::iter::once(0).chain(candidate.passages.clone()).map(move |number| entry(id, number))
+        };
+        let ids: Vec<MemoryId> = candidates.iter().flat_map(of).collect();
+        let (left, read_scope) = ids.split_at(ids.len() / 2);
+        match rayon::join(|| self.0.vectors.vectors(left), || self.0.vectors.vectors(read_scope)) {
+            (Ok(left), Ok(read_scope)) => {
+                left.into_iter().chain(read_scope).map(|stored| (stored.id, stored)).collect()
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::warn!(%error, "semantic search failed; recall continues without it");
+                missing.push("semantic");
+                HashMap::new()
+            }
+        }
+    }
+}
