@@ -34,7 +34,7 @@ admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/persona
     POST /api/backups/{name}/verify, GET /api/personas/{id}/versions, GET /api/voice-samples/{filename}, POST /api/invitations,
     POST /api/models/pull, POST /api/personas, POST /api/personas/import, POST /api/voice-samples/upload,
     POST /api/token/rotate, PUT /api/personas/{id}, PUT /api/places/{id}
-chat+memory:read+memory:write+admin+mcp: POST /api/token
+chat+memory:read+memory:write+admin+mcp+vault: POST /api/token
 ";
 
 fn wanted() -> BTreeMap<String, String> {
