@@ -401,8 +401,12 @@ mod tests {
     #[test]
     fn a_picture_is_made_smaller_until_its_file_may_be_kept() {
         // Noise, which no encoder makes smaller.
-        let noise = (0..200 * 100 * 3).map(|at: u32| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let noise = Picture::from_rgb(200, 100, noise).unwrap();
+        let noise = |at: u32| {
+            let mixed = (at ^ 0x5bd1_e995).wrapping_mul(2_654_435_761);
+            let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(2_246_822_519);
+            (mixed ^ (mixed >> 13)) as u8
+        };
+        let noise = Picture::from_rgb(200, 100, (0..200 * 100 * 3).map(noise).collect()).unwrap();
         let (whole, png) = within(noise.clone(), &[], 100_000).unwrap().unwrap();
         assert!(whole == noise && png.len() > 50_000);
         let (smaller, png) = within(noise.clone(), &[("prompt", "a boat")], 20_000).unwrap().unwrap();
