@@ -202,7 +202,11 @@ mod tests {
     #[test]
     fn a_picture_is_written_in_each_protocol() {
         // Noise, which no encoder makes smaller.
-        let noise = |at: u32| (at.wrapping_mul(2_654_435_761) >> 24) as u8;
+        let noise = |at: u32| {
+            let mixed = (at ^ 0x5bd1_e995).wrapping_mul(2_654_435_761);
+            let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(2_246_822_519);
+            (mixed ^ (mixed >> 13)) as u8
+        };
         let pixels = (0..200 * 100 * 3).map(noise).collect();
         let picture = Picture::from_rgb(200, 100, pixels).unwrap();
         let file = picture.to_png(&[("prompt", "hush")]).unwrap();

@@ -101,7 +101,8 @@ fn as_modal(form: &CommandForm) -> CreateModal {
         };
         let most = field.max_chars.min(FIELD_CHARS);
         let value: String = field.value.chars().take(most).collect();
-        let input = CreateInputText::new(InputTextStyle::Paragraph, field.label, id).value(value);
+        let input = CreateInputText::new(InputTextStyle::Paragraph, field.label, id);
+        let input = if value.is_empty() { input } else { input.value(value) };
         let most = u16::try_from(most).unwrap_or(u16::MAX);
         CreateActionRow::InputText(input.max_length(most).required(field.when_empty.is_none()))
     });

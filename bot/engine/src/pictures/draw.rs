@@ -28,6 +28,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Time between two texts about the progress. It is the edit limit of the platforms.
 const BETWEEN_TEXTS: Duration = Duration::from_secs(1);
 
+/// How often a picture is made smaller until its file is one that is kept.
+const MAX_SHRINKS: usize = 4;
+
 /// Pictures whose places and people are remembered for a fair order.
 const MAX_SERVED: usize = 500;
 
@@ -286,7 +289,7 @@ impl Pictures {
             let broken = |error: azera_model_image::PictureError| {
                 ImageError::Protocol(format!("the server sent a bad picture: {error}"))
             };
-            let picture = Picture::read(&drawn.bytes, &PictureLimits::default()).map_err(broken)?;
+            let drawn = Picture::read(&drawn.bytes, &PictureLimits::default()).map_err(broken)?;
             let seed = look.seed.to_string();
             let texts = [
                 ("prompt", row.prompt.as_str()),
@@ -294,11 +297,9 @@ impl Pictures {
                 ("model", model.as_str()),
                 ("persona", row.persona.as_str()),
             ];
-            let png = picture.to_png(&texts).map_err(broken)?;
-            if png.len() as u64 > largest {
-                tracing::warn!(bytes = png.len(), largest, "a picture is larger than memory.blob_max_bytes allows");
-                return Err(ImageError::Refused("the picture is larger than the files that are kept here".into()));
-            }
+            let (picture, png) = within(drawn, &texts, largest)
+                .map_err(broken)?
+                .ok_or_else(|| ImageError::Refused("the picture is larger than the files that are kept here".into()))?;
             let look = PictureLook { drawn: Some((picture.width(), picture.height())), ..look };
             let text = caption::drawn(&row, &look, (picture.width(), picture.height()), &model);
             let picture = DrawnPicture {
@@ -338,6 +339,26 @@ impl Pictures {
     }
 }
 
+/// Returns a picture and its file, made smaller until the file has at most `largest` bytes; `None` if that takes too long.
+fn within(
+    drawn: Picture,
+    texts: &[(&str, &str)],
+    largest: u64,
+) -> Result<Option<(Picture, Vec<u8>)>, azera_model_image::PictureError> {
+    let mut picture = drawn;
+    for _ in 0..MAX_SHRINKS {
+        let png = picture.to_png(texts)?;
+        if png.len() as u64 <= largest {
+            return Ok(Some((picture, png)));
+        }
+        // The bytes grow with the pixels, and a bit faster.
+        let share = (largest as f64 / png.len() as f64).sqrt() * 0.95;
+        let side = picture.width().max(picture.height());
+        picture = picture.thumbnail(((f64::from(side) * share) as u32).max(1));
+    }
+    Ok(None)
+}
+
 /// A picture as a question of permission: who may read what it is built on.
 fn deliverable(row: &PictureRow) -> DeliverableReply<'_> {
     DeliverableReply {
@@ -347,5 +368,26 @@ fn deliverable(row: &PictureRow) -> DeliverableReply<'_> {
         scope: &row.scope,
         from: row.from,
         source_scopes: &row.source_scopes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_made_smaller_until_its_file_may_be_kept() {
+        // Noise, which no encoder makes smaller.
+        let noise = |at: u32| {
+            let mixed = (at ^ 0x5bd1_e995).wrapping_mul(2_654_435_761);
+            let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(2_246_822_519);
+            (mixed ^ (mixed >> 13)) as u8
+        };
+        let noise = Picture::from_rgb(200, 100, (0..200 * 100 * 3).map(noise).collect()).unwrap();
+        let (whole, png) = within(noise.clone(), &[], 100_000).unwrap().unwrap();
+        assert!(whole == noise && png.len() > 50_000);
+        let (smaller, png) = within(noise.clone(), &[("prompt", "a boat")], 20_000).unwrap().unwrap();
+        assert!(png.len() <= 20_000 && smaller.width() > 80 && smaller.width() / smaller.height() == 2);
+        assert_eq!(within(noise, &[("prompt", "a boat")], 10).unwrap(), None);
     }
 }
