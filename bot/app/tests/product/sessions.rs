@@ -1,5 +1,6 @@
 //! What coding sessions teach the next ones.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
