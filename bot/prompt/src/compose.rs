@@ -2,7 +2,7 @@ use std::sync::LazyLock;
 
 use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, fill_placeholders};
-use azera_types::TimeZone;
+use azera_types::{TimeZone, Timestamp};
 use thiserror::Error;
 
 use crate::alternate::alternate;
@@ -10,6 +10,7 @@ use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::persona_text;
 use crate::recalled::{RecalledMemory, recalled_line};
+use crate::today::{asks_for_today, today};
 
 /// The start of the history moves in steps of this many messages, so that most turns find their previous prefix in the
 /// cache.
@@ -33,6 +34,9 @@ const RECALLED_SHARE: usize = 4;
 
 /// The share of the room for carried writings and notes, as a divisor.
 const CARRIED_SHARE: usize = 4;
+
+/// What stands before guidance.
+const GUIDANCE_HEADING: &str = "[For this reply:";
 
 /// The role that people play unless they choose another.
 static DEFAULT_ROLE: LazyLock<Option<Persona>> = LazyLock::new(|| azera_personas::built_in("protag"));
@@ -80,6 +84,8 @@ pub struct PromptParts<'a> {
     pub recalled: &'a [RecalledMemory],
     /// The time zone in which days are shown.
     pub zone: TimeZone,
+    /// The current time. The prompt names it only if the message asks for it.
+    pub now: Option<Timestamp>,
     /// The message to answer. Its speaker is a person.
     pub message: &'a Line,
 }
@@ -99,6 +105,7 @@ impl<'a> PromptParts<'a> {
             history: &[],
             recalled: &[],
             zone: TimeZone::UTC,
+            now: None,
             message,
         }
     }
@@ -323,8 +330,8 @@ fn shared_messages(form: &Form, parts: &PromptParts<'_>) -> Vec<ChatMessage> {
     messages
 }
 
-/// Returns the person's role, the persona's behaviour for this kind of task, and the matching lorebook entries, as far
-/// as they fit into `room`.
+/// Returns the person's role, the persona's behaviour for this kind of task, the day if the message asks for it, and
+/// the matching lorebook entries, as far as they fit into `room`.
 fn guidance(
     form: &Form,
     parts: &PromptParts<'_>,
@@ -343,6 +350,8 @@ fn guidance(
         let task = parts.persona.task_behaviour_for(&parts.message.text);
         guidance.extend(task.map(|task| (FragmentKind::Task, fill(&task.text))));
     }
+    let now = parts.now.filter(|_| form.today && asks_for_today(&parts.message.text));
+    guidance.extend(now.map(|now| (FragmentKind::Today, today(now, &parts.zone))));
     guidance.extend(parts.lore.iter().map(|entry| (FragmentKind::Lore, fill(entry))));
     let mut left = room;
     guidance.retain(|(_, text)| {
@@ -367,6 +376,23 @@ fn fitting(lines: &[String], room: usize, count: &dyn Fn(&str) -> usize) -> Opti
     Some(text).filter(|text| !text.is_empty())
 }
 
+/// Returns the heading above recalled lines.
+fn recalled_heading(person: Option<&str>) -> String {
+    match person {
+        Some(name) => format!("What {name} told you before:"),
+        None => "What you were told before:".to_owned(),
+    }
+}
+
+/// Returns the lines that stand above parts of a prompt. A model that writes one of them has begun to write the next
+/// prompt, so they end a reply. `person` wrote the message.
+pub fn prompt_headings(person: Option<&str>) -> Vec<String> {
+    let people = [None, Some(EXAMPLE_PERSON)].into_iter().chain(person.map(Some));
+    let mut headings: Vec<String> = people.map(recalled_heading).collect();
+    headings.push(GUIDANCE_HEADING.to_owned());
+    headings
+}
+
 /// Returns the last turn: guidance, recalled lines with the best one nearest to the end, and the message. The message
 /// must stand last to be answered.
 fn last_turn(
@@ -379,13 +405,11 @@ fn last_turn(
     if !guidance.is_empty() {
         // In brackets and with a name, because they are not the person's words.
         let lines: Vec<&str> = guidance.iter().map(|(_, line)| line.as_str()).collect();
-        turn.push_str(&format!("[For this reply: {}]\n\n", lines.join("\n")));
+        turn.push_str(&format!("{GUIDANCE_HEADING} {}]\n\n", lines.join("\n")));
     }
     if !recalled.is_empty() {
-        match person {
-            Some(name) => turn.push_str(&format!("What {name} told you before:\n")),
-            None => turn.push_str("What you were told before:\n"),
-        }
+        turn.push_str(&recalled_heading(person));
+        turn.push('\n');
         for line in recalled.iter().rev() {
             turn.push_str(&format!("- {line}\n"));
         }

@@ -76,6 +76,8 @@ pub struct Form {
     pub writing: Writing,
     /// True if the prompt contains task behaviours and the person's role.
     pub guidance: bool,
+    /// True if the prompt names the day and the time when the message asks for them.
+    pub today: bool,
     /// True if the model's template accepts only turns that alternate between person and persona.
     pub alternates: bool,
     /// How tokens are chosen, unless the configuration says otherwise.
@@ -84,12 +86,24 @@ pub struct Form {
     pub thinking: Sampling,
 }
 
-/// What models from a quarter of a billion weights on are told. They take the persona's description for something to
+/// What models from a quarter of a billion weights on are told; from a billion on, [`FULL_RULES`]. They take the persona's description for something to
 /// tell, and the person's words for something to say again, unless they are told who speaks.
 const RULES: &str = "Answer each message as {{char}}, in its language, in a few plain sentences. When the person tells you \
                      something, react to it instead of repeating it. When they ask for a story or a poem, tell it in \
                      full. Never invent what the person did or said: if they never told you, say that you don't know it \
                      yet. Asked whether you are human, say that you are an AI.";
+
+/// The same for models from a billion weights on, which can follow more rules. Without these, such a model promises to
+/// call somebody, says that it never dreams, and answers "What am I allergic to?" for itself.
+const FULL_RULES: &str = "Talk as {{char}} with the person who writes to you. Answer in their language, in a few plain \
+                          sentences. In their messages, \"I\" and \"my\" are the person: answer with \"you\" and \"your\". \
+                          When the person tells you something, say what you think of it and ask about it, instead of \
+                          repeating it. Do not offer help and do not ask what else they need, unless your description \
+                          says so. When they ask for a story or a poem, tell it in full. Never invent what the person \
+                          did or said: if they never told you, say that you don't know it yet. Here you can only talk: \
+                          you cannot call anybody, order, book or look up anything, and you get no news or weather; \
+                          say so when they ask for it. You have moods, and you dream at night. Asked whether you are \
+                          human, say that you are an AI; which company made you is not known.";
 
 /// Beginnings of the other side's next line, in the words that models use for it.
 const STOP: &[&str] = &["\nUser:", "\n**User:**", "\nHuman:", "\nThe person:"];
@@ -167,6 +181,7 @@ fn tiny() -> Form {
         stop: &["\n\n"],
         writing: led_writing(4),
         guidance: false,
+        today: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -195,6 +210,7 @@ fn small() -> Form {
         stop: STOP,
         writing: led_writing(8),
         guidance: false,
+        today: true,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -205,6 +221,7 @@ fn medium() -> Form {
     let sampling =
         Sampling { temperature: 0.5, min_p: 0.1, phrase_penalty: 0.8, phrase_tokens: 6, ..Sampling::default() };
     Form {
+        rules: FULL_RULES,
         recalled_lines: 12,
         recalled_share: 0.35,
         carried_tokens: 400,
@@ -220,6 +237,7 @@ fn large() -> Form {
     let sampling = Sampling { phrase_penalty: 0.5, phrase_tokens: 10, ..Sampling::default() };
     Form {
         persona: PersonaForm::Full,
+        rules: FULL_RULES,
         recalled_lines: 20,
         recalled_share: 0.0,
         carried_tokens: 600,

@@ -15,6 +15,8 @@ pub enum FragmentKind {
     Task,
     /// The role that the person plays.
     UserPersona,
+    /// The current day and time.
+    Today,
     /// Lorebook entries about the topic.
     Lore,
     /// The style of the reply: rules, feelings, mood.
@@ -36,6 +38,7 @@ impl FragmentKind {
             Self::History => "history",
             Self::Task => "task",
             Self::UserPersona => "user persona",
+            Self::Today => "day",
             Self::Lore => "lore",
             Self::Style => "manner",
             Self::Recalled => "recalled",

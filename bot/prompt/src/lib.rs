@@ -17,8 +17,9 @@ mod form;
 mod fragment;
 mod persona_text;
 mod recalled;
+mod today;
 
-pub use compose::{Budget, Error, HISTORY_STEP, Line, Prompt, PromptParts, compose, history_cut};
+pub use compose::{Budget, Error, HISTORY_STEP, Line, Prompt, PromptParts, compose, history_cut, prompt_headings};
 pub use form::{Form, PersonaForm, Size, Writing, form_for, form_of};
 pub use fragment::{Fragment, FragmentKind};
 pub use recalled::{MemoryOrigin, RecalledMemory};

@@ -4,6 +4,7 @@ use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, built_in};
 use azera_prompt::{
     Budget, Error, Form, HISTORY_STEP, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for, history_cut,
+    prompt_headings,
 };
 use azera_types::TimeZone;
 use proptest::prelude::*;
@@ -44,6 +45,7 @@ fn parts<'a>(
         history,
         recalled,
         zone: TimeZone::UTC,
+        now: None,
         message,
     }
 }
@@ -159,8 +161,47 @@ fn a_model_that_can_talk_is_told_who_speaks() {
     };
     let told = system(&form_for("qwen2", Some(1_543_714_304)));
     assert!(told.starts_with(&format!("You are Azera. {}", persona.brief)), "{told}");
-    assert!(told.contains("Answer each message as Azera") && !told.contains("{{"), "{told}");
+    assert!(told.contains("Talk as Azera with the person") && !told.contains("{{"), "{told}");
     assert_eq!(system(&form_for("smollm2", None)), persona.brief, "its LoRA was trained on this form");
+}
+
+#[test]
+fn the_day_is_named_to_whoever_asks_for_it_and_can_use_it() {
+    let persona = azera();
+    let now = "2026-05-09T10:05:00Z".parse().ok();
+    let last = |family: &str, parameters: Option<u64>, text: &str| {
+        let message = line(0, Some("Ann"), text);
+        let parts = PromptParts { now, ..parts(&persona, false, &[], &[], &message) };
+        let prompt = compose(&form_for(family, parameters), &parts, ROOMY, &words).unwrap();
+        prompt.messages.last().map(|message| message.content.clone()).unwrap_or_default()
+    };
+    let medium = Some(1_543_714_304);
+    assert_eq!(
+        last("qwen2", medium, "What day is it?"),
+        "[For this reply: It is Saturday, 9 May 2026, 10:05.]\n\nWhat day is it?"
+    );
+    assert_eq!(last("qwen2", medium, "I had a bad day."), "I had a bad day.");
+    assert_eq!(last("smollm2", None, "What day is it?"), "What day is it?", "its LoRA knows no such line");
+}
+
+#[test]
+fn every_heading_of_a_prompt_is_among_those_that_end_a_reply() {
+    let persona = azera();
+    let message = line(0, Some("Ann"), "What day is my boat's birthday?");
+    let recalled = [memory(Some("Ann"), "my boat is called Petrichor")];
+    let headings = prompt_headings(Some("Ann"));
+    for group in [false, true] {
+        let parts = PromptParts {
+            now: "2026-05-09T10:05:00Z".parse().ok(),
+            ..parts(&persona, group, &[], &recalled, &message)
+        };
+        let prompt = compose(&form_for("qwen2", Some(1_543_714_304)), &parts, ROOMY, &words).unwrap();
+        for turn in prompt.messages.iter().filter(|turn| turn.role == Role::User) {
+            for heading in turn.content.lines().filter(|line| line.ends_with("before:") || line.starts_with('[')) {
+                assert!(headings.iter().any(|known| heading.starts_with(known)), "{heading}");
+            }
+        }
+    }
 }
 
 #[test]

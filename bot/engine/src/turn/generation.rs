@@ -8,7 +8,7 @@ use std::time::Duration;
 use azera_adapter::{Making, Platform, StreamEvent};
 use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Lora, Priority, Reply, Sampling, Usage};
 use azera_pictures::{PictureTag, TagFilter};
-use azera_prompt::Prompt;
+use azera_prompt::{Prompt, prompt_headings};
 use azera_types::MessageId;
 
 use crate::error::Error;
@@ -24,6 +24,9 @@ const BUSY_WAITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_sec
 
 /// Names whose line beginnings end a reply: a model that goes on to write the other side's next line has finished.
 const MAX_STOP_NAMES: usize = 8;
+
+/// The longest name in such a line, in bytes.
+const MAX_STOP_NAME: usize = 128;
 
 /// What the model is asked besides the prompt.
 #[derive(Debug, Clone)]
@@ -105,7 +108,10 @@ pub(crate) async fn generate(
 ) -> Result<Option<Generated>, Error> {
     let mut may_show = Some(std::pin::pin!(may_show));
     let names = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:"));
-    let stop: Vec<String> = names.chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect();
+    let headings =
+        prompt_headings(asking.speakers.first().map(String::as_str).filter(|name| name.len() <= MAX_STOP_NAME));
+    let headings = headings.iter().map(|heading| format!("\n{heading}"));
+    let stop: Vec<String> = names.chain(headings).chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect();
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
         let request = ChatRequest {

@@ -3,7 +3,7 @@
 use azera_memory::{Hit, Kind, MemoryRow, MessageRow};
 use azera_personas::{Lorebook, Persona, Talk};
 use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, history_cut};
-use azera_types::{Author, PlaceKind};
+use azera_types::{Author, PlaceKind, Timestamp};
 
 use super::context::{TurnContext, TurnRequest};
 use crate::carried::Carried;
@@ -24,6 +24,7 @@ pub(super) struct History {
     pub(super) budget: Budget,
     /// The first message of the conversation that the prompt shows.
     cut: usize,
+    now: Timestamp,
 }
 
 impl History {
@@ -36,6 +37,7 @@ impl History {
             history: &self.lines,
             carried: &self.carried_lines,
             zone: context.calendar.zone.clone(),
+            now: Some(self.now),
             notes: self.carried.notes.as_ref().map(|hit| hit.snippet.as_str()),
             ..PromptParts::new(&context.persona, &self.last)
         }
@@ -72,7 +74,8 @@ impl Turns {
         let played = role.as_ref().map(|role| &role.persona);
         let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, context, &last, played));
         let (carried, carried_lines) = Default::default();
-        let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0 };
+        let now = self.services.clock.now();
+        let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0, now };
         history.cut = history.measure(context)?;
         // Carried memories use part of the budget. Skip those that the history already shows.
         let carried = self.carried(&context.read_scope, &request.message.chat).await?;
