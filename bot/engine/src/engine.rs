@@ -110,7 +110,9 @@ impl Engine {
             access: Arc::clone(&access),
             forgetting: Arc::clone(&forgetting),
         });
-        let pictures = Arc::new(Pictures::new(Arc::clone(&services), Arc::clone(&access), Arc::clone(&outbox)));
+        let pictures =
+            Pictures::new(Arc::clone(&services), Arc::clone(&access), Arc::clone(&outbox), Arc::clone(&files));
+        let pictures = Arc::new(pictures);
         let turns = Arc::new(Turns {
             services: Arc::clone(&services),
             access: Arc::clone(&access),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use azera_types::{InboundPart, MessageId, Timestamp};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use crate::error::Error;
@@ -17,6 +17,9 @@ const FETCHES: usize = 4;
 /// Time limit for one file.
 pub(crate) const FETCH_TIME: Duration = Duration::from_secs(60);
 
+/// How long something waits for a file that is on its way.
+const ARRIVAL_TIME: Duration = Duration::from_secs(15);
+
 /// Fetches files in the background.
 pub(crate) struct FileFetcher {
     services: Arc<Services>,
@@ -24,6 +27,28 @@ pub(crate) struct FileFetcher {
     tasks: TaskTracker,
     /// Files of messages whose turn is not over. Only the turn tells whether a message is meant for the bot.
     held: Mutex<HashMap<MessageId, HeldFiles>>,
+    /// Number of fetches under way for each message.
+    fetching: Mutex<HashMap<MessageId, usize>>,
+    /// Told when a fetch has ended.
+    ended: Notify,
+}
+
+/// A fetch that is under way, until it is dropped.
+struct Fetch<'a> {
+    fetcher: &'a FileFetcher,
+    message: &'a MessageId,
+}
+
+impl Drop for Fetch<'_> {
+    fn drop(&mut self) {
+        let mut fetching = self.fetcher.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = fetching.get_mut(self.message) {
+            *count -= 1;
+        }
+        fetching.retain(|_, count| *count > 0);
+        drop(fetching);
+        self.fetcher.ended.notify_waiters();
+    }
 }
 
 /// The files of a message, and the time of the edit that they came with.
@@ -34,7 +59,14 @@ struct HeldFiles {
 
 impl FileFetcher {
     pub(crate) fn new(services: Arc<Services>) -> Self {
-        Self { services, slots: Semaphore::new(FETCHES), tasks: TaskTracker::new(), held: Mutex::default() }
+        Self {
+            services,
+            slots: Semaphore::new(FETCHES),
+            tasks: TaskTracker::new(),
+            held: Mutex::default(),
+            fetching: Mutex::default(),
+            ended: Notify::new(),
+        }
     }
 
     /// Waits until all files asked for so far are kept or given up.
@@ -51,7 +83,9 @@ impl FileFetcher {
             return;
         }
         let fetcher = Arc::clone(self);
+        *self.fetching.lock().unwrap_or_else(PoisonError::into_inner).entry(id.clone()).or_default() += 1;
         self.tasks.spawn(async move {
+            let _fetch = Fetch { fetcher: &fetcher, message: &id };
             if let Err(error) = fetcher.fetch(&id, version, parts).await {
                 tracing::warn!(message = %id, %error, "cannot keep the files of a message");
             }
@@ -63,6 +97,26 @@ impl FileFetcher {
         if !parts.is_empty() {
             self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), HeldFiles { version, parts });
         }
+    }
+
+    /// Waits until no file of a message is on its way, at most 15 seconds.
+    pub(crate) async fn arrived(&self, id: &MessageId) {
+        let arrival = async {
+            loop {
+                let ended = self.ended.notified();
+                if !self.is_awaited(id) {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        tokio::time::timeout(ARRIVAL_TIME, arrival).await.ok();
+    }
+
+    fn is_awaited(&self, id: &MessageId) -> bool {
+        // A fetch begins before its files are no longer held, so this order misses none.
+        let is_held = self.held.lock().unwrap_or_else(PoisonError::into_inner).contains_key(id);
+        is_held || self.fetching.lock().unwrap_or_else(PoisonError::into_inner).contains_key(id)
     }
 
     /// Returns a file that is held for a message in this version, and that has this index.
@@ -83,8 +137,8 @@ impl FileFetcher {
 
     /// Keeps the files that were held for a message, now that its turn is over.
     pub(crate) fn release(self: &Arc<Self>, id: &MessageId) {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some(HeldFiles { version, parts }) = held {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(HeldFiles { version, parts }) = held.remove(id) {
             self.keep(id.clone(), version, parts);
         }
     }

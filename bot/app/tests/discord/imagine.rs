@@ -134,7 +134,8 @@ fn a_picture_is_remixed_from_an_attachment_and_from_a_message() {
     let custom_id = form["custom_id"].as_str().expect("an id").to_owned();
     let fields = vec![("prompt".to_owned(), "a queen".to_owned())];
     let filled = fake.world(|world| world.invoke(square, cid, Invoked::Form { custom_id, fields }));
-    answer_text(&fake, filled);
+    let answer = answer_text(&fake, filled);
+    assert!(answer.contains("/picture cancel"), "{answer}");
     picture(&fake, square, "a queen");
     let asked = painter.asked.lock().expect("nobody panics while they hold this").clone();
     let strengths: Vec<f64> = asked.iter().filter_map(|one| one["denoising_strength"].as_f64()).collect();

@@ -36,6 +36,7 @@ pub(crate) use settings::{PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_ST
 pub(crate) use start::{Basis, Start};
 
 use crate::access::AccessControl;
+use crate::files::FileFetcher;
 use crate::outbox::Outbox;
 use crate::services::Services;
 
@@ -51,6 +52,7 @@ pub(crate) struct Pictures {
     pub(crate) services: Arc<Services>,
     pub(crate) access: Arc<AccessControl>,
     pub(crate) outbox: Arc<Outbox>,
+    files: Arc<FileFetcher>,
     settings: OnceLock<PictureSettings>,
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
@@ -78,11 +80,17 @@ struct Running {
 }
 
 impl Pictures {
-    pub(crate) fn new(services: Arc<Services>, access: Arc<AccessControl>, outbox: Arc<Outbox>) -> Self {
+    pub(crate) fn new(
+        services: Arc<Services>,
+        access: Arc<AccessControl>,
+        outbox: Arc<Outbox>,
+        files: Arc<FileFetcher>,
+    ) -> Self {
         Self {
             services,
             access,
             outbox,
+            files,
             settings: OnceLock::new(),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),

@@ -8,7 +8,7 @@ use azera_adapter::GivenPicture;
 use azera_memory::{MessageRow, PictureRow, ReadScope, SourceScope};
 use azera_model_image::{Picture, PictureError, PictureLimits};
 use azera_pictures::Traits;
-use azera_types::{MessageId, PartKind, PersonId, Scope, Timestamp};
+use azera_types::{MessageId, Part, PartKind, PersonId, Scope, Timestamp};
 
 use super::naming::{said_about, traits};
 use super::{NO_BACKEND, PictureLook, Pictures};
@@ -97,6 +97,9 @@ impl Start {
     }
 }
 
+/// A message with a picture, its row if it was drawn, and the kept file with its size.
+type Shown = (MessageRow, Option<PictureRow>, Option<(Part, Result<(u32, u32), PictureError>)>);
+
 impl Pictures {
     /// Returns the picture in a message as a start; `None` if no message that may be read here has one. The inner error
     /// says why a picture cannot be one.
@@ -105,17 +108,13 @@ impl Pictures {
         read_scope: &ReadScope,
         message: MessageId,
     ) -> Result<Result<Option<Start>, String>, Error> {
-        let read_scope = read_scope.clone();
-        let found = self.services.blocking(move |memory| {
-            let Some(shown) = memory.messages().get(&read_scope, &message)? else { return Ok(None) };
-            if !shown.parts.iter().any(|part| part.kind == PartKind::Image) {
-                return Ok(None);
-            }
-            let file = memory.pictures().file(&read_scope, &message)?;
-            let row = memory.pictures().get(&read_scope, &message)?;
-            Ok(Some((shown, row, file.map(|(part, bytes)| (part, Picture::size_of(&bytes, &PHOTO))))))
-        });
-        let (shown, row, (part, size)) = match found.await? {
+        let mut found = self.shown_picture(read_scope, &message).await?;
+        // Somebody may want a picture that was sent just now.
+        if matches!(found, Some((_, _, None))) {
+            self.files.arrived(&message).await;
+            found = self.shown_picture(read_scope, &message).await?;
+        }
+        let (shown, row, (part, size)) = match found {
             None => return Ok(Ok(None)),
             Some((_, _, None)) => return Ok(Err("That picture is not kept.".to_owned())),
             Some((shown, row, Some(file))) => (shown, row, file),
@@ -150,6 +149,21 @@ impl Pictures {
                 }
             }
         })))
+    }
+
+    /// Returns a message with a picture that may be read here, its row if it was drawn, and its file if that is kept.
+    async fn shown_picture(&self, read_scope: &ReadScope, message: &MessageId) -> Result<Option<Shown>, Error> {
+        let (read_scope, message) = (read_scope.clone(), message.clone());
+        let found = self.services.blocking(move |memory| {
+            let Some(shown) = memory.messages().get(&read_scope, &message)? else { return Ok(None) };
+            if !shown.parts.iter().any(|part| part.kind == PartKind::Image) {
+                return Ok(None);
+            }
+            let file = memory.pictures().file(&read_scope, &message)?;
+            let row = memory.pictures().get(&read_scope, &message)?;
+            Ok(Some((shown, row, file.map(|(part, bytes)| (part, Picture::size_of(&bytes, &PHOTO))))))
+        });
+        found.await
     }
 
     /// Keeps a picture that a person uploaded for later requests. Returns its id; the inner error says why it is not used.
