@@ -201,11 +201,12 @@ await desk.see('https://discord.com/oauth2/authorize?client_id=42');
 await everywhere(desk, 'places-changed');
 await desk.button('Change square').click();
 await desk.accessible('the settings of a place');
-await desk.page.getByLabel('When', { exact: true }).selectOption('never');
+await desk.page.getByRole('combobox', { name: 'When', exact: true }).selectOption('never');
 await desk.notice('It is done.');
-await desk.page.getByLabel('Post the journal of this place here').check();
+// The box shows what holds, so it is ticked once the change is made.
+await desk.page.getByLabel('Post the journal of this place here').click();
 await desk.page.waitForFunction(() => document.querySelector('dialog input[type=checkbox]').checked);
-await desk.page.getByLabel('When', { exact: true }).selectOption('always');
+await desk.page.getByRole('combobox', { name: 'When', exact: true }).selectOption('always');
 await desk.notice('That is refused here.');
 await desk.page.waitForFunction(() => [...document.querySelectorAll('dialog select')].some((select) => select.value === 'never'));
 await desk.page.keyboard.press('Escape');

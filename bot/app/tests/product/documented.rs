@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use super::models;
 
-/// Commands that need more than a fresh data folder: the network, a server, an hour, or earlier steps.
-const LEFT_OUT: [&str; 9] = [
+/// Commands that need more than a fresh data folder: the network, a server, an hour, an answer, or earlier steps.
+const LEFT_OUT: [&str; 10] = [
     "make ",
     "azera models pull",
     "azera hearth",
@@ -15,6 +15,7 @@ const LEFT_OUT: [&str; 9] = [
     "azera discord",
     "azera bench",
     "azera eval",
+    "azera vault set",
     "docker",
     "/mnt/",
 ];

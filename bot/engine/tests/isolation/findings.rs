@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use azera_adapter::{CommandLine, Host, Outcome, Platform, SearchRequest};
+use azera_adapter::{CommandLine, Hit, Host, Outcome, Platform, SearchRequest};
 use azera_memory::{Order, Table};
 use azera_types::{Clock, Inbound, MessageId, Text};
 
@@ -104,10 +104,14 @@ impl Scene {
 
     /// Returns what a person finds.
     pub async fn find(&self, who: usize, place: usize, query: &str) -> Vec<String> {
+        self.hits(who, place, query).await.iter().map(|hit| hit.text.as_str().to_owned()).collect()
+    }
+
+    /// Returns what a person finds, with how well it answers.
+    pub async fn hits(&self, who: usize, place: usize, query: &str) -> Vec<Hit> {
         self.pass(90);
         let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(query), limit: Some(50) };
-        let hits = self.engine.azera.search(self.engine.platform.sim.id(), line).await.unwrap();
-        hits.iter().map(|hit| hit.text.as_str().to_owned()).collect()
+        self.engine.azera.search(self.engine.platform.sim.id(), line).await.unwrap()
     }
 
     pub async fn command(&self, who: usize, place: usize, text: &str) -> String {

@@ -167,37 +167,42 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
 #[tokio::test]
 async fn a_rating_counts_in_its_place_alone() {
     let mut scene = Scene::open(false, false).await;
-    // In two channels, so that neither is told by what stands before it.
-    scene.say(ANN, COMMONS, "rosa keeps the boat key").await;
-    scene.say(ANN, LOBBY, "tomas paints the boat hull").await;
+    // Of two people, so that neither statement can be a change of the other.
+    scene.say(ANN, COMMONS, "my sister keeps the boat key").await;
+    scene.say(ANN, LOBBY, "my uncle paints the boat hull").await;
     scene.engine.azera.settle().await.unwrap();
-    let search = "/memory search boat";
-    let order = |answer: &str| {
-        let said = answer.lines().filter(|line| line.starts_with("- `"));
-        said.map(|line| line.split('`').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    let before = order(&scene.command(ANN, COMMONS, search).await);
-    assert_eq!(order(&scene.command(ANN, DM_ANN, search).await), before);
-    let last = before.last().unwrap().clone();
+    let places = [(ANN, DM_ANN), (ANN, COMMONS), (AN, COMMONS)];
+    let [private, here, other] = scores(&scene, places).await;
+    let (sister, uncle) = (private[0].0.clone(), private[1].0.clone());
     for _ in 0..3 {
-        let rated = scene.command(ANN, DM_ANN, &format!("/memory rate {last} helpful")).await;
+        let rated = scene.command(ANN, DM_ANN, &format!("/memory rate {sister} helpful")).await;
         assert!(rated.contains("helps you here"), "{rated}");
     }
-    let first = before.first().unwrap();
-    scene.command(ANN, DM_ANN, &format!("/memory rate {first} unhelpful")).await;
-    let bob = order(&scene.command(BOB, COMMONS, search).await);
-    scene.command(ANN, COMMONS, &format!("/memory rate {first} unhelpful")).await;
-    assert_eq!(order(&scene.command(BOB, COMMONS, search).await), bob, "another member is told the same as before");
-    scene.command(ANN, COMMONS, &format!("/memory rate {first} none")).await;
-    let here = order(&scene.command(ANN, DM_ANN, search).await);
-    let turned: Vec<String> = before.iter().rev().cloned().collect();
-    assert_eq!((before.len(), here), (2, turned));
-    assert_eq!(order(&scene.command(ANN, COMMONS, search).await), before, "not in the channel");
-    assert_eq!(order(&scene.command(AN, COMMONS, search).await), before, "not for others");
-    for id in [&last, first] {
+    scene.command(ANN, DM_ANN, &format!("/memory rate {uncle} unhelpful")).await;
+    let [rated, here_then, other_then] = scores(&scene, places).await;
+    assert!(rated[0].1 > private[0].1 && rated[1].1 < private[1].1, "{private:?}, then {rated:?}");
+    assert_eq!((here_then, other_then), (here.clone(), other.clone()), "not in a channel, and not for others");
+    scene.command(ANN, COMMONS, &format!("/memory rate {uncle} unhelpful")).await;
+    let [_, here_then, other_then] = scores(&scene, places).await;
+    assert!(here_then[1].1 < here[1].1, "{here:?}, then {here_then:?}");
+    assert_eq!(other_then, other, "another member is told the same as before");
+    scene.command(ANN, COMMONS, &format!("/memory rate {uncle} none")).await;
+    for id in [&sister, &uncle] {
         scene.command(ANN, DM_ANN, &format!("/memory rate {id} none")).await;
     }
-    assert_eq!(order(&scene.command(ANN, DM_ANN, search).await), before, "it is taken back");
+    assert_eq!(scores(&scene, places).await, [private, here, other], "it is taken back");
+}
+
+/// Returns how well the memories of a boat answer each of these people in these places, in the order of their numbers.
+async fn scores(scene: &Scene, places: [(usize, usize); 3]) -> [Vec<(String, f32)>; 3] {
+    let mut found = [const { Vec::new() }; 3];
+    for (found, (who, place)) in found.iter_mut().zip(places) {
+        let hits = scene.hits(who, place, "boat").await;
+        *found = hits.iter().map(|hit| (hit.memory.0.to_string(), hit.score)).collect::<Vec<_>>();
+        found.sort_by_key(|(id, _)| (id.len(), id.clone()));
+        assert_eq!(found.len(), 2);
+    }
+    found
 }
 
 /// A statement that was made in three chats counts as known in their realm. What was said in private adds to no count.
