@@ -47,7 +47,7 @@ impl Exporter {
     ) -> Result<Self, Error> {
         let base = address.trim_end_matches('/');
         let url = format!("{base}{PATH}");
-        let parsed = reqwest::Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let parsed = reqwest::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         if parsed.is_none_or(|url| !url.has_host()) {
             return Err(Error::Address(address.to_owned()));
         }

@@ -26,7 +26,7 @@ async fn everything(client: &Client) -> String {
         ("episodes", json!({})),
         ("reflections", json!({})),
         ("vault_list", json!({})),
-        ("vault_get", json!({"name": "heliotrope"})),
+        ("vault_get", json!({"name": "git"})),
     ] {
         shown.push_str(&format!("{:?}\n", client.call(tool, arguments).await));
     }

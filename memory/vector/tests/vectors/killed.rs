@@ -99,7 +99,7 @@ fn a_kill_leaves_what_was_flushed_and_nothing_else() {
         let seen = settle(dir.path(), flushed);
         flushed = seen;
     }
-    assert!(flushed > ROUNDS * 3, "the writer wrote little: {flushed} steps");
+    assert!(flushed >= ROUNDS * 3, "the writer wrote little: {flushed} steps");
 }
 
 /// Every point is one that was given, in the last step before the flush that wrote it, or in a later one.
