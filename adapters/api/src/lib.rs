@@ -53,5 +53,5 @@ pub use reader::{
 };
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
-pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
+pub use voice::{CallPersona, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
 pub use voice_messages::VoiceMessages;

@@ -351,6 +351,7 @@ mod tests {
             text: "one two".into(),
             reply_to: None,
             state: Mind::default(),
+            help: String::new(),
             files: Vec::new(),
         };
         let clock = Arc::new(ManualClock::new(Timestamp::UNIX_EPOCH));
@@ -372,6 +373,7 @@ mod tests {
             reply: &outbound.id,
             persona: &outbound.persona,
             persona_name: &outbound.persona_name,
+            is_help: false,
         };
         console.event(making, &piece("one")).await;
         assert!(console.mute());

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
+use crate::interruptions::Interruptions;
 use crate::measurements::Measurements;
 use crate::model_catalog::ModelCatalog;
 use crate::references::References;
@@ -39,6 +40,8 @@ pub(crate) struct Services {
     pub(crate) config: ChatConfig,
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
+    /// How much was heard of spoken replies that were interrupted.
+    pub(crate) interruptions: Interruptions,
     /// What sees pictures; empty where nothing does.
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
     /// Pictures to start from that people uploaded.
@@ -70,6 +73,7 @@ impl Services {
             models,
             config,
             voice: OnceLock::new(),
+            interruptions: Interruptions::default(),
             viewer: OnceLock::new(),
             references: References::default(),
             platforms: RwLock::default(),

@@ -34,6 +34,7 @@ mod say;
 mod servers;
 mod speech_servers;
 mod stores;
+mod talk;
 mod terminal;
 mod times;
 mod tour;

@@ -15,6 +15,7 @@
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
 //! | speak | `spoken.rs` | adds the sound of the reply |
+//! | rehearse | `rehearse.rs` | runs the stages up to the prompt while somebody still speaks |
 //! | remember | `remember.rs`, `pictures.rs` | notes which memories the reply used, keeps the exchange for learning, queues pictures; writes no memory |
 
 mod addressing;
@@ -35,6 +36,7 @@ mod overlap;
 mod part_bytes;
 mod pictures;
 mod recall;
+mod rehearse;
 mod remember;
 mod reply_id;
 mod seeing;
@@ -54,6 +56,7 @@ pub(crate) use generation::{any_seed, derived_seed};
 pub(crate) use history::recalled_memory;
 pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};
+pub(crate) use rehearse::Rehearsals;
 pub(crate) use spoken::{SpokenReplies, manner};
 
 use crate::access::AccessControl;
@@ -93,6 +96,7 @@ pub(crate) struct Turns {
     pub(crate) pictures: Arc<Pictures>,
     pub(crate) files: Arc<FileFetcher>,
     pub(crate) spoken: SpokenReplies,
+    pub(crate) rehearsals: Rehearsals,
     pub(crate) queues: Queues,
     pub(crate) progress: TurnProgress,
 }
@@ -127,6 +131,7 @@ impl Turns {
     /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
     pub(crate) async fn take_turn(self: &Arc<Self>, mut request: TurnRequest) -> Result<Outcome, Error> {
         let _foreground = self.services.foreground.enter();
+        self.rehearsals.end(&request.message.chat);
         for _ in 0..ATTEMPTS {
             if !self.reload_message(&mut request).await? {
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 90] = [
+pub const SHOWING: [&str; 92] = [
     "/me",
     "/why",
     "/memory stats",
@@ -90,6 +90,8 @@ pub const SHOWING: [&str; 90] = [
     "/voice leave",
     "/voice say something",
     "/voice stop",
+    "/voice mute",
+    "/voice unmute",
     "/voice consent yes",
     "/voice transcript",
 ];
