@@ -14,6 +14,8 @@ pub struct Making<'a> {
     pub persona: &'a PersonaId,
     /// The displayed name.
     pub persona_name: &'a str,
+    /// True if the reply is help for somebody in danger. Show it as text, and never speak it.
+    pub is_help: bool,
 }
 
 /// An event while a reply is generated, for display.

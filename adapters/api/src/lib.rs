@@ -61,5 +61,5 @@ pub use sessions::{SessionReader, ShownEvidence, ShownProcedure, ShownSession};
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use vault::{VaultEntry, VaultHost, VaultValue};
-pub use voice::{VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
+pub use voice::{CallPersona, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
 pub use voice_messages::VoiceMessages;

@@ -31,6 +31,10 @@ pub struct Outbound {
     pub reply_to: Option<MessageId>,
     /// The mind after the reply.
     pub state: State,
+    /// The help lines at the end of the text, if the reply is help for somebody in danger; otherwise empty. Such a reply
+    /// is text, and is never spoken.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
     /// Files that come with the text. A picture among them makes the message one that can be drawn again.
     #[serde(skip)]
     pub files: Vec<AnswerFile>,

@@ -55,6 +55,9 @@ pub trait VoiceChannels: Send + Sync {
     /// Says a text in the voice channel that the person is in.
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError>;
 
+    /// Is quiet from now on in the voice channel that the person is in, or talks again.
+    async fn mute(&self, chat: &ChatId, person: &PersonId, is_muted: bool) -> Result<(), VoiceError>;
+
     /// Stops speaking in the voice channel that the person is in.
     async fn stop(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError>;
 
@@ -65,11 +68,44 @@ pub trait VoiceChannels: Send + Sync {
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError>;
 }
 
+/// A persona in a voice channel.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallPersona {
+    /// Names by which people call it.
+    pub names: Vec<String>,
+    /// Id of its voice. Without one, or where nobody has it, the usual voice speaks.
+    pub voice: Option<String>,
+    /// Pace as a factor of the voice's own.
+    pub pace: Option<f32>,
+    /// Liveliness as a factor of the voice's own.
+    pub liveliness: Option<f32>,
+}
+
+/// What somebody seems to be saying.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExpectedMessage {
+    /// The chat of the voice channel.
+    pub chat: ChatId,
+    /// Who speaks.
+    pub person: PersonId,
+    /// The displayed name.
+    pub name: String,
+    /// The words so far; empty at the beginning.
+    pub text: Text,
+}
+
+/// Leaves out what people say.
+impl std::fmt::Debug for ExpectedMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExpectedMessage").field("chat", &self.chat).field("bytes", &self.text.len()).finish()
+    }
+}
+
 /// What a platform with voice channels asks of the engine, besides [`crate::Host`].
 #[async_trait]
 pub trait VoiceHost: Send + Sync {
-    /// Returns the names by which people call the persona of a voice channel.
-    async fn call_names(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Vec<String>, HostError>;
+    /// Returns the persona of a voice channel.
+    async fn call_persona(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, HostError>;
 
     /// Returns whether a person may be heard in a voice channel; `None` if they were never asked there. A person who
     /// was asked and did not answer may not be heard.
@@ -78,6 +114,11 @@ pub trait VoiceHost: Send + Sync {
     /// Records that a person was asked, so that they are not asked again.
     async fn was_asked(&self, voice_chat: &ChatId, person: &PersonId) -> Result<(), HostError>;
 
-    /// Records how much of a reply was heard. The rest of it is gone from the history.
-    async fn heard(&self, reply: &MessageId, heard: Text) -> Result<(), HostError>;
+    /// Records how much of a reply was heard. The rest of it is gone from the history, and the reply is not generated to
+    /// its end. `is_whole` is true for a reply that was stopped before, went on, and was heard to its end. That nothing
+    /// was heard never takes back what was heard before.
+    async fn heard(&self, reply: &MessageId, heard: Text, is_whole: bool) -> Result<(), HostError>;
+
+    /// Prepares the answer to a message that somebody is saying. Nothing of it is stored or shown.
+    async fn expect(&self, platform: &PlatformId, message: ExpectedMessage);
 }

@@ -374,6 +374,7 @@ mod tests {
             text: "one two".into(),
             reply_to: None,
             state: Mind::default(),
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         };
@@ -396,6 +397,7 @@ mod tests {
             reply: &outbound.id,
             persona: &outbound.persona,
             persona_name: &outbound.persona_name,
+            is_help: false,
         };
         console.event(making, &piece("one")).await;
         assert!(console.mute());

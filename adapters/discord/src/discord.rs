@@ -421,8 +421,7 @@ impl Platform for Discord {
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
         let connected = self.connected()?;
         if id::voice_channel_of(&outbound.chat).is_some() {
-            self.voice.deliver(outbound);
-            return Ok(());
+            return self.voice.deliver(outbound).await;
         }
         connected.streams.finish(&outbound.id).await;
         let target = connected.show(outbound, None).await?;

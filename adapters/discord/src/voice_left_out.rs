@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use azera_adapter::{Host, Making, Outbound, StreamEvent};
+use azera_adapter::{Host, Making, Outbound, PlatformError, StreamEvent};
 use azera_types::{ChatId, Clock, PersonId, Place, PlatformId, ReadableScopes};
 use serenity::all::{ChannelId, Http, VoiceServerUpdateEvent, VoiceState};
 use serenity::gateway::ShardManager;
@@ -39,5 +39,7 @@ impl VoiceCalls {
 
     pub(crate) fn event(&self, _: Making<'_>, _: &StreamEvent) {}
 
-    pub(crate) fn deliver(self: &Arc<Self>, _: &Outbound) {}
+    pub(crate) async fn deliver(self: &Arc<Self>, _: &Outbound) -> Result<(), PlatformError> {
+        Ok(())
+    }
 }

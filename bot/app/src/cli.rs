@@ -31,7 +31,7 @@ pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;
 pub use transcribe::TranscribeOptions;
 pub use vault::{RotateWhat, VaultCommand, VaultOptions};
-pub use voice::{SamplesCommand, VoiceCommand};
+pub use voice::{SamplesCommand, TalkOptions, VoiceCommand, VoiceOptions};
 pub use web::WebOptions;
 #[cfg(feature = "http")]
 pub use web::{KeyCommand, WebCommand};
@@ -85,13 +85,8 @@ pub enum Command {
     Replay(ReplayOptions),
     /// Speak text into a WAV file
     Say(SayOptions),
-    /// Manage recordings of voices for an XTTS server
-    Voice {
-        #[command(subcommand)]
-        command: VoiceCommand,
-        #[command(flatten)]
-        data: DataOption,
-    },
+    /// Talk by microphone and loudspeaker; manage recordings of voices for an XTTS server
+    Voice(VoiceOptions),
     /// Manage models: list, recommend, pull, import, use, remove, verify
     Models {
         #[command(subcommand)]
@@ -175,6 +170,7 @@ impl Command {
     pub fn data(&self) -> Option<&Path> {
         match self {
             Self::Chat(options) => options.data.data.as_deref(),
+            Self::Voice(options) => options.talk.data.data.as_deref(),
             Self::Mcp(options) => options.data.data.as_deref(),
             Self::Web(options) => options.data.data.as_deref(),
             Self::Vault(options) => options.data.data.as_deref(),
@@ -185,7 +181,6 @@ impl Command {
             Self::Restore(options) => options.data.data.as_deref(),
             Self::Persona { data, .. }
             | Self::Memory { data, .. }
-            | Self::Voice { data, .. }
             | Self::Backup { data, .. }
             | Self::Doctor(data)
             | Self::Health(data) => data.data.as_deref(),

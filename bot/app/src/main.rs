@@ -61,6 +61,7 @@ mod servers;
 mod speech;
 mod speech_servers;
 mod stores;
+mod talk;
 mod tour;
 mod transcribe;
 mod trust;
@@ -68,6 +69,7 @@ mod vault;
 mod vision;
 #[cfg(feature = "voice")]
 mod voice;
+mod voice_engines;
 mod voice_samples;
 mod waiting;
 #[cfg(feature = "http")]
@@ -93,7 +95,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use cli::{Cli, Command, DiscordCommand, VoiceCommand};
+use cli::{Cli, Command, DiscordCommand, VoiceCommand, VoiceOptions};
 use lab::{bench, eval, replay};
 use log_ring::{LogRing, RingLayer};
 
@@ -132,7 +134,10 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Say(options) => say::run(&config, options).await,
             Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
             Command::Transcribe(options) => transcribe::run(&config, options).await,
-            Command::Voice { command: VoiceCommand::Samples { command }, .. } => voice_samples::run(&config, command),
+            Command::Voice(VoiceOptions { command: Some(VoiceCommand::Samples { command }), .. }) => {
+                voice_samples::run(&config, command)
+            }
+            Command::Voice(VoiceOptions { command: None, talk }) => talk::run(&config, talk).await,
             Command::Replay(options) => replay::run(&config, options).await,
             Command::Models { command } => models::run(&config, command).await,
             Command::Persona { command, .. } => persona::run(&config, command).await,

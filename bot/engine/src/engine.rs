@@ -29,7 +29,7 @@ use crate::queue::Queues;
 use crate::recall::RecallService;
 use crate::services::Services;
 use crate::surprise::SurpriseMeter;
-use crate::turn::{Judge, SpokenReplies, TurnProgress, Turns};
+use crate::turn::{Judge, Rehearsals, SpokenReplies, TurnProgress, Turns};
 
 /// What an engine is built from.
 pub struct EngineDependencies {
@@ -127,6 +127,7 @@ impl Engine {
             pictures: Arc::clone(&pictures),
             files,
             spoken: SpokenReplies::default(),
+            rehearsals: Rehearsals::default(),
             queues,
             progress: TurnProgress::default(),
         });

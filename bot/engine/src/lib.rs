@@ -28,6 +28,7 @@ mod forgetting;
 mod hearth;
 mod host;
 mod indexing;
+mod interruptions;
 mod jobs;
 mod lifecycle;
 mod links;

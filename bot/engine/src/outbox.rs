@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use azera_adapter::{AnswerFile, FileContent, Outbound, Platform, Post, State};
+use azera_adapter::{AnswerFile, FileContent, Outbound, Platform, Post};
 use azera_memory::{MessageRow, OutboxRow, SourceScope};
 use azera_types::{Author, ChatId, PersonId, PersonaId, Scope, Timestamp};
 
@@ -83,7 +83,7 @@ impl Outbox {
         &self,
         platform: &dyn Platform,
         reply: &MessageRow,
-        state: &State,
+        row: &OutboxRow,
         attempts: u32,
     ) -> Result<(), Error> {
         let Author::Persona { id, name } = &reply.author else { return Ok(()) };
@@ -94,7 +94,8 @@ impl Outbox {
             persona_name: name.clone(),
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
-            state: state.clone(),
+            state: serde_json::from_value(row.state.clone()).unwrap_or_default(),
+            help: row.help.clone(),
             files: self.files(reply).await?,
             can_upscale: self.services.upscales.load(Ordering::Relaxed),
         };

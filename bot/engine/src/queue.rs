@@ -62,6 +62,11 @@ impl Queues {
         Ticket { chat: chat.clone(), place, queues: self.clone(), moved: queue.moved.clone() }
     }
 
+    /// Returns true if messages of a chat wait or are answered.
+    pub(crate) fn is_busy(&self, chat: &ChatId) -> bool {
+        self.lock().chats.contains_key(chat)
+    }
+
     /// Returns in how many chats messages wait or are answered, and how many messages these are.
     pub(crate) fn lengths(&self) -> (usize, usize) {
         let state = self.lock();

@@ -23,7 +23,7 @@ pub(crate) struct RecallService {
 }
 
 /// What recall found, and how long it took.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recall {
     pub(crate) hits: Vec<Hit>,
     /// The search indexes that could not be searched.

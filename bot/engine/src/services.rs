@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
+use crate::interruptions::Interruptions;
 use crate::measurements::Measurements;
 use crate::model_catalog::ModelCatalog;
 use crate::references::References;
@@ -41,6 +42,8 @@ pub(crate) struct Services {
     pub(crate) config: ChatConfig,
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
+    /// How much was heard of spoken replies that were interrupted.
+    pub(crate) interruptions: Interruptions,
     /// What sees pictures; empty where nothing does.
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
     /// True if what draws can draw pictures larger.
@@ -76,6 +79,7 @@ impl Services {
             models,
             config,
             voice: OnceLock::new(),
+            interruptions: Interruptions::default(),
             viewer: OnceLock::new(),
             upscales: AtomicBool::new(false),
             vault_keys: OnceLock::new(),

@@ -1,18 +1,21 @@
-//! The [`VoiceHost`] interface: consent to being heard, names to be called by, and how much of a reply was heard.
+//! The [`VoiceHost`] interface: consent to being heard, names to be called by, answers to prepare, and how much of a
+//! reply was heard.
 
 use async_trait::async_trait;
-use azera_adapter::{HostError, VoiceHost};
+use azera_adapter::{CallPersona, ExpectedMessage, HostError, VoiceHost};
 use azera_memory::VoiceConsent;
 use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text};
+use azera_voice_api::Manner;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::turn::manner;
 
 /// What stands for a reply of which nothing was heard, and behind one that was cut.
 const CUT: &str = "\u{2026}";
 
 impl Engine {
-    async fn names_in(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Vec<String>, Error> {
+    async fn persona_in(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, Error> {
         let services = &self.0.services;
         let place = services.platform(platform)?.place_for_all(voice_chat).await?;
         let chat = {
@@ -23,8 +26,12 @@ impl Engine {
         let realm = place.as_ref().and_then(|place| place.shared_realm());
         let wake_names = services.config.wake_names.iter().cloned();
         match services.persona(realm, &persona).await {
-            Ok(loaded) => Ok(loaded.persona.answers_to().map(str::to_owned).chain(wake_names).collect()),
-            Err(Error::NoPersona(_)) => Ok(wake_names.collect()),
+            Ok(loaded) => {
+                let names = loaded.persona.answers_to().map(str::to_owned).chain(wake_names).collect();
+                let Manner { voice, pace, liveliness, .. } = manner(&loaded.persona.voice);
+                Ok(CallPersona { names, voice, pace, liveliness })
+            }
+            Err(Error::NoPersona(_)) => Ok(CallPersona { names: wake_names.collect(), ..CallPersona::default() }),
             Err(error) => Err(error),
         }
     }
@@ -32,8 +39,8 @@ impl Engine {
 
 #[async_trait]
 impl VoiceHost for Engine {
-    async fn call_names(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Vec<String>, HostError> {
-        Ok(self.names_in(platform, voice_chat).await?)
+    async fn call_persona(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, HostError> {
+        Ok(self.persona_in(platform, voice_chat).await?)
     }
 
     async fn may_be_heard(&self, voice_chat: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
@@ -54,11 +61,24 @@ impl VoiceHost for Engine {
         Ok(())
     }
 
-    async fn heard(&self, reply: &MessageId, heard: Text) -> Result<(), HostError> {
-        let (reply, heard) = (reply.clone(), Text::new(format!("{}{CUT}", heard.trim_end())));
-        if self.0.services.blocking(move |memory| memory.turns().cut_reply(&reply, heard)).await? {
+    async fn heard(&self, reply: &MessageId, heard: Text, is_whole: bool) -> Result<(), HostError> {
+        let heard = heard.trim_end();
+        let text = Text::new(if is_whole { heard.to_owned() } else { format!("{heard}{CUT}") });
+        // A reply that is not stored yet is stored with what is noted here.
+        if !self.0.services.interruptions.note(reply, text.clone(), heard.is_empty()) {
+            return Ok(());
+        }
+        let stored = reply.clone();
+        if self.0.services.blocking(move |memory| memory.turns().cut_reply(&stored, text)).await? {
+            self.0.services.interruptions.recorded(reply);
             self.0.indexer.wake();
         }
         Ok(())
+    }
+
+    async fn expect(&self, platform: &PlatformId, message: ExpectedMessage) {
+        if let Err(error) = self.0.turns.rehearse(platform, message).await {
+            tracing::debug!(%error, "an answer is not prepared");
+        }
     }
 }

@@ -124,8 +124,12 @@ pub const EDGES: &[Edge] = &[
     },
     Edge { package: "azera-voice-room", uses: &["azera-types", "azera-voice-api"] },
     Edge {
-        package: "azera-voice-discord",
+        package: "azera-voice-call",
         uses: &["azera-types", "azera-voice-api", "azera-voice-room", "azera-voice-spoken"],
+    },
+    Edge {
+        package: "azera-voice-discord",
+        uses: &["azera-types", "azera-voice-api", "azera-voice-call", "azera-voice-room"],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },

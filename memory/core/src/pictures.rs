@@ -408,6 +408,7 @@ impl Pictures<'_> {
             asker: Some(row.person.clone()),
             from: Some(row.from),
             state: serde_json::Value::Null,
+            help: String::new(),
         };
         codec::put(batch, Table::Outbox, keys::numbered(&[], post.seq), &outbox)?;
         if let Some(mut chat) = self.0.chats().get(&row.chat)? {

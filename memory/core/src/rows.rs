@@ -422,6 +422,9 @@ pub struct OutboxRow {
     pub from: Option<Timestamp>,
     /// The mind after the reply, as reported to the platform.
     pub state: serde_json::Value,
+    /// The help lines of a reply to somebody in danger; otherwise empty. Platforms show such a reply as text alone.
+    #[serde(default)]
+    pub help: String,
 }
 
 /// The sources of one reply, which `/why` shows.

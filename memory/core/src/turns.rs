@@ -65,6 +65,8 @@ pub struct NewReply {
     pub memorable: bool,
     /// The mind after the reply, as reported to the platform.
     pub state: serde_json::Value,
+    /// The help lines of a reply to somebody in danger; otherwise empty.
+    pub help: String,
     /// The sources of the reply.
     pub why: WhyRow,
     /// The reply that it replaces.
@@ -258,6 +260,7 @@ impl Turns<'_> {
             asker: Some(new.asker),
             from: Some(new.from),
             state: new.state,
+            help: new.help,
         };
         codec::put(&mut batch, Table::Outbox, keys::numbered(&[], reply.seq), &outbox)?;
         let why = self.with_noted(new.why)?;

@@ -292,6 +292,7 @@ impl Writings<'_> {
             asker: None,
             from: Some(new.at),
             state: serde_json::Value::Null,
+            help: String::new(),
         };
         codec::put(batch, Table::Outbox, keys::numbered(&[], post.seq), &outbox)?;
         chat.head = Some(post.id.clone());

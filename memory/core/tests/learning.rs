@@ -93,6 +93,7 @@ impl Talk {
             built_on_facts: Vec::new(),
             memorable: false,
             state: serde_json::Value::Null,
+            help: String::new(),
             why: WhyRow {
                 reply,
                 recalled: recalled

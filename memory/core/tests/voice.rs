@@ -64,6 +64,7 @@ fn exchange(memory: &Memory) {
         built_on_facts: Vec::new(),
         memorable: true,
         state: serde_json::Value::Null,
+        help: String::new(),
         why: WhyRow {
             reply: id("q~r0"),
             recalled: Vec::new(),

@@ -1,30 +1,16 @@
-//! The way in: a call, what it needs, and what it reports.
+//! The way in: a call, the server it connects to, and what it reports.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
-use std::time::Duration;
 
 use azera_types::{MessageId, PersonId};
-use azera_voice_api::{Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
-use azera_voice_room::{Said, Settings};
+use azera_voice_api::Error;
+use azera_voice_call::{Engines, Report as RoomReport, Request as TalkRequest};
+use azera_voice_room::Settings;
 use songbird::ConnectionInfo;
 use songbird::id::{ChannelId, GuildId, UserId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::session;
-
-/// The engines of speech.
-#[derive(Clone)]
-pub struct Engines {
-    /// Recognises speech.
-    pub recogniser: Arc<dyn SpeechToText>,
-    /// Speaks.
-    pub speaker: Arc<dyn TextToSpeech>,
-    /// How it speaks.
-    pub style: Style,
-    /// Returns a detector of speech for a new stream.
-    pub activity: Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>,
-}
 
 /// A voice server, as the gateway names it.
 #[derive(Clone)]
@@ -57,22 +43,11 @@ impl Server {
     }
 }
 
-/// What happens in the room.
+/// What happens in the call.
 #[derive(Debug)]
 pub enum Report {
-    /// Somebody said something, and began to say it so long ago.
-    Said(Said, Duration),
-    /// A reply was not heard to its end. Only this text of it was.
-    Cut {
-        /// The reply.
-        reply: MessageId,
-        /// The words that were heard; it may be empty.
-        heard: String,
-    },
-    /// Ask a person whether they may be heard.
-    Ask(PersonId),
-    /// Nobody else is in the room.
-    Alone,
+    /// Something happened in the conversation.
+    Room(RoomReport),
     /// People speak, and no packet can be read: the connection must be made anew.
     Deaf,
     /// The connection was lost for good.
@@ -93,14 +68,7 @@ pub struct Counts {
 /// A request to a call.
 pub(crate) enum Request {
     Server(Server),
-    Joined { person: PersonId, name: String, decision: Option<bool> },
-    Left(PersonId),
-    Decided(PersonId, bool),
-    Piece(MessageId, String),
-    Retracted(MessageId),
-    Whole(MessageId, String),
-    Say(String),
-    Stop,
+    Talk(TalkRequest),
     Counts(oneshot::Sender<Counts>),
     Close,
 }
@@ -117,6 +85,10 @@ impl Call {
         self.requests.send(request).ok();
     }
 
+    fn talk(&self, request: TalkRequest) {
+        self.send(Request::Talk(request));
+    }
+
     /// Connects to another server: the old one moved the call, or was lost.
     pub fn connect(&self, server: Server) {
         self.send(Request::Server(server));
@@ -124,42 +96,52 @@ impl Call {
 
     /// A person is in the channel, with what they decided about being heard.
     pub fn joined(&self, person: PersonId, name: String, decision: Option<bool>) {
-        self.send(Request::Joined { person, name, decision });
+        self.talk(TalkRequest::Joined { person, name, decision });
     }
 
     /// A person left the channel.
     pub fn left(&self, person: PersonId) {
-        self.send(Request::Left(person));
+        self.talk(TalkRequest::Left(person));
     }
 
     /// A person decided about being heard.
     pub fn decided(&self, person: PersonId, decision: bool) {
-        self.send(Request::Decided(person, decision));
+        self.talk(TalkRequest::Decided(person, decision));
     }
 
     /// Says the next piece of a reply, as soon as it completes a sentence.
     pub fn piece(&self, reply: &MessageId, text: &str) {
-        self.send(Request::Piece(reply.clone(), text.to_owned()));
+        self.talk(TalkRequest::Piece(reply.clone(), text.to_owned()));
     }
 
     /// The pieces of a reply so far are no part of it.
     pub fn retracted(&self, reply: &MessageId) {
-        self.send(Request::Retracted(reply.clone()));
+        self.talk(TalkRequest::Retracted(reply.clone()));
     }
 
     /// Completes a reply. If no piece of it came before, the whole text is said.
     pub fn whole(&self, reply: &MessageId, text: &str) {
-        self.send(Request::Whole(reply.clone(), text.to_owned()));
+        self.talk(TalkRequest::Whole(reply.clone(), text.to_owned()));
+    }
+
+    /// Nobody answers the last question.
+    pub fn unanswered(&self) {
+        self.talk(TalkRequest::Unanswered);
     }
 
     /// Says a text that is no reply.
     pub fn say(&self, text: &str) {
-        self.send(Request::Say(text.to_owned()));
+        self.talk(TalkRequest::Say(text.to_owned()));
     }
 
     /// Stops speaking.
     pub fn stop(&self) {
-        self.send(Request::Stop);
+        self.talk(TalkRequest::Stop);
+    }
+
+    /// Lets the bot be quiet from now on, or talk again.
+    pub fn mute(&self, is_muted: bool) {
+        self.talk(TalkRequest::Mute(is_muted));
     }
 
     /// Returns the counts of packets; `None` if the call is over.
@@ -185,11 +167,7 @@ pub fn join(
     settings: Settings,
     person_of: fn(u64) -> Option<PersonId>,
 ) -> Result<(Call, mpsc::UnboundedReceiver<Report>), Error> {
-    let voices = engines.speaker.voices();
-    if !voices.iter().any(|voice| voice.id == engines.style.voice) {
-        let known = voices.iter().map(|voice| voice.id.clone()).collect();
-        return Err(Error::UnknownVoice { voice: engines.style.voice.clone(), known });
-    }
+    engines.check()?;
     let (requests, taken) = mpsc::unbounded_channel();
     let (reports, reported) = mpsc::unbounded_channel();
     tokio::spawn(session::run(engines, settings, person_of, taken, reports));

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use azera_voice_room::{SealedPacket, StreamId};
 use songbird::events::context_data::RtpData;
 use songbird::model::SpeakingState;
 use songbird::{CoreEvent, Driver, Event, EventContext, EventHandler};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::session::Inbox;
 

@@ -183,6 +183,34 @@ mod tests {
     }
 
     #[test]
+    fn hours_of_talk_with_losses_keep_the_clock() {
+        let hours = 2;
+        let packets = hours * 3_600 * 50_u32;
+        let payload = tone(2).remove(1);
+        let ann = PersonId::new("ann").unwrap();
+        let mut gate = Gate::default();
+        gate.decide(ann.clone(), Some(true));
+        let payload = gate.admit(Some(&ann), payload).unwrap().payload().to_vec();
+        let mut ear = Ear::new(Box::new(Loud)).unwrap();
+        let mut frames = 0_u64;
+        for number in 0..packets {
+            // The last packet comes, so that the end is known.
+            if number % 97 == 13 && number + 1 < packets {
+                continue;
+            }
+            let at = Duration::from_millis(20 * u64::from(number));
+            let packet = SealedPacket::new(number as u16, number.wrapping_mul(960), payload.clone());
+            ear.push(gate.admit(Some(&ann), packet).unwrap(), at);
+            frames += ear.hear(at).len() as u64;
+        }
+        let samples = frames * FRAME_SAMPLES as u64 + ear.rest.len() as u64;
+        let heard = Duration::from_secs_f64(samples as f64 / f64::from(RATE));
+        let drift = Duration::from_secs(u64::from(hours) * 3_600).abs_diff(heard);
+        println!("{hours} hours: the audio is off by {drift:?}");
+        assert!(drift < Duration::from_millis(20), "{drift:?}");
+    }
+
+    #[test]
     fn losses_are_concealed_and_the_clock_is_kept() {
         let mut packets = tone(100);
         for lost in [90, 61, 60, 30] {

@@ -1,11 +1,9 @@
-//! Hears and speaks in a voice channel of Discord. songbird carries the packets; [`azera_voice_room`] decides who is
-//! heard and whose turn it is.
+//! A call in a voice channel of Discord. songbird carries the packets; [`azera_voice_call`] runs the conversation.
 //!
 //! - [`join`] opens a connection and returns a [`Call`], which takes requests, and the [`Report`]s of the room.
 //! - `capture` binds each stream to the person who speaks in it when the packet arrives.
 //! - `ear` decodes a stream and tells speech from other sounds. It decodes nobody who did not consent.
-//! - `mouth` makes sound of the sentences of a reply, and plays it.
-//! - `session` connects them.
+//! - `player` plays sound, and `session` connects them.
 //!
 //! Sound is decoded from the packets, and not by songbird: under end-to-end encryption (DAVE) songbird 0.6.1 decodes
 //! garbage.
@@ -14,8 +12,8 @@ mod call;
 mod capture;
 mod ear;
 mod garble;
-mod mouth;
 mod player;
 mod session;
 
-pub use call::{Call, Counts, Engines, Report, Server, join};
+pub use azera_voice_call::{Engines, Report as RoomReport};
+pub use call::{Call, Counts, Report, Server, join};

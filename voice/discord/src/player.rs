@@ -1,10 +1,13 @@
-//! Plays pieces of sound one after the other, and knows how much of them was played.
+//! Plays pieces of sound in a call, by songbird.
 
 use std::collections::VecDeque;
 use std::io::Cursor;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use azera_voice_api::Audio;
+use azera_voice_call::Player;
 use songbird::input::{Input, RawAdapter};
 use songbird::tracks::{Track, TrackHandle};
 use songbird::{Driver, Event, EventContext, EventHandler, TrackEvent};
@@ -16,7 +19,8 @@ use crate::session::Inbox;
 const STOPPING: Duration = Duration::from_millis(200);
 
 /// Plays sound in a call.
-pub(crate) struct Player {
+pub(crate) struct CallPlayer {
+    driver: Arc<Mutex<Driver>>,
     queue: VecDeque<Audio>,
     playing: Option<Playing>,
     /// How long the pieces lasted that were played to their end.
@@ -32,23 +36,20 @@ struct Playing {
     lasts: Duration,
 }
 
-impl Player {
-    pub(crate) fn new(inbox: mpsc::UnboundedSender<Inbox>) -> Self {
-        Self { queue: VecDeque::new(), playing: None, played: Duration::ZERO, is_paused: false, number: 0, inbox }
+impl CallPlayer {
+    pub(crate) fn new(driver: Arc<Mutex<Driver>>, inbox: mpsc::UnboundedSender<Inbox>) -> Self {
+        Self {
+            driver,
+            queue: VecDeque::new(),
+            playing: None,
+            played: Duration::ZERO,
+            is_paused: false,
+            number: 0,
+            inbox,
+        }
     }
 
-    /// Starts the clock of another reply.
-    pub(crate) fn restart_clock(&mut self) {
-        self.played = Duration::ZERO;
-    }
-
-    /// Adds a piece.
-    pub(crate) fn push(&mut self, driver: &mut Driver, audio: Audio) {
-        self.queue.push_back(audio);
-        self.play_next(driver);
-    }
-
-    fn play_next(&mut self, driver: &mut Driver) {
+    fn play_next(&mut self) {
         if self.playing.is_some() || self.is_paused {
             return;
         }
@@ -60,30 +61,29 @@ impl Player {
             let over = Over { number: self.number, inbox: self.inbox.clone() };
             track.events.add_event(songbird::events::EventData::new(Event::Track(event), over), Duration::ZERO);
         }
-        self.playing = Some(Playing { track: driver.play(track), number: self.number, lasts });
+        let track = self.driver.lock().unwrap_or_else(PoisonError::into_inner).play(track);
+        self.playing = Some(Playing { track, number: self.number, lasts });
     }
 
     /// Records that a piece ended, and plays the next one.
-    pub(crate) fn over(&mut self, driver: &mut Driver, number: u64) {
+    pub(crate) fn over(&mut self, number: u64) {
         if self.playing.as_ref().is_some_and(|playing| playing.number == number)
             && let Some(playing) = self.playing.take()
         {
             self.played += playing.lasts;
-            self.play_next(driver);
+            self.play_next();
         }
     }
+}
 
-    /// Returns true if nothing is left to play.
-    pub(crate) fn is_done(&self) -> bool {
-        self.playing.is_none() && self.queue.is_empty()
+#[async_trait]
+impl Player for CallPlayer {
+    fn push(&mut self, audio: Audio) {
+        self.queue.push_back(audio);
+        self.play_next();
     }
 
-    /// Returns how long the pieces last that wait to be played.
-    pub(crate) fn ahead(&self) -> Duration {
-        self.queue.iter().map(Audio::duration).sum()
-    }
-
-    pub(crate) fn pause(&mut self) {
+    fn pause(&mut self) {
         self.is_paused = true;
         if let Some(playing) = &self.playing {
             // A track that just ended cannot be paused.
@@ -91,16 +91,23 @@ impl Player {
         }
     }
 
-    pub(crate) fn resume(&mut self, driver: &mut Driver) {
+    fn resume(&mut self) {
         self.is_paused = false;
         match &self.playing {
             Some(playing) => drop(playing.track.play()),
-            None => self.play_next(driver),
+            None => self.play_next(),
         }
     }
 
-    /// Stops for good, and returns how much was played since the clock was started.
-    pub(crate) async fn stop(&mut self) -> Duration {
+    fn is_done(&self) -> bool {
+        self.playing.is_none() && self.queue.is_empty()
+    }
+
+    fn ahead(&self) -> Duration {
+        self.queue.iter().map(Audio::duration).sum()
+    }
+
+    async fn stop(&mut self) -> Duration {
         self.queue.clear();
         self.is_paused = false;
         let mut played = self.played;
@@ -112,6 +119,10 @@ impl Player {
             played += state.map_or(playing.lasts, |state| state.play_time.min(playing.lasts));
         }
         played
+    }
+
+    fn restart_clock(&mut self) {
+        self.played = Duration::ZERO;
     }
 }
 
@@ -126,7 +137,7 @@ struct Over {
     inbox: mpsc::UnboundedSender<Inbox>,
 }
 
-#[async_trait::async_trait]
+#[async_trait]
 impl EventHandler for Over {
     async fn act(&self, _: &EventContext<'_>) -> Option<Event> {
         self.inbox.send(Inbox::Over(self.number)).ok();

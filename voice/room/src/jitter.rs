@@ -1,6 +1,7 @@
 //! Puts the packets of one stream in order.
 //!
-//! A packet that comes in order passes at once, because recognition needs no even flow. After a gap, later packets wait
+//! A packet that comes in order passes at once, because recognition needs no even flow. Only the first one of a stream waits
+//! a moment, because earlier ones may come after it. After a gap, later packets wait
 //! for the missing ones for a short time. Then the gap counts as a loss.
 
 use std::collections::BTreeMap;
@@ -11,6 +12,12 @@ use crate::opus_packet;
 
 /// How long later packets wait for a missing one.
 const HOLD: Duration = Duration::from_millis(80);
+
+/// How long the first packet of a stream waits for earlier ones, which a network may bring later.
+const START: Duration = Duration::from_millis(40);
+
+/// How many packets before the one that came first may still come.
+const MAX_EARLIER: i16 = 16;
 
 /// Most packets that wait.
 const MAX_WAITING: usize = 32;
@@ -57,6 +64,8 @@ struct Next {
 #[derive(Debug, Default)]
 pub struct JitterBuffer {
     next: Option<Next>,
+    /// When the first packet came, until it passes.
+    began: Option<Duration>,
     waiting: BTreeMap<i64, (Duration, Sound)>,
     /// The last late packet, and how many came in a row.
     late: Option<(u16, u32)>,
@@ -71,12 +80,18 @@ impl JitterBuffer {
 
     /// Takes in a packet that arrived at `at`.
     pub fn push(&mut self, sound: Sound, at: Duration) {
-        let next =
-            *self.next.get_or_insert(Next { sequence: i64::from(sound.sequence()), timestamp: sound.timestamp() });
+        let first = Next { sequence: i64::from(sound.sequence()), timestamp: sound.timestamp() };
+        if self.next.is_none() {
+            self.began = Some(at);
+        }
+        let next = *self.next.get_or_insert(first);
         // The difference of two numbers of 16 bits says which came first.
         let ahead = sound.sequence().wrapping_sub(next.sequence as u16) as i16;
         let sequence = next.sequence + i64::from(ahead);
-        if ahead < 0 {
+        if self.began.is_some() && (-MAX_EARLIER..0).contains(&ahead) {
+            // The stream began before the packet that came first.
+            self.next = Some(Next { sequence, timestamp: sound.timestamp() });
+        } else if ahead < 0 {
             self.counts.dropped += 1;
             if self.is_restart(sound.sequence()) {
                 self.waiting.clear();
@@ -106,6 +121,10 @@ impl JitterBuffer {
 
     /// Returns the next piece of the stream, if it is certain at `at`.
     pub fn pop(&mut self, at: Duration) -> Option<Frame> {
+        if self.began.is_some_and(|began| at.saturating_sub(began) < START) {
+            return None;
+        }
+        self.began = None;
         let mut next = self.next?;
         let (&sequence, (came, sound)) = self.waiting.first_key_value()?;
         let gap = sound.timestamp().wrapping_sub(next.timestamp);
@@ -134,7 +153,8 @@ impl JitterBuffer {
 
     /// Returns when a waiting packet passes even without the missing one.
     pub fn deadline(&self) -> Option<Duration> {
-        self.waiting.values().next().map(|(came, _)| *came + HOLD)
+        let begins = self.began.map(|began| began + START);
+        begins.or_else(|| self.waiting.values().next().map(|(came, _)| *came + HOLD))
     }
 }
 
@@ -176,9 +196,13 @@ mod tests {
     fn packets_in_order_pass_at_once_and_pauses_are_marked() {
         let mut buffer = JitterBuffer::default();
         buffer.push(sound(65_535, 1_000), ms(0));
-        assert_eq!(drain(&mut buffer, ms(0)), ["65535"]);
-        buffer.push(sound(0, 1_960), ms(20));
-        assert_eq!(drain(&mut buffer, ms(20)), ["0"]);
+        assert!(drain(&mut buffer, ms(20)).is_empty());
+        assert_eq!(buffer.deadline(), Some(ms(40)));
+        // The one before it was overtaken.
+        buffer.push(sound(65_534, 40), ms(30));
+        assert_eq!(drain(&mut buffer, ms(40)), ["65534", "65535"]);
+        buffer.push(sound(0, 1_960), ms(40));
+        assert_eq!(drain(&mut buffer, ms(40)), ["0"]);
         // The sender was silent for 2 s, and numbers go on.
         buffer.push(sound(1, 2_920 + 96_000), ms(2_040));
         assert_eq!(drain(&mut buffer, ms(2_040)), ["pause 48000", "1"]);
@@ -204,11 +228,12 @@ mod tests {
     fn a_sender_that_counts_anew_is_heard_again() {
         let mut buffer = JitterBuffer::default();
         buffer.push(sound(9_000, 0), ms(0));
-        drain(&mut buffer, ms(0));
+        drain(&mut buffer, ms(40));
         let mut heard = 0;
         for number in 0..60 {
-            buffer.push(sound(number, u32::from(number) * 960), ms(20 * u64::from(number)));
-            heard += drain(&mut buffer, ms(20 * u64::from(number))).len();
+            let at = ms(40 + 20 * u64::from(number));
+            buffer.push(sound(number, u32::from(number) * 960), at);
+            heard += drain(&mut buffer, at).len();
         }
         assert_eq!(heard, 35, "all after the first 25");
     }

@@ -18,5 +18,5 @@ mod words;
 
 pub use gate::{Gate, SealedPacket, Sound};
 pub use jitter::{Frame, JitterBuffer, JitterCounts};
-pub use room::{Action, Event, RecognitionId, Room, Said, Settings, StreamId};
+pub use room::{Action, Event, Expected, RecognitionId, Room, Said, Settings, StreamId};
 pub use script::{Heard, Script};

@@ -29,7 +29,11 @@ pub struct Settings {
     pub names: Vec<String>,
     /// Silence after which an utterance is recognised.
     pub pause: Duration,
-    /// Silence that ends an utterance which seems whole.
+    /// Speech after which what was said so far is recognised, so that the answer can be prepared.
+    pub partial: Duration,
+    /// Silence that ends a whole question.
+    pub question_silence: Duration,
+    /// Silence that ends another utterance which seems whole.
     pub whole_silence: Duration,
     /// Silence that ends any utterance.
     pub end_silence: Duration,
@@ -45,7 +49,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             names: Vec::new(),
-            pause: Duration::from_millis(250),
+            pause: Duration::from_millis(130),
+            partial: Duration::from_millis(1_200),
+            question_silence: Duration::from_millis(320),
             whole_silence: Duration::from_millis(400),
             end_silence: Duration::from_millis(900),
             barge_in: Duration::from_millis(250),
@@ -87,6 +93,8 @@ pub enum Event {
     Saying(String),
     /// The bot said everything.
     Silent,
+    /// The bot is to speak and answer, or not.
+    Muted(bool),
     /// Time passed.
     Tick,
 }
@@ -102,6 +110,7 @@ impl std::fmt::Debug for Event {
             Self::Recognised(..) => "Recognised",
             Self::Saying(_) => "Saying",
             Self::Silent => "Silent",
+            Self::Muted(_) => "Muted",
             Self::Tick => "Tick",
         })
     }
@@ -124,6 +133,24 @@ pub struct Said {
     pub is_for_bot: bool,
 }
 
+/// What somebody seems to be saying to the bot.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// Who speaks.
+    pub person: PersonId,
+    /// The displayed name.
+    pub name: String,
+    /// The words so far; empty at the beginning.
+    pub text: Text,
+}
+
+/// Leaves out what people say.
+impl std::fmt::Debug for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Expected[{} bytes]", self.text.len())
+    }
+}
+
 /// What is to be done.
 #[derive(Debug)]
 pub enum Action {
@@ -131,8 +158,14 @@ pub enum Action {
     Recognise(RecognitionId, Audio),
     /// The result of a recognition is no longer wanted.
     Cancel(RecognitionId),
+    /// Somebody seems to say something to the bot. It can prepare the answer.
+    Expect(Expected),
     /// Somebody said something.
     Said(Said),
+    /// Go on with the reply that was stopped. If nothing of it is left, this was said to the bot like anything else.
+    GoOn(Said),
+    /// Somebody asked the bot to be quiet from now on, or to talk again.
+    Mute(bool),
     /// Pause the bot's speech: somebody talks.
     Pause,
     /// Go on: it was not an interruption.
@@ -160,6 +193,18 @@ struct Stream {
     endpointer: Endpointer,
     /// The recognition of the utterance up to its last pause.
     guess: Option<Guess>,
+    partial: Partial,
+}
+
+/// What is known of an utterance while it goes on.
+#[derive(Default)]
+struct Partial {
+    /// The recognition that is under way.
+    id: Option<RecognitionId>,
+    /// How much speech was recognised, or is being.
+    voiced: Duration,
+    /// True once the bot was told that somebody speaks to it.
+    is_announced: bool,
 }
 
 /// A recognition of an utterance that may go on.
@@ -182,6 +227,9 @@ pub struct Room {
     /// What the bot says now, and said last.
     saying: String,
     said_at: Duration,
+    /// When a reply was stopped that may go on.
+    stopped_at: Option<Duration>,
+    is_muted: bool,
     recognitions: u64,
     /// Since when nobody else is there.
     alone_since: Option<Duration>,
@@ -199,6 +247,8 @@ impl Room {
             voice: Voice::Silent,
             saying: String::new(),
             said_at: Duration::ZERO,
+            stopped_at: None,
+            is_muted: false,
             recognitions: 0,
             alone_since: Some(Duration::ZERO),
         }
@@ -230,7 +280,7 @@ impl Room {
             Event::Frame { stream, person, samples, probability } => {
                 self.frame(at, stream, person, &samples, probability, &mut actions);
             }
-            Event::Recognised(id, transcript) => self.recognised(id, transcript),
+            Event::Recognised(id, transcript) => self.recognised(at, id, transcript, &mut actions),
             Event::Saying(sentence) => {
                 if self.voice == Voice::Silent {
                     self.voice = Voice::Speaking;
@@ -245,6 +295,7 @@ impl Room {
                 self.said_at = at;
                 self.conversation.replied(at);
             }
+            Event::Muted(is_muted) => self.is_muted = is_muted,
             Event::Tick => {}
         }
         self.end_utterances(at, &mut actions);
@@ -294,7 +345,8 @@ impl Room {
             self.streams.iter().filter(|(_, stream)| stream.person == *person).map(|(id, _)| *id).collect();
         for id in theirs {
             if let Some(stream) = self.streams.remove(&id) {
-                actions.extend(stream.guess.map(|guess| Action::Cancel(guess.id)));
+                let recognitions = stream.guess.map(|guess| guess.id).into_iter().chain(stream.partial.id);
+                actions.extend(recognitions.map(Action::Cancel));
             }
             self.resume(id, actions);
         }

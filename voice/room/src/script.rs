@@ -13,6 +13,8 @@ const DIGIT_LETTERS: u32 = 4;
 pub struct Heard {
     /// The words as written, from the beginning on.
     pub text: String,
+    /// How many sentences were heard to their end.
+    pub sentences: usize,
     /// True if that is all of the reply that was made.
     pub is_whole: bool,
 }
@@ -34,15 +36,29 @@ struct Line {
 /// A reply that is spoken: its sentences, and how long each sounds.
 #[derive(Default)]
 pub struct Script {
-    /// Silence before the first word.
+    /// Silence and other sound before the first word.
     lead: Duration,
+    /// What was heard of the reply before, as far as whole sentences reach, and in all.
+    before: String,
+    heard_before: String,
     lines: Vec<Line>,
 }
 
 impl Script {
     /// Begins a reply with some silence.
     pub fn new(lead: Duration) -> Self {
-        Self { lead, lines: Vec::new() }
+        Self { lead, ..Self::default() }
+    }
+
+    /// Goes on with a reply that was stopped, from the sentence on in which that was. `before` are the sentences that
+    /// were heard to their end, and `heard` is everything that was heard.
+    pub fn resumed(lead: Duration, before: String, heard: String) -> Self {
+        Self { lead, before, heard_before: heard, lines: Vec::new() }
+    }
+
+    /// Adds other sound before the first word.
+    pub fn delay(&mut self, sound: Duration) {
+        self.lead += sound;
     }
 
     /// Adds a sentence as written. Its sound follows.
@@ -67,25 +83,33 @@ impl Script {
         }
     }
 
-    /// Returns the whole text so far.
-    pub fn text(&self) -> String {
-        self.lines.iter().map(|line| line.written.as_str()).collect()
+    /// Returns the text of the first sentences, with what was heard before.
+    pub fn text_of(&self, sentences: usize) -> String {
+        let lines = self.lines.iter().take(sentences).map(|line| line.written.as_str());
+        std::iter::once(self.before.as_str()).chain(lines).collect()
     }
 
     /// Returns what was heard after so much of the sound.
     pub fn heard(&self, position: Duration) -> Heard {
         let mut left = position.saturating_sub(self.lead);
-        let mut text = String::new();
-        for line in &self.lines {
+        let mut text = self.before.clone();
+        for (number, line) in self.lines.iter().enumerate() {
             let lasts = if line.is_made { line.sound } else { line.sound.max(LETTER * letters(&line.written)) };
             if left < lasts {
                 text.push_str(&words_until(&line.written, left.as_secs_f64() / lasts.as_secs_f64()));
-                return Heard { text: text.trim_end().to_owned(), is_whole: false };
+                return self.reached(&text, number, false);
             }
             left -= lasts;
             text.push_str(&line.written);
         }
-        Heard { text: text.trim_end().to_owned(), is_whole: true }
+        self.reached(&text, self.lines.len(), true)
+    }
+
+    /// A reply that goes on repeats the sentence in which it was stopped, and what was heard stays heard.
+    fn reached(&self, text: &str, sentences: usize, is_whole: bool) -> Heard {
+        let text = text.trim_end();
+        let text = if text.len() < self.heard_before.len() { &self.heard_before } else { text };
+        Heard { text: text.to_owned(), sentences, is_whole }
     }
 }
 
@@ -135,8 +159,22 @@ mod tests {
         assert_eq!(heard(150 + 2_200), "The ferry leaves. It rains at");
         assert_eq!(
             script.heard(ms(3_150)),
-            Heard { text: "The ferry leaves. It rains at the pier.".into(), is_whole: true }
+            Heard { text: "The ferry leaves. It rains at the pier.".into(), sentences: 2, is_whole: true }
         );
+        assert_eq!(script.heard(ms(150 + 2_200)).sentences, 1);
+        assert_eq!(script.text_of(1), "The ferry leaves. ");
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_keeps_what_was_heard_before() {
+        let mut script = Script::resumed(ms(150), "The ferry leaves. ".into(), "The ferry leaves. It rains".into());
+        script.add("It rains at the pier.");
+        script.sound(ms(2_000));
+        script.is_made();
+        script.delay(ms(500));
+        assert_eq!(script.heard(ms(650)).text, "The ferry leaves. It rains");
+        assert_eq!(script.heard(ms(650 + 1_200)).text, "The ferry leaves. It rains at");
+        assert!(script.heard(ms(2_650)).is_whole);
     }
 
     #[test]

@@ -37,16 +37,29 @@ impl Conversation {
         at: Duration,
         attention: Duration,
     ) -> bool {
-        if words::calls(text, names) || present.keys().all(|other| other == person) {
+        if words::calls(text, names) {
             return true;
         }
         let others: Vec<String> =
             present.iter().filter(|(other, _)| *other != person).map(|(_, name)| name.clone()).collect();
-        let was_talking = self
-            .partner
-            .as_ref()
-            .is_some_and(|(partner, since)| partner == person && at.saturating_sub(*since) <= attention);
-        was_talking && !words::calls(text, &others)
+        others.is_empty() || (self.is_with(person, at, attention) && !words::calls(text, &others))
+    }
+
+    /// Returns true if what a person begins to say is probably for the bot.
+    pub(crate) fn may_be_for_bot(
+        &self,
+        person: &PersonId,
+        present: &BTreeMap<PersonId, String>,
+        at: Duration,
+        attention: Duration,
+    ) -> bool {
+        present.keys().all(|other| other == person) || self.is_with(person, at, attention)
+    }
+
+    /// Returns true if the bot just talked with a person.
+    fn is_with(&self, person: &PersonId, at: Duration, attention: Duration) -> bool {
+        let partner = self.partner.as_ref();
+        partner.is_some_and(|(partner, since)| partner == person && at.saturating_sub(*since) <= attention)
     }
 }
 

@@ -35,6 +35,54 @@ const STOPS: &[&str] = &[
     "wait a second",
 ];
 
+/// Whole utterances that ask for the rest of a reply that was stopped.
+const GO_ONS: &[&str] = &[
+    "carry on",
+    "continue",
+    "continue please",
+    "go ahead",
+    "go on",
+    "go on please",
+    "keep going",
+    "keep talking",
+    "please carry on",
+    "please continue",
+    "please go on",
+    "please keep going",
+    "sorry continue",
+    "sorry go on",
+];
+
+/// Whole utterances that ask the bot to be quiet until somebody asks it to talk again.
+const MUTES: &[&str] = &[
+    "be quiet for a while",
+    "be quiet until i call you",
+    "do not talk any more",
+    "dont talk any more",
+    "dont talk anymore",
+    "mute",
+    "mute yourself",
+    "mute yourself please",
+    "please mute yourself",
+    "stay quiet",
+    "stay silent",
+];
+
+/// Whole utterances that let the bot talk again.
+const UNMUTES: &[&str] = &[
+    "please unmute yourself",
+    "speak again",
+    "talk again",
+    "unmute",
+    "unmute yourself",
+    "unmute yourself please",
+    "you can speak again",
+    "you can talk again",
+    "you can talk now",
+    "you may speak again",
+    "you may talk again",
+];
+
 /// Last words after which a sentence goes on.
 const UNFINISHED: &[&str] = &[
     "a", "an", "and", "as", "at", "because", "but", "by", "for", "from", "if", "in", "is", "like", "my", "of", "on",
@@ -62,10 +110,25 @@ pub(crate) fn is_backchannel(text: &str) -> bool {
 
 /// Returns true if the whole utterance asks for silence.
 pub(crate) fn is_stop(text: &str, names: &[String]) -> bool {
+    is_order(text, names, STOPS)
+}
+
+/// Returns true if the whole utterance asks for the rest of a reply.
+pub(crate) fn is_go_on(text: &str, names: &[String]) -> bool {
+    is_order(text, names, GO_ONS)
+}
+
+/// Returns whether the whole utterance asks the bot to be quiet from now on, or lets it talk again.
+pub(crate) fn asks_to_mute(text: &str, names: &[String]) -> Option<bool> {
+    let asks = |orders| is_order(text, names, orders);
+    if asks(MUTES) { Some(true) } else { asks(UNMUTES).then_some(false) }
+}
+
+fn is_order(text: &str, names: &[String], orders: &[&str]) -> bool {
     let mut words = plain(text);
     // "Azera, stop" is an order, too.
     words.retain(|word| !names.iter().any(|name| sounds_like(word, name)));
-    STOPS.contains(&words.join(" ").as_str())
+    orders.contains(&words.join(" ").as_str())
 }
 
 /// Returns true if a transcript ends like a whole sentence.
@@ -73,6 +136,11 @@ pub(crate) fn seems_whole(text: &str) -> bool {
     let text = text.trim_end().trim_end_matches(['"', '\'', ')']);
     let is_ended = text.ends_with(['.', '!', '?']) && !text.ends_with("..");
     is_ended && plain(text).last().is_some_and(|last| !UNFINISHED.contains(&last.as_str()))
+}
+
+/// Returns true if a transcript that seems whole is a question.
+pub(crate) fn is_question(text: &str) -> bool {
+    text.trim_end().trim_end_matches(['"', '\'', ')']).ends_with('?')
 }
 
 /// Returns true if a transcript repeats what the bot just said: three in five of its pairs of words stand there.

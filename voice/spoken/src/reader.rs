@@ -32,6 +32,11 @@ impl Reader {
         Self { options, ..Self::default() }
     }
 
+    /// Hands over the first clause before its sentence is whole, so that the first sound comes soon.
+    pub fn eager(self) -> Self {
+        Self { splitter: self.splitter.eager(), ..self }
+    }
+
     /// Takes the next piece of the answer and returns the sentences that it completes.
     pub fn push(&mut self, piece: &str) -> Vec<Sentence> {
         let sentences = self.splitter.push(piece);

@@ -4,6 +4,8 @@ use crate::table::tables;
 
 /// A sentence without an end is handed over after this many characters.
 const LONGEST: usize = 700;
+/// The first clause of an eager splitter has at least so many words.
+const CLAUSE_WORDS: usize = 3;
 /// Inside quotes, brackets and emphasis a sentence does not end, unless they stay open for this many characters.
 const LONGEST_SPAN: usize = 240;
 
@@ -14,6 +16,8 @@ const LONGEST_SPAN: usize = 240;
 #[derive(Debug, Clone, Default)]
 pub struct Splitter {
     waiting: String,
+    /// True while the first clause is handed over without the rest of its sentence.
+    is_eager: bool,
 }
 
 /// Whether a sentence ends at some place.
@@ -29,6 +33,11 @@ impl Splitter {
     /// Returns a splitter that holds no text.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Hands over the first clause as soon as it ends, so that the first sound comes soon.
+    pub fn eager(self) -> Self {
+        Self { is_eager: true, ..self }
     }
 
     /// Takes the next piece of the text and returns the sentences that it completes.
@@ -51,13 +60,33 @@ impl Splitter {
             if chars.is_empty() {
                 break;
             }
-            let Some(len) = first_sentence(&chars, finished) else { break };
+            let clause = if self.is_eager { first_clause(&chars) } else { None };
+            let Some(len) = first_sentence(&chars, finished).into_iter().chain(clause).min() else { break };
+            self.is_eager = false;
             let sentence: String = chars.drain(..len).collect();
             sentences.push(sentence.trim_end().to_owned());
         }
         self.waiting = chars.into_iter().collect();
         sentences
     }
+}
+
+/// Returns the length of the first clause, if it has enough words and stands outside of marks that open something.
+fn first_clause(chars: &[char]) -> Option<usize> {
+    let mut words = 0;
+    for (at, pair) in chars.windows(2).enumerate() {
+        let &[c, next] = pair else { return None };
+        if !c.is_alphanumeric() && !c.is_whitespace() && !matches!(c, ',' | ';' | '\'' | '’' | '-') {
+            return None;
+        }
+        words += usize::from(!c.is_whitespace() && (next.is_whitespace()));
+        // "May 3, 2025" is one date.
+        let after_number = at.checked_sub(1).and_then(|at| chars.get(at)).is_some_and(|c| c.is_numeric());
+        if matches!(c, ',' | ';') && next == ' ' && words >= CLAUSE_WORDS && !after_number {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 /// Returns the length of the first sentence, or `None` if its end may still be to come.

@@ -3,8 +3,12 @@
 use azera_voice_spoken::{Actions, CodeNote, DayOrder, Options, Reader, Splitter, spoken};
 use proptest::prelude::*;
 
-fn sentences(text: &str) -> Vec<String> {
-    let mut splitter = Splitter::new();
+fn splitter(is_eager: bool) -> Splitter {
+    if is_eager { Splitter::new().eager() } else { Splitter::new() }
+}
+
+fn sentences(text: &str, is_eager: bool) -> Vec<String> {
+    let mut splitter = splitter(is_eager);
     let mut sentences = splitter.push(text);
     sentences.extend(splitter.finish());
     sentences
@@ -116,8 +120,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn the_same_text_gives_the_same_sentences_however_it_is_cut(text in texts(), cuts in prop::collection::vec(1_usize..9, 1..12)) {
-        let mut splitter = Splitter::new();
+    fn the_same_text_gives_the_same_sentences_however_it_is_cut(
+        text in texts(),
+        cuts in prop::collection::vec(1_usize..9, 1..12),
+        is_eager: bool,
+    ) {
+        let mut splitter = splitter(is_eager);
         let mut streamed = Vec::new();
         let chars: Vec<char> = text.chars().collect();
         let mut at = 0;
@@ -130,13 +138,13 @@ proptest! {
             at += cut;
         }
         streamed.extend(splitter.finish());
-        prop_assert_eq!(streamed, sentences(&text));
+        prop_assert_eq!(streamed, sentences(&text, is_eager));
     }
 
     #[test]
-    fn sentences_hold_everything_but_white_space(text in texts()) {
+    fn sentences_hold_everything_but_white_space(text in texts(), is_eager: bool) {
         let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-        prop_assert_eq!(dense(&sentences(&text).concat()), dense(&text));
+        prop_assert_eq!(dense(&sentences(&text, is_eager).concat()), dense(&text));
     }
 
     #[test]
@@ -199,7 +207,7 @@ fn sentences_are_whole() {
         ("1. Open it.\n2. Close it.", &["1. Open it.", "2. Close it."]),
     ];
     for (text, expected) in cases {
-        assert_eq!(sentences(text), *expected);
+        assert_eq!(sentences(text, false), *expected);
     }
 }
 
@@ -239,4 +247,19 @@ fn options_name_people_order_days_and_read_actions() {
         spoken("*smiles* Hi <@123>, see you on 3/4/2025.", &options),
         "smiles Hi Maria, see you on April third, twenty twenty-five."
     );
+}
+
+#[test]
+fn an_eager_splitter_hands_over_the_first_clause_alone() {
+    let check = |text: &str, expected: &[&str]| {
+        assert_eq!(sentences(text, true), expected, "{text}");
+    };
+    check(
+        "Well my friend, it rains, and it is cold. Stay, if you like, at home.",
+        &["Well my friend,", "it rains, and it is cold.", "Stay, if you like, at home."],
+    );
+    // Too short, a date, a list of numbers, and words in marks.
+    check("Well, it rains today.", &["Well, it rains today."]);
+    check("It was on May 3, 2025 I think.", &["It was on May 3, 2025 I think."]);
+    check("*looks up from her book, smiling* Hello there.", &["*looks up from her book, smiling* Hello there."]);
 }

@@ -57,6 +57,7 @@ impl Core {
             text: Text::new(format!("**You** said:\n{}", &*inbound.text)),
             reply_to: Some(MessageId::new("m").unwrap()),
             state: State { mood: Some("calm".into()), ..State::default() },
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         }
@@ -108,6 +109,7 @@ impl Core {
             reply: &outbound.id,
             persona: &outbound.persona,
             persona_name: &outbound.persona_name,
+            is_help: false,
         };
         for event in &events {
             streaming.event(making, event).await;
@@ -439,6 +441,7 @@ async fn a_reply_waits_for_its_owner() {
         text: "for Bob".into(),
         reply_to: None,
         state: State::default(),
+        help: String::new(),
         files: Vec::new(),
         can_upscale: false,
     };

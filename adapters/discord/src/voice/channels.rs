@@ -83,7 +83,18 @@ impl VoiceChannels for Channels {
     }
 
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
-        self.call_with(chat, person).map(|(.., call)| call.say(text))
+        let (guild, _, call) = self.call_with(chat, person)?;
+        if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
+            self.mute(chat, person, false).await?;
+        }
+        call.say(text);
+        Ok(())
+    }
+
+    async fn mute(&self, chat: &ChatId, person: &PersonId, is_muted: bool) -> Result<(), VoiceError> {
+        let (guild, _, call) = self.call_with(chat, person)?;
+        call.mute(is_muted);
+        self.0.show_mute(guild, is_muted).await
     }
 
     async fn stop(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError> {

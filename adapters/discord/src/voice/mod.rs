@@ -4,11 +4,12 @@
 //! are the people in the room. Everybody there may be shown what was said since the last of them came: see
 //! [`attendance`].
 //!
-//! `channels` implements what commands ask for, `reports` handles what happens in a room, and this file follows the
-//! gateway.
+//! `channels` implements what commands ask for, `reports` handles what happens in a room, `help` takes care of people in
+//! danger, and this file follows the gateway.
 
 mod attendance;
 mod channels;
+mod help;
 mod reports;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use azera_adapter::{Host, Making, Outbound, StreamEvent, VoiceError, VoiceHost};
+use azera_adapter::{CallPersona, Host, Making, Outbound, PlatformError, StreamEvent, VoiceError, VoiceHost};
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, Text};
 use azera_voice_discord::{Call, Server, join};
 use azera_voice_room::Settings;
@@ -61,6 +62,8 @@ struct Ongoing {
     /// True while the bot leaves and comes again to renew the connection.
     is_rejoining: bool,
     rejoined: u32,
+    /// True if somebody asked the bot to be quiet from now on.
+    is_muted: bool,
 }
 
 /// What the gateway told.
@@ -154,8 +157,8 @@ impl VoiceCalls {
     /// Asks Discord to move the bot into a channel, or out of the one it is in.
     async fn ask_to_move(&self, guild: GuildId, channel: Option<ChannelId>) -> Result<(), VoiceError> {
         let line = self.line()?;
-        let request =
-            json!({"op": 4, "d": {"guild_id": guild, "channel_id": channel, "self_mute": false, "self_deaf": false}});
+        let is_muted = self.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted);
+        let request = json!({"op": 4, "d": {"guild_id": guild, "channel_id": channel, "self_mute": is_muted, "self_deaf": false}});
         let runners = line.shards.runners.lock().await;
         let count = u32::try_from(runners.len()).unwrap_or(1).max(1);
         let shard = serenity::utils::shard_id(guild, count);
@@ -173,11 +176,20 @@ impl VoiceCalls {
             self.speech.get().ok_or_else(|| unavailable("Speech is off in this process.".to_owned()))?;
         let engines = speech.engines().await.map_err(unavailable)?;
         let chat = id::voice_chat(channel).map_err(|error| unavailable(error.to_string()))?;
-        let names = host.call_names(&self.platform, &chat).await.map_err(|error| unavailable(error.in_words()))?;
+        let persona = host.call_persona(&self.platform, &chat).await.map_err(|error| unavailable(error.in_words()))?;
+        let CallPersona { names, voice, pace, liveliness } = persona;
+        let engines = engines.with_manner(voice, pace, liveliness);
         let settings = Settings { names, ..Settings::default() };
         let (call, reports) = join(engines, settings, person_of).map_err(|error| unavailable(error.to_string()))?;
-        let ongoing =
-            Ongoing { channel, call: call.clone(), session: None, server: None, is_rejoining: false, rejoined: 0 };
+        let ongoing = Ongoing {
+            channel,
+            call: call.clone(),
+            session: None,
+            server: None,
+            is_rejoining: false,
+            rejoined: 0,
+            is_muted: false,
+        };
         if let Some(before) = self.calls().insert(guild, ongoing) {
             before.call.close();
         }
@@ -193,6 +205,17 @@ impl VoiceCalls {
         if let Some(ongoing) = self.calls().remove(&guild) {
             ongoing.call.close();
         }
+    }
+
+    /// Shows in Discord whether the bot is quiet from now on.
+    async fn show_mute(&self, guild: GuildId, is_muted: bool) -> Result<(), VoiceError> {
+        let channel = {
+            let mut calls = self.calls();
+            let Some(ongoing) = calls.get_mut(&guild) else { return Ok(()) };
+            ongoing.is_muted = is_muted;
+            ongoing.channel
+        };
+        self.ask_to_move(guild, Some(channel)).await
     }
 
     /// Tells a call that a person is in its channel.
@@ -329,8 +352,11 @@ impl VoiceCalls {
         self.attendance.forget(channels);
     }
 
-    /// Says a reply while it is generated.
+    /// Says a reply while it is generated. Help for somebody in danger is not said: [`VoiceCalls::deliver`] writes it.
     pub(crate) fn event(&self, making: Making<'_>, event: &StreamEvent) {
+        if making.is_help {
+            return;
+        }
         let Some(call) = id::voice_channel_of(making.chat).and_then(|channel| self.call_in(channel)) else { return };
         match event {
             StreamEvent::Content { text } => call.piece(making.reply, text),
@@ -347,23 +373,30 @@ impl VoiceCalls {
     }
 
     /// Says the rest of a reply. Nobody hears a reply to a call that is over.
-    pub(crate) fn deliver(self: &Arc<Self>, outbound: &Outbound) {
+    ///
+    /// # Errors
+    /// Help for somebody in danger cannot be written, because Discord cannot be reached.
+    pub(crate) async fn deliver(self: &Arc<Self>, outbound: &Outbound) -> Result<(), PlatformError> {
+        if !outbound.help.is_empty() {
+            return self.deliver_help(outbound).await;
+        }
         let call = id::voice_channel_of(&outbound.chat).and_then(|channel| self.call_in(channel));
         let Some(call) = call else {
             let (calls, reply) = (self.clone(), outbound.id.clone());
             // The engine delivers in the middle of a turn, and takes this in after it.
-            tokio::spawn(async move { calls.heard(&reply, "").await });
-            return;
+            tokio::spawn(async move { calls.heard(&reply, "", false).await });
+            return Ok(());
         };
         call.whole(&outbound.id, &outbound.text);
         if let Some(code) = code_of(&outbound.text) {
             tokio::spawn(self.clone().send_code(outbound.reply_to.clone(), code));
         }
+        Ok(())
     }
 
-    async fn heard(&self, reply: &MessageId, heard: &str) {
+    async fn heard(&self, reply: &MessageId, heard: &str, is_whole: bool) {
         let Some((_, host)) = self.speech.get() else { return };
-        if let Err(error) = host.heard(reply, Text::new(heard)).await {
+        if let Err(error) = host.heard(reply, Text::new(heard), is_whole).await {
             tracing::error!(%reply, %error, "cannot record how much of a reply was heard");
         }
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Choice, InboundEvent, Outcome};
+use azera_adapter::{Choice, ExpectedMessage, InboundEvent, Outcome};
 use azera_types::{ChatId, Inbound, MessageId, PersonId};
-use azera_voice_discord::Report;
-use azera_voice_room::Said;
+use azera_voice_discord::{Report, RoomReport};
+use azera_voice_room::{Expected, Said};
 use futures::FutureExt;
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
 use tokio::sync::mpsc;
@@ -37,20 +37,41 @@ impl VoiceCalls {
         let mut number = 0;
         while let Some(report) = reports.recv().await {
             match report {
-                Report::Said(said, ago) => {
+                Report::Room(RoomReport::Said(said, ago)) => {
                     number += 1;
                     self.said(guild, channel, said, ago, number);
                 }
-                Report::Cut { reply, heard } => self.heard(&reply, &heard).await,
-                Report::Ask(person) => self.ask(channel, &person).await,
-                Report::Alone => {
-                    tracing::info!(%channel, "nobody else is in the voice channel");
-                    self.leave(guild).await;
-                }
+                Report::Room(report) => self.in_room(guild, channel, report).await,
                 Report::Deaf => self.rejoin(guild, channel, "nothing that people say can be decrypted").await,
                 Report::Lost(why) => self.rejoin(guild, channel, &why).await,
             }
         }
+    }
+
+    async fn in_room(self: &Arc<Self>, guild: GuildId, channel: ChannelId, report: RoomReport) {
+        match report {
+            RoomReport::Said(..) => {}
+            RoomReport::Expected(expected) => self.expect(channel, expected),
+            RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
+            RoomReport::Muted(is_muted) => {
+                if let Err(error) = self.show_mute(guild, is_muted).await {
+                    tracing::debug!(%error, "cannot show that the bot is quiet");
+                }
+            }
+            RoomReport::Ask(person) => self.ask(channel, &person).await,
+            RoomReport::Alone => {
+                tracing::info!(%channel, "nobody else is in the voice channel");
+                self.leave(guild).await;
+            }
+        }
+    }
+
+    /// Lets the engine prepare the answer to what somebody seems to be saying.
+    fn expect(self: &Arc<Self>, channel: ChannelId, expected: Expected) {
+        let (Some((_, host)), Ok(chat)) = (self.speech.get(), id::voice_chat(channel)) else { return };
+        let Expected { person, name, text } = expected;
+        let (host, platform) = (host.clone(), self.platform.clone());
+        tokio::spawn(async move { host.expect(&platform, ExpectedMessage { chat, person, name, text }).await });
     }
 
     /// Submits an utterance. Only the people in the room now may read it.
@@ -91,12 +112,16 @@ impl VoiceCalls {
             if !calls.may_be_heard(&inbound.chat, &inbound.person).await {
                 return;
             }
+            let is_asked = inbound.mentions_bot;
             let answered =
                 async { host.submit(&calls.platform, InboundEvent::Message(inbound)).await?.outcome().await };
             match answered.await {
+                Ok(Outcome::Replied(_)) => return,
                 Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
-                Ok(Outcome::Replied(_)) => {}
                 Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
+            }
+            if let Some(call) = calls.call_in(channel).filter(|_| is_asked) {
+                call.unanswered();
             }
         });
         // It takes its place in the chat's queue at once, so that utterances stay in order.
@@ -179,10 +204,7 @@ impl VoiceCalls {
 
     /// Sends the code of a reply to the person who asked. Others who read the channel's text chat were not in the room.
     pub(super) async fn send_code(self: Arc<Self>, question: Option<MessageId>, code: String) {
-        let user = {
-            let asked = self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            asked.iter().find(|(id, _)| Some(id) == question.as_ref()).map(|(_, user)| *user)
-        };
+        let user = question.as_ref().and_then(|question| self.asker(question));
         let (Ok(line), Some(user)) = (self.line(), user) else { return };
         let Some(channel) = line.directory.direct_with(user).await else { return };
         for part in split(&code) {

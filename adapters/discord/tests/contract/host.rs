@@ -106,7 +106,13 @@ impl Core {
         let (first, second) = ("Half ", "and half.");
         let persona = PersonaId::new(self.record.persona.to_lowercase()).expect("an id");
         let persona_name = self.record.persona.clone();
-        let making = Making { chat: &inbound.chat, reply: &reply, persona: &persona, persona_name: &persona_name };
+        let making = Making {
+            chat: &inbound.chat,
+            reply: &reply,
+            persona: &persona,
+            persona_name: &persona_name,
+            is_help: false,
+        };
         streaming.event(making, &StreamEvent::Content { text: first.to_owned() }).await;
         self.record.go_on.subscribe().wait_for(|go_on| *go_on).await.expect("the record lives");
         let outbound = Outbound {
@@ -117,6 +123,7 @@ impl Core {
             text: Text::new(format!("{first}{second}")),
             reply_to: Some(inbound.id.clone()),
             state: State { mood: Some("curious".to_owned()), ..State::default() },
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         };

@@ -27,6 +27,7 @@ pub fn outbound(chat: &ChatId, id: MessageId, name: &str, text: &str) -> Outboun
         text: Text::new(text),
         reply_to: None,
         state: State::default(),
+        help: String::new(),
         files: Vec::new(),
         can_upscale: false,
     }

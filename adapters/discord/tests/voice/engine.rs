@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Hit, Host, HostError, InboundEvent, Making,
-    Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent, VoiceHost,
+    AutocompleteOption, AutocompleteRequest, CallPersona, CommandAnswer, CommandLine, ExpectedMessage, Hit, Host,
+    HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State,
+    StreamEvent, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -25,6 +26,10 @@ pub struct Kept {
     pub consent: HashMap<PersonId, Option<bool>>,
     /// What was heard of replies that were cut.
     pub cut: Vec<String>,
+    /// Replies that went on and were heard to their end.
+    pub whole: usize,
+    /// What people seemed to be saying.
+    pub expected: Vec<String>,
 }
 
 pub struct Engine {
@@ -54,8 +59,8 @@ impl Engine {
 
 #[async_trait]
 impl VoiceHost for Engine {
-    async fn call_names(&self, _: &PlatformId, _: &ChatId) -> Result<Vec<String>, HostError> {
-        Ok(vec!["Azera".to_owned()])
+    async fn call_persona(&self, _: &PlatformId, _: &ChatId) -> Result<CallPersona, HostError> {
+        Ok(CallPersona { names: vec!["Azera".to_owned()], liveliness: Some(0.0), ..CallPersona::default() })
     }
 
     async fn may_be_heard(&self, _: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
@@ -67,9 +72,15 @@ impl VoiceHost for Engine {
         Ok(())
     }
 
-    async fn heard(&self, _: &MessageId, heard: Text) -> Result<(), HostError> {
-        self.kept().cut.push(heard.as_str().to_owned());
+    async fn heard(&self, _: &MessageId, heard: Text, is_whole: bool) -> Result<(), HostError> {
+        let mut kept = self.kept();
+        kept.cut.push(heard.as_str().to_owned());
+        kept.whole += usize::from(is_whole);
         Ok(())
+    }
+
+    async fn expect(&self, _: &PlatformId, message: ExpectedMessage) {
+        self.kept().expected.push(message.text.as_str().to_owned());
     }
 }
 
@@ -84,7 +95,8 @@ impl Engine {
         }
         let reply = MessageId::new(format!("{}~r0", inbound.id)).expect("an id");
         let persona = PersonaId::new("azera").expect("an id");
-        let making = Making { chat: &inbound.chat, reply: &reply, persona: &persona, persona_name: "Azera" };
+        let making =
+            Making { chat: &inbound.chat, reply: &reply, persona: &persona, persona_name: "Azera", is_help: false };
         let streaming = discord.streaming().expect("Discord streams");
         for piece in self.answer {
             streaming.event(making, &StreamEvent::Content { text: (*piece).to_owned() }).await;
@@ -97,6 +109,7 @@ impl Engine {
             text: Text::new(self.answer.concat()),
             reply_to: Some(inbound.id.clone()),
             state: State::default(),
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         };

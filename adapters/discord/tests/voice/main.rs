@@ -3,8 +3,10 @@
 //!
 //! Each test runs in a process of its own, because songbird trusts the certificates that `SSL_CERT_FILE` names.
 
+mod encrypted;
 mod engine;
 mod people;
+mod soak;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,8 +81,21 @@ impl Room {
     /// Opens a room, and brings the bot into it.
     fn open(root: &Path, names: &[&str], modes: Vec<Mode>, answer: &'static [&'static str]) -> Self {
         let fake = FakeDiscord::start(None);
+        fake.world(|world| world.voice.modes = modes);
+        let (voice, ears) = (Voice::open(), Ears::open());
+        let speech = OwnSpeech::of(&voice, &ears);
+        Self::begin(root, fake, names, answer, (voice, ears, speech))
+    }
+
+    /// Brings the bot with its engines of speech into a room of a server.
+    fn begin(
+        root: &Path,
+        fake: FakeDiscord,
+        names: &[&str],
+        answer: &'static [&'static str],
+        (voice, ears, speech): (Voice, Ears, OwnSpeech),
+    ) -> Self {
         let (people, channel) = fake.world(|world| {
-            world.voice.modes = modes;
             let people: Vec<u64> = names.iter().map(|name| world.user(name)).collect();
             let guild = world.guild(people[0], &people[1..]);
             (people, world.voice_channel(guild, "parlour"))
@@ -88,11 +103,11 @@ impl Room {
         let folder = tempfile::tempdir().expect("a folder");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let (voice, ears, engine) = (Voice::open(), Ears::open(), Arc::new(Engine::new(answer)));
+        let engine = Arc::new(Engine::new(answer));
         let settings = settings(&fake, root);
         let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), &[], &[]).expect("settings");
         let discord = Arc::new(discord);
-        discord.set_speech(Arc::new(OwnSpeech::of(&voice, &ears)), engine.clone());
+        discord.set_speech(Arc::new(speech), engine.clone());
         engine.attach(discord.clone());
         runtime.block_on(discord.begin()).expect("a connection");
         let (listening, host) = (discord.clone(), engine.clone());
@@ -166,6 +181,21 @@ impl Room {
         self.fake.talk(self.people[person], packets, network);
         self.fake.wait("the person to finish", |world| (world.voice.talking == 0).then_some(()));
         count
+    }
+
+    /// Lets people say something at the same time, and waits until all of them did.
+    fn say_together(&self, said: &[(usize, &str)]) {
+        let packets: Vec<_> = said.iter().map(|(person, words)| (*person, self.voice.say(words))).collect();
+        for (person, packets) in packets {
+            self.fake.talk(self.people[person], packets, Network::default());
+        }
+        self.fake.wait("the people to finish", |world| (world.voice.talking == 0).then_some(()));
+    }
+
+    /// Waits for the pause between two sentences.
+    fn pause(&self) {
+        const PAUSE: Duration = Duration::from_millis(1_200);
+        self.fake.wait("a pause", |world| world.voice.fell_silent?.elapsed().checked_sub(PAUSE).map(drop));
     }
 
     /// Waits until the bot fell silent, and returns what it said from the packet `from` on.
@@ -244,7 +274,11 @@ fn the_other_encryption_and_a_bad_network_do_no_harm() {
     in_own_process("the_other_encryption_and_a_bad_network_do_no_harm", |root| {
         let room = Room::open(&root, &["Ann"], vec![Mode::XChaCha20Poly1305], ANSWER);
         room.press(0, "Hear me");
-        room.say(0, "When does the last ferry leave today?", Network { loss: 5, jitter_ms: 50, twice: 10 });
+        room.say(
+            0,
+            "When does the last ferry leave today?",
+            Network { loss: 5, jitter_ms: 50, twice: 10, replayed: 5 },
+        );
         check(&ANSWER.concat(), &room.hear(0));
         check("when does the last ferry leave today", &room.said(1));
     });

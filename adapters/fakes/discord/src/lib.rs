@@ -34,6 +34,9 @@ pub use world::{APPLICATION, BOT, Channel, Guild, Kind, Member, RecordedRequest,
 /// Limit for waiting before a test fails.
 const PATIENCE: Duration = Duration::from_secs(40);
 
+/// How often to look without a change.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// A running fake Discord.
 pub struct FakeDiscord {
     shared: Arc<Shared>,
@@ -111,7 +114,7 @@ impl FakeDiscord {
         self.shared.change(act)
     }
 
-    /// Waits until `look` returns a value.
+    /// Waits until `look` returns a value. It looks at every change, and now and then, because time is one, too.
     #[track_caller]
     pub fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut World) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
@@ -122,7 +125,7 @@ impl FakeDiscord {
             }
             let left = until.saturating_duration_since(Instant::now());
             assert!(!left.is_zero(), "timeout while waiting for {what}; the last requests: {}", world.last_requests());
-            world = self.shared.changed.wait_timeout(world, left).unwrap_or_else(PoisonError::into_inner).0;
+            world = self.shared.changed.wait_timeout(world, left.min(LOOK)).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

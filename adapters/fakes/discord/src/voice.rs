@@ -1,6 +1,7 @@
 //! Voice: who is in which channel, the voice gateway (versions 4 and 8), and sound over UDP with both AEAD modes
-//! (<https://discord.com/developers/docs/topics/voice-connections>). There is no end-to-end encryption (DAVE).
+//! (<https://discord.com/developers/docs/topics/voice-connections>), on request with end-to-end encryption (DAVE).
 
+mod dave;
 mod network;
 mod rtp;
 mod socket;
@@ -12,6 +13,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+pub(crate) use dave::{Group, Proposer, VERSION};
 pub use network::Network;
 pub(crate) use network::talk;
 pub use rtp::Mode;
@@ -73,6 +75,13 @@ pub struct Voice {
     pub fell_silent: Option<Instant>,
     /// True while the server sends what nobody can decrypt.
     pub is_garbled: bool,
+    /// True if people encrypt what they say for each other and for the bot. Set it before the bot joins; who comes later
+    /// is not in the group.
+    pub is_end_to_end: bool,
+    pub(crate) proposer: Option<Proposer>,
+    pub(crate) group: Option<Group>,
+    /// True if the bot muted itself.
+    pub is_bot_muted: bool,
     /// Number of times that the bot connected.
     pub connected: usize,
 }
@@ -115,15 +124,17 @@ impl World {
     pub fn is_voice_ready(&self, channel: u64) -> bool {
         let is_there = self.voice.there.get(&BOT).is_some_and(|(_, there)| *there == channel);
         is_there
+            && (!self.voice.is_end_to_end || self.voice.group.as_ref().is_some_and(|group| group.is_ready))
             && self.voice.session.as_ref().is_some_and(|session| session.cipher.is_some() && session.address.is_some())
     }
 
     /// Returns the voice state of a user.
     pub(crate) fn voice_state(&self, guild: u64, user: u64, channel: Option<u64>) -> Value {
+        let is_muted = user == BOT && self.voice.is_bot_muted;
         json!({"guild_id": guild.to_string(), "channel_id": channel.map(|id| id.to_string()),
             "user_id": user.to_string(), "member": self.member_json(guild, user),
             "session_id": format!("voice-session-{user}"), "deaf": false, "mute": false, "self_deaf": false,
-            "self_mute": false, "self_video": false, "suppress": false, "request_to_speak_timestamp": null})
+            "self_mute": is_muted, "self_video": false, "suppress": false, "request_to_speak_timestamp": null})
     }
 
     /// Returns the voice states of a server.
@@ -156,7 +167,11 @@ impl World {
         if !self.granted(channel, BOT).has(Bits::VIEW.and(Bits::CONNECT)) {
             return;
         }
-        self.voice.there.insert(BOT, (guild, channel));
+        self.voice.is_bot_muted = data["self_mute"] == true;
+        if self.voice.there.insert(BOT, (guild, channel)) == Some((guild, channel)) {
+            // It changed its mute, and stays connected.
+            return self.tell_state(guild, BOT, Some(channel));
+        }
         let secret = format!("voice-secret-{}", self.id());
         self.voice.granted = Some((format!("voice-session-{BOT}"), secret.clone()));
         self.tell_state(guild, BOT, Some(channel));

@@ -43,6 +43,7 @@ impl Core {
             text: Text::new(format!("{} said: {}", inbound.name, &*inbound.text)),
             reply_to: Some(inbound.id.clone()),
             state: State::default(),
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         }

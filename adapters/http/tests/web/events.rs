@@ -24,6 +24,7 @@ async fn deliver(world: &World, chat: &ChatId, id: &str) {
         text: "a heliotrope".into(),
         reply_to: None,
         state: State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) },
+        help: String::new(),
         files: Vec::new(),
         can_upscale: false,
     };

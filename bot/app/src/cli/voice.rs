@@ -2,7 +2,39 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+
+use super::DataOption;
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  azera voice                        press Enter, and talk\n  azera voice --hands-free\n  azera voice samples list\n\nIt records with arecord, parec or pw-record, and plays with aplay, pacat or pw-play, whichever is installed. It needs the models whisper-base, piper-en-us-joe and silero-vad."
+)]
+pub struct VoiceOptions {
+    #[command(subcommand)]
+    pub command: Option<VoiceCommand>,
+    #[command(flatten)]
+    pub talk: TalkOptions,
+}
+
+#[derive(Debug, Args)]
+pub struct TalkOptions {
+    #[command(flatten)]
+    pub data: DataOption,
+    /// Name of the speaker
+    #[arg(long = "as", value_name = "NAME", default_value = "You")]
+    pub name: String,
+    /// Persona that answers in a new chat
+    #[arg(long, value_name = "ID")]
+    pub persona: Option<String>,
+    /// Chat model: its name in the registry or on the chat server, or `default`
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Listen all the time, and not only after Enter
+    #[arg(long)]
+    pub hands_free: bool,
+}
 
 #[derive(Debug, Subcommand)]
 pub enum VoiceCommand {

@@ -2,6 +2,7 @@
 //! what the bot says is recognised by Whisper.
 
 mod people;
+mod stages;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ const ANSWER: &str = "The last train leaves at six in the evening.";
 /// Silence after which the bot has said everything.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// What the bot logs.
+const LOG: &str = "info,azera_adapter_discord=debug,azera_voice_call=debug,azera_engine::voice=debug,azera_engine::turn=debug,azera_model_llama=debug";
+
 /// How long to ask again and again.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -35,13 +39,13 @@ fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A model that gives one answer and keeps what it was asked.
-fn model(answer: &'static str) -> (Model, Arc<Mutex<Vec<String>>>) {
+/// A model that gives one answer and keeps what it was asked. The second part of the answer waits for the model's gate.
+fn model([first, second]: [&'static str; 2]) -> (Model, Arc<Mutex<Vec<String>>>) {
     let prompts = Arc::<Mutex<Vec<String>>>::default();
     let kept = prompts.clone();
     let model = Model::start(Arc::new(move |body| {
         kept.lock().expect("no test panics while it holds this").push(body["messages"].to_string());
-        (answer.to_owned(), String::new())
+        (first.to_owned(), second.to_owned())
     }));
     (model, prompts)
 }
@@ -54,30 +58,49 @@ struct Room {
     square: u64,
     channel: u64,
     prompts: Arc<Mutex<Vec<String>>>,
-    _model: Model,
+    model: Option<Model>,
 }
 
 impl Room {
     /// Opens a room. The first person asks the bot in.
     fn open(names: &[&str], answer: &'static str) -> Self {
+        Self::open_with(names, [answer, ""])
+    }
+
+    fn open_with(names: &[&str], answer: [&'static str; 2]) -> Self {
         let fake = fake();
+        let (model, prompts) = model(answer);
+        let bot = Bot::new(&fake, Some(&model));
+        Self { prompts, model: Some(model), ..Self::begin(fake, bot, names) }
+    }
+
+    /// Opens a room where the default model answers.
+    fn with_own_model(names: &[&str]) -> Self {
+        let fake = fake();
+        let bot = Bot::new(&fake, None).with_own_model();
+        Self::begin(fake, bot, names)
+    }
+
+    fn begin(fake: FakeDiscord, bot: Bot, names: &[&str]) -> Self {
         let (people, square, channel) = fake.world(|world| {
             let people: Vec<u64> = names.iter().map(|name| world.user(name)).collect();
             let guild = world.guild(people[0], &people[1..]);
             (people, world.channel(guild, "square", Vec::new()), world.voice_channel(guild, "parlour"))
         });
-        let (model, prompts) = model(answer);
-        let mut bot = Bot::new(&fake, Some(&model))
-            .with("AZERA_LOG", "info,azera_adapter_discord=debug,azera_voice_discord=debug");
+        let mut bot = bot.with("AZERA_LOG", LOG);
         bot.start(&fake);
         fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
-        let room = Self { fake, bot, people, square, channel, prompts, _model: model };
+        let room = Self { fake, bot, people, square, channel, prompts: Arc::default(), model: None };
         for person in 0..names.len() {
             room.enter(person);
         }
         until("the bot to see the person", || room.command(0, "join", &[]).contains("parlour").then_some(()));
         room.fake.wait("the call", |world| world.is_voice_ready(room.channel).then_some(()));
         room
+    }
+
+    fn model(&self) -> &Model {
+        self.model.as_ref().expect("a model of the test answers")
     }
 
     fn enter(&self, person: usize) {
@@ -237,4 +260,48 @@ fn talk_interrupts_it_and_only_what_was_heard_stays() {
         transcript.contains('\u{2026}').then_some(transcript)
     });
     assert!(transcript.contains("First you") && !transcript.contains("cafe"), "{transcript}");
+}
+
+#[test]
+fn what_is_cut_before_the_model_is_done_never_comes() {
+    let end = " There you will find a small cafe with a yellow door.";
+    let room = Room::open_with(&["Ann"], [LONG, end]);
+    let (voice, ears) = (Voice::open(), Ears::open());
+    room.press(0, "Hear me");
+    // The model stops in the middle, so nothing is stored yet.
+    room.model().close();
+    room.say(&voice, 0, "How do I get to the beach?", Network::default());
+    room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 100).then_some(()));
+    room.say(&voice, 0, "Please stop talking.", Network::default());
+    let transcript = until("the cut", || {
+        let transcript = room.command(0, "transcript", &[]);
+        transcript.contains('\u{2026}').then_some(transcript)
+    });
+    assert!(transcript.contains("First you") && !transcript.contains("beach. There"), "{transcript}");
+    // The next question is answered, although the model never ended the first reply.
+    let (spoken, asked) = (room.spoken(), room.prompts.lock().expect("no test panics while it holds this").len());
+    room.say(&voice, 0, "Where is the lighthouse?", Network::default());
+    room.hear(&ears, spoken);
+    let prompts = room.prompts.lock().expect("no test panics while it holds this")[asked..].to_vec();
+    assert!(prompts.iter().any(|prompt| prompt.contains("First you")), "{prompts:?}");
+    assert!(!prompts.iter().any(|prompt| prompt.contains("down to the beach. There")), "{prompts:?}");
+    room.model().open();
+}
+
+#[test]
+fn help_for_somebody_in_danger_is_written_and_not_said() {
+    let room = Room::open(&["Ann"], ANSWER);
+    let (voice, ears) = (Voice::open(), Ears::open());
+    room.press(0, "Hear me");
+    room.say(&voice, 0, "I want to kill myself.", Network::default());
+    let written = room.fake.wait("the direct message", |world| {
+        let direct = world.dm(room.people[0]);
+        world.bots_messages(direct).first().map(|message| text(message))
+    });
+    assert!(azera_affect::Help::Crisis.stands_in(&written), "{written}");
+    let said = room.hear(&ears, 0);
+    assert!(share("I wrote you a direct message Please read it now", &said) > 0.7, "{said}");
+    assert!(said.split_whitespace().count() < 14, "{said}");
+    let shown = room.fake.world(|world| world.bots_messages(room.channel).len());
+    assert_eq!(shown, 1, "the channel shows nothing but the question about consent");
 }

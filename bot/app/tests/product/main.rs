@@ -35,6 +35,7 @@ mod servers;
 mod sessions;
 mod speech_servers;
 mod stores;
+mod talk;
 mod terminal;
 mod times;
 mod tour;

@@ -190,6 +190,7 @@ impl Commands {
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
             state: State::default(),
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         };

@@ -415,6 +415,8 @@ pub const COMMANDS: &[Command] = &[
                 &[needed("text", "what I say", OptionKind::Text)],
             ),
             form("stop", "stop", "let me be quiet", &[]),
+            form("mute", "mute", "let me be quiet from now on", &[]),
+            form("unmute", "unmute", "let me talk again", &[]),
             form(
                 "consent",
                 "consent",

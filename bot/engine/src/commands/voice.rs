@@ -36,14 +36,19 @@ impl Commands {
                 Err(why) => no(&why),
             }),
             ("leave", "") => Ok(answered(voice.leave(chat, person).await, "I left the voice channel.")),
+            ("mute", "") => {
+                let muted = voice.mute(chat, person, true).await;
+                Ok(answered(muted, "I am quiet until somebody asks me to talk again: `/voice unmute`."))
+            }
+            ("unmute", "") => Ok(answered(voice.mute(chat, person, false).await, "I talk again.")),
             ("stop", "") => Ok(answered(voice.stop(chat, person).await, "I am quiet.")),
             ("say", text) if !text.is_empty() => Ok(answered(voice.say(chat, person, text).await, "I say it.")),
             ("consent", decision) => self.voice_consent(at, voice, decision).await,
             ("transcript", "") => self.voice_transcript(at, voice).await,
             ("" | "settings", "") => self.voice_settings(at, voice).await,
             _ => Ok(refused(
-                "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice consent yes`, `/voice consent no`, \
-                 `/voice transcript`, `/voice settings` or `/voice replies`."
+                "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice mute`, `/voice unmute`, \
+                 `/voice consent yes`, `/voice consent no`, `/voice transcript`, `/voice settings` or `/voice replies`."
                     .into(),
             )),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Making, Platform, State};
+use azera_adapter::{Making, Platform};
 use azera_memory::{DrawnPicture, MessageRow, OutboxRow, PictureOutcome, PictureRow};
 use azera_model_image::{DrawnImage, ImageError, ImageProgress, Picture, PictureLimits, ProgressSender};
 use azera_pictures::PromptRules;
@@ -226,7 +226,9 @@ impl Pictures {
         let begun = Instant::now();
         loop {
             let text = caption::progress(row, &receiver.borrow_and_update().clone(), begun.elapsed());
-            streaming.progress(Making { chat, reply, persona, persona_name }, row.asked_at, &text).await;
+            streaming
+                .progress(Making { chat, reply, persona, persona_name, is_help: false }, row.asked_at, &text)
+                .await;
             tokio::time::sleep(BETWEEN_TEXTS).await;
             if receiver.changed().await.is_err() {
                 return std::future::pending().await;
@@ -318,16 +320,17 @@ impl Pictures {
     async fn deliver(&self, platform: &dyn Platform, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
         self.progress().delivering.insert(post.id.clone());
         let delivered = async {
-            if self.outbox.may_be_shown(platform, &deliverable(row)).await? {
-                return self.outbox.deliver(platform, post, &State::default(), DELIVERY_ATTEMPTS).await;
-            }
             let outbox = OutboxRow {
                 message: post.id.clone(),
                 platform: row.platform.clone(),
                 asker: Some(row.person.clone()),
                 from: Some(row.from),
                 state: serde_json::Value::Null,
+                help: String::new(),
             };
+            if self.outbox.may_be_shown(platform, &deliverable(row)).await? {
+                return self.outbox.deliver(platform, post, &outbox, DELIVERY_ATTEMPTS).await;
+            }
             self.outbox.withdraw(post, &outbox).await
         };
         let delivered = delivered.await;

@@ -34,18 +34,30 @@ impl Turns {
         let params = &context.overrides.params;
         let state = self.minds.exchanged(&request.message, &context.place, params, felt, request.was_felt());
         let text = self.with_help(request, context, composition, draft).await;
-        let reply = self.new_reply(request, context, composition, draft, &state, &text);
+        let text = self.services.interruptions.heard(&draft.id).unwrap_or_else(|| Text::new(text));
+        let reply = self.new_reply(request, context, composition, draft, &state, text);
         let outbox = OutboxRow {
             message: reply.id.clone(),
             platform: reply.platform.clone(),
             asker: Some(reply.asker.clone()),
             from: Some(reply.from),
             state: reply.state.clone(),
+            help: reply.help.clone(),
         };
         let reply = self.services.blocking(move |memory| memory.turns().reply(reply)).await?;
+        let reply = self.cut_if_interrupted(reply).await?;
         self.minds.keep_state(&request.message, &context.place, &composition.style).await;
         request.feelings_changed = true;
         Ok(Committed { reply, outbox, state })
+    }
+
+    /// Cuts a reply that was interrupted while it was stored.
+    async fn cut_if_interrupted(&self, reply: MessageRow) -> Result<MessageRow, Error> {
+        let Some(heard) = self.services.interruptions.heard(&reply.id) else { return Ok(reply) };
+        let (id, text) = (reply.id.clone(), heard.clone());
+        self.services.blocking(move |memory| memory.turns().cut_reply(&id, text)).await?;
+        self.services.interruptions.recorded(&reply.id);
+        Ok(MessageRow { text: heard, ..reply })
     }
 
     /// The reply's text with what stands below it, which is shown at once: what was missed, and the help texts.
@@ -56,7 +68,7 @@ impl Turns {
         composition: &Composition,
         draft: &Draft,
     ) -> String {
-        let target = draft.target(request, context);
+        let target = self.stream_target(&draft.id, request, context, composition);
         let mut text = draft.generated.text.clone();
         let missed = request.missed.as_ref().map(|missed| &missed.sentence);
         let missed = missed.filter(|sentence| **sentence != text).cloned();
@@ -75,7 +87,7 @@ impl Turns {
         composition: &Composition,
         draft: &Draft,
         state: &State,
-        text: &str,
+        text: Text,
     ) -> NewReply {
         let (message, inbox, generated) = (&request.message, &request.inbox, &draft.generated);
         let rests_on = sources::rests_on(&generated.text, &composition.recalled(), &composition.carried());
@@ -96,9 +108,10 @@ impl Turns {
                 && !generated.is_fixed()
                 && is_new(&generated.text, composition),
             state: serde_json::to_value(state).unwrap_or_default(),
+            help: composition.style.help.join("\n\n"),
             why: why(context, composition, draft),
             replaces: context.replaces.as_ref().map(|old| old.id.clone()),
-            text: Text::new(text),
+            text,
         }
     }
 }

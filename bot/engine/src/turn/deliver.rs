@@ -20,12 +20,13 @@ impl Turns {
         draft: &Draft,
         committed: &Committed,
     ) -> Result<bool, Error> {
-        let (platform, target) = (request.platform.as_ref(), draft.target(request, context));
+        let (platform, target) =
+            (request.platform.as_ref(), self.stream_target(&draft.id, request, context, composition));
         let Committed { reply, outbox, state } = committed;
         match self.outbox.may_be_shown(platform, &deliverable(request, composition)).await {
             Ok(true) => {
                 target.event(StreamEvent::Done { state: state.clone() }).await;
-                if let Err(error) = self.outbox.deliver(platform, reply, state, DELIVERY_ATTEMPTS).await {
+                if let Err(error) = self.outbox.deliver(platform, reply, outbox, DELIVERY_ATTEMPTS).await {
                     tracing::warn!(reply = %reply.id, %error, "a reply waits in the outbox");
                 }
             }

@@ -1,7 +1,7 @@
 //! Stage *generate*: decides whether the model writes the reply or a fixed text takes its place. `generation` calls the
 //! model.
 
-use azera_adapter::{Making, Platform, StreamEvent};
+use azera_adapter::{Making, StreamEvent};
 use azera_affect::names_a_measure;
 use azera_model_api::ModelInfo;
 use azera_types::MessageId;
@@ -22,19 +22,7 @@ pub(super) struct Draft {
     pub(super) generated: Generated,
 }
 
-impl Draft {
-    /// Where the reply is shown while it is made.
-    pub(super) fn target<'a>(&'a self, request: &'a TurnRequest, context: &'a TurnContext) -> StreamTarget<'a> {
-        stream_target(&self.id, request, context)
-    }
-}
-
-fn stream_target<'a>(reply: &'a MessageId, request: &'a TurnRequest, context: &'a TurnContext) -> StreamTarget<'a> {
-    let message = &request.message;
-    let platform: &dyn Platform = request.platform.as_ref();
-    let making = Making { chat: &message.chat, reply, persona: &message.persona, persona_name: &context.persona.name };
-    StreamTarget { platform, making }
-}
+impl Draft {}
 
 /// Returns the data for the permission check of the reply.
 pub(super) fn deliverable<'a>(request: &'a TurnRequest, composition: &'a Composition) -> DeliverableReply<'a> {
@@ -50,6 +38,25 @@ pub(super) fn deliverable<'a>(request: &'a TurnRequest, composition: &'a Composi
 }
 
 impl Turns {
+    /// Returns where a reply is shown while it is made.
+    pub(super) fn stream_target<'a>(
+        &'a self,
+        reply: &'a MessageId,
+        request: &'a TurnRequest,
+        context: &'a TurnContext,
+        composition: &Composition,
+    ) -> StreamTarget<'a> {
+        let message = &request.message;
+        let making = Making {
+            chat: &message.chat,
+            reply,
+            persona: &message.persona,
+            persona_name: &context.persona.name,
+            is_help: composition.style.is_in_danger(),
+        };
+        StreamTarget { platform: request.platform.as_ref(), making, interruptions: &self.services.interruptions }
+    }
+
     /// Generates the reply and streams it; `None` if it may not be shown any more.
     pub(super) async fn generate_reply(
         &self,
@@ -60,7 +67,7 @@ impl Turns {
         let to = request.message.id.clone();
         let alternative = self.services.blocking(move |memory| memory.turns().answer_count(&to)).await?;
         let id = reply_id(&request.message.id, alternative);
-        let target = stream_target(&id, request, context);
+        let target = self.stream_target(&id, request, context, composition);
         let asking = self.generation_request(request, context, composition, alternative);
         let permission = deliverable(request, composition);
         let may_show = self.outbox.may_be_shown(request.platform.as_ref(), &permission);
@@ -88,7 +95,7 @@ impl Turns {
         }
     }
 
-    fn generation_request<'a>(
+    pub(super) fn generation_request<'a>(
         &self,
         request: &TurnRequest,
         context: &'a TurnContext,

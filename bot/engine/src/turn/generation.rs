@@ -12,6 +12,7 @@ use azera_prompt::{Prompt, prompt_headings};
 use azera_types::MessageId;
 
 use crate::error::Error;
+use crate::interruptions::Interruptions;
 
 /// How often a blank answer is asked for again, each time with another seed.
 const ATTEMPTS: u32 = 3;
@@ -78,6 +79,13 @@ impl Generated {
         Self { text: text.to_owned(), usage, seed, loras: Vec::new(), pictures: Vec::new(), fixed: true }
     }
 
+    /// A reply that people interrupted while the model wrote it.
+    fn interrupted(text: &str, seed: u32, loras: Vec<Lora>) -> Self {
+        let started = Self::fixed(text.trim(), seed);
+        let usage = Usage { estimated: true, ..started.usage };
+        Self { usage, loras, fixed: false, ..started }
+    }
+
     /// Whether no model wrote it.
     pub(crate) fn is_fixed(&self) -> bool {
         self.fixed
@@ -88,6 +96,7 @@ impl Generated {
 pub(crate) struct StreamTarget<'a> {
     pub(crate) platform: &'a dyn Platform,
     pub(crate) making: Making<'a>,
+    pub(crate) interruptions: &'a Interruptions,
 }
 
 impl StreamTarget<'_> {
@@ -96,9 +105,22 @@ impl StreamTarget<'_> {
             streaming.event(self.making, &event).await;
         }
     }
+
+    /// Returns the next event of a reply; `None` at its end, or as soon as people interrupt it.
+    async fn next(&self, reply: &mut Reply) -> Option<Result<Event, azera_model_api::Error>> {
+        tokio::select! {
+            event = reply.next() => event,
+            () = self.interruptions.interrupted(self.making.reply) => None,
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interruptions.has(self.making.reply)
+    }
 }
 
-/// Generates a reply. `may_show` is awaited once, before the first event. If false, returns `None`.
+/// Generates a reply. `may_show` is awaited once, before the first event. If false, returns `None`. Ends early if people
+/// interrupt the reply while it is spoken.
 pub(crate) async fn generate(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
@@ -107,29 +129,12 @@ pub(crate) async fn generate(
     may_show: impl Future<Output = Result<bool, Error>>,
 ) -> Result<Option<Generated>, Error> {
     let mut may_show = Some(std::pin::pin!(may_show));
-    let names = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:"));
-    let headings =
-        prompt_headings(asking.speakers.first().map(String::as_str).filter(|name| name.len() <= MAX_STOP_NAME));
-    let headings = headings.iter().map(|heading| format!("\n{heading}"));
-    let stop: Vec<String> = names.chain(headings).chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect();
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
-        let request = ChatRequest {
-            messages: prompt.messages.clone(),
-            shared_messages: prompt.shared_messages,
-            session: Some(asking.session.clone()),
-            sampling: Sampling { seed: Some(seed), ..asking.sampling.clone() },
-            max_tokens: asking.max_tokens,
-            stop: stop.clone(),
-            grammar: None,
-            priority: Priority::Foreground,
-            thinking: asking.thinking,
-            loras: asking.loras.clone(),
-        };
-        let (mut reply, loras) = ask(model, request).await?;
+        let (mut reply, loras) = ask(model, chat_request(prompt, &asking, seed)).await?;
         let mut shaping = Shaping::new(asking.persona);
         let mut text = String::new();
-        while let Some(event) = reply.next().await {
+        while let Some(event) = shown.next(&mut reply).await {
             let event = event?;
             if let Some(may_show) = may_show.take()
                 && !may_show.await?
@@ -176,8 +181,31 @@ pub(crate) async fn generate(
                 shown.event(StreamEvent::Content { text: piece }).await;
             }
         }
+        if shown.is_interrupted() {
+            return Ok(Some(Generated::interrupted(&text, seed, loras)));
+        }
     }
     Err(Error::NoAnswer)
+}
+
+/// Returns the request for a reply.
+pub(super) fn chat_request(prompt: &Prompt, asking: &GenerationRequest<'_>, seed: u32) -> ChatRequest {
+    let names = asking.speakers.iter().take(MAX_STOP_NAMES).map(|name| format!("\n{name}:"));
+    let headings =
+        prompt_headings(asking.speakers.first().map(String::as_str).filter(|name| name.len() <= MAX_STOP_NAME));
+    let headings = headings.iter().map(|heading| format!("\n{heading}"));
+    ChatRequest {
+        messages: prompt.messages.clone(),
+        shared_messages: prompt.shared_messages,
+        session: Some(asking.session.clone()),
+        sampling: Sampling { seed: Some(seed), ..asking.sampling.clone() },
+        max_tokens: asking.max_tokens,
+        stop: names.chain(headings).chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect(),
+        grammar: None,
+        priority: Priority::Foreground,
+        thinking: asking.thinking,
+        loras: asking.loras.clone(),
+    }
 }
 
 /// Calls the model and retries while it is busy. Drops damaged LoRAs. Returns the reply and the LoRAs used.

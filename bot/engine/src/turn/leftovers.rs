@@ -108,8 +108,7 @@ impl Turns {
             None => false,
         };
         if may {
-            let state = serde_json::from_value(row.state).unwrap_or_default();
-            return self.outbox.deliver(platform, reply, &state, 1).await;
+            return self.outbox.deliver(platform, reply, &row, 1).await;
         }
         self.outbox.withdraw(reply, &row).await?;
         self.take_up(|message| Some(&message.id) == reply.answers.as_ref()).await

@@ -15,6 +15,7 @@
 //! | commit | `commit.rs` | writes everything in one transaction |
 //! | deliver | `deliver.rs` | shows it, if it still may be shown |
 //! | speak | `spoken.rs` | adds the sound of the reply |
+//! | rehearse | `rehearse.rs` | runs the stages up to the prompt while somebody still speaks |
 //! | remember | `remember.rs`, `pictures.rs` | notes which memories the reply used, keeps the exchange for learning, queues pictures; writes no memory |
 
 mod addressing;
@@ -35,6 +36,7 @@ mod overlap;
 mod part_bytes;
 mod pictures;
 mod recall;
+mod rehearse;
 mod remember;
 mod reply_id;
 mod seeing;
@@ -55,6 +57,7 @@ pub(crate) use hearing::spoken_words;
 pub(crate) use history::recalled_memory;
 pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};
+pub(crate) use rehearse::Rehearsals;
 pub(crate) use spoken::{SpokenReplies, manner};
 
 use crate::access::AccessControl;
@@ -94,6 +97,7 @@ pub(crate) struct Turns {
     pub(crate) pictures: Arc<Pictures>,
     pub(crate) files: Arc<FileFetcher>,
     pub(crate) spoken: SpokenReplies,
+    pub(crate) rehearsals: Rehearsals,
     pub(crate) queues: Queues,
     pub(crate) progress: TurnProgress,
 }
@@ -128,6 +132,7 @@ impl Turns {
     /// Decides on a message and answers it if it is to be answered. Runs when it is the message's turn in its chat.
     pub(crate) async fn take_turn(self: &Arc<Self>, mut request: TurnRequest) -> Result<Outcome, Error> {
         let _foreground = self.services.foreground.enter();
+        self.rehearsals.end(&request.message.chat);
         for _ in 0..ATTEMPTS {
             if !self.reload_message(&mut request).await? {
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));

@@ -26,6 +26,7 @@ impl Turns {
         changes_before: u64,
     ) {
         if !draft.generated.is_fixed()
+            && !self.services.interruptions.has(&draft.id)
             && self.is_to_learn_from(request, context, composition)
             && let Some(exchange) = self.learnable_exchange(request, context, composition, draft, committed).await
         {

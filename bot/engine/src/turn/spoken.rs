@@ -68,6 +68,7 @@ impl Turns {
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
             state: committed.state.clone(),
+            help: String::new(),
             files: Vec::new(),
             can_upscale: false,
         };

@@ -102,6 +102,17 @@ async fn a_question_about_means_is_refused_only_amid_danger() {
     assert!(helps(&refused) && refused.contains(azera_affect::Listener::default().no_means()), "{refused}");
 }
 
+#[tokio::test]
+async fn help_is_marked_so_that_no_platform_speaks_it() {
+    let mut scene = Scene::open(false, false).await;
+    for text in ["the kettle whistles in the kitchen, quiet", "I want to die."] {
+        say(&mut scene, text).await;
+    }
+    let delivered = scene.engine.platform.delivered.lock().unwrap().clone();
+    assert_eq!(delivered[0].help, "");
+    assert!(helps(&delivered[1].help) && delivered[1].text.ends_with(&delivered[1].help));
+}
+
 /// What Ann is told in her direct chat after she has said some lines.
 async fn last_reply(said: &[&str]) -> String {
     let mut scene = Scene::open(false, false).await;

@@ -29,6 +29,7 @@ mod hosts;
 mod hours;
 mod imports;
 mod index;
+mod interrupted;
 mod latest;
 mod linked;
 mod look;

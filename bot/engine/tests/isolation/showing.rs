@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 96] = [
+pub const SHOWING: [&str; 98] = [
     "/me",
     "/why",
     "/memory stats",
@@ -96,6 +96,8 @@ pub const SHOWING: [&str; 96] = [
     "/voice leave",
     "/voice say something",
     "/voice stop",
+    "/voice mute",
+    "/voice unmute",
     "/voice consent yes",
     "/voice transcript",
 ];

@@ -10,6 +10,7 @@ use azera_adapter::{
     InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, RealmPreferences, Receipt,
     Recorded, SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
+use azera_affect::Help;
 use azera_fake_sim::SimPlatform;
 use azera_types::{
     ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp, VoiceNote,
@@ -306,7 +307,7 @@ impl VoiceMessages for WatchedPlatform {
 
 #[async_trait]
 impl Streaming for WatchedPlatform {
-    async fn event(&self, Making { chat, .. }: Making<'_>, event: &StreamEvent) {
+    async fn event(&self, Making { chat, is_help, .. }: Making<'_>, event: &StreamEvent) {
         let text = match event {
             StreamEvent::Thinking { text } | StreamEvent::Content { text } => text,
             StreamEvent::Error { message } => message,
@@ -315,6 +316,8 @@ impl Streaming for WatchedPlatform {
             | StreamEvent::Retracted
             | StreamEvent::Done { .. } => "",
         };
+        // A platform that speaks must know that this is for the eyes alone.
+        assert!(is_help || !Help::Crisis.stands_in(text), "{text}");
         if let Some(chat) = chat_number(chat) {
             // Only the reply tells whose turn it is. Personas are judged at delivery.
             let secret = secrets_in(text).into_iter().next();

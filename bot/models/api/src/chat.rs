@@ -328,6 +328,13 @@ pub trait ChatModel: Send + Sync {
     /// Starts a reply. Returns as soon as the request is queued, and fails at once if it can never be served.
     async fn chat(&self, request: ChatRequest) -> Result<Reply, Error>;
 
+    /// Evaluates a prompt before its reply is wanted, so that a request of the same session whose prompt begins alike
+    /// starts sooner. Dropping the future ends it, and what was evaluated stays of use. Engines that keep no evaluated
+    /// tokens do nothing.
+    async fn warm(&self, _request: ChatRequest) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns the scorer, if the engine can rate how likely texts are.
     fn scorer(&self) -> Option<&dyn Scorer> {
         None

@@ -182,6 +182,11 @@ impl ChatModel for LlamaChat {
         Ok(reply)
     }
 
+    async fn warm(&self, request: ChatRequest) -> Result<(), Error> {
+        // The token is of no use; the evaluated prompt is.
+        self.chat(ChatRequest { max_tokens: 1, ..request }).await?.collect().await.map(drop)
+    }
+
     fn scorer(&self) -> Option<&dyn Scorer> {
         Some(self)
     }

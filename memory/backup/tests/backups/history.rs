@@ -244,6 +244,7 @@ impl History {
             built_on_facts: Vec::new(),
             memorable: true,
             state: serde_json::Value::Null,
+            help: String::new(),
             why: WhyRow {
                 reply: id,
                 recalled: Vec::new(),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use azera_types::PersonId;
+use azera_types::{PersonId, Text};
 use azera_voice_api::{FRAME_SAMPLES, Transcript};
 
-use super::{Action, Guess, RecognitionId, Room, Said, Stream, StreamId, Voice};
+use super::{Action, Expected, Guess, Partial, RecognitionId, Room, Said, Stream, StreamId, Voice};
 use crate::endpoint::{Endpointer, Utterance};
 use crate::words;
 
@@ -14,6 +14,9 @@ const LEAST_VOICED: Duration = Duration::from_millis(130);
 
 /// How long after the bot fell silent its own words may come back.
 const ECHO: Duration = Duration::from_millis(1_500);
+
+/// How long after a reply was stopped it can go on.
+const GO_ON: Duration = Duration::from_secs(120);
 
 impl Room {
     pub(super) fn frame(
@@ -32,6 +35,7 @@ impl Room {
             person: person.clone(),
             endpointer: Endpointer::default(),
             guess: None,
+            partial: Partial::default(),
         });
         // A stream belongs to the person who began it.
         if stream.person != person {
@@ -51,11 +55,40 @@ impl Room {
         }
     }
 
-    pub(super) fn recognised(&mut self, id: RecognitionId, transcript: Option<Transcript>) {
-        let guesses = self.streams.values_mut().filter_map(|stream| stream.guess.as_mut());
-        if let Some(guess) = guesses.into_iter().find(|guess| guess.id == id) {
+    pub(super) fn recognised(
+        &mut self,
+        at: Duration,
+        id: RecognitionId,
+        transcript: Option<Transcript>,
+        actions: &mut Vec<Action>,
+    ) {
+        let found = self
+            .streams
+            .values_mut()
+            .find(|stream| stream.partial.id == Some(id) || stream.guess.as_ref().is_some_and(|guess| guess.id == id));
+        let Some(stream) = found else { return };
+        let person = stream.person.clone();
+        let text = transcript.as_ref().map(|transcript| transcript.text.clone()).unwrap_or_default();
+        if stream.partial.id == Some(id) {
+            stream.partial.id = None;
+        } else if let Some(guess) = &mut stream.guess {
             guess.transcript = Some(transcript);
         }
+        self.expect(at, &person, text, actions);
+    }
+
+    /// Says what a person seems to be saying, if it is for the bot.
+    fn expect(&self, at: Duration, person: &PersonId, text: Text, actions: &mut Vec<Action>) {
+        let is_said = !text.trim().is_empty();
+        if is_said && self.voice == Voice::Silent && self.is_for_bot(person, &text, at) {
+            let name = self.present.get(person).cloned().unwrap_or_default();
+            actions.push(Action::Expect(Expected { person: person.clone(), name, text }));
+        }
+    }
+
+    fn is_for_bot(&self, person: &PersonId, text: &str, at: Duration) -> bool {
+        let Self { settings, present, .. } = self;
+        self.conversation.is_for_bot(person, text, &settings.names, present, at, settings.attention)
     }
 
     /// Begins recognitions at pauses, and ends utterances.
@@ -64,10 +97,14 @@ impl Room {
         for id in ids {
             match self.next_step(at, id) {
                 Step::Wait => {}
+                Step::Announce => self.announce(id, actions),
+                Step::Partial => self.recognise_partial(id, actions),
                 Step::Drop => {
                     if let Some(stream) = self.streams.get_mut(&id) {
                         stream.endpointer.end();
-                        actions.extend(stream.guess.take().map(|guess| Action::Cancel(guess.id)));
+                        let partial = std::mem::take(&mut stream.partial);
+                        let recognitions = stream.guess.take().map(|guess| guess.id).into_iter().chain(partial.id);
+                        actions.extend(recognitions.map(Action::Cancel));
                     }
                     self.resume(id, actions);
                 }
@@ -83,17 +120,15 @@ impl Room {
         let silence = at.saturating_sub(utterance.last_voiced);
         let is_paused = silence >= self.settings.pause || utterance.is_full();
         match &stream.guess {
-            _ if !is_paused => Step::Wait,
+            _ if !is_paused => self.step_while_speaking(stream, utterance),
             None if utterance.voiced < LEAST_VOICED => Step::Drop,
             None => Step::Recognise,
             Some(Guess { transcript: None, .. }) => Step::Wait,
             Some(Guess { transcript: Some(None), .. }) => Step::Drop,
             Some(Guess { transcript: Some(Some(transcript)), .. }) => {
-                let whole = words::seems_whole(&transcript.text);
-                let enough = if whole { self.settings.whole_silence } else { self.settings.end_silence };
                 if transcript.text.trim().is_empty() {
                     Step::Drop
-                } else if silence >= enough || utterance.is_full() {
+                } else if silence >= self.silence_after(&transcript.text) || utterance.is_full() {
                     Step::End(transcript.clone())
                 } else {
                     Step::Wait
@@ -102,55 +137,114 @@ impl Room {
         }
     }
 
-    fn recognise(&mut self, id: StreamId, actions: &mut Vec<Action>) {
+    /// Returns how much silence ends an utterance with these words.
+    fn silence_after(&self, text: &str) -> Duration {
+        match (words::seems_whole(text), words::is_question(text)) {
+            (false, _) => self.settings.end_silence,
+            (true, false) => self.settings.whole_silence,
+            (true, true) => self.settings.question_silence,
+        }
+    }
+
+    /// Nothing is prepared for people who talk with others, or while the bot speaks.
+    fn step_while_speaking(&self, stream: &Stream, utterance: &Utterance) -> Step {
+        let attention = self.settings.attention;
+        let may = self.conversation.may_be_for_bot(&stream.person, &self.present, utterance.began, attention);
+        if !may || self.voice != Voice::Silent || self.is_muted || utterance.voiced < self.settings.barge_in {
+            return Step::Wait;
+        }
+        let Partial { id, voiced, is_announced } = &stream.partial;
+        if !is_announced {
+            return Step::Announce;
+        }
+        let is_due = utterance.voiced.saturating_sub(*voiced) >= self.settings.partial;
+        if is_due && id.is_none() { Step::Partial } else { Step::Wait }
+    }
+
+    fn announce(&mut self, id: StreamId, actions: &mut Vec<Action>) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.partial.is_announced = true;
+        let person = stream.person.clone();
+        let name = self.present.get(&person).cloned().unwrap_or_default();
+        actions.push(Action::Expect(Expected { person, name, text: Text::default() }));
+    }
+
+    fn recognise_partial(&mut self, id: StreamId, actions: &mut Vec<Action>) {
+        let recognition = self.next_recognition();
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(utterance) = &stream.endpointer.utterance else { return };
-        self.recognitions += 1;
-        let recognition = RecognitionId(self.recognitions);
+        stream.partial.id = Some(recognition);
+        stream.partial.voiced = utterance.voiced;
+        actions.push(Action::Recognise(recognition, utterance.audio()));
+    }
+
+    fn recognise(&mut self, id: StreamId, actions: &mut Vec<Action>) {
+        let recognition = self.next_recognition();
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(utterance) = &stream.endpointer.utterance else { return };
+        // Somebody waits for this one.
+        actions.extend(stream.partial.id.take().map(Action::Cancel));
         stream.guess = Some(Guess { id: recognition, up_to: utterance.last_voiced, transcript: None });
         actions.push(Action::Recognise(recognition, utterance.audio()));
     }
 
+    fn next_recognition(&mut self) -> RecognitionId {
+        self.recognitions += 1;
+        RecognitionId(self.recognitions)
+    }
+
     fn end(&mut self, at: Duration, id: StreamId, transcript: Transcript, actions: &mut Vec<Action>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.partial = Partial::default();
         let (Some(utterance), Some(guess)) = (stream.endpointer.end(), stream.guess.take()) else { return };
         let person = stream.person.clone();
+        let text = transcript.text;
         let is_speaking = self.voice != Voice::Silent;
         let may_echo = is_speaking || at.saturating_sub(self.said_at) <= ECHO;
-        if may_echo && words::is_echo(&transcript.text, &self.saying) {
+        if may_echo && words::is_echo(&text, &self.saying) {
             return self.resume(id, actions);
         }
-        if is_speaking && words::is_backchannel(&transcript.text) {
+        if is_speaking && words::is_backchannel(&text) {
             return self.resume(id, actions);
         }
         if is_speaking {
             self.voice = Voice::Silent;
-            self.said_at = at;
+            (self.said_at, self.stopped_at) = (at, Some(at));
             actions.push(Action::Stop);
-            if words::is_stop(&transcript.text, &self.settings.names) {
-                return;
+            if words::is_stop(&text, &self.settings.names) {
+                return self.conversation.replied(at);
             }
         }
-        let is_for_bot = self.conversation.is_for_bot(
-            &person,
-            &transcript.text,
-            &self.settings.names,
-            &self.present,
-            utterance.began,
-            self.settings.attention,
-        );
+        let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
+        if is_for_bot && let Some(is_muted) = words::asks_to_mute(&text, &self.settings.names) {
+            self.is_muted = is_muted;
+            self.conversation.with(&person, at);
+            return actions.push(Action::Mute(is_muted));
+        }
+        let is_for_bot = is_for_bot && !self.is_muted;
         if is_for_bot {
             self.conversation.with(&person, at);
         }
+        let goes_on = is_for_bot && self.is_to_go_on(at, &text);
         let name = self.present.get(&person).cloned().unwrap_or_default();
-        let text = transcript.text;
-        actions.push(Action::Said(Said { person, name, text, began: utterance.began, ended: guess.up_to, is_for_bot }));
+        let said = Said { person, name, text, began: utterance.began, ended: guess.up_to, is_for_bot };
+        actions.push(if goes_on { Action::GoOn(said) } else { Action::Said(said) });
+    }
+
+    /// Returns true if somebody asks for the rest of a reply that was stopped a short time ago.
+    fn is_to_go_on(&self, at: Duration, text: &str) -> bool {
+        let is_recent = self.stopped_at.is_some_and(|stopped| at.saturating_sub(stopped) <= GO_ON);
+        is_recent && self.voice == Voice::Silent && words::is_go_on(text, &self.settings.names)
     }
 }
 
 /// What comes next for a stream.
 enum Step {
     Wait,
+    /// Somebody began to say something to the bot.
+    Announce,
+    /// Enough was said to recognise it before the end.
+    Partial,
     /// There was no speech.
     Drop,
     Recognise,

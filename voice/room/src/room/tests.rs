@@ -15,6 +15,7 @@ struct MadeUp {
     takes: Duration,
     pending: Vec<(Duration, RecognitionId, String)>,
     said: Vec<Said>,
+    expected: Vec<String>,
     log: Vec<&'static str>,
     asked: Vec<PersonId>,
 }
@@ -35,6 +36,7 @@ impl MadeUp {
             takes: Duration::from_millis(100),
             pending: Vec::new(),
             said: Vec::new(),
+            expected: Vec::new(),
             log: Vec::new(),
             asked: Vec::new(),
         };
@@ -65,6 +67,15 @@ impl MadeUp {
                 }
                 Action::Cancel(id) => self.pending.retain(|(_, other, _)| *other != id),
                 Action::Said(said) => self.said.push(said),
+                Action::GoOn(said) => {
+                    assert!(said.is_for_bot);
+                    self.log.push("go on");
+                }
+                Action::Mute(is_muted) => self.log.push(if is_muted { "mute" } else { "unmute" }),
+                Action::Expect(expected) => {
+                    assert_eq!(expected.person.as_str(), expected.name);
+                    self.expected.push(expected.text.as_str().to_owned());
+                }
                 Action::Pause => self.log.push("pause"),
                 Action::Resume => self.log.push("resume"),
                 Action::Stop => self.log.push("stop"),
@@ -184,6 +195,73 @@ fn an_order_to_stop_is_no_message() {
     room.pass(1_000, &[]);
     assert_eq!(room.log, ["pause", "stop"]);
     assert!(room.said.is_empty());
+}
+
+#[test]
+fn a_question_ends_sooner_than_a_statement() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "When does the ferry leave?", 1_500);
+    room.pass(340, &[]);
+    assert_eq!(room.said.len(), 1);
+    room.says("ann", "It leaves at six.", 1_500);
+    room.pass(340, &[]);
+    assert_eq!(room.said.len(), 1, "she may go on");
+    room.pass(100, &[]);
+    assert_eq!(room.said.len(), 2);
+}
+
+#[test]
+fn what_is_said_to_the_bot_is_expected_before_it_is_whole() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "When does the", 2_000);
+    assert_eq!(room.expected, ["", "When does the"]);
+    room.says("ann", "When does the last ferry leave?", 1_500);
+    room.pass(300, &[]);
+    assert_eq!(room.expected[2..], ["When does the last ferry leave?"; 2], "a part of it, and all of it");
+    assert!(room.said.is_empty());
+    room.pass(200, &[]);
+    assert_eq!(room.texts(), [("ann", "When does the last ferry leave?", true)]);
+    // People who talk with each other are recognised at the end alone.
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Bob, when does the last ferry leave?", 5_000);
+    room.pass(1_000, &[]);
+    assert_eq!((room.expected.len(), room.said.len()), (0, 1));
+}
+
+#[test]
+fn a_reply_that_was_stopped_goes_on_when_asked() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.says("ann", "", 0);
+    room.event(Event::Saying("The ferry leaves at six.".to_owned()));
+    room.says("ann", "Wait a second.", 700);
+    room.pass(1_000, &[]);
+    room.says("ann", "Please go on.", 700);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "stop", "go on"]);
+    // Long afterwards it is a message like others.
+    room.pass(120_000, &[]);
+    room.says("ann", "Please go on.", 700);
+    room.pass(1_000, &[]);
+    assert_eq!(room.texts(), [("ann", "Please go on.", true)]);
+}
+
+#[test]
+fn it_is_quiet_from_the_order_on_until_it_may_talk_again() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Mute yourself.", 900);
+    room.pass(1_000, &[]);
+    assert_eq!((room.log.len(), room.said.len()), (0, 1), "she said it to Bob");
+    room.says("ann", "Azera, mute yourself.", 900);
+    room.pass(1_000, &[]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    assert_eq!(room.texts()[1..], [("ann", "Azera, when does the ferry leave?", false)]);
+    room.says("bob", "Azera, you can talk again.", 1_500);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["mute", "unmute"]);
+    room.says("bob", "And when does it leave?", 1_500);
+    room.pass(1_000, &[]);
+    assert_eq!(room.texts()[2..], [("bob", "And when does it leave?", true)]);
 }
 
 #[test]

@@ -27,7 +27,12 @@ pub struct Network {
     pub jitter_ms: u32,
     /// Percent of packets that come twice.
     pub twice: u32,
+    /// Percent of packets that somebody sends again two seconds later.
+    pub replayed: u32,
 }
+
+/// How long after a packet it is replayed.
+const REPLAY: Duration = Duration::from_secs(2);
 
 impl Network {
     /// Returns a number below `below` for a packet.
@@ -70,9 +75,10 @@ pub(crate) async fn talk(
             continue;
         }
         let times = if Network::roll(number, 2, 100) < network.twice { 2 } else { 1 };
-        for time in 0..times {
-            let delay = Network::roll(number, 3 + time, network.jitter_ms + 1);
-            let at = Instant::now() + Duration::from_millis(delay.into());
+        let is_replayed = Network::roll(number, 5, 100) < network.replayed;
+        let delay = |time: u32| Duration::from_millis(Network::roll(number, 3 + time, network.jitter_ms + 1).into());
+        for delay in (0..times).map(delay).chain(is_replayed.then_some(REPLAY)) {
+            let at = Instant::now() + delay;
             let (shared, socket, opus) = (shared.clone(), socket.clone(), opus.clone());
             sending.spawn(async move {
                 sleep_until(at).await;

@@ -118,6 +118,11 @@ fn receive(shared: &Shared, packet: &[u8]) {
     let Some((mode, key)) = cipher else { return };
     let Some(opus) = mode.decrypt(&key, nonce.try_into().expect("four bytes"), header, body) else { return };
     shared.change(|world| {
+        let opus = match &mut world.voice.group {
+            Some(group) => group.decrypt(opus),
+            None => Some(opus),
+        };
+        let Some(opus) = opus else { return };
         world.voice.heard.push(VoicePacket {
             at: Instant::now(),
             sequence: u16::from_be_bytes([header[2], header[3]]),
@@ -131,6 +136,11 @@ fn receive(shared: &Shared, packet: &[u8]) {
 pub(crate) async fn send(shared: &Shared, socket: &UdpSocket, ssrc: u32, sequence: u16, timestamp: u32, opus: &[u8]) {
     let sealed = shared.change(|world| {
         let garbled = world.voice.is_garbled;
+        let speaker = world.voice.ssrcs.iter().find(|(_, known)| **known == ssrc).map(|(user, _)| *user);
+        let encrypted = match &mut world.voice.group {
+            Some(group) => group.encrypt(speaker?, opus)?,
+            None => opus.to_vec(),
+        };
         let session = world.voice.session.as_mut()?;
         let (address, (mode, mut key)) = (session.address?, session.cipher?);
         if garbled {
@@ -143,7 +153,7 @@ pub(crate) async fn send(shared: &Shared, socket: &UdpSocket, ssrc: u32, sequenc
         packet.extend(sequence.to_be_bytes());
         packet.extend(timestamp.to_be_bytes());
         packet.extend(ssrc.to_be_bytes());
-        let body = mode.encrypt(&key, nonce, &packet, opus)?;
+        let body = mode.encrypt(&key, nonce, &packet, &encrypted)?;
         packet.extend(body);
         packet.extend(nonce);
         Some((address, packet))

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::{Mode, Session};
+use super::{Group, Mode, Proposer, Session, VERSION};
 use crate::Shared;
 use crate::world::{BOT, World};
 
@@ -17,6 +17,17 @@ const HEARTBEAT_MS: f64 = 13_750.0;
 /// Authentication failed; the session is no longer valid.
 const REFUSED: u16 = 4004;
 const INVALID: u16 = 4006;
+
+/// Messages of the end-to-end encryption, which are binary.
+const EXTERNAL_SENDER: u8 = 25;
+const KEY_PACKAGE: u8 = 26;
+const WELCOME: u8 = 30;
+
+/// Returns a binary message.
+fn binary(kind: u8, content: &[u8]) -> Value {
+    let bytes: Vec<u8> = std::iter::once(kind).chain(content.iter().copied()).collect();
+    json!({ "binary": bytes })
+}
 
 pub(crate) fn welcome(shared: Arc<Shared>, version: u8, upgrade: WebSocketUpgrade) -> Response {
     upgrade.on_upgrade(move |socket| talk(shared, version, socket))
@@ -37,6 +48,16 @@ async fn talk(shared: Arc<Shared>, version: u8, mut socket: WebSocket) {
                     socket.send(Message::Close(Some(frame))).await.ok();
                     break;
                 }
+                if let Some(bytes) = message["binary"].as_array() {
+                    let bytes = bytes.iter().filter_map(|byte| u8::try_from(byte.as_u64()?).ok());
+                    number += u64::from(version >= 8);
+                    let numbered = (version >= 8).then(|| (number as u16).to_be_bytes());
+                    let bytes: Vec<u8> = numbered.into_iter().flatten().chain(bytes).collect();
+                    if socket.send(Message::Binary(bytes.into())).await.is_err() {
+                        break;
+                    }
+                    continue;
+                }
                 // Version 8 numbers its messages, so that a client can resume.
                 if version >= 8 {
                     number += 1;
@@ -51,6 +72,7 @@ async fn talk(shared: Arc<Shared>, version: u8, mut socket: WebSocket) {
                     let Ok(message) = serde_json::from_str::<Value>(&text) else { break };
                     shared.change(|world| world.voice_heard(&message, version, &line));
                 }
+                Some(Ok(Message::Binary(bytes))) => shared.change(|world| world.voice_group(&bytes, &line)),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => break,
                 Some(Ok(_)) => {}
             },
@@ -75,12 +97,37 @@ impl World {
             Some(5) => return,
             Some(7) if self.is_granted(data) => json!({"op": 9, "d": null}),
             Some(7) => json!({"close": INVALID}),
-            // Its part of the end-to-end encryption, which was not offered.
+            // The bot is ready for the group.
+            Some(23) => {
+                if let Some(group) = &mut self.voice.group {
+                    group.is_ready = true;
+                }
+                json!({"op": 22, "d": {"transition_id": data["transition_id"]}})
+            }
             Some(12..) => return,
             _ => json!({"close": 4001}),
         };
         // A client that went away needs no answer.
         line.send(answer).ok();
+        if let Some(proposer) = self.voice.proposer.as_ref().filter(|_| message["op"] == 1) {
+            line.send(binary(EXTERNAL_SENDER, &proposer.package)).ok();
+        }
+    }
+
+    /// Handles what the bot sends for the end-to-end encryption: its key package.
+    fn voice_group(&mut self, message: &[u8], line: &UnboundedSender<Value>) {
+        let Some((&KEY_PACKAGE, package)) = message.split_first() else { return };
+        let Some((_, channel)) = self.voice.there.get(&BOT).copied() else { return };
+        let there = self.voice.there.iter().filter(|(user, (_, there))| **user != BOT && *there == channel);
+        let people: Vec<u64> = there.map(|(user, _)| *user).collect();
+        let proposer = self.voice.proposer.as_ref();
+        let founded = proposer.and_then(|proposer| Group::found(proposer, channel, &people, package));
+        if let Some((group, welcome)) = founded {
+            self.voice.group = Some(group);
+            // The number of the transition comes first.
+            let welcome: Vec<u8> = 1_u16.to_be_bytes().into_iter().chain(welcome).collect();
+            line.send(binary(WELCOME, &welcome)).ok();
+        }
     }
 
     fn is_granted(&self, data: &Value) -> bool {
@@ -109,7 +156,9 @@ impl World {
         session.cipher = Some((mode, key));
         let users: Vec<String> = self.voice.ssrcs.keys().map(ToString::to_string).collect();
         session.line.send(json!({"op": 11, "d": {"user_ids": users}})).ok();
-        json!({"op": 4, "d": {"mode": mode.name(), "secret_key": key, "dave_protocol_version": 0,
+        let version = if self.voice.is_end_to_end { VERSION } else { 0 };
+        (self.voice.proposer, self.voice.group) = (self.voice.is_end_to_end.then(Proposer::new), None);
+        json!({"op": 4, "d": {"mode": mode.name(), "secret_key": key, "dave_protocol_version": version,
             "audio_codec": "opus", "media_session_id": "fake"}})
     }
 }

@@ -81,3 +81,19 @@ impl Ears {
         self.0.transcribe(&utterance, &|| true).expect("a transcript").text.as_str().to_owned()
     }
 }
+
+/// Tells sound from silence.
+pub struct Meter(Decoder);
+
+impl Meter {
+    pub fn new() -> Self {
+        Self(Decoder::new(RECOGNITION_RATE.0, Channels::Mono).expect("a decoder"))
+    }
+
+    /// Returns true if the next packet of the bot can be heard.
+    pub fn hears(&mut self, packet: &[u8]) -> bool {
+        let mut decoded = [0.0; HEARD * 6];
+        let count = self.0.decode_float(packet, &mut decoded, false).expect("a packet of sound");
+        decoded[..count].iter().any(|sample| sample.abs() > 0.01)
+    }
+}

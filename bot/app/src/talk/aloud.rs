@@ -1,0 +1,102 @@
+//! The terminal as a platform that also says its replies.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter_console::Console;
+use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
+use azera_voice_call::Request;
+use tokio::sync::mpsc;
+
+/// Said in the place of a reply to somebody in danger.
+const READ_THIS: &str = "I wrote something important on the screen. Please read it now.";
+
+/// Shows replies in the terminal, and lets a conversation say them.
+pub struct Aloud {
+    console: Arc<Console>,
+    say: mpsc::UnboundedSender<Request>,
+}
+
+impl Aloud {
+    pub fn new(console: Arc<Console>, say: mpsc::UnboundedSender<Request>) -> Self {
+        Self { console, say }
+    }
+
+    fn say(&self, request: Request) {
+        // A conversation that is over says nothing more.
+        self.say.send(request).ok();
+    }
+}
+
+#[async_trait]
+impl Platform for Aloud {
+    fn id(&self) -> &PlatformId {
+        self.console.id()
+    }
+
+    async fn place(&self, chat: &ChatId, asker: &PersonId) -> Result<Option<Place>, PlatformError> {
+        self.console.place(chat, asker).await
+    }
+
+    async fn readable_scopes(&self, person: &PersonId) -> Result<ReadableScopes, PlatformError> {
+        self.console.readable_scopes(person).await
+    }
+
+    async fn access(&self, chat: &ChatId, person: &PersonId) -> Result<Access, PlatformError> {
+        self.console.access(chat, person).await
+    }
+
+    async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        self.console.deliver(outbound).await?;
+        self.say(match outbound.help.is_empty() {
+            true => Request::Whole(outbound.id.clone(), outbound.text.as_str().to_owned()),
+            false => Request::Say(READ_THIS.to_owned()),
+        });
+        Ok(())
+    }
+
+    async fn show_again(&self, outbound: &Outbound) -> Result<(), PlatformError> {
+        self.console.show_again(outbound).await
+    }
+
+    fn chat_prefix(&self, person: &PersonId) -> Option<String> {
+        self.console.chat_prefix(person)
+    }
+
+    async fn place_for_all(&self, chat: &ChatId) -> Result<Option<Place>, PlatformError> {
+        self.console.place_for_all(chat).await
+    }
+
+    async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
+        self.console.retract(chat, reply, at).await
+    }
+
+    fn streaming(&self) -> Option<&dyn Streaming> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Streaming for Aloud {
+    async fn event(&self, making: Making<'_>, event: &StreamEvent) {
+        if let Some(streaming) = self.console.streaming() {
+            streaming.event(making, event).await;
+        }
+        let reply = making.reply.clone();
+        match event {
+            // Help for somebody in danger is read, and not heard.
+            _ if making.is_help => {}
+            StreamEvent::Content { text } => self.say(Request::Piece(reply, text.clone())),
+            StreamEvent::Retracted => self.say(Request::Retracted(reply)),
+            StreamEvent::Error { .. } => {
+                self.say(Request::Retracted(reply.clone()));
+                self.say(Request::Whole(reply, String::new()));
+            }
+            StreamEvent::ThinkingStart
+            | StreamEvent::Thinking { .. }
+            | StreamEvent::ThinkingEnd
+            | StreamEvent::Done { .. } => {}
+        }
+    }
+}

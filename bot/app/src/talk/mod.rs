@@ -1,0 +1,210 @@
+//! `azera voice`: talks by the machine's microphone and loudspeaker. The conversation is the one of voice channels, with one
+//! person in it; what is said also stands in the terminal.
+
+mod aloud;
+mod loudspeaker;
+mod microphone;
+mod programs;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use azera_adapter::{CallPersona, ExpectedMessage, VoiceHost as _};
+use azera_adapter_console::{
+    Console, FIRST_CHAT, Format, Input, MessagePer, Options, Person, chat_id, run as type_and_read,
+};
+use azera_config::Config;
+use azera_engine::COMMANDS;
+use azera_types::{ChatId, PersonaId, PlatformId, SystemClock, Text};
+use azera_voice_api::VoiceActivity;
+use azera_voice_call::{Report, Request, Talk, Told};
+use azera_voice_room::{Event, Settings, StreamId};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, Stdin};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
+use crate::cli::TalkOptions;
+use crate::{catch_up, voice_engines};
+use aloud::Aloud;
+use loudspeaker::Loudspeaker;
+use microphone::Frame;
+
+/// Bytes of lines that wait for the engine.
+const PIPE: usize = 64 << 10;
+
+/// The only stream of sound.
+const STREAM: StreamId = StreamId(1);
+
+pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCode> {
+    let person = Person::new(&options.name).context("the name in --as cannot be used")?;
+    let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
+    let frames = microphone::open()?;
+    let (over, pieces_over) = mpsc::unbounded_channel();
+    let loudspeaker = Loudspeaker::open(over)?;
+    let engines = voice_engines::load(config).await?;
+    let clock = Arc::new(SystemClock);
+    let answers = options.model.as_deref().map_or(ModelChoice::Chosen, ModelChoice::named);
+    let app = bootstrap::open(config, BootstrapOptions { answers, clock: clock.clone(), seed: None, on_trial: false })
+        .await?;
+    let (out, err) = (Box::new(std::io::stdout()), Box::new(std::io::stderr()));
+    let console = Arc::new(Console::new(person.clone(), Format::Plain, out, err, clock)?);
+    let (say, requests) = mpsc::unbounded_channel();
+    app.engine.attach(Arc::new(Aloud::new(console.clone(), say)));
+    catch_up::prepare(&app).await;
+    app.engine.start().await?;
+    let chat = chat_id(&person.id, FIRST_CHAT)?;
+    let platform = azera_adapter::Platform::id(&*console).clone();
+    let CallPersona { names, voice, pace, liveliness } = app.engine.call_persona(&platform, &chat).await?;
+    let engines = engines.with_manner(voice, pace, liveliness);
+    engines.check()?;
+    let (reports, reported) = mpsc::unbounded_channel();
+    let activity = (engines.activity)();
+    let (mut talk, told) = Talk::begin(engines, Settings { names, ..Settings::default() }, loudspeaker, reports);
+    let (id, name) = (person.id.clone(), person.name.clone());
+    talk.request(Request::Joined { person: id, name, decision: Some(true) }).await;
+    let (lines, from) = tokio::io::duplex(PIPE);
+    let session = Session {
+        talk,
+        activity,
+        engine: app.engine.clone(),
+        platform,
+        chat,
+        person,
+        lines,
+        is_open: options.hands_free,
+        hands_free: options.hands_free,
+    };
+    let channels = Channels { frames, requests, told, reported, pieces_over };
+    let typed = Options { commands: COMMANDS, persona, ..Options::default() };
+    let input = Input::Pipe { from: Box::new(BufReader::new(from)), per: MessagePer::Line };
+    let (heard, read) = tokio::join!(session.run(channels), type_and_read(&console, &app.engine, typed, input));
+    app.engine.stop().await;
+    heard?;
+    read?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the session hears of.
+struct Channels {
+    frames: mpsc::Receiver<Frame>,
+    requests: mpsc::UnboundedReceiver<Request>,
+    told: mpsc::UnboundedReceiver<Told>,
+    reported: mpsc::UnboundedReceiver<Report>,
+    pieces_over: mpsc::UnboundedReceiver<()>,
+}
+
+/// A conversation at this machine.
+struct Session {
+    talk: Talk<Loudspeaker>,
+    activity: Box<dyn VoiceActivity>,
+    engine: azera_engine::Engine,
+    platform: PlatformId,
+    chat: ChatId,
+    person: Person,
+    /// Where messages go.
+    lines: DuplexStream,
+    /// True while the microphone is listened to.
+    is_open: bool,
+    hands_free: bool,
+}
+
+impl Session {
+    /// Talks until the standard input ends, or a device does.
+    async fn run(mut self, mut channels: Channels) -> anyhow::Result<()> {
+        eprintln!("{}", self.hint());
+        let mut typed = BufReader::new(tokio::io::stdin()).lines();
+        loop {
+            let wake = self.talk.deadline().map(|at| self.talk.moment(at));
+            let wake = wake.unwrap_or_else(|| Instant::now() + std::time::Duration::from_secs(3_600));
+            tokio::select! {
+                line = next_line(&mut typed) => match line? {
+                    Some(line) => self.typed(&line).await?,
+                    None => break,
+                },
+                frame = channels.frames.recv() => self.frame(frame.context("the microphone stopped")?).await,
+                Some(request) = channels.requests.recv() => self.talk.request(request).await,
+                Some(told) = channels.told.recv() => self.talk.told(told).await,
+                Some(()) = channels.pieces_over.recv() => self.talk.speak_on().await,
+                Some(report) = channels.reported.recv() => self.report(report).await?,
+                () = tokio::time::sleep_until(wake) => self.talk.tick().await,
+            }
+        }
+        self.talk.end().await;
+        while let Ok(report) = channels.reported.try_recv() {
+            self.report(report).await?;
+        }
+        Ok(())
+    }
+
+    fn hint(&self) -> &'static str {
+        match self.hands_free {
+            true => "I listen. Use headphones; a typed line is a message, and Ctrl-D ends.",
+            false => "Press Enter and talk; I listen until you pause. A typed line is a message, and Ctrl-D ends.",
+        }
+    }
+
+    /// Handles a line: Enter opens the microphone, or stops what is said; anything else is a message.
+    async fn typed(&mut self, line: &str) -> anyhow::Result<()> {
+        if !line.trim().is_empty() {
+            self.talk.request(Request::Stop).await;
+            return self.submit(line).await;
+        }
+        self.talk.request(Request::Stop).await;
+        if !self.is_open {
+            self.is_open = true;
+            eprintln!("(listening)");
+        }
+        Ok(())
+    }
+
+    async fn submit(&mut self, text: &str) -> anyhow::Result<()> {
+        let line = format!("{}\n", text.trim().replace(['\n', '\r'], " "));
+        self.lines.write_all(line.as_bytes()).await.context("the chat is over")
+    }
+
+    async fn frame(&mut self, samples: Frame) {
+        if !self.is_open {
+            return;
+        }
+        let probability = self.activity.probability(&samples).unwrap_or_else(|error| {
+            tracing::error!(%error, "cannot tell speech from other sounds");
+            0.0
+        });
+        let person = self.person.id.clone();
+        self.talk.event(Event::Frame { stream: STREAM, person, samples, probability }).await;
+    }
+
+    async fn report(&mut self, report: Report) -> anyhow::Result<()> {
+        match report {
+            Report::Said(said, _) => {
+                self.is_open = self.hands_free;
+                println!("{}: {}", said.name, said.text.as_str());
+                if said.is_for_bot {
+                    self.submit(said.text.as_str()).await?;
+                }
+            }
+            Report::Expected(expected) => self.expect(expected.text),
+            Report::Heard { reply, heard, is_whole } => {
+                self.engine.heard(&reply, Text::new(heard), is_whole).await?;
+            }
+            Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
+            Report::Muted(false) => eprintln!("(no longer quiet)"),
+            Report::Ask(_) | Report::Alone => {}
+        }
+        Ok(())
+    }
+
+    /// Lets the engine prepare the answer.
+    fn expect(&self, text: Text) {
+        let (engine, platform) = (self.engine.clone(), self.platform.clone());
+        let Person { id: person, name } = self.person.clone();
+        let message = ExpectedMessage { chat: self.chat.clone(), person, name, text };
+        tokio::spawn(async move { engine.expect(&platform, message).await });
+    }
+}
+
+async fn next_line(typed: &mut Lines<BufReader<Stdin>>) -> anyhow::Result<Option<String>> {
+    typed.next_line().await.context("the standard input")
+}

@@ -1,0 +1,86 @@
+//! The engines of spoken conversations: servers, if the configuration names some, and the models on this machine.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, bail};
+use azera_config::Config;
+use azera_model_registry::{InstalledModel, Kind, Models, State};
+use azera_voice_api::{Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
+use azera_voice_call::Engines;
+use azera_voice_engines::{PiperVoice, SileroVad};
+use azera_voice_whisper::{Options, Whisper};
+
+use crate::{bootstrap, speech_servers};
+
+/// The most threads; more do not make these small models faster.
+const MAX_THREADS: usize = 8;
+
+/// Loads what hears, speaks and tells speech from other sounds. With a server, the model on this machine takes its place
+/// while it does not answer, if it is there.
+///
+/// # Errors
+/// A model is not on this machine, or cannot be read.
+pub async fn load(config: &Config) -> anyhow::Result<Engines> {
+    let models = bootstrap::models(config)?;
+    let activity = SileroVad::open(&installed(config, &models, Kind::Vad)?.path)?;
+    let recogniser = recogniser(config, &models).await?;
+    let speaker = speaker(config, &models).await?;
+    let usual = speaker.voices().first().context("the speech server has no voice")?.id.clone();
+    let activity = Mutex::new(activity);
+    Ok(Engines {
+        recogniser,
+        speaker,
+        style: Style::of(usual),
+        activity: Arc::new(move || -> Box<dyn VoiceActivity> {
+            Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
+        }),
+    })
+}
+
+async fn recogniser(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn SpeechToText>> {
+    let options = Options { threads: threads(config), language: None };
+    let here = installed(config, models, Kind::Speech);
+    let Some(server) = speech_servers::recognizer(config, None)? else {
+        let here = here?;
+        let load = move || Whisper::load(&here.path, &here.entry.name, &options);
+        return Ok(Arc::new(tokio::task::spawn_blocking(load).await??));
+    };
+    let here = here.ok();
+    let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
+        let missing = || Error::Model { file: "the speech model".to_owned(), why: "it is not here".to_owned() };
+        let here = here.as_ref().ok_or_else(missing)?;
+        Ok(Arc::new(Whisper::load(&here.path, &here.entry.name, &options)?))
+    };
+    Ok(speech_servers::recognizer_with_fallback(server, Box::new(open)))
+}
+
+async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn TextToSpeech>> {
+    let threads = threads(config);
+    if let Some(server) = speech_servers::voices(config)? {
+        return speech_servers::voices_with_installed(config, models, server, threads).await;
+    }
+    let here = installed(config, models, Kind::Voice)?;
+    let open = move || PiperVoice::open(&here.path, &here.entry.name, threads);
+    Ok(Arc::new(tokio::task::spawn_blocking(open).await??))
+}
+
+fn threads(config: &Config) -> usize {
+    match config.models.threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_THREADS),
+        threads => threads as usize,
+    }
+}
+
+/// Returns the model in use of a kind, or any other one that is installed.
+fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<InstalledModel> {
+    let name = bootstrap::chosen(config, models, kind)?;
+    if let Some(found) = models.find(&name)? {
+        return Ok(found);
+    }
+    let others = models.list()?.into_iter().filter(|other| other.entry.kind == kind);
+    let other = others.into_iter().find(|other| matches!(other.state, State::Installed(_)));
+    match other.map(|other| models.find(&other.entry.name)).transpose()?.flatten() {
+        Some(found) => Ok(found),
+        None => bail!("the model {name} is missing; the operator fetches it with `azera models pull {name}`"),
+    }
+}

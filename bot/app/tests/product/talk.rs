@@ -1,0 +1,82 @@
+//! `azera voice` from outside: programs in the place of a microphone and a loudspeaker.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
+use azera_voice_recordings::{read_bytes, wav_file};
+
+use super::voice::{recognised, spoken};
+use super::{command, fed};
+
+/// The rate of what is played.
+const PLAYED: SampleRate = SampleRate(22_050);
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Puts a program into a folder.
+fn program(folder: &Path, name: &str, script: &str) {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+/// Returns what a microphone gives for these words.
+fn sound(folder: &Path, words: &str) -> Vec<u8> {
+    let audio = read_bytes(spoken(folder, words), "audio/ogg", 60).expect("sound");
+    assert_eq!(audio.rate, RECOGNITION_RATE);
+    let silence = vec![0.0; RECOGNITION_RATE.samples(Duration::from_millis(200))];
+    let samples = silence.iter().chain(&audio.samples).chain(&silence);
+    samples.flat_map(|sample| ((sample * f32::from(i16::MAX)) as i16).to_le_bytes()).collect()
+}
+
+#[test]
+fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (question, answer) = (home.join("question.raw"), home.join("answer.raw"));
+    std::fs::write(&question, sound(home, "Where is the old lighthouse?")).expect("a file");
+    program(home, "arecord", &format!("cat '{}'; exec tail -f /dev/null", question.display()));
+    program(home, "aplay", &format!("exec cat > '{}'", answer.display()));
+    let mut talk = command(home, &["voice", "--hands-free", "--model", "scripted", "--as", "Ann"]);
+    let mut running = talk.env("PATH", format!("{}:/usr/bin:/bin", home.display())).spawn().expect("the binary runs");
+    let mut output = BufReader::new(running.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let heard = output.next().expect("what was heard").to_lowercase();
+    assert!(heard.starts_with("ann: ") && heard.contains("light"), "{heard}");
+    let written = output.find(|line| !line.trim().is_empty()).expect("the answer");
+    // Some seconds after it was written, it was said.
+    let played = || std::fs::metadata(&answer).map_or(0, |file| file.len());
+    let (from, begun) = (played(), Instant::now());
+    while played() < from + 6 * 2 * u64::from(PLAYED.0) {
+        assert!(begun.elapsed() < PATIENCE, "nothing is played");
+    }
+    // The end of the input ends the conversation.
+    drop(running.stdin.take());
+    assert!(running.wait().expect("it ends").success());
+    let bytes = std::fs::read(&answer).expect("the file");
+    let samples = bytes.as_chunks().0.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / f32::from(i16::MAX));
+    let samples: Vec<f32> = samples.skip_while(|sample| sample.abs() < 0.001).collect();
+    let said = recognised(home, &wav_file(&Audio { rate: PLAYED, samples }), "answer.wav");
+    let words: Vec<String> = written
+        .to_lowercase()
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| word.len() > 3)
+        .map(str::to_owned)
+        .collect();
+    let found = words.iter().filter(|word| said.contains(word.as_str())).count();
+    assert!(found * 3 >= words.len() * 2, "{written:?} was said as {said:?}");
+}
+
+#[test]
+fn without_a_microphone_it_says_what_is_missing() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    program(scratch.path(), "arecord", "echo 'no soundcards found' >&2; exit 1");
+    let path = format!("{}:/usr/bin:/bin", scratch.path().display());
+    let output = fed(command(scratch.path(), &["voice"]).env("PATH", path), "");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(errors.contains("there is no microphone") && errors.contains("no soundcards found"), "{errors}");
+    assert!(errors.contains("parec is not installed (package pulseaudio-utils)"), "{errors}");
+}

@@ -1,0 +1,120 @@
+//! Prepares the answer to what somebody is saying in a voice channel: runs the stages up to the prompt on the words so far,
+//! and lets the model evaluate it. Nothing is stored or shown. The turn itself runs all stages again on what was said.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use azera_adapter::{ExpectedMessage, Platform};
+use azera_memory::{InboxRow, MessageRow};
+use azera_types::{Author, ChatId, MessageId, PlatformId};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::context::TurnRequest;
+use super::generation::chat_request;
+use crate::error::Error;
+use crate::recall::Recall;
+use crate::turn::Turns;
+
+/// The rehearsals under way, at most one in a chat. Dropping a guard ends its rehearsal.
+#[derive(Default)]
+pub(crate) struct Rehearsals(Mutex<HashMap<ChatId, DropGuard>>);
+
+impl Rehearsals {
+    /// Begins a rehearsal, and ends the one before in the same chat.
+    fn begin(&self, chat: &ChatId) -> CancellationToken {
+        let token = CancellationToken::new();
+        self.lock().insert(chat.clone(), token.clone().drop_guard());
+        token
+    }
+
+    /// Ends the rehearsal in a chat.
+    pub(super) fn end(&self, chat: &ChatId) {
+        self.lock().remove(chat);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChatId, DropGuard>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turns {
+    /// Prepares the answer to a message that is not said to its end, unless the chat is busy.
+    pub(crate) async fn rehearse(&self, platform: &PlatformId, expected: ExpectedMessage) -> Result<(), Error> {
+        if self.queues.is_busy(&expected.chat) {
+            return Ok(());
+        }
+        let ended = self.rehearsals.begin(&expected.chat);
+        let _foreground = self.services.foreground.enter();
+        let adapter = self.services.platform(platform)?;
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => Ok(()),
+            () = self.services.stopping.cancelled() => Ok(()),
+            rehearsed = self.evaluate_ahead(adapter, expected) => rehearsed,
+        }
+    }
+
+    async fn evaluate_ahead(&self, platform: Arc<dyn Platform>, expected: ExpectedMessage) -> Result<(), Error> {
+        let has_words = !expected.text.trim().is_empty();
+        let Some(mut request) = self.expected_request(platform, expected).await? else { return Ok(()) };
+        let Some(context) = self.load_context(&request).await? else { return Ok(()) };
+        request.message.depth = context.recent.last().map_or(0, |row| row.depth + 1);
+        let history = self.load_history(&request, &context).await?;
+        let recall = match has_words {
+            true => self.recall_for_turn(&request, &context, &history).await?,
+            false => Recall::default(),
+        };
+        let judgement = self.judge.judge(&request.message, &context.recent, &recall).await;
+        let style = self.minds.reply_style(&request, &context, &judgement).await?;
+        if style.is_in_danger() {
+            return Ok(());
+        }
+        let composition = self.compose_prompt(&request, &context, history, recall, style)?;
+        let asking = self.generation_request(&request, &context, &composition, 0);
+        Ok(context.model.warm(chat_request(&composition.prompt, &asking, 0)).await?)
+    }
+
+    /// Returns the request for the turn that is expected; `None` if nobody spoke in the chat yet.
+    async fn expected_request(
+        &self,
+        platform: Arc<dyn Platform>,
+        expected: ExpectedMessage,
+    ) -> Result<Option<TurnRequest>, Error> {
+        let ExpectedMessage { chat, person, name, text } = expected;
+        let Some(place) = self.services.place(platform.as_ref(), &chat, &person).await? else { return Ok(None) };
+        let wanted = chat.clone();
+        let known = self.services.blocking(move |memory| memory.chats().get(&wanted)).await?;
+        let persona = known.map_or_else(|| self.services.config.persona.clone(), |chat| chat.persona);
+        let Ok(id) = MessageId::new(format!("{chat}:expected")) else { return Ok(None) };
+        let message = MessageRow {
+            id: id.clone(),
+            chat,
+            // It comes behind everything that was said.
+            seq: u64::MAX,
+            parent: None,
+            depth: 0,
+            author: Author::Person { id: person.clone(), name },
+            text,
+            at: self.services.clock.now(),
+            reply_to: None,
+            answers: None,
+            persona,
+            scope: place.scope(),
+            source_scopes: Vec::new(),
+            memorable: false,
+            edited_at: None,
+            parts: Vec::new(),
+            undone: false,
+        };
+        let platform_id = platform.id().clone();
+        let inbox = InboxRow {
+            message: id,
+            platform: platform_id,
+            person,
+            mentions_bot: true,
+            mentions: Vec::new(),
+            panics: 0,
+        };
+        Ok(Some(TurnRequest::new(platform, message, inbox, false)))
+    }
+}

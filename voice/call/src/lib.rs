@@ -1,0 +1,16 @@
+//! A spoken conversation over any line: sound in, recognised words out; replies in, sound out. [`azera_voice_room`] decides
+//! who is heard and whose turn it is.
+//!
+//! - [`Talk`] runs the conversation. Whoever owns the line feeds it frames and requests, and gives it a [`Player`].
+//! - `mouth` makes sound of the sentences of a reply, and knows how much was heard.
+//! - `bridge` is the small sound for when an answer takes long.
+//!
+//! Packets, codecs and devices are not in here.
+
+mod bridge;
+mod contract;
+mod mouth;
+mod talk;
+
+pub use contract::{Engines, Player, Report, Request};
+pub use talk::{Talk, Told};

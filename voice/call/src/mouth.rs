@@ -1,0 +1,316 @@
+//! The replies that are to be said: their sentences, their sound, and how much was heard.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use azera_types::MessageId;
+use azera_voice_api::Audio;
+use azera_voice_room::Script;
+use azera_voice_spoken::{Options, Reader, Sentence};
+use tokio::sync::mpsc;
+
+use crate::contract::Engines;
+use crate::talk::Told;
+
+/// How much sound is made ahead of what is played.
+const AHEAD: Duration = Duration::from_secs(6);
+
+/// Most replies that wait to be said. An older one is dropped for a newer one.
+const MAX_WAITING: usize = 8;
+
+/// Most replies that were cut and whose text may still come.
+const MAX_CUT: usize = 16;
+
+/// How much of a reply was heard.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    pub(crate) reply: MessageId,
+    pub(crate) heard: String,
+    pub(crate) is_whole: bool,
+}
+
+/// A reply, or words that are no reply.
+struct Speech {
+    reply: Option<MessageId>,
+    reader: Reader,
+    script: Script,
+    /// The sentences whose sound was asked for; a line of the script each.
+    begun: Vec<Sentence>,
+    sentences: VecDeque<Sentence>,
+    /// The whole text, once it is known.
+    text: Option<String>,
+    has_sound: bool,
+    /// True if it was stopped before, and goes on.
+    is_resumed: bool,
+}
+
+impl Speech {
+    fn new(reply: Option<MessageId>, script: Script) -> Self {
+        Self {
+            reply,
+            reader: Reader::new(Options::default()).eager(),
+            script,
+            begun: Vec::new(),
+            sentences: VecDeque::new(),
+            text: None,
+            has_sound: false,
+            is_resumed: false,
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        let sentences = self.reader.push(text);
+        self.sentences.extend(sentences);
+    }
+
+    fn finish(&mut self, text: &str) {
+        if self.text.is_none() {
+            self.text = Some(text.to_owned());
+            self.sentences.extend(self.reader.finish());
+        }
+    }
+}
+
+/// What is left of a reply that was stopped.
+struct Rest {
+    reply: MessageId,
+    text: String,
+    /// What was heard of it, and as far as whole sentences reach.
+    heard: String,
+    whole_sentences: String,
+    sentences: VecDeque<Sentence>,
+}
+
+/// A sentence whose sound is being made.
+struct Making {
+    number: u64,
+    is_wanted: Arc<AtomicBool>,
+}
+
+/// Says replies in order, sentence by sentence.
+pub(crate) struct Mouth {
+    engines: Engines,
+    speeches: VecDeque<Speech>,
+    making: Option<Making>,
+    /// Replies that were cut: the rest of their text is not said.
+    cut: VecDeque<MessageId>,
+    /// Replies that were dropped before they were said.
+    dropped: Vec<MessageId>,
+    rest: Option<Rest>,
+    /// Sound that is played before the next reply begins.
+    before_next: Duration,
+    number: u64,
+    tell: mpsc::UnboundedSender<Told>,
+}
+
+impl Mouth {
+    pub(crate) fn new(engines: Engines, tell: mpsc::UnboundedSender<Told>) -> Self {
+        Self {
+            engines,
+            speeches: VecDeque::new(),
+            making: None,
+            cut: VecDeque::new(),
+            dropped: Vec::new(),
+            rest: None,
+            before_next: Duration::ZERO,
+            number: 0,
+            tell,
+        }
+    }
+
+    /// Adds a piece of a reply.
+    pub(crate) fn piece(&mut self, reply: &MessageId, text: &str) {
+        if let Some(speech) = self.speech(reply) {
+            speech.push(text);
+        }
+    }
+
+    /// Drops the sentences of a reply that nobody heard yet.
+    pub(crate) fn retracted(&mut self, reply: &MessageId) {
+        if let Some(speech) = self.speeches.iter_mut().find(|speech| speech.reply.as_ref() == Some(reply)) {
+            speech.sentences.clear();
+            speech.reader = Reader::new(Options::default());
+        }
+    }
+
+    /// Completes a reply.
+    pub(crate) fn whole(&mut self, reply: &MessageId, text: &str) {
+        let is_new = !self.speeches.iter().any(|speech| speech.reply.as_ref() == Some(reply));
+        if let Some(speech) = self.speech(reply) {
+            if is_new {
+                speech.push(text);
+            }
+            speech.finish(text);
+        }
+    }
+
+    /// Says words that are no reply.
+    pub(crate) fn say(&mut self, text: &str) {
+        let mut speech = Speech::new(None, Script::new(self.take_before_next()));
+        speech.push(text);
+        speech.finish(text);
+        self.speeches.push_back(speech);
+    }
+
+    /// Returns the reply, which is begun if it is new; `None` if it was cut.
+    fn speech(&mut self, reply: &MessageId) -> Option<&mut Speech> {
+        if self.cut.contains(reply) {
+            return None;
+        }
+        let known = self.speeches.iter().position(|speech| speech.reply.as_ref() == Some(reply));
+        let at = known.unwrap_or_else(|| {
+            self.rest = None;
+            if self.speeches.len() >= MAX_WAITING {
+                let dropped = self.speeches.remove(1).and_then(|speech| speech.reply);
+                self.cut.extend(dropped.clone());
+                self.dropped.extend(dropped);
+            }
+            let speech = Speech::new(Some(reply.clone()), Script::new(self.take_before_next()));
+            self.speeches.push_back(speech);
+            self.speeches.len() - 1
+        });
+        self.speeches.get_mut(at)
+    }
+
+    fn take_before_next(&mut self) -> Duration {
+        std::mem::take(&mut self.before_next)
+    }
+
+    /// Returns the replies that were dropped before anything of them was said.
+    pub(crate) fn take_dropped(&mut self) -> Vec<MessageId> {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// Returns true if the next sound is the first one of a speech, or if nothing is to be said.
+    pub(crate) fn is_before_first_sound(&self) -> bool {
+        self.speeches.front().is_none_or(|speech| !speech.has_sound)
+    }
+
+    /// Takes into account that other sound is played before the words of the next speech.
+    pub(crate) fn delay(&mut self, sound: Duration) {
+        match self.speeches.front_mut() {
+            Some(speech) => speech.script.delay(sound),
+            None => self.before_next += sound,
+        }
+    }
+
+    /// Begins to make the sound of the next sentence, unless enough is there. Returns its words, if it has any.
+    pub(crate) fn go_on(&mut self, ahead: Duration) -> Option<String> {
+        if self.making.is_some() || ahead >= AHEAD {
+            return None;
+        }
+        let speech = self.speeches.front_mut()?;
+        while let Some(sentence) = speech.sentences.pop_front() {
+            speech.script.add(format!("{} ", sentence.written));
+            speech.begun.push(sentence.clone());
+            if sentence.spoken.trim().is_empty() {
+                speech.script.is_made();
+                continue;
+            }
+            self.number += 1;
+            let is_wanted = Arc::new(AtomicBool::new(true));
+            self.making = Some(Making { number: self.number, is_wanted: is_wanted.clone() });
+            let (engines, tell, number) = (self.engines.clone(), self.tell.clone(), self.number);
+            let words = sentence.spoken.clone();
+            tokio::task::spawn_blocking(move || make(&engines, &sentence.spoken, number, &is_wanted, &tell));
+            return Some(words);
+        }
+        None
+    }
+
+    /// Takes in a piece of sound. Returns whether it is the first one of its speech; `None` if nobody waits for it any
+    /// more.
+    pub(crate) fn made(&mut self, number: u64, audio: &Audio) -> Option<bool> {
+        self.making.as_ref().filter(|making| making.number == number)?;
+        let speech = self.speeches.front_mut()?;
+        speech.script.sound(audio.duration());
+        Some(!std::mem::replace(&mut speech.has_sound, true))
+    }
+
+    /// Records that the sound of a sentence is whole.
+    pub(crate) fn sentence_made(&mut self, number: u64) {
+        if self.making.as_ref().is_some_and(|making| making.number == number) {
+            self.making = None;
+            if let Some(speech) = self.speeches.front_mut() {
+                speech.script.is_made();
+            }
+        }
+    }
+
+    /// Ends the present reply if all of it was made, and played as `is_played` says. Returns whether it ended, and its
+    /// reach if it had been stopped before.
+    pub(crate) fn end_present(&mut self, is_played: bool) -> (bool, Option<Reach>) {
+        let is_over = self.speeches.front().is_some_and(|speech| speech.text.is_some() && speech.sentences.is_empty());
+        if !is_over || !is_played || self.making.is_some() {
+            return (false, None);
+        }
+        let ended = self.speeches.pop_front().filter(|speech| speech.is_resumed);
+        let reach = ended.and_then(|speech| {
+            Some(Reach { reply: speech.reply?, heard: speech.text.unwrap_or_default(), is_whole: true })
+        });
+        (true, reach)
+    }
+
+    /// Drops everything that is to be said. Returns how far each reply reached, if so much of the present one was played.
+    pub(crate) fn stop(&mut self, played: Duration) -> Vec<Reach> {
+        if let Some(making) = self.making.take() {
+            making.is_wanted.store(false, Ordering::Release);
+        }
+        self.before_next = Duration::ZERO;
+        let mut dropped: Vec<Speech> = self.speeches.drain(..).collect();
+        self.cut.extend(dropped.iter().filter_map(|speech| speech.reply.clone()));
+        let excess = self.cut.len().saturating_sub(MAX_CUT);
+        self.cut.drain(..excess);
+        let reach = |(at, speech): (usize, &Speech)| {
+            let heard = speech.script.heard(if at == 0 { played } else { Duration::ZERO }).text;
+            Some(Reach { reply: speech.reply.clone()?, heard, is_whole: false })
+        };
+        let reached = dropped.iter().enumerate().filter_map(reach).collect();
+        if !dropped.is_empty() {
+            self.rest = rest(dropped.swap_remove(0), played);
+        }
+        reached
+    }
+
+    /// Goes on with the reply that was stopped. Returns false if there is none, or if its text was not known to the end.
+    pub(crate) fn resume(&mut self) -> bool {
+        let Some(Rest { reply, text, heard, whole_sentences, sentences }) = self.rest.take() else { return false };
+        self.cut.retain(|cut| *cut != reply);
+        let script = Script::resumed(self.take_before_next(), whole_sentences, heard);
+        let begun = Speech::new(Some(reply), script);
+        self.speeches.push_back(Speech { sentences, text: Some(text), is_resumed: true, ..begun });
+        true
+    }
+
+    /// Returns true if nothing is to be said.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.speeches.is_empty()
+    }
+}
+
+/// Returns what is left of a reply, from the sentence on in which it was stopped.
+fn rest(speech: Speech, played: Duration) -> Option<Rest> {
+    let (reply, text) = (speech.reply?, speech.text?);
+    let heard = speech.script.heard(played);
+    let mut sentences: VecDeque<Sentence> = speech.begun.into_iter().skip(heard.sentences).collect();
+    sentences.extend(speech.sentences);
+    let whole_sentences = speech.script.text_of(heard.sentences);
+    (!sentences.is_empty()).then_some(Rest { reply, text, heard: heard.text, whole_sentences, sentences })
+}
+
+/// Makes the sound of a sentence, on a thread for blocking work.
+fn make(engines: &Engines, sentence: &str, number: u64, is_wanted: &AtomicBool, tell: &mpsc::UnboundedSender<Told>) {
+    let spoken = engines.speaker.speak(sentence, &engines.style, &mut |audio| {
+        if !is_wanted.load(Ordering::Acquire) || tell.send(Told::Made(number, audio)).is_err() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    if let Err(error) = spoken {
+        tracing::error!(%error, "cannot say a sentence");
+    }
+    tell.send(Told::SentenceMade(number)).ok();
+}

@@ -1,0 +1,352 @@
+//! The conversation: what was heard goes to the recogniser and the room, and what is to be said goes to the player.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use azera_types::PersonId;
+use azera_voice_api::{Audio, Error, RECOGNITION_RATE, Transcript};
+use azera_voice_room::{Action, Event, Gate, RecognitionId, Room, Said, SealedPacket, Settings, Sound};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+
+use crate::bridge::{self, BRIDGE_AFTER};
+use crate::contract::{Engines, Player, Report, Request};
+use crate::mouth::{Mouth, Reach};
+
+/// Silence before the first word. Discord's clients swallow the beginning of a sound.
+const LEAD: Duration = Duration::from_millis(150);
+
+/// How long the line is kept open for an answer.
+const OPEN: Duration = Duration::from_secs(4);
+
+/// What the engines tell the conversation; give it back with [`Talk::told`].
+pub enum Told {
+    /// A recognition ended; `None` if it failed.
+    Recognised(RecognitionId, Option<Transcript>),
+    /// A piece of sound of a sentence.
+    Made(u64, Audio),
+    /// All sound of a sentence was made.
+    SentenceMade(u64),
+    /// The sound for when an answer takes long.
+    Bridge(Audio),
+}
+
+/// A spoken conversation with the people in a room.
+pub struct Talk<P> {
+    start: Instant,
+    room: Room,
+    engines: Engines,
+    mouth: Mouth,
+    player: P,
+    recognising: HashMap<RecognitionId, Arc<AtomicBool>>,
+    /// One recognition at a time leaves room for the voice.
+    turns: Arc<Semaphore>,
+    /// When the last question to the bot ended, until its answer begins.
+    asked_until: Option<Duration>,
+    /// The sound for when an answer takes long, once it is made.
+    bridge: Option<Audio>,
+    /// True if that sound was played since the last question.
+    is_bridged: bool,
+    /// True while silence is played, so that the line is open when the answer begins.
+    is_opening: bool,
+    /// True once a reply that was stopped is to go on.
+    goes_on: bool,
+    tell: mpsc::UnboundedSender<Told>,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+impl<P: Player> Talk<P> {
+    /// Begins a conversation in an empty room. What the engines tell comes from the receiver.
+    pub fn begin(
+        engines: Engines,
+        settings: Settings,
+        player: P,
+        reports: mpsc::UnboundedSender<Report>,
+    ) -> (Self, mpsc::UnboundedReceiver<Told>) {
+        let (tell, told) = mpsc::unbounded_channel();
+        bridge::prepare(&engines, &tell);
+        let talk = Self {
+            start: Instant::now(),
+            room: Room::new(settings),
+            mouth: Mouth::new(engines.clone(), tell.clone()),
+            engines,
+            player,
+            recognising: HashMap::new(),
+            turns: Arc::new(Semaphore::new(1)),
+            asked_until: None,
+            bridge: None,
+            is_bridged: false,
+            is_opening: false,
+            goes_on: false,
+            tell,
+            reports,
+        };
+        (talk, told)
+    }
+
+    /// Returns the time since the beginning.
+    pub fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Returns the time between the beginning and a moment.
+    pub fn time_of(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.start)
+    }
+
+    /// Returns the moment of a time since the beginning.
+    pub fn moment(&self, time: Duration) -> Instant {
+        self.start + time
+    }
+
+    /// Returns the player.
+    pub fn player(&mut self) -> &mut P {
+        &mut self.player
+    }
+
+    /// Opens a packet of a person who is present and consented.
+    pub fn admit(&mut self, person: Option<&PersonId>, packet: SealedPacket) -> Option<Sound> {
+        self.room.admit(person, packet)
+    }
+
+    /// Returns the gate with its counts.
+    pub fn gate(&self) -> &Gate {
+        self.room.gate()
+    }
+
+    /// Returns when to call [`Talk::tick`] at the latest, if nothing happens before.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.room.deadline(self.now()).into_iter().chain(self.bridge_at()).min()
+    }
+
+    /// Handles a request.
+    pub async fn request(&mut self, request: Request) {
+        match request {
+            Request::Joined { person, name, decision } => {
+                self.react(Event::Joined { person, name, decision }).await;
+            }
+            Request::Left(person) => self.react(Event::Left(person)).await,
+            Request::Decided(person, decision) => self.react(Event::Decided(person, decision)).await,
+            Request::Piece(reply, text) => self.mouth.piece(&reply, &text),
+            Request::Retracted(reply) => self.mouth.retracted(&reply),
+            Request::Whole(reply, text) => self.mouth.whole(&reply, &text),
+            Request::Unanswered => {
+                self.asked_until = None;
+                if self.is_opening {
+                    self.player.stop().await;
+                    self.player.restart_clock();
+                    self.is_opening = false;
+                }
+            }
+            Request::Say(text) => self.mouth.say(&text),
+            Request::Stop => self.be_silent().await,
+            Request::Mute(is_muted) => {
+                if is_muted {
+                    self.be_silent().await;
+                }
+                self.react(Event::Muted(is_muted)).await;
+            }
+        }
+        self.speak_on().await;
+    }
+
+    /// Handles what the engines tell.
+    pub async fn told(&mut self, told: Told) {
+        match told {
+            Told::Recognised(id, transcript) => {
+                self.recognising.remove(&id);
+                self.react(Event::Recognised(id, transcript)).await;
+            }
+            Told::Made(number, audio) => {
+                if let Some(is_first) = self.mouth.made(number, &audio) {
+                    if let Some(asked) = self.asked_until.take() {
+                        self.trace(asked, "the first sound of an answer is made");
+                    }
+                    let audio = if is_first { self.led_in(audio).await } else { audio };
+                    self.player.push(audio);
+                }
+            }
+            Told::SentenceMade(number) => self.mouth.sentence_made(number),
+            Told::Bridge(sound) => self.bridge = Some(sound),
+        }
+        self.speak_on().await;
+    }
+
+    /// Takes in what happened in the room, such as a frame of somebody's sound.
+    pub async fn event(&mut self, event: Event) {
+        self.react(event).await;
+        if std::mem::take(&mut self.goes_on) {
+            self.speak_on().await;
+        }
+    }
+
+    async fn react(&mut self, event: Event) {
+        let now = self.now();
+        for action in self.room.on(now, event) {
+            self.act(action).await;
+        }
+    }
+
+    /// Does what is due.
+    pub async fn tick(&mut self) {
+        let now = self.now();
+        if self.bridge_at().is_some_and(|at| at <= now)
+            && let Some(sound) = self.bridge.clone()
+        {
+            self.is_bridged = true;
+            self.mouth.delay(sound.duration());
+            let sound = self.led_in(sound).await;
+            self.player.push(sound);
+        }
+        self.event(Event::Tick).await;
+    }
+
+    /// Makes and plays what is still to be said. Call it when a piece was played to its end.
+    pub async fn speak_on(&mut self) {
+        for reply in self.mouth.take_dropped() {
+            self.report(Report::Heard { reply, heard: String::new(), is_whole: false });
+        }
+        while let (true, reach) = self.mouth.end_present(self.player.is_done()) {
+            if let Some(reach) = reach {
+                self.report_reach(reach);
+            }
+            self.player.restart_clock();
+            if self.mouth.is_silent() {
+                self.react(Event::Silent).await;
+            }
+        }
+        if let Some(words) = self.mouth.go_on(self.player.ahead()) {
+            if let Some(asked) = self.asked_until.filter(|_| self.mouth.is_before_first_sound()) {
+                self.trace(asked, "the first clause of an answer is written");
+            }
+            self.react(Event::Saying(words)).await;
+        }
+    }
+
+    /// Ends the conversation: what is being said was heard up to here.
+    pub async fn end(&mut self) {
+        self.stop_speaking().await;
+    }
+
+    /// Opens the line before the answer comes.
+    fn open_line(&mut self) {
+        if self.mouth.is_silent() && self.player.is_done() {
+            let samples = vec![0.0; RECOGNITION_RATE.samples(OPEN)];
+            self.player.push(Audio { rate: RECOGNITION_RATE, samples });
+            self.is_opening = true;
+        }
+    }
+
+    /// Returns the first sound of a speech with as much silence before it as the line still needs.
+    async fn led_in(&mut self, mut sound: Audio) -> Audio {
+        let mut lead = LEAD;
+        if std::mem::take(&mut self.is_opening) {
+            lead = lead.saturating_sub(self.player.stop().await);
+            self.player.restart_clock();
+        }
+        self.mouth.delay(lead);
+        sound.samples.splice(..0, std::iter::repeat_n(0.0, sound.rate.samples(lead)));
+        sound
+    }
+
+    /// Returns when a small sound says that an answer is coming.
+    fn bridge_at(&self) -> Option<Duration> {
+        self.bridge.as_ref()?;
+        let is_quiet = self.is_opening || self.player.is_done();
+        let is_waiting = !self.is_bridged && self.mouth.is_before_first_sound() && is_quiet;
+        self.asked_until.filter(|_| is_waiting).map(|asked| asked + BRIDGE_AFTER)
+    }
+
+    fn report(&self, report: Report) {
+        // Nobody listens to a conversation that is being ended.
+        self.reports.send(report).ok();
+    }
+
+    async fn act(&mut self, action: Action) {
+        match action {
+            Action::Recognise(id, audio) => self.recognise(id, audio),
+            Action::Cancel(id) => {
+                if let Some(is_wanted) = self.recognising.remove(&id) {
+                    is_wanted.store(false, Ordering::Release);
+                }
+            }
+            Action::Expect(expected) => self.report(Report::Expected(expected)),
+            Action::Said(said) => self.said(said),
+            Action::GoOn(said) => {
+                self.goes_on = self.mouth.resume();
+                if !self.goes_on {
+                    self.said(said);
+                }
+            }
+            Action::Mute(is_muted) => self.report(Report::Muted(is_muted)),
+            Action::Pause => self.player.pause(),
+            Action::Resume => self.player.resume(),
+            Action::Stop => self.stop_speaking().await,
+            Action::Ask(person) => self.report(Report::Ask(person)),
+            Action::Leave => self.report(Report::Alone),
+        }
+    }
+
+    fn said(&mut self, said: Said) {
+        let ago = self.now().saturating_sub(said.began);
+        if said.is_for_bot {
+            (self.asked_until, self.is_bridged) = (Some(said.ended), false);
+            self.trace(said.ended, "the question is whole");
+            self.open_line();
+        }
+        self.report(Report::Said(said, ago));
+    }
+
+    fn recognise(&mut self, id: RecognitionId, audio: Audio) {
+        let is_wanted = Arc::new(AtomicBool::new(true));
+        self.recognising.insert(id, is_wanted.clone());
+        let (recogniser, tell, turns) = (self.engines.recogniser.clone(), self.tell.clone(), self.turns.clone());
+        tokio::spawn(async move {
+            let Ok(_turn) = turns.acquire().await else { return };
+            if !is_wanted.load(Ordering::Acquire) {
+                return;
+            }
+            let recognised = tokio::task::spawn_blocking(move || {
+                recogniser.transcribe(&audio, &|| is_wanted.load(Ordering::Acquire))
+            });
+            let transcript = match recognised.await {
+                Ok(Ok(transcript)) => Some(transcript),
+                Ok(Err(Error::Cancelled)) => return,
+                Ok(Err(error)) => {
+                    tracing::error!(%error, "cannot recognise what was said");
+                    None
+                }
+                Err(_) => None,
+            };
+            tell.send(Told::Recognised(id, transcript)).ok();
+        });
+    }
+
+    async fn be_silent(&mut self) {
+        self.stop_speaking().await;
+        self.react(Event::Silent).await;
+    }
+
+    /// Stops speaking, and reports what was heard of each reply.
+    async fn stop_speaking(&mut self) {
+        self.is_opening = false;
+        let played = self.player.stop().await;
+        for reach in self.mouth.stop(played) {
+            self.report_reach(reach);
+        }
+        self.player.restart_clock();
+    }
+
+    fn report_reach(&self, reach: Reach) {
+        let Reach { reply, heard, is_whole } = reach;
+        self.report(Report::Heard { reply, heard, is_whole });
+    }
+
+    /// Writes into the log how long after the end of a question something happened.
+    fn trace(&self, asked: Duration, what: &'static str) {
+        let waited = self.now().saturating_sub(asked);
+        tracing::debug!(ms = waited.as_millis(), what, "a stage of an answer");
+    }
+}

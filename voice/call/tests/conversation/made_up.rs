@@ -1,0 +1,223 @@
+//! A made-up room: engines that know what is said, a player, and a clock that only the test moves.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azera_types::{MessageId, PersonId, Text};
+use azera_voice_api::{
+    Audio, Error, FRAME_SAMPLES, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice, VoiceActivity,
+};
+use azera_voice_call::{Engines, Player, Report, Request, Talk, Told};
+use azera_voice_room::{Event, Settings, StreamId};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::Instant;
+
+/// How long the made-up voice takes for a character.
+pub const LETTER: Duration = Duration::from_millis(50);
+
+/// The rate of the made-up voice.
+const RATE: SampleRate = SampleRate(16_000);
+
+const FRAME: Duration = Duration::from_millis(32);
+
+/// Hears the words that the test puts down.
+#[derive(Default)]
+pub struct Hearing(pub Mutex<String>);
+
+impl SpeechToText for Hearing {
+    fn name(&self) -> &str {
+        "made-up"
+    }
+
+    fn transcribe(&self, _: &Audio, _: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
+        let text = Text::new(self.0.lock().unwrap().as_str());
+        Ok(Transcript { text, words: Vec::new(), confidence: 0.9, no_speech: 0.0 })
+    }
+}
+
+/// Says each character in the same time.
+struct Speaking([Voice; 1]);
+
+impl TextToSpeech for Speaking {
+    fn voices(&self) -> &[Voice] {
+        &self.0
+    }
+
+    fn speak(&self, sentence: &str, _: &Style, take: &mut dyn FnMut(Audio) -> ControlFlow<()>) -> Result<(), Error> {
+        for piece in sentence.as_bytes().chunks(10) {
+            let samples = vec![0.5; RATE.samples(LETTER * u32::try_from(piece.len()).unwrap())];
+            if take(Audio { rate: RATE, samples }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Loud;
+
+impl VoiceActivity for Loud {
+    fn probability(&mut self, frame: &[f32; FRAME_SAMPLES]) -> Result<f32, Error> {
+        Ok(frame[0])
+    }
+
+    fn reset(&mut self) {}
+}
+
+/// Plays by the test's clock, and keeps when each sound began.
+#[derive(Default)]
+pub struct Line {
+    queue: VecDeque<Audio>,
+    playing: Option<(Instant, Duration, Duration)>,
+    played: Duration,
+    is_paused: bool,
+    /// The beginnings of what can be heard.
+    pub heard: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Line {
+    /// Ends what was played to its end, and begins the next piece. Returns true if something ended.
+    fn advance(&mut self) -> bool {
+        let mut has_ended = false;
+        while !self.is_paused {
+            if let Some((began, before, lasts)) = self.playing {
+                if before + began.elapsed() < lasts {
+                    break;
+                }
+                self.played += lasts;
+                (self.playing, has_ended) = (None, true);
+            }
+            let Some(audio) = self.queue.pop_front() else { break };
+            let silence = audio.samples.iter().take_while(|sample| **sample == 0.0).count();
+            if silence < audio.samples.len() {
+                let silence = Duration::from_secs_f64(silence as f64 / f64::from(audio.rate.0));
+                self.heard.lock().unwrap().push(Instant::now() + silence);
+            }
+            self.playing = Some((Instant::now(), Duration::ZERO, audio.duration()));
+        }
+        has_ended
+    }
+}
+
+#[async_trait]
+impl Player for Line {
+    fn push(&mut self, audio: Audio) {
+        self.queue.push_back(audio);
+        self.advance();
+    }
+
+    fn pause(&mut self) {
+        self.is_paused = true;
+        self.playing = self.playing.map(|(began, before, lasts)| (began, before + began.elapsed(), lasts));
+    }
+
+    fn resume(&mut self) {
+        self.is_paused = false;
+        self.playing = self.playing.map(|(_, before, lasts)| (Instant::now(), before, lasts));
+    }
+
+    fn is_done(&self) -> bool {
+        self.playing.is_none() && self.queue.is_empty()
+    }
+
+    fn ahead(&self) -> Duration {
+        self.queue.iter().map(Audio::duration).sum()
+    }
+
+    async fn stop(&mut self) -> Duration {
+        self.queue.clear();
+        let (was_paused, playing) = (std::mem::take(&mut self.is_paused), self.playing.take());
+        let position = |(began, before, lasts): (Instant, Duration, Duration)| {
+            if was_paused { before } else { (before + began.elapsed()).min(lasts) }
+        };
+        self.played + playing.map(position).unwrap_or_default()
+    }
+
+    fn restart_clock(&mut self) {
+        self.played = Duration::ZERO;
+    }
+}
+
+/// A conversation with people in it.
+pub struct MadeUp {
+    pub talk: Talk<Line>,
+    told: UnboundedReceiver<Told>,
+    reports: UnboundedReceiver<Report>,
+    pub hearing: Arc<Hearing>,
+    /// The beginnings of what can be heard.
+    pub heard: Arc<Mutex<Vec<Instant>>>,
+    /// What was said to the bot.
+    pub said: Vec<String>,
+    /// How far replies were heard: the words, and whether that is all.
+    pub reach: Vec<(String, bool)>,
+}
+
+pub fn id(name: &str) -> MessageId {
+    MessageId::new(name).unwrap()
+}
+
+impl MadeUp {
+    /// Opens a room with one person in it.
+    pub async fn open() -> Self {
+        let hearing = Arc::<Hearing>::default();
+        let voice = Voice { id: "joe".into(), language: "en".into(), rate: RATE, engine: "made-up".into() };
+        let engines = Engines {
+            recogniser: hearing.clone(),
+            speaker: Arc::new(Speaking([voice])),
+            style: Style::of("joe"),
+            activity: Arc::new(|| Box::new(Loud)),
+        };
+        let line = Line::default();
+        let heard = line.heard.clone();
+        let (report, reports) = unbounded_channel();
+        let (talk, told) = Talk::begin(engines, Settings::default(), line, report);
+        let mut made_up = Self { talk, told, reports, hearing, heard, said: Vec::new(), reach: Vec::new() };
+        let person = PersonId::new("ann").unwrap();
+        made_up.talk.request(Request::Joined { person, name: "Ann".into(), decision: Some(true) }).await;
+        made_up
+    }
+
+    /// Lets time pass, in which the person speaks or not.
+    pub async fn pass(&mut self, time: Duration, speaks: bool) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            tokio::time::sleep(FRAME).await;
+            if speaks {
+                let (stream, person) = (StreamId(1), PersonId::new("ann").unwrap());
+                let samples = Box::new([0.9; FRAME_SAMPLES]);
+                self.talk.event(Event::Frame { stream, person, samples, probability: 0.9 }).await;
+            }
+            self.talk.tick().await;
+            loop {
+                while let Ok(told) = self.told.try_recv() {
+                    self.talk.told(told).await;
+                }
+                if !self.talk.player().advance() {
+                    break;
+                }
+                self.talk.speak_on().await;
+            }
+            self.read();
+        }
+    }
+
+    /// Lets the person say something, and waits for the end of the utterance.
+    pub async fn say(&mut self, words: &str, lasts: Duration) {
+        words.clone_into(&mut self.hearing.0.lock().unwrap());
+        self.pass(lasts, true).await;
+        self.pass(Duration::from_millis(450), false).await;
+    }
+
+    fn read(&mut self) {
+        while let Ok(report) = self.reports.try_recv() {
+            match report {
+                Report::Said(said, _) => self.said.push(said.text.as_str().to_owned()),
+                Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
+                _ => {}
+            }
+        }
+    }
+}

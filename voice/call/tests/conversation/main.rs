@@ -1,0 +1,147 @@
+//! Conversations in a made-up room, by a clock that only the test moves.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod made_up;
+
+use std::time::Duration;
+
+use azera_voice_call::Request;
+use tokio::time::Instant;
+
+use crate::made_up::{LETTER, MadeUp, id};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A reply of three sentences, each of which takes some seconds.
+const LONG: &str = "First you walk along the harbor. Then you take the path up the hill. There is a bench at the top.";
+
+#[tokio::test(start_paused = true)]
+async fn the_line_is_open_when_the_answer_begins() {
+    let mut room = MadeUp::open().await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    assert_eq!(room.said, ["When does the ferry leave?"]);
+    room.pass(SECOND / 2, false).await;
+    let written = Instant::now();
+    room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+    room.pass(SECOND, false).await;
+    let heard = room.heard.lock().unwrap()[0];
+    assert!(heard - written < Duration::from_millis(100), "{:?}", heard - written);
+    // What was not asked for begins with silence, because the beginning of a sound is swallowed.
+    room.pass(5 * SECOND, false).await;
+    let written = Instant::now();
+    room.talk.request(Request::Say("Good day.".into())).await;
+    room.pass(SECOND, false).await;
+    let waited = room.heard.lock().unwrap().last().copied().unwrap() - written;
+    assert!(waited >= Duration::from_millis(150) && waited < Duration::from_millis(250), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_sound_comes_once_when_the_answer_takes_long() {
+    let mut room = MadeUp::open().await;
+    room.say("What is the meaning of life?", 2 * SECOND).await;
+    let asked = Instant::now();
+    room.pass(6 * SECOND, false).await;
+    let heard = room.heard.lock().unwrap().clone();
+    assert_eq!(heard.len(), 1);
+    let waited = heard[0] - asked;
+    assert!(waited > SECOND && waited < 2 * SECOND, "{waited:?}");
+    // The clock of the answer does not count it.
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(Duration::from_millis(150) + LETTER * 12, false).await;
+    room.talk.request(Request::Stop).await;
+    room.pass(SECOND / 10, false).await;
+    assert_eq!(room.reach, [("First you".to_owned(), false)]);
+    // Nobody answers, so nothing is bridged.
+    room.say("Nothing for you.", SECOND).await;
+    room.talk.request(Request::Unanswered).await;
+    let before = room.heard.lock().unwrap().len();
+    room.pass(4 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_was_stopped_goes_on_from_the_sentence_in_which_it_was() {
+    let mut room = MadeUp::open().await;
+    room.say("How do I get to the beach?", 2 * SECOND).await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(LETTER * 45, false).await;
+    room.say("Wait a second.", SECOND).await;
+    room.pass(SECOND, false).await;
+    assert_eq!(room.reach.len(), 1);
+    let (heard, is_whole) = room.reach[0].clone();
+    assert!(heard.starts_with("First you walk along the harbor. Then you") && !heard.contains("bench"), "{heard}");
+    assert!(!is_whole);
+    room.say("Please go on.", SECOND).await;
+    room.pass(LETTER * 100, false).await;
+    assert_eq!(room.reach[1..], [(LONG.to_owned(), true)]);
+    assert_eq!(room.said.len(), 1, "orders are no messages");
+    // Nothing is left of it.
+    room.say("Go on.", SECOND).await;
+    assert_eq!(room.said[1..], ["Go on."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn replies_that_are_never_said_were_not_heard() {
+    let mut room = MadeUp::open().await;
+    for number in 0..12 {
+        room.talk.request(Request::Whole(id(&format!("r{number}")), LONG.into())).await;
+    }
+    room.pass(SECOND, false).await;
+    assert_eq!(room.reach, vec![(String::new(), false); 4], "eight wait");
+    room.talk.end().await;
+    room.pass(SECOND / 10, false).await;
+    assert_eq!(room.reach.len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_muted_bot_hears_and_does_not_answer() {
+    let mut room = MadeUp::open().await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(SECOND, false).await;
+    room.talk.request(Request::Mute(true)).await;
+    let before = room.heard.lock().unwrap().len();
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.pass(5 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), before);
+    assert_eq!(room.said.len(), 1);
+}
+
+/// Returns the resident memory in KiB.
+fn memory_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Two hours of questions and answers, by the clock of the test.
+#[tokio::test(start_paused = true)]
+async fn hours_of_talk_take_no_more_memory() {
+    let mut room = MadeUp::open().await;
+    let begun = Instant::now();
+    let mut after_some = None;
+    let mut number = 0;
+    while begun.elapsed() < 7_200 * SECOND {
+        number += 1;
+        room.say("When does the ferry leave?", 3 * SECOND).await;
+        let reply = id(&format!("r{number}"));
+        for piece in LONG.split_inclusive(' ') {
+            room.talk.request(Request::Piece(reply.clone(), piece.into())).await;
+        }
+        room.talk.request(Request::Whole(reply, LONG.into())).await;
+        if number % 3 == 0 {
+            room.pass(SECOND, false).await;
+            room.say("No, I mean the other one.", SECOND).await;
+        }
+        room.pass(LETTER * 110, false).await;
+        room.said.clear();
+        room.reach.clear();
+        room.heard.lock().unwrap().clear();
+        if begun.elapsed() > 600 * SECOND && after_some.is_none() {
+            after_some = Some(memory_kib());
+        }
+    }
+    let (early, late) = (after_some.unwrap(), memory_kib());
+    println!("{number} questions in two hours; memory after ten minutes {early} KiB, at the end {late} KiB");
+    assert!(late * 100 <= early * 105, "{early} to {late} KiB");
+}
