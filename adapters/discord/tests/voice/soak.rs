@@ -131,7 +131,7 @@ fn nobody_is_given_the_words_of_another() {
         let whose = |text: &str| {
             let found = words(text);
             let wrong = |sentence: &&str| errors(&words(sentence), &found);
-            (0..names.len()).min_by_key(|person| SENTENCES[*person].iter().map(|sentence| wrong(sentence)).min())
+            (0..names.len()).min_by_key(|person| SENTENCES[*person].iter().map(&wrong).min())
         };
         let given = |(inbound, _): &&(azera_types::Inbound, _)| {
             let person = (0..names.len()).find(|person| room.person(*person) == inbound.person);

@@ -105,6 +105,7 @@ impl Turns {
             edited_at: None,
             parts: Vec::new(),
             undone: false,
+            ran: Vec::new(),
         };
         let platform_id = platform.id().clone();
         let inbox = InboxRow {
