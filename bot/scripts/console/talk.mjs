@@ -56,6 +56,27 @@ await ann.page.keyboard.press('Escape');
 await ann.page.waitForFunction(() => document.querySelector('button.talk').innerText === 'Talk');
 assert.equal(await ann.page.locator('article').count(), messages);
 
+step('Escape before the microphone is there leaves it off');
+await ann.page.evaluate(() => {
+  const { mediaDevices } = navigator;
+  const ask = mediaDevices.getUserMedia.bind(mediaDevices);
+  const allowed = new Promise((allow) => (globalThis.allow = allow));
+  globalThis.given = [];
+  mediaDevices.getUserMedia = async (wanted) => {
+    await allowed;
+    const stream = await ask(wanted);
+    globalThis.given.push(stream);
+    return stream;
+  };
+});
+await ann.page.keyboard.press('Alt+v');
+await ann.page.keyboard.press('Escape');
+await ann.page.evaluate(() => globalThis.allow());
+await ann.page.waitForFunction(() => globalThis.given[0]?.getTracks().every((track) => track.readyState === 'ended'));
+assert.equal(await talk().getAttribute('aria-pressed'), 'false');
+assert.equal(await talk().innerText(), 'Talk');
+assert.equal(await ann.page.locator('article').count(), messages);
+
 step('two presses send, on a phone, too');
 await ann.page.setViewportSize({ width: 390, height: 800 });
 await ann.page.reload();
