@@ -99,6 +99,40 @@ fn a_setting_takes_its_value_from_the_vault_and_no_output_shows_it() {
 }
 
 #[test]
+fn a_command_needs_only_the_secrets_that_it_uses() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let data = home.join("data");
+    let sections = ["CHAT_SERVER", "EMBEDDING_SERVER", "VECTOR_SERVER", "SPEECH_SERVER", "IMAGES"];
+    let run = |arguments: &[&str]| {
+        let mut command = command(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat());
+        for section in sections {
+            command.env(format!("AZERA__{section}__KEY"), "vault:gone");
+        }
+        command.env("AZERA__DISCORD__TOKEN", "vault:gone").env("AZERA__WORKING_SERVER__PASSWORD", "vault:gone");
+        command.env("AZERA__MODELS__HUB_TOKEN", "vault:gone").stdin(Stdio::null()).output().expect("the binary runs")
+    };
+    let warnings = |output: &Output| {
+        good(output);
+        String::from_utf8_lossy(&output.stderr).matches("names the vault entry").count()
+    };
+    // What one needs on a new machine, where the backups are there and the vault is not.
+    assert_eq!(warnings(&run(&["persona", "list"])), 4, "it opens the memory");
+    assert_eq!(warnings(&run(&["backup"])), 0, "it asks no server");
+    let restored = run(&["restore", "--replace"]);
+    assert_eq!(warnings(&restored), 4, "it builds the indexes");
+    let says = String::from_utf8_lossy(&restored.stderr);
+    assert!(says.contains("embedding_server.key") && says.contains("azera vault set gone"), "{says}");
+    assert!(!says.contains("discord.token") && !says.contains("images.key"), "{says}");
+    assert_eq!(warnings(&run(&["memory", "stats"])), 4);
+    let says = refusal(&run(&["chat"]));
+    assert!(says.contains("chat_server.key") && says.contains("images.key"), "{says}");
+    assert!(!says.contains("discord.token") && !says.contains("speech_server.key"), "{says}");
+    let says = refusal(&run(&["run"]));
+    assert!(says.contains("discord.token") && says.contains("speech_server.key"), "{says}");
+}
+
+#[test]
 fn a_key_inside_the_data_folder_or_readable_by_others_is_refused() {
     use std::os::unix::fs::PermissionsExt;
 
