@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use azera_config::{Config, Secret, VaultReference};
-use azera_memory_vault::{EntryName, Vault};
+use azera_memory_vault::{EntryName, MasterKeys, Vault};
 
 use super::{keys, vault_file};
 use crate::cli::{Command, ModelsCommand};
@@ -127,11 +127,20 @@ pub fn check(config: &Config, missing: &[Unresolved]) -> Found {
         let names: Vec<String> = missing.iter().map(in_words).collect();
         return Found::Bad(names.join("; "), "`azera vault set NAME` stores an entry".into());
     }
-    let opened = keys(config).and_then(|keys| Ok((vault_file(config)?.read(&keys)?, keys)));
+    let opened = keys(config).and_then(|keys| {
+        let vault = vault_file(config)?.read(&keys)?;
+        // The vaults of people need the key as well.
+        let needs_key = keys.noted()?.is_some();
+        if needs_key {
+            keys.masters()?;
+        }
+        Ok((vault, needs_key, keys))
+    });
     match opened {
-        Ok((None, _)) => Found::Good("empty; `azera vault set NAME` stores a secret".into()),
-        Ok((Some(vault), keys)) => {
-            Found::Good(format!("{} entries, with the key in {}", vault.list().len(), keys.path().display()))
+        Ok((None, false, _)) => Found::Good("empty; `azera vault set NAME` stores a secret".into()),
+        Ok((vault, _, keys)) => {
+            let entries = vault.map_or(0, |vault| vault.list().len());
+            Found::Good(format!("{entries} entries, with the key in {}", keys.path().display()))
         }
         Err(error) => Found::Bad(format!("{error:#}"), "see vault.key_file in the configuration".into()),
     }
