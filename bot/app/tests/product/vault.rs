@@ -309,11 +309,15 @@ fn a_vault_that_nobody_uses_stops_nothing_wherever_its_key_would_lie() {
         // The key would lie beside the data folder.
         command.env("AZERA__BACKUP__DIR", home).stdin(Stdio::null()).output().expect("the binary runs")
     };
-    good(&run(&["persona", "list"]));
+    good(&run(&["memory", "search", "harbour"]));
+    assert!(String::from_utf8_lossy(&run(&["doctor"]).stdout).contains("ok    vault: empty"));
+    // Even vaults do not keep a record from coming back.
+    let steps = json!([call("vault_store", &json!({"name": "code", "value": SECRET}))]);
+    let arguments = ["mcp", "--data", data.to_str().expect("a path"), "--as", "Ann"];
+    answer(&client(&stdio(home, &arguments, "auto", &steps))[0]);
     good(&run(&["backup"]));
     let restored = run(&["restore", "--replace"]);
-    assert!(good(&restored).contains("azera restore --undo"));
-    good(&run(&["restore", "--undo"]));
+    assert!(good(&restored).contains("azera restore --undo"), "{restored:?}");
     let mut set = command(home, &["vault", "set", "x", "--data", data.to_str().expect("a path")]);
     let says = refusal(&crate::fed(set.env("AZERA__BACKUP__DIR", home), SECRET));
     assert!(says.contains("vault.key_file must not be in"), "{says}");
