@@ -10,11 +10,11 @@ pub struct ShownProcedure {
     pub project: String,
     /// The commands.
     pub steps: Vec<String>,
-    /// How often they were run to a known end.
+    /// How often the last one was run to a known end after all others had worked.
     pub tries: usize,
-    /// How often all of them worked.
+    /// In how many of these tries it worked.
     pub worked: usize,
-    /// The lower bound of the share that works, with 95 % confidence.
+    /// The lower bound of the share that works, with 95 % confidence: that of the step that is least sure.
     pub sure: f64,
     /// When they were run first and last.
     pub span: (Timestamp, Timestamp),

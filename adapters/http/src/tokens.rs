@@ -61,6 +61,14 @@ pub(crate) struct Claims {
     jti: String,
 }
 
+/// What a token says, and which key signed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SignedClaims {
+    pub(crate) claims: Claims,
+    /// The id of the key.
+    pub(crate) signed_by: String,
+}
+
 /// For whom a token is made, and what it may do.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
@@ -132,11 +140,23 @@ impl Tokens {
     /// Lets another key sign. With `all`, tokens that were made so far do not work any more.
     pub(crate) fn rotate(&self, all: bool, now: Timestamp) -> Result<(), Error> {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        let mut next = vec![SigningKey::new(now)?];
+        self.renew(&mut keys, all, now).map(drop)
+    }
+
+    /// Puts another key first, and stores the keys. Returns that key.
+    fn renew(&self, keys: &mut Vec<SigningKey>, all: bool, now: Timestamp) -> Result<SigningKey, Error> {
+        let new = SigningKey::new(now)?;
+        let mut next = vec![new.clone()];
         next.extend(keys.first().filter(|_| !all).cloned());
         private_file::write(&self.path, &serde_json::to_vec(&next).unwrap_or_default())?;
         *keys = next;
-        Ok(())
+        Ok(new)
+    }
+
+    /// Returns true if tokens of this key still count.
+    pub(crate) fn has(&self, signed_by: &str) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().any(|key| key.id == signed_by)
     }
 
     /// Makes a token. Returns it with the moment of its end.
@@ -162,19 +182,26 @@ impl Tokens {
     }
 
     fn signing_key(&self, now: Timestamp) -> Result<SigningKey, Error> {
-        let present = |this: &Self| {
-            let keys = this.keys.read().unwrap_or_else(PoisonError::into_inner);
-            keys.first().filter(|key| !key.is_due(now)).cloned()
-        };
-        if let Some(key) = present(self) {
-            return Ok(key);
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = keys.first().filter(|key| !key.is_due(now)) {
+            return Ok(key.clone());
         }
-        self.rotate(false, now)?;
-        present(self).ok_or_else(|| Error::Setting("there is no key for tokens".to_owned()))
+        drop(keys);
+        self.next_key(now)
+    }
+
+    /// Makes the next key. Another request may have made it since the key that signs was found to be due: then returns that one,
+    /// because one more would push out the key before it.
+    fn next_key(&self, now: Timestamp) -> Result<SigningKey, Error> {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        match keys.first().filter(|key| !key.is_due(now)).cloned() {
+            Some(key) => Ok(key),
+            None => self.renew(&mut keys, false, now),
+        }
     }
 
     /// Returns what a token says; `None` if this web did not make it, or if its time is over.
-    pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<SignedClaims> {
         if token.len() > MAX_TOKEN_BYTES {
             return None;
         }
@@ -194,7 +221,7 @@ impl Tokens {
         let is_ours = claims.iss == ISSUER && claims.aud == AUDIENCE;
         let is_in_time = now < claims.exp && claims.iat <= now.saturating_add(CLOCK_S);
         let is_short = claims.exp.saturating_sub(claims.iat) <= i64::from(MAX_MINUTES) * 60;
-        (is_ours && is_in_time && is_short).then_some(claims)
+        (is_ours && is_in_time && is_short).then_some(SignedClaims { claims, signed_by: header.kid })
     }
 }
 
@@ -239,7 +266,7 @@ mod tests {
         let tokens = Tokens::new(folder.path());
         let (token, until) = tokens.make(grant(), 15, at(1_000)).unwrap();
         assert_eq!(until, at(1_900));
-        let claims = tokens.read(&token, at(1_899)).unwrap();
+        let SignedClaims { claims, .. } = tokens.read(&token, at(1_899)).unwrap();
         assert_eq!((claims.sub.as_str(), claims.scope.as_str(), claims.key.as_deref()), ("ann", "chat", Some("k1")));
         assert_eq!(tokens.read(&token, at(1_900)), None, "its time is over");
         assert_eq!(tokens.read(&token, at(900)), None, "it comes from the future");
@@ -314,6 +341,19 @@ mod tests {
         ] {
             assert_eq!(tokens.read(&tampered, at(1_001)), None, "{tampered}");
         }
+    }
+
+    #[test]
+    fn requests_at_once_change_the_key_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::new(folder.path());
+        tokens.make(grant(), 60, at(1_000)).unwrap();
+        let month = 1_000 + KEY_DAYS * 86_400;
+        let (last, _) = tokens.make(grant(), 60, at(month - 1)).unwrap();
+        // Both saw that the key is due.
+        let next = [(); 2].map(|()| tokens.next_key(at(month)).unwrap().id);
+        assert_eq!(next[0], next[1]);
+        assert!(tokens.read(&last, at(month)).is_some(), "the key before still verifies");
     }
 
     #[test]

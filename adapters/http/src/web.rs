@@ -174,9 +174,15 @@ impl Shared {
             });
         }
         if tokens::is_token(key) {
-            return self.accounts.by_claims(&self.tokens.read(key, self.clock.now())?);
+            return self.accounts.by_claims(self.tokens.read(key, self.clock.now())?);
         }
         self.accounts.by_key(key)
+    }
+
+    /// Returns true if what a request carried still counts. Long answers ask again.
+    pub(crate) fn is_current(&self, caller: &Caller) -> bool {
+        let is_signed = caller.pass.as_ref().is_none_or(|pass| self.tokens.has(&pass.signed_by));
+        is_signed && self.accounts.is_current(caller)
     }
 }
 

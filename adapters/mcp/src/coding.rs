@@ -46,11 +46,11 @@ pub(crate) struct Procedure {
     project: String,
     /// The commands in their order. `…` stands for what is not kept, such as a secret.
     steps: Vec<String>,
-    /// How often they were run to a known end.
+    /// How often the last step was run to a known end after all steps before it had worked.
     tries: usize,
-    /// How often all of them worked.
+    /// In how many of these tries it worked.
     successes: usize,
-    /// How large a share of the tries works at least, with 95 % confidence; 0 to 1.
+    /// How large a share of its tries works at least, with 95 % confidence, for the step that is least sure; 0 to 1.
     lower_bound: f64,
     /// When they were run first (RFC 3339).
     first_at: String,

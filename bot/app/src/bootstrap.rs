@@ -452,7 +452,11 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
-    engine.give_vault_keys(Arc::new(vault::keys(config)?));
+    let keys = vault::keys(config)?;
+    if let Err(error) = vault::note_key(&keys, &memory.record()) {
+        tracing::warn!("which key the vaults of people need is not noted: {error:#}");
+    }
+    engine.give_vault_keys(Arc::new(keys));
     let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
     engine.add_job(Arc::new(Backups(backups.clone())));
     Ok(App { engine, memory, model, embedder, data, backups, servers, _folder: folder })

@@ -36,8 +36,14 @@ pub async fn run(config: &Config, options: McpOptions) -> anyhow::Result<ExitCod
 /// Passes everything on to a running Azera.
 async fn pass_on(config: &Config, options: &McpOptions, url: &str) -> anyhow::Result<()> {
     let Some(key) = config.mcp_key() else {
-        bail!("an Azera runs at {url}, and needs a key: {MAKE_KEY}");
+        let vault = if options.vault { ", with `--scope vault` for --vault" } else { "" };
+        bail!("an Azera runs at {url}, and needs a key: {MAKE_KEY}{vault}");
     };
+    if options.vault {
+        eprintln!(
+            "an Azera runs at {url}, so the key decides, and not --vault: vault_get needs a key with `--scope vault`"
+        );
+    }
     Upstream::new(url, key, options.viewer.persona.as_deref())?.pass_on(stdin(), stdout()).await?;
     Ok(())
 }

@@ -66,21 +66,31 @@ fn replace_record(config: &Config, options: &RestoreOptions) -> anyhow::Result<E
         }
         None => newest(&backups, present.identity.as_deref())?,
     };
-    write_new_record(&folder, &backup, &present)?;
+    let sealed = write_new_record(&folder, &backup, &present)?;
     let aside = folder.exchange(SystemClock.now())?;
     println!("restored {}", backup.path.display());
     println!("{}", line(&backup));
-    if backup.manifest.rows.get("vaults").is_some_and(|count| *count > 0) {
-        let key = vault::keys(config)?;
-        println!(
-            "the vaults of people in it open with the key file that they were made with: {}",
-            key.path().display()
-        );
+    if let Some(sealed) = sealed {
+        tell_of_vaults(config, &sealed);
     }
     if let Some(aside) = aside {
         println!("what was there is in {}; `azera restore --undo` brings it back", aside.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which key the vaults of people need, of which `sealed` is one, and notes it. The record is back, whatever becomes of that.
+fn tell_of_vaults(config: &Config, sealed: &[u8]) {
+    let noted = vault::keys(config).and_then(|keys| {
+        println!(
+            "the vaults of people in it open with the key file that they were made with: {}",
+            keys.path().display()
+        );
+        Ok(keys.note_for(sealed)?)
+    });
+    if let Err(error) = noted {
+        eprintln!("which key the vaults of people need is not noted: {error:#}");
+    }
 }
 
 /// Restores the record that was set aside last, without content that was forgotten since.
@@ -197,8 +207,8 @@ fn newest(backups: &Folder, record: Option<&str>) -> anyhow::Result<Backup> {
     bail!("there is no whole backup in {}", backups.dir().display())
 }
 
-/// Writes the backup's record beside the current one.
-fn write_new_record(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Result<()> {
+/// Writes the backup's record beside the current one. Returns one of the vaults of people in it.
+fn write_new_record(folder: &DataFolder, backup: &Backup, present: &Present) -> anyhow::Result<Option<Vec<u8>>> {
     let bar = Bar::new();
     let store = SledStore::open(folder.new_record()?).context("making a record")?;
     let mut cleaning = present.pending_forgets.what.cleaning();
@@ -216,7 +226,7 @@ fn write_new_record(folder: &DataFolder, backup: &Backup, present: &Present) -> 
     if !present.backups_forgot {
         record.take_over(&present.pending_forgets)?;
     }
-    Ok(())
+    Ok(record.any_vault()?)
 }
 
 /// Writes the files of messages that the new record still has. A missing one does not stop the restore.

@@ -28,7 +28,7 @@ fn store(
     now: Timestamp,
 ) -> Result<bool, Error> {
     // Any vault needs the key that sealed it, so then no other key may be made.
-    let has_vaults = !memory.vaults().owners()?.is_empty();
+    let has_vaults = memory.vaults().any()?;
     memory.vaults().change(person, |sealed| {
         let masters = keys.masters_for_writing(has_vaults)?;
         let mut vault = match &sealed {

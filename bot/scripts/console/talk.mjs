@@ -56,6 +56,27 @@ await ann.page.keyboard.press('Escape');
 await ann.page.waitForFunction(() => document.querySelector('button.talk').innerText === 'Talk');
 assert.equal(await ann.page.locator('article').count(), messages);
 
+step('Escape before the microphone is there leaves it off');
+await ann.page.evaluate(() => {
+  const { mediaDevices } = navigator;
+  const ask = mediaDevices.getUserMedia.bind(mediaDevices);
+  const allowed = new Promise((allow) => (globalThis.allow = allow));
+  globalThis.given = [];
+  mediaDevices.getUserMedia = async (wanted) => {
+    await allowed;
+    const stream = await ask(wanted);
+    globalThis.given.push(stream);
+    return stream;
+  };
+});
+await ann.page.keyboard.press('Alt+v');
+await ann.page.keyboard.press('Escape');
+await ann.page.evaluate(() => globalThis.allow());
+await ann.page.waitForFunction(() => globalThis.given[0]?.getTracks().every((track) => track.readyState === 'ended'));
+assert.equal(await talk().getAttribute('aria-pressed'), 'false');
+assert.equal(await talk().innerText(), 'Talk');
+assert.equal(await ann.page.locator('article').count(), messages);
+
 step('two presses send, on a phone, too');
 await ann.page.setViewportSize({ width: 390, height: 800 });
 await ann.page.reload();
@@ -67,6 +88,51 @@ await recorded(6);
 await talk().click();
 await ann.replies().nth(before).waitFor();
 await ann.page.waitForFunction(() => document.querySelectorAll('article.user .chip').length === 2);
+
+step('what is said while a reply comes is sent after it');
+let [goOn, count] = [null, await ann.replies().count()];
+const answers = new Promise((go) => (goOn = go));
+await ann.page.route('**/api/chat/stream', async (route) => {
+  await answers;
+  await route.continue();
+});
+await ann.page.keyboard.press('Alt+v');
+await recorded(6);
+await ann.page.locator('#composer').fill('Wait a moment!');
+await ann.page.keyboard.press('Enter');
+await ann.page.locator('[role=log][aria-busy=true]').waitFor();
+await talk().click();
+await ann.see('Your recording is sent after this reply.');
+goOn();
+await ann.replies().nth(count + 1).waitFor();
+await ann.page.waitForFunction(() => document.querySelectorAll('article.user .chip').length === 3);
+await ann.page.unroute('**/api/chat/stream');
+
+step('a browser that keeps the rate of its microphone sends no larger sound, and is understood');
+await ann.page.addInitScript(() => {
+  const { createMediaStreamSource } = AudioContext.prototype;
+  AudioContext.prototype.createMediaStreamSource = function (stream) {
+    if (this.sampleRate === 16000) throw new DOMException('The rates differ.', 'NotSupportedError');
+    globalThis.rate = this.sampleRate;
+    return createMediaStreamSource.call(this, stream);
+  };
+  const { fetch } = globalThis;
+  globalThis.fetch = async (address, options) => {
+    const file = options?.body instanceof FormData && options.body.get('file');
+    if (file) globalThis.sent = new DataView(await file.arrayBuffer()).getUint32(24, true);
+    return fetch(address, options);
+  };
+});
+await ann.page.reload();
+await said().first().waitFor();
+[count] = [await said().count()];
+await talk().click();
+await recorded(6);
+await talk().click();
+await said().nth(count).waitFor();
+const { rate, sent } = await ann.page.evaluate(() => ({ rate: globalThis.rate, sent: globalThis.sent }));
+assert.ok(rate > 16000, `the microphone has ${rate} samples a second`);
+assert.equal(sent, 16000);
 
 assert.deepEqual(ann.errors, []);
 assert.deepEqual(ann.refused, []);

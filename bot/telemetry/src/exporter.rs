@@ -51,8 +51,9 @@ impl Exporter {
         if parsed.is_none_or(|url| !url.has_host()) {
             return Err(Error::Address(address.to_owned()));
         }
-        let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).build();
-        let client = client.map_err(|error| Error::Client(error.to_string()))?;
+        // A proxy of the environment may be anywhere; only the collector gets the spans.
+        let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).no_proxy();
+        let client = client.build().map_err(|error| Error::Client(error.to_string()))?;
         let attributes = [
             ("service.name", Attribute::Text("azera".to_owned())),
             ("service.version", Attribute::Text(version.to_owned())),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domains::Vaults;
 use crate::forget_log::Forgotten;
-use crate::{Batch, Durability, Error, Record, Table, codec, keys};
+use crate::{Batch, Durability, Entry, Error, Order, Record, Store, Table, codec, keys};
 
 /// A sealed vault, as it is stored.
 #[derive(Serialize, Deserialize)]
@@ -43,6 +43,11 @@ fn vault_key(person: &PersonId) -> Vec<u8> {
     keys::prefix(&[person.as_str()])
 }
 
+/// Returns the first of all rows.
+fn first(store: &dyn Store) -> Result<Option<Entry>, Error> {
+    Ok(store.scan(Table::Vaults, b"", None, Order::Ascending, 1)?.pop())
+}
+
 impl VaultRow {
     fn bytes(&self) -> Result<Vec<u8>, Error> {
         let damaged = |_| Error::Damaged { table: Table::Vaults.name(), why: "the bytes are no base64".into() };
@@ -57,17 +62,16 @@ impl Vaults<'_> {
         row.map(|row| row.bytes()).transpose()
     }
 
-    /// Returns everybody who has a vault.
-    pub fn owners(self) -> Result<Vec<PersonId>, Error> {
-        let rows: Vec<VaultRow> = codec::rows(self.0.store.as_ref(), Table::Vaults, b"")?;
-        Ok(rows.into_iter().map(|row| row.person).collect())
+    /// Returns true if somebody has a vault.
+    pub fn any(self) -> Result<bool, Error> {
+        Ok(first(self.0.store.as_ref())?.is_some())
     }
 
     /// Changes the vault of a person, flushed. `change` gets the sealed vault, if there is one. Meanwhile nobody else changes
     /// or forgets it. Nothing changes if `change` fails.
     ///
     /// # Errors
-    /// Those of `change` and of the store.
+    /// Those of `change` and of the store. [`Error::Full`] for a [`VaultChange::Put`] if the disk has too little room.
     pub fn change<T, E: From<Error>>(
         self,
         person: &PersonId,
@@ -80,6 +84,7 @@ impl Vaults<'_> {
             match change {
                 VaultChange::Nothing => return Ok(done),
                 VaultChange::Put(sealed) => {
+                    self.0.store.room()?;
                     let mut batch = Batch::new();
                     self.put(&mut batch, person, &sealed)?;
                     self.0.store.commit(batch, Durability::Flushed)?;
@@ -130,6 +135,12 @@ impl Vaults<'_> {
 }
 
 impl Record<'_> {
+    /// Returns one of the sealed vaults, if there is any. Its head names the master key that it needs.
+    pub fn any_vault(&self) -> Result<Option<Vec<u8>>, Error> {
+        let Some((_, row)) = first(self.store)? else { return Ok(None) };
+        codec::decode::<VaultRow>(Table::Vaults, &row)?.bytes().map(Some)
+    }
+
     /// Replaces each sealed vault by what `reseal` makes of it, flushed, one after the other. `None` leaves it. Returns how many
     /// were replaced. The bytes before leave the disk with the next [`Forgetting::scrub`](crate::Forgetting::scrub).
     ///

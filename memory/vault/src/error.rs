@@ -32,6 +32,17 @@ pub enum Error {
         /// Where the key file should be.
         path: PathBuf,
     },
+    /// The key file lies where the data or the backups are.
+    #[error(
+        "vault.key_file must not be in {}: whoever has that folder could then read the secrets. Name a file elsewhere there, \
+         and move {} to it, if it is there already", protected.display(), path.display()
+    )]
+    KeyPlace {
+        /// The key file.
+        path: PathBuf,
+        /// The folder that it must not be in.
+        protected: PathBuf,
+    },
     /// Others may read the key file.
     #[error("others may read the key of the vault: `chmod 600 {}` (it has mode {mode:03o})", path.display())]
     KeyAccess {

@@ -1,7 +1,7 @@
 //! Rotation: a new master, new data keys, or both. It goes in steps, and each step leaves every vault open: the key file holds
 //! the new and the old master before the first vault is sealed anew. An interrupted rotation is finished by the next one.
 
-use crate::{Error, KeyFile, MasterKeys, Masters, Owner, Vault};
+use crate::{Error, KeyFile, Masters, Owner, Vault};
 
 /// What to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +49,16 @@ fn resealed(bytes: &[u8], owner: Owner, masters: &Masters, new_data_key: bool) -
     vault.seal(masters).map(Some)
 }
 
-/// Replaces keys of all vaults.
+/// Replaces keys of all vaults. Returns `None` if there is neither a vault nor a key.
 ///
 /// # Errors
 /// A vault does not open, or something cannot be written. Every vault opens as before, and the next rotation finishes this one.
-pub fn rotate(keys: &KeyFile, places: &[&dyn SealedVaults], what: Rotation) -> Result<RotationReport, Error> {
-    let mut masters = keys.masters()?;
+pub fn rotate(keys: &KeyFile, places: &[&dyn SealedVaults], what: Rotation) -> Result<Option<RotationReport>, Error> {
+    let Some(mut masters) = keys.read()? else {
+        // Only a vault needs the key.
+        reseal_all(places, &|_, _| Err(keys.missing()))?;
+        return Ok(None);
+    };
     if what != Rotation::DataKeys {
         // No vault may need a master that is retired for so long that it goes. So an interrupted rotation is finished first,
         // and this also shows that every vault opens.
@@ -63,5 +67,5 @@ pub fn rotate(keys: &KeyFile, places: &[&dyn SealedVaults], what: Rotation) -> R
     }
     let new_data_keys = what != Rotation::Master;
     let vaults = reseal_all(places, &|bytes, owner| resealed(bytes, owner, &masters, new_data_keys))?;
-    Ok(RotationReport { vaults })
+    Ok(Some(RotationReport { vaults }))
 }

@@ -147,7 +147,8 @@ impl Accounts {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).values().find_map(find)
     }
 
-    /// Returns true if a caller's session, key or token still stands for the account.
+    /// Returns true if a caller's session or key still stands for the account, and the time of its token is not over. Call
+    /// [`Shared::is_current`](crate::web::Shared::is_current), which asks for the key that signed the token, too.
     pub(crate) fn is_current(&self, caller: &Caller) -> bool {
         let now = self.clock.now();
         let stands = |account: &Account| match (&caller.pass, &caller.session, &caller.key) {

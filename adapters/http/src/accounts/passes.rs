@@ -6,13 +6,15 @@ use super::account::Account;
 use super::{Accounts, Caller, Scope};
 use crate::problem::Problem;
 use crate::secrets::{digest, same};
-use crate::tokens::{Claims, Grant};
+use crate::tokens::{Grant, SignedClaims};
 
 /// The token of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Pass {
     /// The mark of the session that made it; `None` if a key did.
     session: Option<String>,
+    /// The id of the key that signed it.
+    pub(crate) signed_by: String,
     /// When its time is over.
     until: Timestamp,
 }
@@ -61,9 +63,9 @@ impl Accounts {
     }
 
     /// Returns whom a token stands for. A key that has fewer scopes by now allows no more.
-    pub(crate) fn by_claims(&self, claims: &Claims) -> Option<Caller> {
+    pub(crate) fn by_claims(&self, SignedClaims { claims, signed_by }: SignedClaims) -> Option<Caller> {
         let until = Timestamp::from_second(claims.exp).ok()?;
-        let (now, pass) = (self.clock.now(), Pass { session: claims.session.clone(), until });
+        let (now, pass) = (self.clock.now(), Pass { session: claims.session.clone(), signed_by, until });
         let named: Vec<Scope> =
             Scope::ALL.into_iter().filter(|scope| claims.scope.split(' ').any(|name| name == scope.as_str())).collect();
         self.with(&claims.sub, |account| {

@@ -74,8 +74,8 @@ impl Follower {
     /// Waits for the next event; `None` when the client may no longer listen, or the web stops.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            // The session may be over since the last event.
-            if !self.shared.accounts.is_current(&self.caller) {
+            // The session, the key or the token may be over since the last event.
+            if !self.shared.is_current(&self.caller) {
                 return None;
             }
             if let Some(event) = self.waiting.pop_front() {

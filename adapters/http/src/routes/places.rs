@@ -277,6 +277,14 @@ async fn change(
     })?;
     match changed.refused {
         None => Ok(axum::Json(Changed { done: changed.done })),
-        Some(why) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", why)),
+        Some(why) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", refusal(&why, &changed.done))),
+    }
+}
+
+/// Returns why a change was refused, with what was done before it and stays.
+fn refusal(why: &str, done: &[String]) -> String {
+    match done {
+        [] => why.to_owned(),
+        done => format!("{why} The changes before it are made: {}", done.join(" ")),
     }
 }

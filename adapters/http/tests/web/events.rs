@@ -97,6 +97,32 @@ async fn a_client_that_comes_back_gets_what_it_missed() {
 }
 
 #[tokio::test]
+async fn a_client_hears_nothing_after_all_tokens_were_ended() {
+    let world = World::start().await;
+    let mut ann = world.owner().await;
+    let chat = chat_of(&world, &mut ann, "Ann").await;
+    let (mut phone, _) = program(&mut ann, &["chat"]).await;
+    let mut followers = Vec::new();
+    for of in [&mut ann, &mut phone] {
+        let made = of.send("POST", "/api/token", Some(json!({"scopes": ["chat"]}))).await.json();
+        followers.push(of.with_key(made["token"].as_str().unwrap()).follow(None).await);
+    }
+    let mut by_session = ann.follow(None).await;
+    deliver(&world, &chat, "m1~r0").await;
+    for follower in &mut followers {
+        follower.until("m1~r0").await;
+    }
+    assert_eq!(ann.send("POST", "/api/token/rotate", None).await.status, 200);
+    deliver(&world, &chat, "m2~r0").await;
+    for follower in &mut followers {
+        let read = follower.until("m2~r0").await;
+        assert!(!read.contains("m2~r0"), "{read}");
+    }
+    assert!(by_session.until("m2~r0").await.contains("m2~r0"), "the session goes on");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_client_hears_nothing_after_its_session_or_key_has_ended() {
     let world = World::start().await;
     let mut ann = world.owner().await;

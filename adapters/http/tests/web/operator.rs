@@ -55,9 +55,10 @@ impl PlaceHost for Engine {
         if chat.as_str() != "harbour:#1" {
             return Err(HostError::NotAllowed);
         }
-        let is_known = |change: &PlaceChange| *change != PlaceChange::Persona("nobody".into());
-        let refused = (!changes.iter().all(is_known)).then(|| "There is no persona nobody.".to_owned());
-        Ok(PlaceChanged { done: changes.iter().map(|change| format!("{change:?}")).collect(), refused })
+        let is_known = |change: &&PlaceChange| !matches!(change, PlaceChange::Persona(name) | PlaceChange::Invited(name, _) if name == "nobody");
+        let done: Vec<String> = changes.iter().take_while(is_known).map(|change| format!("{change:?}")).collect();
+        let refused = (done.len() < changes.len()).then(|| "There is no persona nobody.".to_owned());
+        Ok(PlaceChanged { done, refused })
     }
 }
 
@@ -141,6 +142,13 @@ async fn only_owners_change_places() {
     ] {
         owner.send("PUT", path, Some(body)).await.is(status, code);
     }
+    // What was changed before a refusal stays, so the answer names it.
+    let half = owner.send("PUT", path, Some(json!({"persona": "Luna", "invite": "nobody", "answers": "never"}))).await;
+    let detail = half.json()["detail"].as_str().unwrap().to_owned();
+    half.is(422, "refused");
+    assert_eq!(detail, "There is no persona nobody. The changes before it are made: Persona(\"Luna\")");
+    let none = owner.send("PUT", path, Some(json!({"persona": "nobody", "answers": "never"}))).await;
+    assert_eq!(none.json()["detail"], "There is no persona nobody.");
     for elsewhere in ["nowhere", "..%2f..%2fweb.json", "%00"] {
         let path = format!("/api/places/{elsewhere}");
         owner.send("PUT", &path, Some(json!({"answers": "never"}))).await.is(404, "not_found");

@@ -14,7 +14,7 @@ pub struct McpOptions {
     /// Address of a running Azera, ending in /mcp; needs a key in AZERA_MCP_KEY
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// Let the client read the values of this person's vault
+    /// Let the client read the values of this person's vault; with a running Azera, the key needs `--scope vault` instead
     #[arg(long)]
     pub vault: bool,
     #[command(flatten)]

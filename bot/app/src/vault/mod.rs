@@ -10,30 +10,52 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use azera_config::Config;
+use azera_memory::Record;
+use azera_memory_sled::SledStore;
 use azera_memory_vault::{EntryName, KeyFile, MAX_VALUE_BYTES, SecretText, VaultFile};
 use azera_types::{Clock, SystemClock};
 use serde_json::json;
 
 use crate::cli::{VaultCommand, VaultOptions};
+use crate::data::DataFolder;
 pub use resolve::{Unresolved, check, resolve};
 
 /// The folder of the vault in the data folder.
 const FOLDER: &str = "vault";
 
-/// Returns the key file. It may be missing.
+/// Returns the key file. It may be missing, or lie where it must not; that is checked once a key is needed.
 ///
 /// # Errors
-/// It would lie where the data or the backups are.
+/// Neither the configuration nor the environment names a place for it.
 pub fn keys(config: &Config) -> anyhow::Result<KeyFile> {
     let (path, data) = (std::path::absolute(config.vault_key_file()?)?, std::path::absolute(config.data_dir()?)?);
-    for protected in [&data, &std::path::absolute(config.backup_dir()?)?] {
-        ensure!(
-            !path.starts_with(protected),
-            "vault.key_file must not be in {}: whoever has that folder could then read the secrets",
-            protected.display()
-        );
+    let protected = [data.clone(), std::path::absolute(config.backup_dir()?)?];
+    Ok(KeyFile::new(path, data.join(FOLDER)).kept_out_of(protected))
+}
+
+/// Notes which master key the vaults of people in a record need, unless that is noted. Backups hold the vaults and not the
+/// note, and without it a new key could be made.
+pub fn note_key(keys: &KeyFile, record: &Record<'_>) -> anyhow::Result<()> {
+    if keys.noted()?.is_none()
+        && let Some(sealed) = record.any_vault()?
+    {
+        keys.note_for(&sealed)?;
     }
-    Ok(KeyFile::new(path, data.join(FOLDER)))
+    Ok(())
+}
+
+/// Does that with the record of the data folder. An Azera that works there did it when it started.
+fn note_key_of_record(config: &Config, keys: &KeyFile) -> anyhow::Result<()> {
+    let data = config.data_dir()?;
+    if keys.noted()?.is_some() || !data.exists() || DataFolder::is_taken(&data) {
+        return Ok(());
+    }
+    let folder = DataFolder::take(&data)?;
+    if !folder.has_record() {
+        return Ok(());
+    }
+    let store = SledStore::open(folder.record()).context("reading whether people have vaults")?;
+    note_key(keys, &Record::of(&store)?)
 }
 
 /// Returns the operator's vault.
@@ -59,6 +81,7 @@ fn set(config: &Config, name: EntryName) -> anyhow::Result<()> {
         false => read_value()?,
     };
     let (keys, now) = (keys(config)?, SystemClock.now());
+    note_key_of_record(config, &keys)?;
     let had_key = keys.path().exists();
     let replaced = vault_file(config)?.change(&keys, false, |vault| vault.set(name.clone(), &value, now))?;
     eprintln!("{name} is {} the vault.", if replaced { "replaced in" } else { "in" });

@@ -2,21 +2,65 @@
 
 use anyhow::bail;
 use azera_config::{Config, Secret, VaultReference};
-use azera_memory_vault::{EntryName, Vault};
+use azera_memory_vault::{EntryName, MasterKeys, Vault};
 
 use super::{keys, vault_file};
-use crate::cli::Command;
+use crate::cli::{Command, ModelsCommand};
 use crate::doctor::Found;
 
 /// A setting that names an entry of the vault, and why it has no value.
 pub type Unresolved = (VaultReference, String);
 
-/// Which settings a command uses.
-fn uses(command: &Command, section: &str) -> bool {
-    match command {
-        Command::Run(_) | Command::Doctor(_) | Command::Discord { .. } => true,
-        Command::Vault(_) | Command::Web(_) | Command::Health(_) | Command::Config => false,
-        _ => !matches!(section, "discord" | "matrix"),
+/// What a secret is to a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Without it the command does not begin.
+    Needed,
+    /// Without it a part of the command may fail, and says so.
+    Helpful,
+    /// The command never reads it.
+    Unused,
+}
+
+/// The servers that keep and search memories.
+const STORES: [&str; 3] = ["embedding_server", "working_server", "vector_server"];
+
+/// The servers of a conversation in the terminal, besides [`STORES`].
+const CONVERSATION: [&str; 3] = ["chat_server", "images", "vision_server"];
+
+/// Returns what the secrets of a section are to a command. Whoever repairs or restores must not need a vault: backups hold none.
+fn use_of(command: &Command, section: &str) -> Use {
+    let (needed, helpful): (&[&[&str]], &[&[&str]]) = match command {
+        Command::Run(_) | Command::Doctor(_) => return Use::Needed,
+        Command::Vault(_)
+        | Command::Web(_)
+        | Command::Health(_)
+        | Command::Config
+        | Command::Backup { .. }
+        | Command::Voice { .. } => return Use::Unused,
+        Command::Discord { .. } => (&[&["discord"]], &[]),
+        Command::Models { command: ModelsCommand::Pull { .. } } => (&[&["models"]], &[]),
+        Command::Models { .. } => (&[], &[&["models"]]),
+        Command::Say(_) => (&[&["speech_server"]], &[&["models"]]),
+        Command::Transcribe(_) => (&[&["recognition_server"]], &[&["models"]]),
+        Command::Mcp(_) => (&[&STORES], &[&["models"], &CONVERSATION]),
+        Command::Chat(_)
+        | Command::Tour(_)
+        | Command::Replay(_)
+        | Command::Eval { .. }
+        | Command::Hearth { .. }
+        | Command::Bench { .. } => (&[&STORES, &CONVERSATION], &[&["models"]]),
+        Command::Persona { .. }
+        | Command::Memory { .. }
+        | Command::Import(_)
+        | Command::Hook(_)
+        | Command::Restore(_) => (&[], &[&STORES, &["models"]]),
+    };
+    let names = |groups: &[&[&str]]| groups.iter().any(|group| group.contains(&section));
+    match (names(needed), names(helpful)) {
+        (true, _) => Use::Needed,
+        (false, true) => Use::Helpful,
+        (false, false) => Use::Unused,
     }
 }
 
@@ -55,20 +99,24 @@ fn in_words((of, why): &Unresolved) -> String {
 /// Puts the values of the vault into the configuration. Returns what is missing, for `azera doctor`.
 ///
 /// # Errors
-/// Something is missing that the command uses.
+/// Something is missing that the command needs.
 pub fn resolve(config: &mut Config, command: &Command) -> anyhow::Result<Vec<Unresolved>> {
     let before = config.clone();
     let mut entries = Entries { config: &before, vault: None };
-    let missing = config.resolve_secrets(&mut |reference| match uses(command, reference.section) {
-        true => entries.find(&reference.name),
-        false => Err(String::new()),
+    let missing = config.resolve_secrets(&mut |reference| match use_of(command, reference.section) {
+        Use::Needed | Use::Helpful => entries.find(&reference.name),
+        Use::Unused => Err(String::new()),
     });
     if matches!(command, Command::Doctor(_)) {
         return Ok(missing);
     }
-    let needed: Vec<String> = missing.iter().filter(|(of, _)| uses(command, of.section)).map(in_words).collect();
+    let of = |wanted: Use| missing.iter().filter(move |(of, _)| use_of(command, of.section) == wanted).map(in_words);
+    let needed: Vec<String> = of(Use::Needed).collect();
     if !needed.is_empty() {
         bail!("{}", needed.join("\n  "));
+    }
+    for missing in of(Use::Helpful) {
+        tracing::warn!("going on without a secret: {missing}");
     }
     Ok(missing)
 }
@@ -79,11 +127,20 @@ pub fn check(config: &Config, missing: &[Unresolved]) -> Found {
         let names: Vec<String> = missing.iter().map(in_words).collect();
         return Found::Bad(names.join("; "), "`azera vault set NAME` stores an entry".into());
     }
-    let opened = keys(config).and_then(|keys| Ok((vault_file(config)?.read(&keys)?, keys)));
+    let opened = keys(config).and_then(|keys| {
+        let vault = vault_file(config)?.read(&keys)?;
+        // The vaults of people need the key as well.
+        let needs_key = keys.noted()?.is_some();
+        if needs_key {
+            keys.masters()?;
+        }
+        Ok((vault, needs_key, keys))
+    });
     match opened {
-        Ok((None, _)) => Found::Good("empty; `azera vault set NAME` stores a secret".into()),
-        Ok((Some(vault), keys)) => {
-            Found::Good(format!("{} entries, with the key in {}", vault.list().len(), keys.path().display()))
+        Ok((None, false, _)) => Found::Good("empty; `azera vault set NAME` stores a secret".into()),
+        Ok((vault, _, keys)) => {
+            let entries = vault.map_or(0, |vault| vault.list().len());
+            Found::Good(format!("{entries} entries, with the key in {}", keys.path().display()))
         }
         Err(error) => Found::Bad(format!("{error:#}"), "see vault.key_file in the configuration".into()),
     }

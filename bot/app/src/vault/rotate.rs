@@ -7,7 +7,7 @@ use azera_memory::Record;
 use azera_memory_sled::SledStore;
 use azera_memory_vault::{Error, Owner, Reseal, Rotation, SealedVaults, rotate};
 
-use super::{keys, vault_file};
+use super::{keys, note_key, vault_file};
 use crate::cli::RotateWhat;
 use crate::data::DataFolder;
 
@@ -64,9 +64,15 @@ pub fn run(config: &Config, what: RotateWhat) -> anyhow::Result<()> {
         true => Some(InRecord { store: SledStore::open(folder.record())? }),
         false => None,
     };
+    if let Some(people) = &people {
+        note_key(&keys, &Record::of(&people.store)?)?;
+    }
     let mut places: Vec<&dyn SealedVaults> = vec![&operator];
     places.extend(people.as_ref().map(|people| people as &dyn SealedVaults));
-    let report = rotate(&keys, &places, what.into())?;
+    let Some(report) = rotate(&keys, &places, what.into())? else {
+        eprintln!("There is no vault and no key yet, so there is nothing to rotate.");
+        return Ok(());
+    };
     let replaced = match what {
         RotateWhat::Master => "a new master key",
         RotateWhat::DataKeys => "new data keys",

@@ -159,6 +159,13 @@ fn a_key_opens_one_persons_memory_and_no_more() {
     let refused = azera(home, &["mcp", "--data", data], "");
     let says = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && says.contains("azera web key create"), "{says}");
+    // An option that another process cannot grant says so.
+    let mut asking = command(home, &["mcp", "--data", data, "--vault"]);
+    let says = String::from_utf8(crate::fed(&mut asking, "").stderr).expect("a text");
+    assert!(says.contains("with `--scope vault`"), "{says}");
+    let passed = crate::fed(asking.env("AZERA_MCP_KEY", &anns.0), "");
+    let says = String::from_utf8_lossy(&passed.stderr);
+    assert!(passed.status.success() && says.contains("vault_get needs a key with `--scope vault`"), "{says}");
     passing["env"]["AZERA_MCP_KEY"] = anns.0.as_str().into();
     for mode in ["auto", "legacy"] {
         passing["mode"] = mode.into();

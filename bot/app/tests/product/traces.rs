@@ -50,8 +50,14 @@ fn a_collector_is_sent_spans_without_texts_and_without_people() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let (address, sent) = collector();
-    // What is logged decides nothing about what is traced.
-    let settings = [("AZERA__TELEMETRY__OTLP", address.as_str()), ("AZERA__LOG__LEVEL", "error")];
+    let (proxy, passed) = collector();
+    // Neither what is logged nor a proxy of the environment decides anything about what is traced.
+    let settings = [
+        ("AZERA__TELEMETRY__OTLP", address.as_str()),
+        ("AZERA__LOG__LEVEL", "error"),
+        ("HTTP_PROXY", &proxy),
+        ("ALL_PROXY", &proxy),
+    ];
     let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &["--model", "scripted"], &settings);
     let session = bot.own();
     let headers: Vec<(&str, &str)> = session.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -59,6 +65,7 @@ fn a_collector_is_sent_spans_without_texts_and_without_people() {
     let (status, _, reply) = bot.send("POST", "/api/chat", &headers, &said);
     assert_eq!(status, 200, "{reply}");
     bot.stop();
+    assert_eq!(passed.lock().expect("nobody panics").len(), 0, "the collector alone is sent spans");
     let spans = spans(&sent);
     let named =
         |name: &str| spans.iter().find(|span| span["name"] == name).unwrap_or_else(|| panic!("{name}: {spans:?}"));

@@ -99,6 +99,40 @@ fn a_setting_takes_its_value_from_the_vault_and_no_output_shows_it() {
 }
 
 #[test]
+fn a_command_needs_only_the_secrets_that_it_uses() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let data = home.join("data");
+    let sections = ["CHAT_SERVER", "EMBEDDING_SERVER", "VECTOR_SERVER", "SPEECH_SERVER", "IMAGES"];
+    let run = |arguments: &[&str]| {
+        let mut command = command(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat());
+        for section in sections {
+            command.env(format!("AZERA__{section}__KEY"), "vault:gone");
+        }
+        command.env("AZERA__DISCORD__TOKEN", "vault:gone").env("AZERA__WORKING_SERVER__PASSWORD", "vault:gone");
+        command.env("AZERA__MODELS__HUB_TOKEN", "vault:gone").stdin(Stdio::null()).output().expect("the binary runs")
+    };
+    let warnings = |output: &Output| {
+        good(output);
+        String::from_utf8_lossy(&output.stderr).matches("names the vault entry").count()
+    };
+    // What one needs on a new machine, where the backups are there and the vault is not.
+    assert_eq!(warnings(&run(&["persona", "list"])), 4, "it opens the memory");
+    assert_eq!(warnings(&run(&["backup"])), 0, "it asks no server");
+    let restored = run(&["restore", "--replace"]);
+    assert_eq!(warnings(&restored), 4, "it builds the indexes");
+    let says = String::from_utf8_lossy(&restored.stderr);
+    assert!(says.contains("embedding_server.key") && says.contains("azera vault set gone"), "{says}");
+    assert!(!says.contains("discord.token") && !says.contains("images.key"), "{says}");
+    assert_eq!(warnings(&run(&["memory", "stats"])), 4);
+    let says = refusal(&run(&["chat"]));
+    assert!(says.contains("chat_server.key") && says.contains("images.key"), "{says}");
+    assert!(!says.contains("discord.token") && !says.contains("speech_server.key"), "{says}");
+    let says = refusal(&run(&["run"]));
+    assert!(says.contains("discord.token") && says.contains("speech_server.key"), "{says}");
+}
+
+#[test]
 fn a_key_inside_the_data_folder_or_readable_by_others_is_refused() {
     use std::os::unix::fs::PermissionsExt;
 
@@ -247,7 +281,72 @@ fn a_restored_backup_without_its_key_says_which_one_it_needs() {
         json!([call("vault_get", &json!({"name": "code"})), call("vault_store", &json!({"name": "x", "value": "y"}))]);
     let came = mcp(&get);
     assert!(came[0]["isError"] == true && came[1]["isError"] == true, "{came:?}");
+    let doctor = run(&["doctor"]);
+    let says = String::from_utf8_lossy(&doctor.stdout);
+    assert!(says.contains("BAD   vault: the key of the vault is missing"), "{says}");
+    // Neither the restored folder nor the record alone lets the operator make another key.
+    for is_noted in [true, false] {
+        if !is_noted {
+            std::fs::remove_dir_all(folder.join("vault")).expect("the note goes");
+        }
+        let says = refusal(&vault(home, &["set", "discord"], SECRET));
+        assert!(says.contains("key of the vault is missing"), "{says}");
+        assert!(refusal(&vault(home, &["rotate"], "")).contains("key of the vault is missing"));
+    }
     assert!(!key.exists(), "no other key is made");
     std::fs::rename(&kept, &key).expect("it moves");
+    good(&vault(home, &["set", "discord"], SECRET));
     assert_eq!(answer(&mcp(&get)[0])["value"], SECRET);
+}
+
+#[test]
+fn a_vault_that_nobody_uses_stops_nothing_wherever_its_key_would_lie() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let data = home.join("data");
+    let run = |arguments: &[&str]| {
+        let mut command = command(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat());
+        // The key would lie beside the data folder.
+        command.env("AZERA__BACKUP__DIR", home).stdin(Stdio::null()).output().expect("the binary runs")
+    };
+    good(&run(&["memory", "search", "harbour"]));
+    assert!(String::from_utf8_lossy(&run(&["doctor"]).stdout).contains("ok    vault: empty"));
+    // Even vaults do not keep a record from coming back.
+    let steps = json!([call("vault_store", &json!({"name": "code", "value": SECRET}))]);
+    let arguments = ["mcp", "--data", data.to_str().expect("a path"), "--as", "Ann"];
+    answer(&client(&stdio(home, &arguments, "auto", &steps))[0]);
+    good(&run(&["backup"]));
+    let restored = run(&["restore", "--replace"]);
+    assert!(good(&restored).contains("azera restore --undo"), "{restored:?}");
+    let mut set = command(home, &["vault", "set", "x", "--data", data.to_str().expect("a path")]);
+    let says = refusal(&crate::fed(set.env("AZERA__BACKUP__DIR", home), SECRET));
+    assert!(says.contains("vault.key_file must not be in"), "{says}");
+}
+
+#[test]
+fn rotating_without_any_vault_says_that_there_is_nothing_to_rotate() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let rotated = vault(scratch.path(), &["rotate"], "");
+    good(&rotated);
+    assert!(String::from_utf8_lossy(&rotated.stderr).contains("nothing to rotate"), "{rotated:?}");
+    assert!(!scratch.path().join("data.vault-key").exists(), "no key is made");
+}
+
+#[test]
+fn a_full_disk_takes_no_secret_and_deletes_one() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, folder) = (scratch.path(), scratch.path().join("data"));
+    let data = folder.to_str().expect("a path");
+    let mcp = |floor_mb: &str, steps: &Value| {
+        let mut job = stdio(home, &["mcp", "--data", data, "--as", "Ann"], "auto", steps);
+        job["env"]["AZERA__DATA__MIN_FREE_MB"] = floor_mb.into();
+        client(&job)
+    };
+    let store = |name: &str| call("vault_store", &json!({"name": name, "value": SECRET}));
+    answer(&mcp("0", &json!([store("code")]))[0]);
+    let delete = call("vault_delete", &json!({"name": "code"}));
+    let came = mcp("1000000", &json!([store("more"), delete, call("vault_list", &json!({}))]));
+    assert!(came[0].to_string().contains("no room left on the disk"), "{came:?}");
+    assert_eq!(answer(&came[1])["deleted"], true);
+    assert!(!came[2].to_string().contains("more"), "{came:?}");
 }

@@ -141,3 +141,63 @@ fn what_a_crash_left_half_written_goes_and_harms_nothing() {
     assert!(failed.is_err());
     assert_eq!(place.get("web").unwrap(), None, "a change that fails is not written");
 }
+
+#[test]
+fn a_key_that_would_lie_with_the_data_is_refused_once_it_is_needed_however_its_path_is_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (data, backups) = (scratch.path().join("data"), scratch.path().join("copies"));
+    for folder in [&data, &backups] {
+        fs::create_dir(folder).unwrap();
+    }
+    let link = scratch.path().join("link");
+    std::os::unix::fs::symlink(&backups, &link).unwrap();
+    let linked_key = scratch.path().join("linked.key");
+    fs::write(data.join("real.key"), "").unwrap();
+    std::os::unix::fs::symlink(data.join("real.key"), &linked_key).unwrap();
+    let vault = VaultFile::new(data.join("vault"));
+    let set = |path: &Path| {
+        let keys = KeyFile::new(path, data.join("vault")).kept_out_of([data.clone(), link.clone()]);
+        assert!(vault.read(&keys).unwrap().is_none(), "nothing needs a key yet");
+        vault.change(&keys, false, |vault| vault.set(name("a"), &secret("b"), at(0)))
+    };
+    let around = scratch.path().join("data/../copies/more/../vault.key");
+    for inside in [data.join("vault.key"), backups.join("vault.key"), link.join("vault.key"), around, linked_key] {
+        let refused = set(&inside).unwrap_err();
+        assert!(matches!(refused, Error::KeyPlace { .. }), "{}: {refused}", inside.display());
+        assert!(!inside.exists() || inside.is_symlink(), "{}", inside.display());
+    }
+    set(&data.join("../keys/vault.key")).unwrap();
+    assert!(scratch.path().join("keys/vault.key").exists());
+}
+
+#[test]
+fn vaults_that_came_without_their_key_let_no_other_key_be_made() {
+    let (old, new) = (place(), place());
+    old.set("discord", "heliotrope").unwrap();
+    let sealed = fs::read(old.folder.join("operator.vault")).unwrap();
+    new.keys.note_for(&sealed).unwrap();
+    assert_eq!(new.keys.noted().unwrap(), Some(old.keys.masters().unwrap().current_id()));
+    assert!(matches!(new.set("matrix", "quagmire"), Err(Error::KeyMissing { .. })));
+    assert!(!new.keys.path().exists());
+    // What is noted stays: the vaults of this folder need it.
+    let third = place();
+    third.set("web", "zeppelin").unwrap();
+    new.keys.note_for(&fs::read(third.folder.join("operator.vault")).unwrap()).unwrap();
+    fs::create_dir_all(new.keys.path().parent().unwrap()).unwrap();
+    fs::copy(old.keys.path(), new.keys.path()).unwrap();
+    new.set("matrix", "quagmire").unwrap();
+    assert!(matches!(place().keys.note_for(b"no vault"), Err(Error::Damaged(_))));
+}
+
+#[test]
+fn one_key_file_takes_the_keys_of_another() {
+    let (here, other) = (place(), place());
+    here.set("discord", "heliotrope").unwrap();
+    other.set("discord", "quagmire").unwrap();
+    let mut joined = fs::read_to_string(here.keys.path()).unwrap();
+    let theirs = fs::read_to_string(other.keys.path()).unwrap();
+    joined.push_str(theirs.lines().last().unwrap());
+    fs::write(here.keys.path(), joined).unwrap();
+    fs::copy(other.folder.join("operator.vault"), here.folder.join("operator.vault")).unwrap();
+    assert_eq!(here.get("discord").unwrap().as_deref(), Some("quagmire"));
+}

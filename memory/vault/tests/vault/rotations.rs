@@ -56,7 +56,7 @@ impl World {
     }
 
     fn rotate(&self, what: Rotation) -> Result<usize, Error> {
-        Ok(rotate(&self.keys, &[&self.operator, &self.people], what)?.vaults)
+        Ok(rotate(&self.keys, &[&self.operator, &self.people], what)?.map_or(0, |report| report.vaults))
     }
 
     fn person(&self, id: &str, masters: &Masters) -> Result<Vault, Error> {
@@ -148,4 +148,16 @@ fn a_vault_that_does_not_open_stops_a_rotation_before_anything_changes() {
     assert_eq!(*world.people.sealed.borrow(), people);
     let operator = world.operator.read(&world.keys).unwrap().unwrap();
     assert_eq!(value(&operator, "discord").as_deref(), Some("heliotrope"));
+}
+
+#[test]
+fn without_any_vault_there_is_nothing_to_rotate_and_no_key_is_missed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("vault");
+    let (keys, operator) = (KeyFile::new(scratch.path().join("vault.key"), &folder), VaultFile::new(folder));
+    assert_eq!(rotate(&keys, &[&operator], Rotation::All).unwrap(), None);
+    assert!(!keys.path().exists(), "no key is made");
+    // A vault of a person needs the key, even if nothing else tells of one.
+    let world = World::new();
+    assert!(matches!(rotate(&keys, &[&operator, &world.people], Rotation::All), Err(Error::KeyMissing { .. })));
 }

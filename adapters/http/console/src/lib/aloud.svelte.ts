@@ -30,6 +30,8 @@ class Aloud {
   explains = $state(false);
 
   private current: Recording | null = null;
+  /** Counts what asked for the microphone and what threw a recording away. An answer to an earlier question begins nothing. */
+  private turn = 0;
   private pressedAt = 0;
   private isHeld = false;
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -62,14 +64,21 @@ class Aloud {
 
   /** Throws the recording away. */
   discard(): void {
+    this.turn++;
     this.current?.end();
     this.reset();
   }
 
   private async begin(send: (sound: Blob) => void): Promise<void> {
+    const turn = ++this.turn;
     this.recording = "begins";
-    const begun = await attempt(async () => (this.current = await Recording.start()));
-    if (!begun || !this.current) return this.reset();
+    await attempt(async () => {
+      const recording = await Recording.start();
+      if (turn !== this.turn) return recording.end();
+      this.current = recording;
+    });
+    if (turn !== this.turn) return;
+    if (!this.current) return this.reset();
     this.recording = "yes";
     // The question for the microphone takes longer than a press. What follows counts.
     this.pressedAt = performance.now();

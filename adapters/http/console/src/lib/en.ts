@@ -125,6 +125,7 @@ export const t = {
     recording: (seconds: number) => `Send ${seconds.toFixed(0)} s`,
     on: "The microphone is on. Escape throws the recording away.",
     listening: "Listening…",
+    held: "Your recording is sent after this reply.",
     said: "Said aloud",
     short: "That was too short to hold a word. Hold the button while you talk.",
     insecure: "Browsers give the microphone only to pages over HTTPS, and to those on this machine.",

@@ -3,9 +3,10 @@
 import { t } from "./en";
 import { Problem } from "./http";
 import workletUrl from "./recorder.worklet.js?url";
+import { resampled } from "./resampled";
 import { wavFile } from "./wav";
 
-/** Samples a second. Speech models hear no more. */
+/** Most samples a second that are sent. Speech models hear no more, and two minutes of more can be too large. */
 const RATE = 16_000;
 
 /** Shorter recordings hold no word, in seconds. */
@@ -73,6 +74,9 @@ export class Recording {
   /** Ends it, and returns the sound; null if it is too short to hold a word. */
   finish(): Blob | null {
     this.end();
-    return this.seconds < SHORTEST_S ? null : wavFile(this.pieces, this.context.sampleRate);
+    if (this.seconds < SHORTEST_S) return null;
+    const { sampleRate } = this.context;
+    const rate = Math.min(RATE, sampleRate);
+    return wavFile(resampled(this.pieces, sampleRate, rate), rate);
   }
 }

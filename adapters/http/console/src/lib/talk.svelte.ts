@@ -26,6 +26,9 @@ export type Shown = {
   after: string | null;
 };
 
+/** A recording, and the name of who spoke. */
+type Spoken = { sound: Blob; myName: string };
+
 /** What became of the reply that the page waits for. */
 export type Waiting = "no" | "reply" | "lost" | "stopped";
 
@@ -56,6 +59,8 @@ class Talk {
   draft = $state("");
   /** The persona for the chat that the first message begins. */
   wantedPersona = $state("");
+  /** What was said aloud while a reply comes. It is sent after the reply. */
+  held = $state<Spoken | null>(null);
 
   private aborter: AbortController | null = null;
   private thoughts = new Map<string, string>();
@@ -139,9 +144,12 @@ class Talk {
     if (!isCommand) await this.nameAfter(chat, text);
   }
 
-  /** Says something aloud. */
+  /** Says something aloud, after the reply that the page waits for. */
   async sendAloud(sound: Blob, myName: string): Promise<void> {
-    if (this.busy) return;
+    if (this.busy) {
+      this.held = { sound, myName };
+      return;
+    }
     const chat = await this.begun();
     const persona = this.newPersona(chat);
     const asked = this.add("user", myName, t.aloud.listening);
@@ -151,6 +159,18 @@ class Talk {
     if (heard) await this.nameAfter(chat, heard.content);
   }
 
+  /** The wait for a reply in a chat is over: sends what was said aloud meanwhile, even if another chat is open by now. */
+  private sendHeld(chat: WholeChat | null): void {
+    const held = this.held;
+    if (!held) return;
+    this.held = null;
+    void attempt(async () => {
+      if (!chat || this.chat?.id === chat.id) return this.sendAloud(held.sound, held.myName);
+      // The chat shows the reply when it is opened again.
+      for await (const _ of sayAloud(chat.id, held.sound, ""));
+    });
+  }
+
   /** Returns the open chat, or a new one. From now on the page waits for a reply. */
   private async begun(title?: string): Promise<WholeChat> {
     this.waiting = "reply";
@@ -158,6 +178,7 @@ class Talk {
       if (!this.chat) await this.begin(title);
     } catch (error) {
       this.waiting = "no";
+      this.sendHeld(null);
       throw error;
     }
     return this.chat as WholeChat;
@@ -203,6 +224,8 @@ class Talk {
       if (done.ok && DRAWS.test(asked.content)) void this.waitForPicture(chat, pictures);
     } catch (error) {
       if (this.aborter === aborter) await this.failed(error, begun, asked, reply);
+    } finally {
+      this.sendHeld(chat);
     }
   }
 
@@ -293,7 +316,7 @@ class Talk {
 
   /** Lets the persona answer again. The answer before stays, one swipe away. */
   async regenerate(): Promise<void> {
-    const last = this.lastReply;
+    const { chat, lastReply: last } = this;
     if (this.busy || !last) return;
     this.waiting = "reply";
     try {
@@ -301,6 +324,7 @@ class Talk {
     } finally {
       this.waiting = "no";
       void this.feel();
+      this.sendHeld(chat);
     }
   }
 
