@@ -66,6 +66,7 @@ mod read_scope;
 mod recall;
 mod record;
 mod relink;
+mod remember;
 mod rows;
 mod salience;
 mod sessions;

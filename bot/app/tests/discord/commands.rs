@@ -155,6 +155,8 @@ const FORMS: &[Form] = &[
     ("voice", "leave", &[], Members),
     ("voice", "say", &[("text", "something")], Members),
     ("voice", "stop", &[], Members),
+    ("voice", "mute", &[], Members),
+    ("voice", "unmute", &[], Members),
     ("voice", "consent", &[("choice", "yes")], Members),
     ("voice", "transcript", &[], Members),
     ("voice", "replies", &[], Members),

@@ -183,8 +183,9 @@ impl MadeUp {
     /// Lets time pass, in which the person speaks or not.
     pub async fn pass(&mut self, time: Duration, speaks: bool) {
         let until = Instant::now() + time;
+        let mut frames = tokio::time::interval_at(Instant::now() + FRAME, FRAME);
         while Instant::now() < until {
-            tokio::time::sleep(FRAME).await;
+            frames.tick().await;
             if speaks {
                 let (stream, person) = (StreamId(1), PersonId::new("ann").unwrap());
                 let samples = Box::new([0.9; FRAME_SAMPLES]);

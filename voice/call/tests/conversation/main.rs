@@ -78,6 +78,7 @@ async fn a_reply_that_was_stopped_goes_on_from_the_sentence_in_which_it_was() {
     assert_eq!(room.said.len(), 1, "orders are no messages");
     // Nothing is left of it.
     room.say("Go on.", SECOND).await;
+    room.pass(SECOND, false).await;
     assert_eq!(room.said[1..], ["Go on."]);
 }
 

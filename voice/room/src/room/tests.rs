@@ -216,7 +216,7 @@ fn what_is_said_to_the_bot_is_expected_before_it_is_whole() {
     room.says("ann", "When does the", 2_000);
     assert_eq!(room.expected, ["", "When does the"]);
     room.says("ann", "When does the last ferry leave?", 1_500);
-    room.pass(300, &[]);
+    room.pass(280, &[]);
     assert_eq!(room.expected[2..], ["When does the last ferry leave?"; 2], "a part of it, and all of it");
     assert!(room.said.is_empty());
     room.pass(200, &[]);
