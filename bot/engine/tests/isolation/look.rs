@@ -94,7 +94,7 @@ fn without_numbers(text: &str) -> String {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let own = !result.ends_with(|c: char| c.is_alphanumeric());
-        let mark = ["\"id\":", "\"seq\":", "\"number\":", "\"memory\":", "post~", "picture ", "- `", "m"]
+        let mark = ["\"id\":", "\"seq\":", "\"number\":", "\"memory\":", "MemoryId(", "post~", "picture ", "- `", "m"]
             .into_iter()
             .find(|mark| own && rest.starts_with(mark));
         let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
@@ -107,8 +107,8 @@ fn without_numbers(text: &str) -> String {
 #[test]
 fn numbers_are_left_out_and_secrets_are_not() {
     assert_eq!(
-        without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5 post~9"),
-        "`m` zq3v \"id\":,\"seq\": m~r0 am5 post~"
+        without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5 post~9 [MemoryId(7)]"),
+        "`m` zq3v \"id\":,\"seq\": m~r0 am5 post~ [MemoryId()]"
     );
 }
 
