@@ -249,6 +249,22 @@ matrix_js() {
     touch "$dir/.installed-$sdk"
 }
 
+# Installs the official TypeScript SDK of the Model Context Protocol for the tests.
+mcp_js() {
+    local sdk=1.32.2 dir
+    [[ -z ${AZERA_TEST_MCP_JS:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/mcp-js
+    AZERA_TEST_MCP_JS=$dir
+    [[ ! -e $dir/.installed-$sdk ]] || return 0
+    say "fetching the TypeScript SDK of the Model Context Protocol into $dir"
+    rm -rf "$dir" && mkdir -p "$dir/bin"
+    node_js
+    ln -s "$(command -v node)" "$dir/bin/node"
+    npm install --silent --no-audit --no-fund --prefix "$dir" "@modelcontextprotocol/sdk@$sdk" >&2 ||
+        die "the TypeScript SDK could not be fetched: see above." "With network, once: make test"
+    touch "$dir/.installed-$sdk"
+}
+
 # Finds Chromium for the tests of the console, and installs what drives it and what checks that pages are accessible.
 browser() {
     local playwright=1.65.1 axe=4.14.1 dir name
@@ -319,9 +335,10 @@ build_tests() {
     redis_server
     homeserver
     matrix_js
-    # The official clients of OpenAI's interface and of the Model Context Protocol.
+    # The official clients of OpenAI's interface and of the Model Context Protocol, the latter in two languages.
     python_package AZERA_TEST_OPENAI openai 3.57.0
     python_package AZERA_TEST_MCP mcp 2.3.0
+    mcp_js
     # It makes requests from the web's description, and checks the answers.
     python_package AZERA_TEST_SCHEMATHESIS schemathesis 4.32.5
     discord_js
@@ -344,7 +361,7 @@ build_tests() {
     # Ignore the user's own configuration for the test models.
     env AZERA_CONFIG=/dev/null AZERA__MODELS__DIR="$AZERA_MODELS_CACHE" "$azera" models pull "${test_models[@]}" ||
         die "the tests need these models: ${test_models[*]}; see above." "With network, once: make test"
-    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI AZERA_TEST_MCP
+    export AZERA_TEST_MODELS="$AZERA_MODELS_CACHE" AZERA_TEST_REDIS AZERA_TEST_SYNAPSE AZERA_TEST_MATRIX_JS AZERA_TEST_OPENAI AZERA_TEST_MCP AZERA_TEST_MCP_JS
     export AZERA_TEST_SCHEMATHESIS AZERA_TEST_BROWSER AZERA_TEST_CHROMIUM
     export AZERA_TEST_DISCORD_JS=${AZERA_TEST_DISCORD_JS:-}
 }

@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use crate::accounts::{Caller, Scope};
+use crate::oauth::OAuthError;
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -49,13 +50,15 @@ pub(crate) enum Answer {
 }
 
 /// What a route takes as `multipart/form-data`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Nothing,
     /// Any number of files.
     Files,
     /// One file in the part `file`.
     File,
+    /// These fields, as `application/x-www-form-urlencoded`.
+    Fields(&'static [Parameter]),
 }
 
 /// A parameter of a query.
@@ -138,6 +141,11 @@ impl Endpoint {
         Self { form: Form::File, ..self }
     }
 
+    /// The route takes the fields of a form.
+    pub(crate) fn takes_fields(self, fields: &'static [Parameter]) -> Self {
+        Self { form: Form::Fields(fields), ..self }
+    }
+
     /// The route reads a query.
     pub(crate) fn asks(self, query: &'static [Parameter]) -> Self {
         Self { query, ..self }
@@ -185,6 +193,42 @@ impl<S: Send + Sync> FromRequest<S> for Files {
         }
         let form = Multipart::from_request(request, state).await;
         form.map(Self).map_err(|error| Problem::invalid(error.body_text()))
+    }
+}
+
+/// The fields of a form, as OAuth sends them.
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Returns the value of a field; `None` if it is missing or empty.
+    pub(crate) fn optional(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
+        found.filter(|value| !value.is_empty())
+    }
+
+    /// Returns the value of a field.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, OAuthError> {
+        self.optional(name).ok_or_else(|| OAuthError::request(format!("`{name}` is missing.")))
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Fields {
+    type Rejection = OAuthError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, OAuthError> {
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(OAuthError::request("Send the body as application/x-www-form-urlencoded."));
+        }
+        let body = Bytes::from_request(request, state).await.map_err(|error| OAuthError::request(error.to_string()))?;
+        let fields: Vec<(String, String)> = url::form_urlencoded::parse(&body).into_owned().collect();
+        let twice =
+            |(place, (name, _)): (usize, &(String, String))| fields[..place].iter().any(|(field, _)| field == name);
+        if fields.iter().enumerate().any(twice) {
+            return Err(OAuthError::request("A field stands twice in the body."));
+        }
+        Ok(Self(fields))
     }
 }
 

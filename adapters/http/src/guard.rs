@@ -15,6 +15,7 @@ use tracing::field::Empty;
 
 use crate::accounts::{Caller, SESSION_DAYS, Scope};
 use crate::endpoint::Need;
+use crate::oauth::{self, Origin};
 use crate::problem::Problem;
 use crate::routes::openai;
 use crate::web::Shared;
@@ -117,9 +118,13 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let speaks_openai = openai::speaks_openai(request.uri().path());
     let is_api = speaks_openai || request.uri().path().starts_with("/api/");
+    let is_mcp = request.uri().path() == "/mcp";
+    let sent = request.headers().contains_key(header::AUTHORIZATION);
+    let mut origin = None;
     let mut response = match entering(&shared, &request) {
         Ok(client) => {
             let mut request = request;
+            origin = is_mcp.then(|| Origin::of(request.headers(), &client));
             request.extensions_mut().insert(client);
             next.run(request).await
         }
@@ -127,6 +132,9 @@ pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, n
     };
     if speaks_openai {
         response = openai::errors_of_openai(response);
+    }
+    if let Some(origin) = &origin {
+        oauth::challenge(&mut response, origin, sent);
     }
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -267,7 +275,7 @@ async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Resu
     if let Some(authorization) = headers.get(header::AUTHORIZATION) {
         let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
         let key = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")).map(|(_, key)| key.trim());
-        let caller = key.and_then(|key| shared.by_token(key, client));
+        let caller = key.and_then(|key| shared.by_token(key, client, &Origin::of(headers, client)));
         let Some(caller) = caller else {
             // A key that works is not refused because of others that do not.
             shared.failures.take(&client.bucket("key"), shared.clock.now()).map_err(Problem::too_many)?;
@@ -275,6 +283,9 @@ async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Resu
         };
         if let Some(key) = &caller.key {
             shared.accounts.note_key(&caller.account, key).await?;
+        }
+        if let Some(grant) = &caller.grant {
+            shared.accounts.note_grant(&caller.account, grant).await?;
         }
         return Ok(Some(caller));
     }
@@ -298,6 +309,10 @@ pub(crate) fn permit(need: Need, caller: &Caller) -> Result<(), Problem> {
     };
     match need {
         Need::Public => Ok(()),
+        Need::Scope(Scope::Mcp) => scope(Scope::Mcp),
+        _ if caller.grant.is_some() => {
+            Err(Problem::forbidden("audience", "This token is for the Model Context Protocol alone."))
+        }
         Need::Session if caller.session.is_some() => Ok(()),
         Need::Account if caller.pass.is_none() && !caller.is_local => Ok(()),
         Need::Account => Err(Problem::forbidden("token", "A token may not do that. Use the key that made it.")),

@@ -2,7 +2,7 @@
 //!
 //! Begin with [`Web`], the platform and its server. `guard` is what every request passes first, `endpoint` declares what a
 //! route is (its handler, who may use it, and its documentation), and `routes` are the routes by area. `accounts` says who
-//! somebody is, `live` passes replies on while they are
+//! somebody is, `oauth` lets programs ask for access, `live` passes replies on while they are
 //! generated, and `events` says what happened in a person's chats.
 //!
 //! Invariants:
@@ -23,6 +23,7 @@ mod local;
 mod log;
 mod mcp;
 mod media;
+mod oauth;
 mod openapi;
 mod persona_store;
 mod platform;

@@ -7,10 +7,14 @@ use axum::http::Method;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Answer, Endpoint, Form, Need};
+use crate::endpoint::{Answer, Endpoint, Form, Need, Parameter};
 use crate::problem::ProblemBody;
 use crate::web::Shared;
 use crate::{guard, routes};
+
+/// The media types of forms.
+const FILES: &str = "multipart/form-data";
+const FIELDS: &str = "application/x-www-form-urlencoded";
 
 /// The media type of streams of events.
 const EVENTS: &str = "text/event-stream";
@@ -78,7 +82,7 @@ fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, pro
     let error = |description: &str| {
         let schema = if endpoint.path.starts_with("/v1/") {
             json!({"application/json": {"schema": {"type": "object"}}})
-        } else if endpoint.path == "/mcp" {
+        } else if endpoint.path == "/mcp" || endpoint.path.starts_with("/oauth/") {
             // Some refusals are messages of the protocol.
             json!({"application/problem+json": {"schema": problem}, "application/json": {"schema": {"type": "object"}}})
         } else {
@@ -123,16 +127,28 @@ fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, pro
     let binary = json!({"type": "string", "format": "binary"});
     let form = match endpoint.form {
         Form::Nothing => None,
-        Form::Files => Some(json!({"type": "object", "additionalProperties": binary})),
-        Form::File => Some(json!({
-            "type": "object", "required": ["file"], "properties": {"file": binary},
-            "additionalProperties": {"type": "string"},
-        })),
+        Form::Files => Some((FILES, json!({"type": "object", "additionalProperties": binary}))),
+        Form::File => Some((
+            FILES,
+            json!({
+                "type": "object", "required": ["file"], "properties": {"file": binary},
+                "additionalProperties": {"type": "string"},
+            }),
+        )),
+        Form::Fields(fields) => Some((FIELDS, of_fields(fields))),
     };
-    if let Some(schema) = form {
-        operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
+    if let Some((media_type, schema)) = form {
+        operation["requestBody"] = json!({"required": true, "content": {media_type: {"schema": schema}}});
     }
     operation
+}
+
+/// Returns the schema of the fields of a form.
+fn of_fields(fields: &[Parameter]) -> Value {
+    let property = |field: &Parameter| (field.name.to_owned(), json!({"type": "string", "description": field.help}));
+    let properties: Map<String, Value> = fields.iter().map(property).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    json!({"type": "object", "properties": properties, "required": required})
 }
 
 /// Returns the schema of one event of a stream.

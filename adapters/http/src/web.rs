@@ -15,6 +15,7 @@ use crate::guard::Client;
 use crate::limits::{FAILURES, GUESSES, MESSAGES, REQUESTS, RateLimit};
 use crate::live::LiveReplies;
 use crate::local::Local;
+use crate::oauth::{ACCESS_PREFIX, Codes, Origin};
 use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
 use crate::tokens::{self, Tokens};
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     pub(crate) live: Arc<LiveReplies>,
     pub(crate) events: Events,
+    /// The codes of OAuth.
+    pub(crate) codes: Codes,
     pub(crate) requests: RateLimit,
     /// Failures to log in, by address, and to confirm a password, by account.
     pub(crate) failures: RateLimit,
@@ -165,7 +168,7 @@ impl Shared {
     }
 
     /// Returns whom a key or a token stands for. The key of this machine's commands works only from this machine.
-    pub(crate) fn by_token(&self, key: &str, client: &Client) -> Option<Caller> {
+    pub(crate) fn by_token(&self, key: &str, client: &Client, origin: &Origin) -> Option<Caller> {
         if key.starts_with(LOCAL_KEY) {
             let (local, _) = self.local.get().filter(|_| client.is_local)?;
             return secrets::same(local, &secrets::digest(key)).then(|| self.accounts.owner()).flatten().map(|owner| {
@@ -175,6 +178,9 @@ impl Shared {
         }
         if tokens::is_token(key) {
             return self.accounts.by_claims(self.tokens.read(key, self.clock.now())?);
+        }
+        if key.starts_with(ACCESS_PREFIX) {
+            return self.accounts.by_access_token(key, &origin.resource());
         }
         self.accounts.by_key(key)
     }
@@ -248,6 +254,7 @@ impl Web {
             clock,
             live: Arc::default(),
             events: Events::default(),
+            codes: Codes::default(),
             requests: RateLimit::new(REQUESTS),
             failures: RateLimit::new(FAILURES),
             guesses: RateLimit::new(GUESSES),

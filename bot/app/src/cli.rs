@@ -24,8 +24,8 @@ pub use hearth::{Curriculum, Install, Measure, Merge, Pack, Train};
 pub use import::{HookCommand, HookOptions, HookSession, ImportOptions};
 pub use mcp::McpOptions;
 pub use measure::{
-    BenchCommand, BenchGraph, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand, EvalDreams,
-    EvalFacts, EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
+    BenchCommand, BenchFill, BenchGraph, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand,
+    EvalDreams, EvalFacts, EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
 };
 pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;

@@ -3,6 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Caller, OpenSession, Preferences};
+use crate::oauth::Grant;
 use crate::secrets::PasswordHash;
 
 /// Longest name of an account, in characters.
@@ -78,6 +79,8 @@ pub(crate) struct Account {
     #[serde(default)]
     pub(super) keys: Vec<Key>,
     #[serde(default)]
+    pub(crate) grants: Vec<Grant>,
+    #[serde(default)]
     pub(super) invitations: Vec<Invitation>,
     #[serde(default)]
     pub(crate) preferences: Preferences,
@@ -101,6 +104,7 @@ impl Account {
             key,
             session,
             pass: None,
+            grant: None,
             is_local: false,
         }
     }

@@ -13,14 +13,14 @@ mod sessions;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use azera_types::{Clock, PersonId};
+use azera_types::{Clock, PersonId, Timestamp};
 use tokio::sync::Semaphore;
 
 pub(crate) use account::{Account, MAX_NAME_CHARS, Role, Scope};
 pub(crate) use keys::{KeyInfo, NewKey};
 pub(crate) use passes::Pass;
 pub(crate) use preferences::{Label, LabelChanges, LabelKind, NewLabel, Preferences};
-pub(crate) use sessions::{OpenSession, SESSION_DAYS};
+pub(crate) use sessions::{OpenSession, SESSION_DAYS, checked_name};
 
 use crate::platform::person_id;
 use crate::problem::Problem;
@@ -68,6 +68,8 @@ pub(crate) struct Caller {
     pub(crate) session: Option<OpenSession>,
     /// The token for scripts that it carries. Its key is the one that made it.
     pub(crate) pass: Option<Pass>,
+    /// The grant of the OAuth token that it carries. Such a token is for `/mcp` alone.
+    pub(crate) grant: Option<String>,
     /// Whether it comes from a command on this machine.
     pub(crate) is_local: bool,
 }
@@ -138,6 +140,11 @@ impl Accounts {
         self.setup.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
+    /// Returns the time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Returns something of one account.
     pub(crate) fn with<T>(&self, id: &str, read: impl FnOnce(&Account) -> T) -> Option<T> {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).get(id).map(read)
@@ -151,11 +158,12 @@ impl Accounts {
     /// [`Shared::is_current`](crate::web::Shared::is_current), which asks for the key that signed the token, too.
     pub(crate) fn is_current(&self, caller: &Caller) -> bool {
         let now = self.clock.now();
-        let stands = |account: &Account| match (&caller.pass, &caller.session, &caller.key) {
-            (Some(pass), _, key) => account.has_pass(pass, key.as_deref(), now),
-            (None, Some(open), _) => account.has_session(open, now),
-            (None, None, Some(key)) => account.has_key(key),
-            (None, None, None) => caller.is_local,
+        let stands = |account: &Account| match (&caller.pass, &caller.session, &caller.key, &caller.grant) {
+            (Some(pass), _, key, _) => account.has_pass(pass, key.as_deref(), now),
+            (None, Some(open), ..) => account.has_session(open, now),
+            (None, None, Some(key), _) => account.has_key(key),
+            (None, None, None, Some(grant)) => account.grants.iter().any(|one| one.is(grant)),
+            (None, None, None, None) => caller.is_local,
         };
         self.with(&caller.account, stands).unwrap_or(false)
     }

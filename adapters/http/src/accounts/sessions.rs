@@ -139,6 +139,7 @@ impl Accounts {
             created_at: self.clock.now(),
             sessions: Vec::new(),
             keys: Vec::new(),
+            grants: Vec::new(),
             invitations: Vec::new(),
             preferences: Preferences::default(),
         };
@@ -234,6 +235,7 @@ impl Accounts {
             account.sessions.clear();
             if keys {
                 account.keys.clear();
+                account.grants.clear();
                 account.invitations.clear();
             }
             Ok(())
@@ -282,7 +284,7 @@ impl Accounts {
 }
 
 /// Returns a name without surrounding spaces.
-fn checked_name(name: &str) -> Result<String, Problem> {
+pub(crate) fn checked_name(name: &str) -> Result<String, Problem> {
     let name = azera_types::composed(name.trim()).into_owned();
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
         return Err(Problem::invalid(format!("A name has 1 to {MAX_NAME_CHARS} characters.")));

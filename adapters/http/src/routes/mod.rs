@@ -5,6 +5,7 @@ mod chats;
 mod console;
 mod events;
 mod form;
+mod grants;
 mod images;
 mod inner;
 mod keys;
@@ -12,6 +13,7 @@ mod logs;
 mod mcp;
 mod models;
 mod mood;
+mod oauth;
 pub(crate) mod openai;
 mod organise;
 mod page;
@@ -91,6 +93,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         session::endpoints(),
         keys::endpoints(),
         tokens::endpoints(),
+        grants::endpoints(),
+        oauth::endpoints(),
         mcp::endpoints(),
         openai::endpoints(),
         talk::endpoints(),

@@ -58,7 +58,7 @@ struct LogOut {
     /// End every session of the account.
     #[serde(default)]
     everywhere: bool,
-    /// End every session, and revoke every API key and invitation of the account.
+    /// End every session, revoke every API key and invitation of the account, and end the access of every program.
     #[serde(default)]
     keys: bool,
 }
@@ -312,6 +312,7 @@ impl Shared {
     async fn delete_account(&self, caller: &Caller) -> Result<(), Problem> {
         // Nobody says anything more while it is forgotten.
         self.accounts.log_out_everywhere(&caller.account, true).await?;
+        self.codes.forget(&caller.account).await;
         let chat = chat_id(&caller.account, "main")?;
         let reading = azera_adapter::Reading { chat: chat.clone(), person: caller.person()? };
         let chats = self.reader()?.chats(&self.platform, reading).await?;

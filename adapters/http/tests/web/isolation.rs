@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::images::{draw, send_form};
+use crate::oauth::give_access;
 use crate::{World, program};
 
 /// Says something in a chat of a browser's account. Returns the chat's id.
@@ -20,6 +21,8 @@ async fn tell(browser: &mut Client, secret: &str) -> String {
     draw(browser, json!({"prompt": format!("a picture of {secret}")})).await;
     let aloud = crate::voice::say_aloud(browser, &id, "audio/wav", secret.as_bytes(), &[]).await;
     assert!(aloud.body.contains(secret), "{}", aloud.body);
+    // The name of a program that the person gave access is their own matter, too.
+    give_access(browser, &format!("Tool {secret}")).await;
     let upload = [b"\x89PNG ".as_slice(), secret.as_bytes()].concat();
     let kept = send_form(browser, "/api/images/upload-reference", "file", "a.png", &upload).await;
     assert_eq!(kept.status, 200, "{}", kept.body);
@@ -62,7 +65,7 @@ async fn nobody_is_shown_what_another_said() {
     let secrets = ["heliotrope", "quagmire", "zeppelin"];
     let chats =
         [tell(&mut owner, secrets[0]).await, tell(&mut bob, secrets[1]).await, tell(&mut cid, secrets[2]).await];
-    let everything = ["chat", "memory:read", "memory:write", "mcp"];
+    let everything = ["chat", "memory:read", "memory:write", "mcp", "vault"];
     let keys = [
         program(&mut owner, &[&everything[..], &["admin"]].concat()).await.0,
         program(&mut bob, &everything).await.0,

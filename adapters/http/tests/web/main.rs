@@ -12,6 +12,8 @@ mod images;
 mod isolation;
 mod mcp;
 mod models;
+mod oauth;
+mod oauth_attacks;
 mod openai;
 mod operator;
 mod personas;

@@ -344,8 +344,11 @@ pub struct BenchFill {
     #[arg(long, value_name = "N")]
     pub memories: usize,
     /// Web account whose chats hold the memories, by its id; the folder then has this account and no messages
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "person")]
     pub account: Option<String>,
+    /// Let this person say everything in direct chats, so that `azera mcp --as NAME` finds it
+    #[arg(long = "as", value_name = "NAME")]
+    pub person: Option<String>,
     /// Folder; must be empty or not exist
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,

@@ -7,7 +7,7 @@ use super::DataOption;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  azera vault set discord                    asks for the value, without showing it\n  azera vault set matrix < password.txt\n  azera vault list\n  azera vault get discord | xclip            the value goes to the output only\n  azera vault delete matrix\n  azera vault rotate                         new keys for everything\n\nIn azera.toml, \"vault:discord\" then stands for the value: token = \"vault:discord\".\n\nThe vault is encrypted with the key in vault.key_file (`azera vault list` prints where it is). Keep a copy of that file apart from your backups: backups do not contain it, and without it nobody can read the secrets."
+    after_help = "Examples:\n  azera vault set discord                    asks for the value, and hides it\n  azera vault set matrix < password.txt\n  azera vault list\n  azera vault get discord | xclip            the value goes to the output only\n  azera vault delete matrix\n  azera vault rotate                         new keys for everything\n\nIn azera.toml, \"vault:discord\" then stands for the value: token = \"vault:discord\".\n\nThe vault is encrypted with the key in vault.key_file (`azera vault list` prints where it is). Keep a copy of that file apart from your backups: backups do not contain it, and without it nobody can read the secrets."
 )]
 pub struct VaultOptions {
     #[command(subcommand)]

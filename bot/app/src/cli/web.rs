@@ -35,11 +35,11 @@ pub enum KeyCommand {
         #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = ["chat", "memory:read", "memory:write", "admin", "mcp", "vault"])]
         scopes: Vec<String>,
     },
-    /// List the keys
+    /// List the keys, and the programs that were given access by OAuth
     List,
-    /// Revoke a key
+    /// Revoke a key, or end the access of a program
     Revoke {
-        /// The key's id
+        /// The id, from `azera web key list`
         id: String,
     },
 }

@@ -135,6 +135,22 @@ pub fn run(config: &Config, options: WebOptions) -> anyhow::Result<ExitCode> {
 /// The path of the owner's keys, for commands on this machine.
 const KEYS: &str = "/api/local/keys";
 
+/// The path of the programs to which the owner gave access by OAuth.
+const GRANTS: &str = "/api/local/grants";
+
+/// Prints keys, or programs with access, one a line.
+fn print_keys(list: &Value, mark: &str) {
+    for key in list.get("items").and_then(Value::as_array).into_iter().flatten() {
+        let scopes = key.get("scopes").and_then(Value::as_array).into_iter().flatten();
+        let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
+        let used = match text(key, "used_at") {
+            "" => "never used".to_owned(),
+            at => format!("last used {at}"),
+        };
+        println!("{}  {}  {}  {used}{mark}", text(key, "id"), text(key, "name"), scopes.join(","));
+    }
+}
+
 fn key(local: &Local, command: KeyCommand) -> anyhow::Result<()> {
     if local.setup.is_some() {
         bail!("nobody owns this Azera yet: `azera web` prints the link that makes your account");
@@ -146,23 +162,24 @@ fn key(local: &Local, command: KeyCommand) -> anyhow::Result<()> {
             eprintln!("This key is shown once. `azera web key revoke {}` revokes it.", text(&made, "id"));
         }
         KeyCommand::List => {
-            let list = local.call("GET", KEYS, None)?;
-            for key in list.get("items").and_then(Value::as_array).into_iter().flatten() {
-                let scopes = key.get("scopes").and_then(Value::as_array).into_iter().flatten();
-                let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
-                let used = match text(key, "used_at") {
-                    "" => "never used".to_owned(),
-                    at => format!("last used {at}"),
-                };
-                println!("{}  {}  {}  {used}", text(key, "id"), text(key, "name"), scopes.join(","));
-            }
+            print_keys(&local.call("GET", KEYS, None)?, "");
+            print_keys(&local.call("GET", GRANTS, None)?, "  (a program that was given access)");
         }
         KeyCommand::Revoke { id } => {
             if !id.chars().all(|c| c.is_ascii_alphanumeric()) {
                 bail!("{id:?} is no id of a key; `azera web key list` prints them");
             }
-            local.call("DELETE", &format!("{KEYS}/{id}"), None)?;
-            println!("The key {id} is revoked.");
+            // The id is one of a key, or one of a program with access.
+            match local.call("DELETE", &format!("{KEYS}/{id}"), None) {
+                Err(LocalError::Refused(_)) => {
+                    local.call("DELETE", &format!("{GRANTS}/{id}"), None)?;
+                    println!("The access {id} is ended.");
+                }
+                revoked => {
+                    revoked?;
+                    println!("The key {id} is revoked.");
+                }
+            }
         }
     }
     Ok(())

@@ -79,6 +79,17 @@ fn somebody_talks_with_the_persona_in_a_browser() {
     bot.stop();
 }
 
+#[test]
+fn a_person_gives_a_program_access_in_a_browser() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let bot = Running::with(scratch.path(), data.to_str().expect("a path"), &["--model", "scripted"], &[]);
+    let link = bot.setup.clone().expect("nobody owns this Azera");
+    let mut browser = script("consent.mjs", &[&bot.address, &link]);
+    assert!(browser.wait().expect("it ends").success(), "what is wrong stands above");
+    bot.stop();
+}
+
 /// A server whose first answer to [`MESSAGE`] stops in the middle, until its reader is gone.
 fn slow_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

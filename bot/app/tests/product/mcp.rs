@@ -15,14 +15,36 @@ fn sdk() -> PathBuf {
     dir.map(PathBuf::from).expect("AZERA_TEST_MCP names the folder of the mcp package; run `make test`")
 }
 
-/// Returns what the SDK's client hears when it does a job.
+/// Returns the folder of the SDK for TypeScript, which `make test` sets.
+#[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
+fn typescript_sdk() -> PathBuf {
+    let dir = std::env::var_os("AZERA_TEST_MCP_JS");
+    dir.map(PathBuf::from).expect("AZERA_TEST_MCP_JS names the folder of the TypeScript SDK; run `make test`")
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
+}
+
+/// Returns what the Python SDK's client hears when it does a job.
 #[track_caller]
 pub fn client(job: &Value) -> Vec<Value> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/mcp_client.py");
     let mut python = Command::new("python3");
-    python.arg(script).env("PYTHONPATH", sdk()).env("NO_PROXY", "*");
-    let python = python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = crate::fed(python, &job.to_string());
+    heard(python.arg(script("mcp_client.py")).env("PYTHONPATH", sdk()).env("NO_PROXY", "*"), job)
+}
+
+/// Returns what the TypeScript SDK's client hears when it does a job.
+#[track_caller]
+fn typescript_client(job: &Value) -> Vec<Value> {
+    let sdk = typescript_sdk();
+    let mut node = Command::new(sdk.join("bin/node"));
+    heard(node.arg(script("mcp_client.mjs")).env("AZERA_TEST_MCP_JS", &sdk).env("NO_PROXY", "*"), job)
+}
+
+#[track_caller]
+fn heard(program: &mut Command, job: &Value) -> Vec<Value> {
+    let program = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = crate::fed(program, &job.to_string());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     let came = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -175,6 +197,139 @@ fn a_key_opens_one_persons_memory_and_no_more() {
     ann.send(&bot, "DELETE", &format!("/api/keys/{}", anns.1), &Value::Null);
     assert!(over(&anns.0, "legacy", &json!([recall]))[0].get("failed").is_some(), "a revoked key opens nothing");
     bot.stop();
+}
+
+/// The SDK finds the server of tokens, registers, has the person allow it, and uses what was allowed. Later it goes on with its
+/// refresh token alone.
+#[test]
+fn the_sdk_connects_by_oauth() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, folder) = (scratch.path(), scratch.path().join("data"));
+    let data = folder.to_str().expect("a path");
+    let bot = Running::start(home, data);
+    let code = web(home, data, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
+    let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
+    let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
+    let ann = Browser::of(&head, &session);
+    let (url, tokens) = (format!("{}/mcp", bot.address), home.join("tokens.json"));
+    let person = |allow: &[&str]| json!({"headers": {"Cookie": ann.cookie, "X-CSRF-Token": ann.csrf}, "allow": allow});
+    let keep = call("remember", &json!({"text": "The lighthouse password is heliotrope."}));
+    let steps =
+        json!([["list_tools", {}], keep, call("recall", &json!({"query": "What is the lighthouse password?"}))]);
+    let denied = client(&json!({"url": url, "person": person(&[]), "mode": "auto", "steps": steps}));
+    assert!(denied[0].get("failed").is_some(), "{denied:?}");
+    let job =
+        |allow: &[&str]| json!({"url": url, "person": person(allow), "tokens": tokens, "mode": "auto", "steps": steps});
+    let came = client(&job(&["mcp", "memory:read", "memory:write"]));
+    let names = tools(&came[0]);
+    assert!(names.contains(&"remember") && !names.contains(&"sessions") && !names.contains(&"vault_get"), "{names:?}");
+    assert!(json!(good(&came[2])).to_string().contains("heliotrope"), "{came:?}");
+    // Nobody is asked again while the tokens work. The refresh token works after the access token.
+    for _ in 0..2 {
+        let mut held: Value = serde_json::from_slice(&std::fs::read(&tokens).expect("tokens")).expect("JSON");
+        held["tokens"]["access_token"] = json!("azo_old");
+        held["tokens"]["expires_in"] = json!(-10);
+        std::fs::write(&tokens, held.to_string()).expect("it is ours");
+        let came = client(&job(&[]));
+        assert!(json!(good(&came[2])).to_string().contains("heliotrope"), "{came:?}");
+    }
+    let listed = web(home, data, &["key", "list"]);
+    assert!(listed.contains("The SDK") && listed.contains("mcp,memory:read,memory:write"), "{listed}");
+    let id = listed.lines().find(|line| line.contains("The SDK")).and_then(|line| line.split(' ').next());
+    let ended = web(home, data, &["key", "revoke", id.expect("an id")]);
+    assert!(ended.contains("ended"), "{ended}");
+    assert!(client(&job(&[]))[0].get("failed").is_some(), "the access is over");
+    bot.stop();
+}
+
+/// A second official client, in another language: every tool, paging and cancelling, over both ways. It checks each answer
+/// against the schema that the tool declares.
+#[test]
+fn the_typescript_sdk_uses_every_tool_over_both_ways() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let folders = [home.join("stdio"), home.join("http")];
+    let [alone, served] = folders.each_ref().map(|folder| folder.to_str().expect("a path"));
+    let bot = Running::start(home, served);
+    let code = web(home, served, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
+    let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
+    let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
+    let key = Browser::of(&head, &session).key(&bot, &["mcp", "chat", "memory:read", "memory:write", "vault"]).0;
+    let over_http =
+        |steps: &Value| typescript_client(&json!({"url": format!("{}/mcp", bot.address), "key": key, "steps": steps}));
+    let over_stdio = |steps: &Value| {
+        let arguments = ["mcp", "--data", alone, "--as", "Ann", "--vault"];
+        typescript_client(&stdio(home, &arguments, "auto", steps))
+    };
+    every_tool("stdio", &over_stdio);
+    every_tool("HTTP", &over_http);
+    bot.stop();
+}
+
+/// Calls every tool in one session, and compares the list with what was called.
+#[track_caller]
+fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
+    let mut steps = vec![json!(["listTools", {}])];
+    let facts: Vec<Value> = (0..7)
+        .map(|number| call("remember", &json!({"text": format!("My sister Mia lives in house {number} of Oslo.")})))
+        .collect();
+    steps.extend(facts);
+    let kept = session(&json!(steps));
+    let declared = tools(&kept[0]);
+    let id = |number: usize| good(&kept[number + 1])["id"].clone();
+    let calls = [
+        ("recall", json!({"query": "Where does Mia live?"})),
+        ("hybrid_search", json!({"query": "Where does Mia live?"})),
+        ("search", json!({"query": "Oslo"})),
+        ("similar", json!({"id": id(0)})),
+        ("get", json!({"id": id(0)})),
+        ("list", json!({})),
+        ("core_memory", json!({})),
+        ("relations", json!({"name": "Mia"})),
+        ("graph_explore", json!({"name": "Mia"})),
+        ("episodes", json!({})),
+        ("reflections", json!({})),
+        ("sessions", json!({})),
+        ("stats", json!({})),
+        ("save", json!({"text": "Mia likes tea."})),
+        ("forget", json!({"id": id(5)})),
+        ("delete", json!({"id": id(6)})),
+        ("vault_store", json!({"name": "code", "value": "heliotrope"})),
+        ("vault_list", json!({})),
+        ("vault_get", json!({"name": "code"})),
+        ("vault_delete", json!({"name": "code"})),
+        // Nobody has talked yet, so these two say what to do instead.
+        ("timeline", json!({})),
+        ("why", json!({})),
+    ];
+    let refused = ["timeline", "why"];
+    let mut steps: Vec<Value> = calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect();
+    steps.push(json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]));
+    steps.push(json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]));
+    steps.push(call("stats", &json!({})));
+    steps.extend([json!(["listResources", {}]), json!(["listPrompts", {}])]);
+    steps.push(json!(["readResource", {"uri": "azera://stats"}]));
+    steps.push(json!(["getPrompt", {"name": "what_you_know_about", "arguments": {"topic": "Mia"}}]));
+    steps.push(call("nonsense", &json!({})));
+    // The client knows the schemas of the answers once it has listed the tools.
+    steps.insert(0, json!(["listTools", {}]));
+    let came = session(&json!(steps));
+    for ((tool, _), answer) in calls.iter().zip(&came[1..]) {
+        assert_eq!(answer["isError"] == true, refused.contains(tool), "{way}, {tool}: {answer}");
+        assert!(answer.get("raised").is_none(), "{way}, {tool}: {answer}");
+    }
+    let rest = &came[1 + calls.len()..];
+    let texts: std::collections::BTreeSet<String> =
+        rest[0]["items"].as_array().expect("items").iter().map(|memory| memory["text"].to_string()).collect();
+    assert_eq!(texts.len(), 6, "{way}: each memory stands on one page: {rest:?}");
+    assert!(rest[1].get("raised").is_some(), "{way}: a cancelled call has no answer: {}", rest[1]);
+    assert_eq!(good(&rest[2])["total"], 6, "{way}: and the session goes on");
+    assert!(rest[3..7].iter().all(|answer| answer.get("raised").is_none()), "{way}: {rest:?}");
+    assert!(rest[7].get("raised").is_some() || rest[7]["isError"] == true, "{way}: {}", rest[7]);
+    let called: std::collections::BTreeSet<&str> = calls.iter().map(|(tool, _)| *tool).chain(["remember"]).collect();
+    let left: Vec<&&str> = declared.iter().filter(|tool| !called.contains(**tool)).collect();
+    // It has the model write, which takes minutes here; tests of the adapter call it.
+    assert!(left.iter().all(|tool| ***tool == *"create_reflection"), "{way}: {left:?} were not called");
 }
 
 /// A login.

@@ -236,7 +236,7 @@ async fn a_vault_is_read_by_its_person_in_their_own_direct_chat_alone() {
     let refused = azera.vault_store(&sim, at(ANN, DM_ANN), "a b".into(), value()).await.unwrap_err();
     assert!(refused.in_words().contains("a-z") && !refused.in_words().contains("heliotrope"), "{refused}");
     // What is said of memories never holds it: not searches, not the export, which names it, and not the person's prompt.
-    for (place, command) in [(DM_ANN, "/me"), (DM_ANN, "/memory search heliotrope"), (DM_ANN, "/memory export")] {
+    for (place, command) in [(DM_ANN, "/me"), (DM_ANN, "/memory search blue"), (DM_ANN, "/memory export")] {
         let answer = scene.command(ANN, place, command).await;
         assert!(!answer.contains("heliotrope"), "{command}: {answer}");
         assert_eq!(answer.contains("lighthouse"), command == "/memory export", "{command}: {answer}");

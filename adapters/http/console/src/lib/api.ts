@@ -151,4 +151,6 @@ export const system = {
   keys: () => json<Api.List<Api.Key>>("GET", "/api/keys"),
   addKey: (name: string, scopes: string[]) => json<Api.NewKey>("POST", "/api/keys", { name, scopes }),
   revokeKey: (id: string) => json("DELETE", at`/api/keys/${id}`),
+  grants: () => json<Api.List<Api.Grant>>("GET", "/api/grants"),
+  revokeGrant: (id: string) => json("DELETE", at`/api/grants/${id}`),
 };

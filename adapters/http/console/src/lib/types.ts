@@ -61,6 +61,8 @@ export type Account = { id: string; name: string; role: "owner" | "guest"; creat
 
 export type Key = { id: string; name: string; scopes: string[]; created_at: string; used_at: string | null };
 
+export type Grant = Key;
+
 export type NewKey = Key & { key: string };
 
 export type Invitation = { code: string; path: string; until: string };

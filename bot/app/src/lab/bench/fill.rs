@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use azera_adapter_console::{PLATFORM, Person, chat_id};
 use azera_config::Config;
 use azera_memory::{
     Batch, Durability, Entry, Error, Kind, Memory, NewChat, NewWriting, Order, SourceScope, Store, Table,
@@ -14,7 +15,8 @@ use azera_model_api::EmbedderInfo;
 use azera_types::{ChatId, Inbound, PersonId, PlatformId, Scope, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::crowd::{self, Crowd};
+use super::crowd::{self, Crowd, MadeUpMessage};
+use crate::cli::BenchFill;
 use crate::lab::measure;
 use crate::{bootstrap, stores};
 
@@ -116,14 +118,12 @@ impl Store for Relaxed {
     }
 }
 
-/// Runs `azera bench fill`: fills an empty folder with `memories` memories. With an account, these are the messages of its
+/// Runs `azera bench fill`: fills an empty folder with made-up memories. With an account, these are the messages of its
 /// chats on the web, and the folder holds that account and nothing that anybody said.
-pub async fn fill(
-    config: &Config,
-    folder: &Path,
-    memories: usize,
-    account: Option<&str>,
-) -> anyhow::Result<serde_json::Value> {
+pub async fn fill(config: &Config, options: &BenchFill) -> anyhow::Result<serde_json::Value> {
+    let (folder, memories) = (options.folder.as_path(), options.memories);
+    let account = options.account.as_deref();
+    let speaker = options.person.as_deref().map(Person::new).transpose().context("--as")?;
     if folder.join(FILLED_FILE).exists() {
         bail!("{} is filled already", folder.display());
     }
@@ -145,7 +145,7 @@ pub async fn fill(
         tokio::task::block_in_place(|| -> anyhow::Result<()> {
             match &home {
                 Some(home) => home.write(memory, &mut crowd, written..until)?,
-                None => write(memory, &mut crowd, written..until)?,
+                None => write(memory, &mut crowd, written..until, speaker.as_ref())?,
             }
             index(memory, &crowd)?;
             Ok(memory.indexing().optimize()?)
@@ -239,7 +239,7 @@ impl Home {
     }
 }
 
-fn inbound(said: crowd::MadeUpMessage, chat: ChatId, person: PersonId, name: String) -> Inbound {
+fn inbound(said: MadeUpMessage, chat: ChatId, person: PersonId, name: String) -> Inbound {
     Inbound {
         id: said.id,
         chat,
@@ -254,18 +254,56 @@ fn inbound(said: crowd::MadeUpMessage, chat: ChatId, person: PersonId, name: Str
     }
 }
 
-/// Writes the messages of these numbers.
-pub fn write(memory: &Memory, crowd: &mut Crowd, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
-    let platform = PlatformId::new(azera_fake_sim::PLATFORM)?;
+/// Who says a message, and where.
+struct Seat {
+    platform: PlatformId,
+    chat: ChatId,
+    person: PersonId,
+    name: String,
+    scope: Scope,
+}
+
+impl Seat {
+    fn in_crowd(said: &MadeUpMessage) -> anyhow::Result<Self> {
+        Ok(Self {
+            platform: PlatformId::new(azera_fake_sim::PLATFORM)?,
+            chat: crowd::chat(said.spot, said.person)?,
+            person: crowd::person(said.person)?,
+            name: crowd::name(said.person),
+            scope: crowd::place(said.spot, said.person)?.scope(),
+        })
+    }
+
+    /// Returns a direct chat of a person of the console. There are as many as the crowd has people.
+    fn of(speaker: &Person, said: &MadeUpMessage) -> anyhow::Result<Self> {
+        Ok(Self {
+            platform: PlatformId::new(PLATFORM)?,
+            chat: chat_id(&speaker.id, &format!("made-up-{}", said.person))?,
+            person: speaker.id.clone(),
+            name: speaker.name.clone(),
+            scope: Scope::Dm(speaker.id.clone()),
+        })
+    }
+}
+
+/// Writes the messages of these numbers, in the crowd or in direct chats of one speaker.
+pub fn write(
+    memory: &Memory,
+    crowd: &mut Crowd,
+    numbers: std::ops::Range<usize>,
+    speaker: Option<&Person>,
+) -> anyhow::Result<()> {
     for number in numbers {
         let said = crowd.message(number, start())?;
-        let (person, chat) = (crowd::person(said.person)?, crowd::chat(said.spot, said.person)?);
-        let place = crowd::place(said.spot, said.person)?;
+        let seat = match speaker {
+            Some(speaker) => Seat::of(speaker, &said)?,
+            None => Seat::in_crowd(&said)?,
+        };
+        let Seat { platform, chat, person, name, scope } = seat;
         let new = NewChat { id: chat.clone(), platform: platform.clone(), title: None, persona: crowd::persona()? };
         memory.chats().open(new, said.at)?;
-        let name = crowd::name(said.person);
         let inbound = inbound(said, chat, person, name);
-        memory.turns().receive(&platform, &inbound, place.scope(), inbound.at)?;
+        memory.turns().receive(&platform, &inbound, scope, inbound.at)?;
         memory.turns().leave(&inbound.id)?;
     }
     Ok(())

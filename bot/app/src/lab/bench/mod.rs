@@ -28,10 +28,7 @@ pub async fn run(config: &Config, config_file: Option<&Path>, command: BenchComm
         BenchCommand::Inference(options) => (inference::inference(config, &options).await?, options.json),
         BenchCommand::Inner(options) => (inner::inner(config, &options).await?, options.json),
         BenchCommand::Hearth(options) => (hearth::bench(config, &options).await?, options.json),
-        BenchCommand::Fill(options) => {
-            let account = options.account.as_deref();
-            (fill::fill(config, &options.folder, options.memories, account).await?, true)
-        }
+        BenchCommand::Fill(options) => (fill::fill(config, &options).await?, true),
     };
     println!("{}", if json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
     Ok(ExitCode::SUCCESS)

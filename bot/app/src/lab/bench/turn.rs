@@ -66,7 +66,7 @@ pub async fn turn(config: &Config, config_file: Option<&Path>, options: &BenchTu
     app.engine.settle().await?;
     let mut crowd = Crowd::new(2, dimension);
     tokio::task::block_in_place(|| -> anyhow::Result<()> {
-        fill::write(&app.memory, &mut crowd, options.memories..options.memories + FRESH_MEMORIES)?;
+        fill::write(&app.memory, &mut crowd, options.memories..options.memories + FRESH_MEMORIES, None)?;
         Ok(fill::index(&app.memory, &crowd)?)
     })?;
     let optimizing = Arc::new(AtomicBool::new(true));
