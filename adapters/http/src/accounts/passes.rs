@@ -42,7 +42,7 @@ impl Account {
 
 impl Accounts {
     /// Returns what a token of the caller may hold: the wanted scopes, or all that the caller has.
-    pub(crate) fn grant(&self, caller: &Caller, wanted: Option<Vec<Scope>>) -> Result<Grant, Problem> {
+    pub(crate) fn token_claims(&self, caller: &Caller, wanted: Option<Vec<Scope>>) -> Result<Grant, Problem> {
         let wanted = wanted.unwrap_or_else(|| caller.scopes.clone());
         if wanted.is_empty() {
             return Err(Problem::invalid("A token needs at least one scope."));

@@ -76,7 +76,7 @@ async fn make(
     if !(1..=MAX_MINUTES).contains(&minutes) {
         return Err(Problem::invalid(format!("A token works for 1 to {MAX_MINUTES} minutes.")));
     }
-    let grant = shared.accounts.grant(&caller, wish.scopes)?;
+    let grant = shared.accounts.token_claims(&caller, wish.scopes)?;
     let scopes = Scope::ALL.into_iter().filter(|scope| grant.scope.split(' ').any(|name| name == scope.as_str()));
     let scopes = scopes.collect();
     let (token, until) = shared.tokens.make(grant, minutes, shared.clock.now())?;
