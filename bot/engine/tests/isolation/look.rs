@@ -87,6 +87,14 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
     looking.seen
 }
 
+/// What is looked up by the numbers of memories.
+const BY_NUMBER: [&str; 4] = [
+    "Memory::memories().get",
+    "Memory::memories().may_be_replaced",
+    "MemoryReader::memory",
+    "Memory::writings().written",
+];
+
 /// Removes the numbers of memories and messages from a text. They count up over all places, and by how much depends on
 /// the order in which forgetting proceeds.
 fn without_numbers(text: &str) -> String {
@@ -264,9 +272,7 @@ impl Looking<'_> {
         self.engine.watch.shown(path, &Showing { chat: self.chat, asker, persona: &persona, own_words }, &text);
         // People may always see their own words, even if others may not; and which memories are looked up by number
         // depends on how many there are.
-        if !own_words
-            && !["Memory::memories().get", "MemoryReader::memory", "Memory::writings().written"].contains(&path)
-        {
+        if !own_words && !BY_NUMBER.contains(&path) {
             self.seen.push(format!("{path}: {}", without_numbers(&text)));
         }
     }
