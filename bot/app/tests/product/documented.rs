@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 
 use super::models;
 
-/// Commands that need more than a fresh data folder: the network, a server, an hour, an answer, or earlier steps.
-const LEFT_OUT: [&str; 10] = [
+/// Commands that need more than a fresh data folder: the network, a server, an hour, an answer, a microphone, or earlier
+/// steps.
+const LEFT_OUT: [&str; 11] = [
     "make ",
     "azera models pull",
     "azera hearth",
@@ -16,6 +17,7 @@ const LEFT_OUT: [&str; 10] = [
     "azera bench",
     "azera eval",
     "azera vault set",
+    "azera voice --hands-free",
     "docker",
     "/mnt/",
 ];
