@@ -76,10 +76,19 @@ class Browser:
         return AuthorizationCodeResult(code=answer.get("code", ""), state=answer.get("state"), iss=answer.get("iss"))
 
 
+class Provider(OAuthClientProvider):
+    """The package's, but it knows when stored tokens end."""
+
+    async def _initialize(self) -> None:
+        await super()._initialize()
+        if self.context.current_tokens:
+            self.context.update_token_expiry(self.context.current_tokens)
+
+
 def provider(job: dict) -> OAuthClientProvider:
     browser = Browser(job["person"])
     metadata = OAuthClientMetadata(client_name="The SDK", redirect_uris=[RETURN], token_endpoint_auth_method="none")
-    return OAuthClientProvider(job["url"], metadata, Storage(job.get("tokens")), browser.open, browser.returned)
+    return Provider(job["url"], metadata, Storage(job.get("tokens")), browser.open, browser.returned)
 
 
 def transport(job: dict):

@@ -199,6 +199,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(Method::POST, "/oauth/token", Need::Public, "Get tokens for a code or a refresh token", tokens)
             .takes_fields(TOKEN)
             .answers::<Tokens>(),
+        // A program that kept its tokens and not the metadata asks there. The Python SDK is one.
+        Endpoint::new(Method::POST, "/token", Need::Public, "The same as /oauth/token", tokens)
+            .takes_fields(TOKEN)
+            .answers::<Tokens>(),
         Endpoint::new(Method::POST, "/oauth/revoke", Need::Public, "Give a token back (RFC 7009)", revoke)
             .takes_fields(REVOKED)
             .answers::<Done>(),

@@ -298,11 +298,19 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("vault_list", json!({})),
         ("vault_get", json!({"name": "code"})),
         ("vault_delete", json!({"name": "code"})),
-        // Nobody has talked yet, so these two say what to do instead.
+        ("update", json!({"id": id(0), "text": "My sister Mia lives in house 9 of Oslo."})),
+        ("supersede", json!({"older": id(1), "newer": id(2)})),
+        ("search_feedback", json!({"id": id(3), "rating": "helpful"})),
+        ("procedures", json!({})),
+        ("cue_search", json!({"ending": "resolved"})),
+        ("cross_project", json!({"query": "Where does Mia live?", "project": "boat"})),
+        // Nobody has talked or imported a session yet, so these say what to do instead.
+        ("context_budget", json!({"project": "boat", "tokens": 300})),
+        ("episode_chain", json!({"session": "import:2"})),
         ("timeline", json!({})),
         ("why", json!({})),
     ];
-    let refused = ["timeline", "why"];
+    let refused = ["context_budget", "episode_chain", "timeline", "why"];
     let mut steps: Vec<Value> = calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect();
     steps.push(json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]));
     steps.push(json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]));
@@ -321,9 +329,9 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
     let rest = &came[1 + calls.len()..];
     let texts: std::collections::BTreeSet<String> =
         rest[0]["items"].as_array().expect("items").iter().map(|memory| memory["text"].to_string()).collect();
-    assert_eq!(texts.len(), 6, "{way}: each memory stands on one page: {rest:?}");
+    assert_eq!(texts.len(), 7, "{way}: each memory stands on one page: {rest:?}");
     assert!(rest[1].get("raised").is_some(), "{way}: a cancelled call has no answer: {}", rest[1]);
-    assert_eq!(good(&rest[2])["total"], 6, "{way}: and the session goes on");
+    assert_eq!(good(&rest[2])["total"], 7, "{way}: and the session goes on");
     assert!(rest[3..7].iter().all(|answer| answer.get("raised").is_none()), "{way}: {rest:?}");
     assert!(rest[7].get("raised").is_some() || rest[7]["isError"] == true, "{way}: {}", rest[7]);
     let called: std::collections::BTreeSet<&str> = calls.iter().map(|(tool, _)| *tool).chain(["remember"]).collect();
