@@ -158,7 +158,9 @@ fn event(what: &str) -> Value {
 }
 
 fn operation_id(endpoint: &Endpoint) -> String {
-    let words = endpoint.path.split(['/', '{', '}', '-', '.']).filter(|word| !word.is_empty() && *word != "api");
+    // The words of `/api/token` are the same.
+    let path = if endpoint.path == "/token" { "/token/of/oauth" } else { endpoint.path };
+    let words = path.split(['/', '{', '}', '-', '.']).filter(|word| !word.is_empty() && *word != "api");
     let method = match endpoint.method {
         Method::GET => "get",
         Method::POST => "post",
