@@ -17,6 +17,7 @@ use azera_types::{
 use serde::Serialize;
 
 use crate::index::embed;
+use crate::numbers::{BY_NUMBER, without_numbers};
 use crate::oracle::{DEFAULT_PERSONA, Showing, word};
 use crate::showing::SHOWING;
 use crate::test_engine::{TestEngine, chat, person};
@@ -85,39 +86,6 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
         looking.read_memory(query).await;
     }
     looking.seen
-}
-
-/// What is looked up by the numbers of memories.
-const BY_NUMBER: [&str; 4] = [
-    "Memory::memories().get",
-    "Memory::memories().may_be_replaced",
-    "MemoryReader::memory",
-    "Memory::writings().written",
-];
-
-/// Removes the numbers of memories and messages from a text. They count up over all places, and by how much depends on
-/// the order in which forgetting proceeds.
-fn without_numbers(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let own = !result.ends_with(|c: char| c.is_alphanumeric());
-        let mark = ["\"id\":", "\"seq\":", "\"number\":", "\"memory\":", "MemoryId(", "post~", "picture ", "- `", "m"]
-            .into_iter()
-            .find(|mark| own && rest.starts_with(mark));
-        let (head, tail) = rest.split_at(mark.map_or(first.len_utf8(), str::len));
-        result.push_str(head);
-        rest = if mark.is_some() { tail.trim_start_matches(|c: char| c.is_ascii_digit()) } else { tail };
-    }
-    result
-}
-
-#[test]
-fn numbers_are_left_out_and_secrets_are_not() {
-    assert_eq!(
-        without_numbers("`m12` zq3v \"id\":77,\"seq\":4 m1~r0 am5 post~9 [MemoryId(7)]"),
-        "`m` zq3v \"id\":,\"seq\": m~r0 am5 post~ [MemoryId()]"
-    );
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -36,6 +36,7 @@ mod look;
 mod looked_at;
 mod maintenance;
 mod names;
+mod numbers;
 mod offload;
 mod oracle;
 mod overrides;
