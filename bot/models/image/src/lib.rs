@@ -10,6 +10,7 @@
 
 mod error;
 mod model;
+mod palette;
 mod picture;
 mod request;
 mod viewer;

@@ -8,6 +8,8 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
 use thiserror::Error;
 
+use crate::palette;
+
 /// Quality of small pictures, from 1 to 100.
 const THUMBNAIL_QUALITY: u8 = 80;
 
@@ -184,6 +186,9 @@ fn decoder<'a>(bytes: &'a [u8], limits: &PictureLimits) -> Result<impl ImageDeco
         Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP)) => format,
         _ => return Err(PictureError::Unsupported),
     };
+    if format == ImageFormat::Png && !palette::is_list_of_colours(bytes) {
+        return Err(PictureError::Damaged);
+    }
     let most = limits.max_pixels.saturating_mul(BYTES_PER_PIXEL).min(MAX_DECODING_BYTES);
     let mut decoding = image::Limits::default();
     decoding.max_image_width = Some(limits.max_side);
@@ -240,6 +245,27 @@ mod tests {
         let mut file = Cursor::new(Vec::new());
         DynamicImage::ImageRgb8(picture(40, 30).0).write_to(&mut file, format).unwrap();
         file.into_inner()
+    }
+
+    /// Returns a PNG file of one pixel with a palette of so many bytes.
+    fn with_palette(bytes: usize) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, 1, 1);
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_palette(vec![9; bytes]);
+        encoder.write_header().unwrap().write_image_data(&[0]).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_palette_that_is_no_list_of_colours_is_damage() {
+        for bytes in [3, 6, 768] {
+            assert!(Picture::read(&with_palette(bytes), &PictureLimits::default()).is_ok(), "{bytes}");
+        }
+        for bytes in [1, 7, 769, 771, 3_000] {
+            let damaged = Err(PictureError::Damaged);
+            assert_eq!(Picture::read(&with_palette(bytes), &PictureLimits::default()), damaged, "{bytes}");
+        }
     }
 
     #[test]
