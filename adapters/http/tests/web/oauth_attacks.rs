@@ -147,7 +147,10 @@ async fn a_refresh_token_works_once_and_gives_no_more_than_before() {
     }
     world.clock.advance_to(later(&world, 600));
     refused(&other.refresh(&refresh, &[]).await, "invalid_grant");
-    refused(&tool.refresh(&format!("{refresh}x"), &[]).await, "invalid_grant");
+    // A guess without the part that all tokens of the grant share is no used token.
+    let mut guess: Vec<&str> = refresh.splitn(5, '_').collect();
+    guess[3] = "0123456789abcdef0123456789abcdef";
+    refused(&tool.refresh(&guess.join("_"), &[]).await, "invalid_grant");
     refused(&tool.refresh(&first, &[]).await, "invalid_grant");
     let narrow = tool.refresh(&refresh, &[("scope", "mcp memory:read")]).await;
     assert_eq!(narrow.json()["scope"], "mcp memory:read");
@@ -169,6 +172,51 @@ async fn a_refresh_token_works_once_and_gives_no_more_than_before() {
     let (_, idle) = tool.tokens(&mut owner, &SOME).await;
     world.clock.advance_to(later(&world, 31 * 24 * 3_600));
     refused(&tool.refresh(&idle, &[]).await, "invalid_grant");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_thief_cannot_outrun_the_program_whose_refresh_token_they_took() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let (_, stolen) = tool.tokens(&mut owner, &SOME).await;
+    let (mut access, mut next) = pair(&tool.refresh(&stolen, &[]).await);
+    for _ in 0..70 {
+        world.clock.advance_to(later(&world, 60));
+        (access, next) = pair(&tool.refresh(&next, &[]).await);
+    }
+    assert_eq!(tool.call(&access).await.status, 200);
+    refused(&tool.refresh(&stolen, &[]).await, "invalid_grant");
+    assert_eq!(tool.call(&access).await.status, 401);
+    refused(&tool.refresh(&next, &[]).await, "invalid_grant");
+    assert_eq!(owner.send("GET", "/api/grants", None).await.json()["total"], 0);
+    // A program that lost an answer gives back what it has.
+    let (access, first) = tool.tokens(&mut owner, &SOME).await;
+    pair(&tool.refresh(&first, &[]).await);
+    assert_eq!(tool.post("/oauth/revoke", &[("token", &first), ("client_id", &tool.id)]).await.status, 200);
+    assert_eq!(tool.call(&access).await.status, 401);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_refresh_stores_nothing() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (tool, other) = (Program::registered(&world, "Tool").await, Program::registered(&world, "Other").await);
+    let (access, refresh) = tool.tokens(&mut owner, &SOME).await;
+    let before = world.accounts.saves();
+    let mut parts: Vec<&str> = refresh.splitn(5, '_').collect();
+    refused(&other.refresh(&refresh, &[]).await, "invalid_grant");
+    refused(&tool.refresh(&refresh, &[("scope", "vault")]).await, "invalid_scope");
+    refused(&tool.refresh(&refresh, &[("resource", "https://evil.example/mcp")]).await, "invalid_target");
+    for place in [3, 2] {
+        parts[place] = "guess";
+        refused(&tool.refresh(&parts.join("_"), &[]).await, "invalid_grant");
+    }
+    assert_eq!(world.accounts.saves(), before);
+    assert_eq!(tool.call(&access).await.status, 200);
+    pair(&tool.refresh(&refresh, &[]).await);
     world.stop().await;
 }
 
