@@ -316,7 +316,12 @@ async fn decide(
         made_at: shared.clock.now(),
         used: false,
     };
-    shared.codes.keep(&code, of).await;
+    let mut codes = shared.codes.hold().await;
+    // What the person decided with may have ended since the request came.
+    if !shared.is_current(&caller) {
+        return Err(Problem::unauthorized());
+    }
+    codes.keep(&code, of);
     let location = request.answer(&origin, &[("code", &code)])?;
     Ok(axum::Json(Decided { location }))
 }
@@ -360,7 +365,7 @@ async fn tokens(
 async fn redeem(shared: &Shared, fields: &Fields) -> Result<Issued, OAuthError> {
     let (code, verifier) = (fields.required("code")?, fields.required("code_verifier")?);
     let (client_id, redirect_uri) = (fields.required("client_id")?, fields.required("redirect_uri")?);
-    let mut codes = shared.codes.redeeming().await;
+    let mut codes = shared.codes.hold().await;
     let code = codes.take(code).ok_or_else(OAuthError::grant)?;
     if code.used {
         tracing::warn!("a code was used twice, so the access of its program was revoked");

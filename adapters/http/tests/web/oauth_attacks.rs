@@ -1,6 +1,7 @@
 //! Every way to get more by OAuth than a person allowed.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::World;
 use crate::isolation::later;
@@ -217,6 +218,47 @@ async fn a_refused_refresh_stores_nothing() {
     assert_eq!(world.accounts.saves(), before);
     assert_eq!(tool.call(&access).await.status, 200);
     pair(&tool.refresh(&refresh, &[]).await);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_code_outlives_the_sessions_of_its_account() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let login = json!({"name": "Ann", "password": "correct horse battery"});
+    for body in [json!({"everywhere": true}), json!({"keys": true})] {
+        let code = tool.code(&mut owner, &SOME).await;
+        assert_eq!(owner.send("POST", "/api/logout", Some(body)).await.status, 200);
+        refused(&tool.redeem(&code).await, "invalid_grant");
+        assert_eq!(owner.send("POST", "/api/login", Some(login.clone())).await.status, 200);
+    }
+    let code = tool.code(&mut owner, &SOME).await;
+    let change = json!({"old": "correct horse battery", "new": "incorrect horse battery"});
+    assert_eq!(owner.send("PUT", "/api/password", Some(change)).await.status, 200);
+    refused(&tool.redeem(&code).await, "invalid_grant");
+    assert_eq!(owner.send("GET", "/api/grants", None).await.json()["total"], 0);
+    // A decision that was under way when the session ended gives no code.
+    let body = json!({"request": tool.asks(None), "scopes": SOME}).to_string();
+    let address = world.web.address();
+    let mut decision = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /api/oauth/decision HTTP/1.1\r\nHost: {address}\r\nCookie: {}\r\nX-CSRF-Token: {}\r\nExpect: 100-continue\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        owner.cookie.as_ref().unwrap(),
+        owner.csrf.as_ref().unwrap(),
+        body.len(),
+    );
+    decision.write_all(head.as_bytes()).await.unwrap();
+    // The server asks for the body once it knows who sends it.
+    let mut first = [0; 25];
+    decision.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(owner.send("POST", "/api/logout", Some(json!({"everywhere": true}))).await.status, 200);
+    decision.write_all(body.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    decision.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     world.stop().await;
 }
 
