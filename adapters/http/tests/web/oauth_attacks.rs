@@ -263,6 +263,19 @@ async fn no_code_outlives_the_sessions_of_its_account() {
 }
 
 #[tokio::test]
+async fn a_form_with_many_fields_is_refused() {
+    let world = World::start().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let names: Vec<String> = (0..33).map(|number| format!("field{number}")).collect();
+    let mut pairs: Vec<(&str, &str)> = names[..31].iter().map(|name| (name.as_str(), "")).collect();
+    pairs.push(("grant_type", "password"));
+    refused(&tool.post("/oauth/token", &pairs).await, "unsupported_grant_type");
+    pairs.push((&names[32], ""));
+    refused(&tool.post("/oauth/token", &pairs).await, "invalid_request");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_flood_of_programs_fills_nothing() {
     let world = World::start().await;
     let mut owner = world.owner().await;
