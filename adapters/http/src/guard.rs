@@ -246,7 +246,9 @@ async fn admitted(admission: &Admission, request: Request, next: Next) -> Result
     }
     let mut request = read_body(request, admission.body_bytes).await?;
     let session = caller.as_ref().and_then(|caller| Some((caller.account.clone(), caller.session.clone()?)));
-    if let Some(caller) = caller {
+    // A token for `/mcp` stands for nobody elsewhere, not even where everybody may ask.
+    let is_for = |caller: &Caller| caller.grant.is_none() || admission.need == Need::Scope(Scope::Mcp);
+    if let Some(caller) = caller.filter(is_for) {
         request.extensions_mut().insert(caller);
     }
     let mut response = completed(request, next).await?;

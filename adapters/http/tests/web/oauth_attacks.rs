@@ -276,6 +276,18 @@ async fn a_form_with_many_fields_is_refused() {
 }
 
 #[tokio::test]
+async fn a_token_for_the_protocol_stands_for_nobody_elsewhere() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let (access, _) = tool.tokens(&mut owner, &SOME).await;
+    let session = tool.world_client.with_key(&access).send("GET", "/api/session", None).await;
+    assert_eq!((session.status, &session.json()["name"], &session.json()["role"]), (200, &Value::Null, &Value::Null));
+    assert_eq!(tool.call(&access).await.status, 200);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_flood_of_programs_fills_nothing() {
     let world = World::start().await;
     let mut owner = world.owner().await;
