@@ -165,6 +165,12 @@ async fn a_program_learns_where_to_ask() {
     let foreign = [("Host", "evil.example")];
     let refused = world.client().send_with("GET", "/.well-known/oauth-authorization-server", &foreign, "").await;
     assert_eq!(refused.status, 421);
+    // A request may name the address in its first line alone.
+    let path = "/.well-known/oauth-authorization-server";
+    let absolute =
+        format!("GET http://localhost:8080{path} HTTP/1.1\r\nConnection: close\r\nX-Forwarded-Proto: https\r\n\r\n");
+    let server = world.client().raw(absolute.as_bytes()).await.json();
+    assert_eq!(server["issuer"], "https://localhost:8080");
     // Other refusals say nothing of it.
     assert_eq!(world.client().send("GET", "/api/chats", None).await.header("www-authenticate"), Some("Bearer"));
     world.stop().await;
