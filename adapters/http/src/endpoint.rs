@@ -52,7 +52,7 @@ pub(crate) enum Answer {
     File(&'static str, &'static str),
 }
 
-/// What a route takes as `multipart/form-data`.
+/// What a route takes as a form: files as `multipart/form-data`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Nothing,

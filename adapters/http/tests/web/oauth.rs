@@ -312,6 +312,16 @@ async fn a_token_stands_for_one_person() {
 }
 
 #[tokio::test]
+async fn both_addresses_for_tokens_are_described_alike() {
+    let world = World::start().await;
+    let document = world.client().send("GET", "/api/openapi.json", None).await.json();
+    let responses = |path: &str| document["paths"][path]["post"]["responses"].clone();
+    assert!(responses("/token")["default"]["content"]["application/json"].is_object(), "{}", responses("/token"));
+    assert_eq!(responses("/token"), responses("/oauth/token"));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn the_owners_commands_list_and_end_access() {
     let world = World::start().await;
     let mut owner = world.owner().await;
