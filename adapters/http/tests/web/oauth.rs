@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use azera_adapter_http::LocalError;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -329,6 +330,11 @@ async fn the_owners_commands_list_and_end_access() {
     let (access, _) = tool.tokens(&mut owner, &SOME).await;
     let local = world.local();
     let listed = tokio::task::spawn_blocking(move || {
+        let delete = |path: &str| local.call("DELETE", path, None);
+        // Keys and programs share their command, so it must know what is missing from what is refused.
+        assert!(matches!(delete("/api/local/grants/none"), Err(LocalError::Missing(_))));
+        assert!(matches!(delete("/api/local/keys/none"), Err(LocalError::Missing(_))));
+        assert!(matches!(delete("/api/grants/none"), Err(LocalError::Refused(_))));
         let listed = local.call("GET", "/api/local/grants", None).unwrap();
         let id = listed["items"][0]["id"].as_str().unwrap().to_owned();
         local.call("DELETE", &format!("/api/local/grants/{id}"), None).unwrap();
