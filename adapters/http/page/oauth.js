@@ -2,7 +2,9 @@
 "use strict";
 
 const $ = (id) => document.getElementById(id);
-const state = { csrf: null };
+/** Milliseconds for which a person sees the question before they can allow anything. */
+const SEEN_MS = 1000;
+const state = { csrf: null, timer: null };
 
 /** Sends a request. Throws an error with the server's words if it does not work. */
 async function call(method, path, body) {
@@ -43,6 +45,13 @@ function offer(scope) {
   return label;
 }
 
+/** Locks "Allow" for a moment. A second click that was meant for another page then allows nothing. */
+function lock() {
+  $("allow").disabled = true;
+  clearTimeout(state.timer);
+  state.timer = setTimeout(() => ($("allow").disabled = false), SEEN_MS);
+}
+
 async function ask(session) {
   state.csrf = session.csrf;
   only("none");
@@ -58,6 +67,7 @@ async function ask(session) {
   $("place").textContent = request.returns_to;
   $("scopes").replaceChildren(...request.scopes.map(offer));
   only("consent");
+  lock();
   $("deny").focus();
 }
 
@@ -81,8 +91,12 @@ $("login").addEventListener("submit", (event) => {
 
 $("consent").addEventListener("submit", (event) => {
   event.preventDefault();
-  attempt(() => decide(true));
+  if (!$("allow").disabled) attempt(() => decide(true));
 });
+
+// The page may have been hidden behind another one until now.
+addEventListener("focus", lock);
+document.addEventListener("visibilitychange", lock);
 
 $("deny").addEventListener("click", () => attempt(() => decide(false)));
 

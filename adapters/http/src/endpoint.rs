@@ -21,6 +21,9 @@ pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 /// Largest body of a request that anybody may send.
 const MAX_PUBLIC_BODY_BYTES: usize = 16 << 10;
 
+/// Most fields of a form, as OAuth sends them.
+const MAX_FIELDS: usize = 32;
+
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -49,7 +52,7 @@ pub(crate) enum Answer {
     File(&'static str, &'static str),
 }
 
-/// What a route takes as `multipart/form-data`.
+/// What a route takes as a form: files as `multipart/form-data`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Nothing,
@@ -222,7 +225,11 @@ impl<S: Send + Sync> FromRequest<S> for Fields {
             return Err(OAuthError::request("Send the body as application/x-www-form-urlencoded."));
         }
         let body = Bytes::from_request(request, state).await.map_err(|error| OAuthError::request(error.to_string()))?;
-        let fields: Vec<(String, String)> = url::form_urlencoded::parse(&body).into_owned().collect();
+        let fields: Vec<(String, String)> =
+            url::form_urlencoded::parse(&body).into_owned().take(MAX_FIELDS + 1).collect();
+        if fields.len() > MAX_FIELDS {
+            return Err(OAuthError::request(format!("The body has more than {MAX_FIELDS} fields.")));
+        }
         let twice =
             |(place, (name, _)): (usize, &(String, String))| fields[..place].iter().any(|(field, _)| field == name);
         if fields.iter().enumerate().any(twice) {

@@ -122,10 +122,11 @@ pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, n
     let sent = request.headers().contains_key(header::AUTHORIZATION);
     let mut origin = None;
     let mut response = match entering(&shared, &request) {
-        Ok(client) => {
+        Ok((client, reached)) => {
             let mut request = request;
-            origin = is_mcp.then(|| Origin::of(request.headers(), &client));
+            origin = is_mcp.then(|| reached.clone());
             request.extensions_mut().insert(client);
+            request.extensions_mut().insert(reached);
             next.run(request).await
         }
         Err(problem) => problem.into_response(),
@@ -146,7 +147,7 @@ pub(crate) async fn outer(State(shared): State<Arc<Shared>>, request: Request, n
     response
 }
 
-fn entering(shared: &Shared, request: &Request) -> Result<Client, Problem> {
+fn entering(shared: &Shared, request: &Request) -> Result<(Client, Origin), Problem> {
     let headers = request.headers();
     let host = authority(request).ok_or_else(|| Problem::invalid("The request names no host."))?;
     if !shared.serves(name_of(host)) {
@@ -162,7 +163,8 @@ fn entering(shared: &Shared, request: &Request) -> Result<Client, Problem> {
     // A name for other machines came through a proxy, even if that does not say so.
     client.is_local &= shared.is_own_name(name_of(host));
     shared.requests.take(&client.bucket("ip"), shared.clock.now()).map_err(Problem::too_many)?;
-    Ok(client)
+    let origin = Origin::of(host, &client);
+    Ok((client, origin))
 }
 
 fn is_safe(method: &Method) -> bool {
@@ -232,7 +234,8 @@ pub(crate) async fn admit(State(admission): State<Admission>, request: Request, 
 async fn admitted(admission: &Admission, request: Request, next: Next) -> Result<Response, Problem> {
     let (shared, now) = (&admission.shared, admission.shared.clock.now());
     let client = *request.extensions().get::<Client>().ok_or_else(|| Problem::internal(&"no client"))?;
-    let caller = identify(shared, &client, request.headers()).await?;
+    let origin = request.extensions().get::<Origin>().ok_or_else(|| Problem::internal(&"no origin"))?;
+    let caller = identify(shared, &client, origin, request.headers()).await?;
     allow(admission.need, caller.as_ref(), &client)?;
     if let Some(caller) = &caller {
         shared.requests.take(&format!("account {}", caller.account), now).map_err(Problem::too_many)?;
@@ -246,7 +249,9 @@ async fn admitted(admission: &Admission, request: Request, next: Next) -> Result
     }
     let mut request = read_body(request, admission.body_bytes).await?;
     let session = caller.as_ref().and_then(|caller| Some((caller.account.clone(), caller.session.clone()?)));
-    if let Some(caller) = caller {
+    // A token for `/mcp` stands for nobody elsewhere, not even where everybody may ask.
+    let is_for = |caller: &Caller| caller.grant.is_none() || admission.need == Need::Scope(Scope::Mcp);
+    if let Some(caller) = caller.filter(is_for) {
         request.extensions_mut().insert(caller);
     }
     let mut response = completed(request, next).await?;
@@ -271,11 +276,16 @@ async fn completed(request: Request, next: Next) -> Result<Response, Problem> {
 }
 
 /// Returns who sent a request; `None` for somebody unknown. A wrong key is an error, and counts as an attempt to guess.
-async fn identify(shared: &Shared, client: &Client, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+async fn identify(
+    shared: &Shared,
+    client: &Client,
+    origin: &Origin,
+    headers: &HeaderMap,
+) -> Result<Option<Caller>, Problem> {
     if let Some(authorization) = headers.get(header::AUTHORIZATION) {
         let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
         let key = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")).map(|(_, key)| key.trim());
-        let caller = key.and_then(|key| shared.by_token(key, client, &Origin::of(headers, client)));
+        let caller = key.and_then(|key| shared.by_token(key, client, origin));
         let Some(caller) = caller else {
             // A key that works is not refused because of others that do not.
             shared.failures.take(&client.bucket("key"), shared.clock.now()).map_err(Problem::too_many)?;

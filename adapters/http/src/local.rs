@@ -59,6 +59,9 @@ pub enum LocalError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The web has no such thing.
+    #[error("{0}")]
+    Missing(String),
     /// The web answers that it does not work.
     #[error("{0}")]
     Refused(String),
@@ -103,8 +106,9 @@ impl Local {
         if status == 200 {
             return Ok(value);
         }
-        let detail = value.get("error").and_then(Value::as_str).unwrap_or("it refuses");
-        Err(LocalError::Refused(detail.to_owned()))
+        let text = |name: &str| value.get(name).and_then(Value::as_str);
+        let detail = text("error").unwrap_or("it refuses").to_owned();
+        Err(if text("code") == Some("not_found") { LocalError::Missing(detail) } else { LocalError::Refused(detail) })
     }
 
     fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<(u16, String)> {

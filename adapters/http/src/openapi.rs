@@ -82,8 +82,7 @@ fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, pro
     let error = |description: &str| {
         let schema = if endpoint.path.starts_with("/v1/") {
             json!({"application/json": {"schema": {"type": "object"}}})
-        } else if endpoint.path == "/mcp" || endpoint.path.starts_with("/oauth/") {
-            // Some refusals are messages of the protocol.
+        } else if has_own_refusals(endpoint) {
             json!({"application/problem+json": {"schema": problem}, "application/json": {"schema": {"type": "object"}}})
         } else {
             json!({"application/problem+json": {"schema": problem}})
@@ -141,6 +140,12 @@ fn operation(endpoint: &Endpoint, generator: &mut schemars::SchemaGenerator, pro
         operation["requestBody"] = json!({"required": true, "content": {media_type: {"schema": schema}}});
     }
     operation
+}
+
+/// Returns true if some refusals of a route are messages of its protocol.
+fn has_own_refusals(endpoint: &Endpoint) -> bool {
+    let takes_fields = matches!(endpoint.form, Form::Fields(_));
+    takes_fields || endpoint.path == "/mcp" || endpoint.path.starts_with("/oauth/")
 }
 
 /// Returns the schema of the fields of a form.

@@ -73,6 +73,11 @@ assert.equal(returned.pop().get('error'), 'access_denied');
 step('a person who allows less gives less');
 await page.goto(asks({}));
 await box('read your conversations').uncheck();
+const locked = () => {
+  dispatchEvent(new Event('focus'));
+  return document.getElementById('allow').disabled;
+};
+assert.equal(await page.evaluate(locked), true, 'a click that was meant for another page allows nothing');
 await elsewhere.button('Allow').click();
 await page.waitForURL(`${redirect}?**`);
 const answer = returned.pop();

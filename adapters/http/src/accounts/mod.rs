@@ -154,7 +154,8 @@ impl Accounts {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).values().find_map(find)
     }
 
-    /// Returns true if a caller's session or key still stands for the account, and the time of its token is not over. Call
+    /// Returns true if a caller's session or key still stands for the account, and the time of its token is not over. A
+    /// program with a grant is never current. Call
     /// [`Shared::is_current`](crate::web::Shared::is_current), which asks for the key that signed the token, too.
     pub(crate) fn is_current(&self, caller: &Caller) -> bool {
         let now = self.clock.now();
@@ -162,7 +163,8 @@ impl Accounts {
             (Some(pass), _, key, _) => account.has_pass(pass, key.as_deref(), now),
             (None, Some(open), ..) => account.has_session(open, now),
             (None, None, Some(key), _) => account.has_key(key),
-            (None, None, None, Some(grant)) => account.grants.iter().any(|one| one.is(grant)),
+            // A grant is asked for anew with each call of `/mcp`, and its access token ends by itself.
+            (None, None, None, Some(_)) => false,
             (None, None, None, None) => caller.is_local,
         };
         self.with(&caller.account, stands).unwrap_or(false)
@@ -201,6 +203,15 @@ impl Accounts {
         id: &str,
         change: impl FnOnce(&mut Account) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
+        self.change_or(id, change).await
+    }
+
+    /// Like [`Self::change`], with another kind of error.
+    pub(crate) async fn change_or<T, E: From<Problem>>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Account) -> Result<T, E>,
+    ) -> Result<T, E> {
         let _changing = self.changing.lock().await;
         let mut account = self.with(id, Account::clone).ok_or_else(Problem::unauthorized)?;
         let done = change(&mut account)?;

@@ -55,13 +55,21 @@ impl Code {
 #[derive(Default)]
 pub(crate) struct Codes(Mutex<Vec<(String, Code)>>);
 
-/// The codes while one of them is used. A second use of the same code waits until the first one is done.
-pub(crate) struct Redeeming<'a>(MutexGuard<'a, Vec<(String, Code)>>);
+/// The codes while one of them is made or used, or while what made them ends. Everything else about codes waits meanwhile, such
+/// as a second use of the same one.
+pub(crate) struct HeldCodes<'a>(MutexGuard<'a, Vec<(String, Code)>>);
 
 impl Codes {
+    /// Returns the codes once nobody else has them.
+    pub(crate) async fn hold(&self) -> HeldCodes<'_> {
+        HeldCodes(self.0.lock().await)
+    }
+}
+
+impl HeldCodes<'_> {
     /// Keeps a code. An account with too many loses its oldest one.
-    pub(crate) async fn keep(&self, code: &str, of: Code) {
-        let mut codes = self.0.lock().await;
+    pub(crate) fn keep(&mut self, code: &str, of: Code) {
+        let codes = &mut self.0;
         codes.retain(|(_, code)| !code.is_older_than(KEPT_S, of.made_at));
         let count = codes.iter().filter(|(_, held)| held.account == of.account).count();
         let oldest = codes.iter().position(|(_, held)| held.account == of.account);
@@ -71,18 +79,11 @@ impl Codes {
         codes.push((digest(code), of));
     }
 
-    /// Returns the codes, to use one.
-    pub(crate) async fn redeeming(&self) -> Redeeming<'_> {
-        Redeeming(self.0.lock().await)
-    }
-
     /// Removes every code of an account.
-    pub(crate) async fn forget(&self, account: &str) {
-        self.0.lock().await.retain(|(_, code)| code.account != account);
+    pub(crate) fn forget(&mut self, account: &str) {
+        self.0.retain(|(_, code)| code.account != account);
     }
-}
 
-impl Redeeming<'_> {
     /// Returns a code as it was before this use. From now on it counts as used.
     pub(crate) fn take(&mut self, code: &str) -> Option<Code> {
         let sent = digest(code);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Code, OAuthError};
 use crate::accounts::{Account, Accounts, Caller, Scope};
 use crate::problem::Problem;
-use crate::secrets::{digest, same, token};
+use crate::secrets::{digest, id, same, token};
 
 /// The beginning of access tokens.
 pub(crate) const ACCESS_PREFIX: &str = "azo_";
@@ -27,9 +27,6 @@ const MAX_GRANTS: usize = 50;
 
 /// Access tokens of one grant that work at once. Requests that are under way still carry an older one.
 const MAX_ACCESS: usize = 3;
-
-/// Used refresh tokens that are remembered, so that a second use is noticed.
-const MAX_SPENT: usize = 64;
 
 /// Seconds within which the time of the last use is not stored again.
 const USED_S: i64 = 60;
@@ -54,12 +51,12 @@ pub(crate) struct Grant {
     created_at: Timestamp,
     used_at: Option<Timestamp>,
     access: Vec<Access>,
-    /// Digest of the refresh token that works, and until when.
+    /// Digest of what is random in every refresh token of this grant. It tells a used one from a guess, however old it is.
+    #[serde(default)]
+    family: String,
+    /// Digest of the secret of the refresh token that works, and until when.
     refresh: String,
     until: Timestamp,
-    /// Digests of refresh tokens that were used.
-    #[serde(default)]
-    spent: Vec<String>,
 }
 
 /// A grant without its tokens.
@@ -103,23 +100,61 @@ fn parts<'a>(text: &'a str, prefix: &str) -> Option<(&'a str, &'a str, &'a str)>
     Some((account, grant, secret))
 }
 
+/// A refresh token in its parts, as it was sent.
+struct Sent<'a> {
+    account: &'a str,
+    grant: &'a str,
+    family: &'a str,
+    /// Digest of the secret.
+    secret: String,
+}
+
+impl<'a> Sent<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let (account, grant, rest) = parts(text, REFRESH_PREFIX)?;
+        let (family, secret) = rest.split_once('_')?;
+        Some(Self { account, grant, family, secret: digest(secret) })
+    }
+}
+
 impl Grant {
-    /// Makes tokens, and returns them. The refresh token before is spent.
-    fn issue(&mut self, account: &str, scopes: Vec<Scope>, now: Timestamp) -> Result<Issued, Problem> {
+    /// Makes tokens, and returns them. The refresh token before works no more.
+    fn issue(&mut self, account: &str, family: &str, scopes: Vec<Scope>, now: Timestamp) -> Result<Issued, Problem> {
         let (access, refresh) = (token()?, token()?);
         self.access.retain(|access| now < access.until);
         self.access.truncate(MAX_ACCESS - 1);
         let until = later(now, Span::new().seconds(ACCESS_S));
         self.access.insert(0, Access { token: digest(&access), scopes: scopes.clone(), until });
-        let before = std::mem::replace(&mut self.refresh, digest(&refresh));
-        if !before.is_empty() {
-            self.spent.insert(0, before);
-            self.spent.truncate(MAX_SPENT);
-        }
+        self.refresh = digest(&refresh);
         self.until = later(now, Span::new().hours(IDLE_DAYS * 24));
         self.used_at = Some(now);
-        let whole = |prefix: &str, secret: &str| format!("{prefix}{account}_{}_{secret}", self.id);
-        Ok(Issued { access: whole(ACCESS_PREFIX, &access), refresh: whole(REFRESH_PREFIX, &refresh), scopes })
+        let id = &self.id;
+        Ok(Issued {
+            access: format!("{ACCESS_PREFIX}{account}_{id}_{access}"),
+            refresh: format!("{REFRESH_PREFIX}{account}_{id}_{family}_{refresh}"),
+            scopes,
+        })
+    }
+
+    /// Makes tokens for a refresh token.
+    fn renew(
+        &mut self,
+        sent: &Sent<'_>,
+        client: &str,
+        wish: TokenWish<'_>,
+        now: Timestamp,
+    ) -> Result<Issued, OAuthError> {
+        if !same(&self.client, client) || self.is_over(now) {
+            return Err(OAuthError::grant());
+        }
+        if wish.resource.is_some_and(|resource| resource != self.resource) {
+            return Err(OAuthError::new("invalid_target", format!("This token is for {} alone.", self.resource)));
+        }
+        let scopes = wish.scopes.unwrap_or_else(|| self.scopes.clone());
+        if scopes.iter().any(|scope| !self.scopes.contains(scope)) {
+            return Err(OAuthError::new("invalid_scope", "The person did not allow that. Ask them again."));
+        }
+        Ok(self.issue(sent.account, sent.family, scopes, now)?)
     }
 
     fn info(&self) -> GrantInfo {
@@ -142,18 +177,17 @@ impl Grant {
     }
 }
 
-/// What a refresh token turned out to be.
+/// What a refresh token of a grant turned out to be.
 enum Refreshed {
     Issued(Issued),
     /// It was used before, so somebody else has it: the grant is gone.
     Reused,
-    Refused(OAuthError),
 }
 
 impl Accounts {
     /// Turns a code into a grant with tokens.
     pub(crate) async fn grant(&self, code: Code) -> Result<Issued, Problem> {
-        let now = self.now();
+        let (now, family) = (self.now(), id()?.simple().to_string());
         let mut grant = Grant {
             id: code.grant,
             client: digest(&code.client_id),
@@ -163,11 +197,11 @@ impl Accounts {
             created_at: now,
             used_at: None,
             access: Vec::new(),
+            family: digest(&family),
             refresh: String::new(),
             until: now,
-            spent: Vec::new(),
         };
-        let issued = grant.issue(&code.account, code.scopes, now)?;
+        let issued = grant.issue(&code.account, &family, code.scopes, now)?;
         self.change(&code.account, |account| {
             account.grants.retain(|grant| !grant.is_over(now));
             while account.grants.len() >= MAX_GRANTS {
@@ -182,39 +216,26 @@ impl Accounts {
         Ok(issued)
     }
 
-    /// Makes new tokens for a refresh token, which works no more then.
+    /// Makes new tokens for a refresh token, which works no more then. A refusal stores nothing.
     pub(crate) async fn refresh(&self, text: &str, wish: TokenWish<'_>) -> Result<Issued, OAuthError> {
-        let (account, id, secret) = parts(text, REFRESH_PREFIX).ok_or_else(OAuthError::grant)?;
-        let (sent, client, now) = (digest(secret), digest(wish.client_id), self.now());
-        if self.with(account, |_| ()).is_none() {
+        let sent = Sent::of(text).ok_or_else(OAuthError::grant)?;
+        let (family, client, now) = (digest(sent.family), digest(wish.client_id), self.now());
+        if self.with(sent.account, |_| ()).is_none() {
             return Err(OAuthError::grant());
         }
-        let outcome = self.change(account, |stored| {
-            let Some(place) = stored.grants.iter().position(|grant| grant.is(id)) else {
-                return Ok(Refreshed::Refused(OAuthError::grant()));
-            };
+        let outcome = self.change_or(sent.account, |stored| {
+            let is_of = |grant: &Grant| grant.is(sent.grant) && same(&grant.family, &family);
+            let place = stored.grants.iter().position(is_of).ok_or_else(OAuthError::grant)?;
             let grant = &mut stored.grants[place];
-            if grant.spent.iter().any(|spent| same(spent, &sent)) {
-                stored.grants.remove(place);
-                return Ok(Refreshed::Reused);
+            if same(&grant.refresh, &sent.secret) {
+                return grant.renew(&sent, &client, wish, now).map(Refreshed::Issued);
             }
-            if !same(&grant.refresh, &sent) || !same(&grant.client, &client) || grant.is_over(now) {
-                return Ok(Refreshed::Refused(OAuthError::grant()));
-            }
-            if wish.resource.is_some_and(|resource| resource != grant.resource) {
-                let error = OAuthError::new("invalid_target", format!("This token is for {} alone.", grant.resource));
-                return Ok(Refreshed::Refused(error));
-            }
-            let scopes = wish.scopes.unwrap_or_else(|| grant.scopes.clone());
-            if scopes.iter().any(|scope| !grant.scopes.contains(scope)) {
-                let error = OAuthError::new("invalid_scope", "The person did not allow that. Ask them again.");
-                return Ok(Refreshed::Refused(error));
-            }
-            grant.issue(account, scopes, now).map(Refreshed::Issued)
+            // Only an earlier token of this grant holds the family.
+            stored.grants.remove(place);
+            Ok(Refreshed::Reused)
         });
         match outcome.await? {
             Refreshed::Issued(issued) => Ok(issued),
-            Refreshed::Refused(error) => Err(error),
             Refreshed::Reused => {
                 tracing::warn!("a refresh token was used twice, so the access of its program was revoked");
                 Err(OAuthError::grant())
@@ -256,13 +277,18 @@ impl Accounts {
 
     /// Ends the grant of a token that a program gives back (RFC 7009). An unknown token is none of its own, and no error.
     pub(crate) async fn give_back(&self, text: &str, client_id: &str) -> Result<(), Problem> {
-        let Some((account, id, secret)) = parts(text, ACCESS_PREFIX).or_else(|| parts(text, REFRESH_PREFIX)) else {
+        // A program that lost the answer to its last refresh has an older token of the family. It means the same grant.
+        let of_refresh = || Sent::of(text).map(|sent| (sent.account, sent.grant, sent.family));
+        let Some((account, id, secret)) = parts(text, ACCESS_PREFIX).or_else(of_refresh) else {
             return Ok(());
         };
         let (sent, client) = (digest(secret), digest(client_id));
         let is_theirs = |account: &Account| {
             account.grants.iter().any(|grant| {
-                let known = same(&grant.refresh, &sent) || grant.access.iter().any(|access| same(&access.token, &sent));
+                let known = match text.starts_with(REFRESH_PREFIX) {
+                    true => same(&grant.family, &sent),
+                    false => grant.access.iter().any(|access| same(&access.token, &sent)),
+                };
                 grant.is(id) && same(&grant.client, &client) && known
             })
         };

@@ -1,6 +1,6 @@
 //! This server as a program sees it: its origin, its issuer and its resource.
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use super::{USUAL, joined};
@@ -13,14 +13,13 @@ const RESOURCE: &str = "/mcp";
 /// The path of its metadata, by RFC 9728.
 const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 
-/// The origin of a request, such as `https://azera.example.org`. Host and proxy were checked before.
+/// The origin of a request, such as `https://azera.example.org`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin(String);
 
 impl Origin {
-    /// Returns the origin by which a request reached this server.
-    pub(crate) fn of(headers: &HeaderMap, client: &Client) -> Self {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    /// Returns the origin by which a request reached this server. `host` is the authority of the request, which was checked.
+    pub(crate) fn of(host: &str, client: &Client) -> Self {
         let scheme = if client.is_secure { "https" } else { "http" };
         Self(format!("{scheme}://{}", host.to_ascii_lowercase()))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -209,8 +209,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn resource(Extension(client): Extension<Client>, headers: HeaderMap) -> axum::Json<ResourceMetadata> {
-    let origin = Origin::of(&headers, &client);
+async fn resource(Extension(origin): Extension<Origin>) -> axum::Json<ResourceMetadata> {
     axum::Json(ResourceMetadata {
         resource: origin.resource(),
         authorization_servers: [origin.issuer().to_owned()],
@@ -220,8 +219,7 @@ async fn resource(Extension(client): Extension<Client>, headers: HeaderMap) -> a
     })
 }
 
-async fn server(Extension(client): Extension<Client>, headers: HeaderMap) -> axum::Json<ServerMetadata> {
-    let origin = Origin::of(&headers, &client);
+async fn server(Extension(origin): Extension<Origin>) -> axum::Json<ServerMetadata> {
     axum::Json(ServerMetadata {
         issuer: origin.issuer().to_owned(),
         authorization_endpoint: origin.at("/oauth/authorize"),
@@ -262,12 +260,11 @@ async fn script() -> Response {
 }
 
 async fn request(
-    Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    Extension(origin): Extension<Origin>,
     caller: Caller,
     Params(asked): Params<Asked>,
 ) -> Result<axum::Json<Request>, Problem> {
-    let (program, origin) = (asked.client()?, Origin::of(&headers, &client));
+    let program = asked.client()?;
     let (name, returns_to) = (program.name.clone(), place_of(&asked.redirect_uri));
     let offer =
         |scope| Offer { scope, words: in_words(scope), usual: USUAL.contains(&scope), fixed: scope == Scope::Mcp };
@@ -286,12 +283,11 @@ async fn request(
 
 async fn decide(
     State(shared): State<Arc<Shared>>,
-    Extension(client): Extension<Client>,
-    headers: HeaderMap,
+    Extension(origin): Extension<Origin>,
     caller: Caller,
     Json(Decision { request, scopes }): Json<Decision>,
 ) -> Result<axum::Json<Decided>, Problem> {
-    let (program, origin) = (request.client()?, Origin::of(&headers, &client));
+    let program = request.client()?;
     let wanted = match request.wanted(program, &origin, &caller) {
         Ok(wanted) => wanted,
         Err(OAuthError::Refused { why, .. }) => return Err(Problem::invalid(why)),
@@ -316,7 +312,12 @@ async fn decide(
         made_at: shared.clock.now(),
         used: false,
     };
-    shared.codes.keep(&code, of).await;
+    let mut codes = shared.codes.hold().await;
+    // What the person decided with may have ended since the request came.
+    if !shared.is_current(&caller) {
+        return Err(Problem::unauthorized());
+    }
+    codes.keep(&code, of);
     let location = request.answer(&origin, &[("code", &code)])?;
     Ok(axum::Json(Decided { location }))
 }
@@ -360,7 +361,7 @@ async fn tokens(
 async fn redeem(shared: &Shared, fields: &Fields) -> Result<Issued, OAuthError> {
     let (code, verifier) = (fields.required("code")?, fields.required("code_verifier")?);
     let (client_id, redirect_uri) = (fields.required("client_id")?, fields.required("redirect_uri")?);
-    let mut codes = shared.codes.redeeming().await;
+    let mut codes = shared.codes.hold().await;
     let code = codes.take(code).ok_or_else(OAuthError::grant)?;
     if code.used {
         tracing::warn!("a code was used twice, so the access of its program was revoked");

@@ -247,7 +247,7 @@ async fn log_out(
 ) -> Result<Response, Problem> {
     if let Some(open) = &caller.session {
         match wish.everywhere || wish.keys {
-            true => shared.accounts.log_out_everywhere(&caller.account, wish.keys).await?,
+            true => shared.log_out_everywhere(&caller.account, wish.keys).await?,
             false => shared.accounts.log_out(&caller.account, open).await?,
         }
     }
@@ -264,6 +264,8 @@ async fn password(
 ) -> Result<Response, Problem> {
     let attempt = shared.accounts.change_password(&caller, &wish.old, &wish.new);
     let token = guarded(&shared.failures, &confirmed(&caller), shared.clock.now(), attempt).await?;
+    // The sessions that made them are over, so no new ones come.
+    shared.codes.hold().await.forget(&caller.account);
     let mut response = axum::Json(Done { status: "updated" }).into_response();
     if let Some(token) = token {
         set_cookie(&mut response, &token, &client);
@@ -308,11 +310,19 @@ async fn invite(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axu
 }
 
 impl Shared {
+    /// Ends every session of an account and, with `keys`, everything else that acts in its name. No code is left.
+    async fn log_out_everywhere(&self, account: &str, keys: bool) -> Result<(), Problem> {
+        // A code that is used meanwhile would become a grant that nobody ends.
+        let mut codes = self.codes.hold().await;
+        self.accounts.log_out_everywhere(account, keys).await?;
+        codes.forget(account);
+        Ok(())
+    }
+
     /// Forgets everything that a person said, their chats with their titles, and the account.
     async fn delete_account(&self, caller: &Caller) -> Result<(), Problem> {
         // Nobody says anything more while it is forgotten.
-        self.accounts.log_out_everywhere(&caller.account, true).await?;
-        self.codes.forget(&caller.account).await;
+        self.log_out_everywhere(&caller.account, true).await?;
         let chat = chat_id(&caller.account, "main")?;
         let reading = azera_adapter::Reading { chat: chat.clone(), person: caller.person()? };
         let chats = self.reader()?.chats(&self.platform, reading).await?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use azera_adapter_http::{AccountStore, StoreError};
@@ -18,6 +19,7 @@ pub struct Accounts {
     /// A change takes a permit before it is stored.
     open: Semaphore,
     begun: Notify,
+    saves: AtomicUsize,
 }
 
 impl Default for Accounts {
@@ -27,11 +29,17 @@ impl Default for Accounts {
             damaged: Mutex::default(),
             open: Semaphore::new(Semaphore::MAX_PERMITS),
             begun: Notify::new(),
+            saves: AtomicUsize::new(0),
         }
     }
 }
 
 impl Accounts {
+    /// Returns how many changes were stored.
+    pub fn saves(&self) -> usize {
+        self.saves.load(Ordering::Relaxed)
+    }
+
     pub fn text(&self) -> String {
         let stored = self.stored.lock().unwrap();
         stored.values().map(|account| String::from_utf8_lossy(account).into_owned()).collect()
@@ -76,6 +84,7 @@ impl AccountStore for Accounts {
     }
 
     async fn save(&self, person: &PersonId, account: &Value) -> Result<(), StoreError> {
+        self.saves.fetch_add(1, Ordering::Relaxed);
         if self.open.available_permits() == 0 {
             self.begun.notify_one();
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use azera_adapter_http::LocalError;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -165,6 +166,12 @@ async fn a_program_learns_where_to_ask() {
     let foreign = [("Host", "evil.example")];
     let refused = world.client().send_with("GET", "/.well-known/oauth-authorization-server", &foreign, "").await;
     assert_eq!(refused.status, 421);
+    // A request may name the address in its first line alone.
+    let path = "/.well-known/oauth-authorization-server";
+    let absolute =
+        format!("GET http://localhost:8080{path} HTTP/1.1\r\nConnection: close\r\nX-Forwarded-Proto: https\r\n\r\n");
+    let server = world.client().raw(absolute.as_bytes()).await.json();
+    assert_eq!(server["issuer"], "https://localhost:8080");
     // Other refusals say nothing of it.
     assert_eq!(world.client().send("GET", "/api/chats", None).await.header("www-authenticate"), Some("Bearer"));
     world.stop().await;
@@ -306,6 +313,16 @@ async fn a_token_stands_for_one_person() {
 }
 
 #[tokio::test]
+async fn both_addresses_for_tokens_are_described_alike() {
+    let world = World::start().await;
+    let document = world.client().send("GET", "/api/openapi.json", None).await.json();
+    let responses = |path: &str| document["paths"][path]["post"]["responses"].clone();
+    assert!(responses("/token")["default"]["content"]["application/json"].is_object(), "{}", responses("/token"));
+    assert_eq!(responses("/token"), responses("/oauth/token"));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn the_owners_commands_list_and_end_access() {
     let world = World::start().await;
     let mut owner = world.owner().await;
@@ -313,6 +330,11 @@ async fn the_owners_commands_list_and_end_access() {
     let (access, _) = tool.tokens(&mut owner, &SOME).await;
     let local = world.local();
     let listed = tokio::task::spawn_blocking(move || {
+        let delete = |path: &str| local.call("DELETE", path, None);
+        // Keys and programs share their command, so it must know what is missing from what is refused.
+        assert!(matches!(delete("/api/local/grants/none"), Err(LocalError::Missing(_))));
+        assert!(matches!(delete("/api/local/keys/none"), Err(LocalError::Missing(_))));
+        assert!(matches!(delete("/api/grants/none"), Err(LocalError::Refused(_))));
         let listed = local.call("GET", "/api/local/grants", None).unwrap();
         let id = listed["items"][0]["id"].as_str().unwrap().to_owned();
         local.call("DELETE", &format!("/api/local/grants/{id}"), None).unwrap();

@@ -1,6 +1,7 @@
 //! Every way to get more by OAuth than a person allowed.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::World;
 use crate::isolation::later;
@@ -38,6 +39,8 @@ async fn nobody_is_sent_to_an_address_that_is_not_the_programs_own() {
     let page = world.client().send("GET", &path, None).await;
     assert_eq!((page.status, page.header("location"), page.header("x-frame-options")), (200, None, Some("DENY")));
     assert!(!page.body.contains("evil"), "the page holds nothing of its address");
+    // A double click that began on another page meets a button that does nothing yet.
+    assert!(page.body.contains(r#"<button id="allow" type="submit" disabled>"#), "{}", page.body);
     for forged in ["", "azc_", "azc_e30", "someone"] {
         let mut asked = tool.asks(None);
         asked["client_id"] = forged.into();
@@ -147,7 +150,10 @@ async fn a_refresh_token_works_once_and_gives_no_more_than_before() {
     }
     world.clock.advance_to(later(&world, 600));
     refused(&other.refresh(&refresh, &[]).await, "invalid_grant");
-    refused(&tool.refresh(&format!("{refresh}x"), &[]).await, "invalid_grant");
+    // A guess without the part that all tokens of the grant share is no used token.
+    let mut guess: Vec<&str> = refresh.splitn(5, '_').collect();
+    guess[3] = "0123456789abcdef0123456789abcdef";
+    refused(&tool.refresh(&guess.join("_"), &[]).await, "invalid_grant");
     refused(&tool.refresh(&first, &[]).await, "invalid_grant");
     let narrow = tool.refresh(&refresh, &[("scope", "mcp memory:read")]).await;
     assert_eq!(narrow.json()["scope"], "mcp memory:read");
@@ -169,6 +175,117 @@ async fn a_refresh_token_works_once_and_gives_no_more_than_before() {
     let (_, idle) = tool.tokens(&mut owner, &SOME).await;
     world.clock.advance_to(later(&world, 31 * 24 * 3_600));
     refused(&tool.refresh(&idle, &[]).await, "invalid_grant");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_thief_cannot_outrun_the_program_whose_refresh_token_they_took() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let (_, stolen) = tool.tokens(&mut owner, &SOME).await;
+    let (mut access, mut next) = pair(&tool.refresh(&stolen, &[]).await);
+    for _ in 0..70 {
+        world.clock.advance_to(later(&world, 60));
+        (access, next) = pair(&tool.refresh(&next, &[]).await);
+    }
+    assert_eq!(tool.call(&access).await.status, 200);
+    refused(&tool.refresh(&stolen, &[]).await, "invalid_grant");
+    assert_eq!(tool.call(&access).await.status, 401);
+    refused(&tool.refresh(&next, &[]).await, "invalid_grant");
+    assert_eq!(owner.send("GET", "/api/grants", None).await.json()["total"], 0);
+    // A program that lost an answer gives back what it has.
+    let (access, first) = tool.tokens(&mut owner, &SOME).await;
+    pair(&tool.refresh(&first, &[]).await);
+    assert_eq!(tool.post("/oauth/revoke", &[("token", &first), ("client_id", &tool.id)]).await.status, 200);
+    assert_eq!(tool.call(&access).await.status, 401);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_refresh_stores_nothing() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let (tool, other) = (Program::registered(&world, "Tool").await, Program::registered(&world, "Other").await);
+    let (access, refresh) = tool.tokens(&mut owner, &SOME).await;
+    let before = world.accounts.saves();
+    let mut parts: Vec<&str> = refresh.splitn(5, '_').collect();
+    refused(&other.refresh(&refresh, &[]).await, "invalid_grant");
+    refused(&tool.refresh(&refresh, &[("scope", "vault")]).await, "invalid_scope");
+    refused(&tool.refresh(&refresh, &[("resource", "https://evil.example/mcp")]).await, "invalid_target");
+    for place in [3, 2] {
+        parts[place] = "guess";
+        refused(&tool.refresh(&parts.join("_"), &[]).await, "invalid_grant");
+    }
+    assert_eq!(world.accounts.saves(), before);
+    assert_eq!(tool.call(&access).await.status, 200);
+    pair(&tool.refresh(&refresh, &[]).await);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_code_outlives_the_sessions_of_its_account() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let login = json!({"name": "Ann", "password": "correct horse battery"});
+    for body in [json!({"everywhere": true}), json!({"keys": true})] {
+        let code = tool.code(&mut owner, &SOME).await;
+        assert_eq!(owner.send("POST", "/api/logout", Some(body)).await.status, 200);
+        refused(&tool.redeem(&code).await, "invalid_grant");
+        assert_eq!(owner.send("POST", "/api/login", Some(login.clone())).await.status, 200);
+    }
+    let code = tool.code(&mut owner, &SOME).await;
+    let change = json!({"old": "correct horse battery", "new": "incorrect horse battery"});
+    assert_eq!(owner.send("PUT", "/api/password", Some(change)).await.status, 200);
+    refused(&tool.redeem(&code).await, "invalid_grant");
+    assert_eq!(owner.send("GET", "/api/grants", None).await.json()["total"], 0);
+    // A decision that was under way when the session ended gives no code.
+    let body = json!({"request": tool.asks(None), "scopes": SOME}).to_string();
+    let address = world.web.address();
+    let mut decision = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /api/oauth/decision HTTP/1.1\r\nHost: {address}\r\nCookie: {}\r\nX-CSRF-Token: {}\r\nExpect: 100-continue\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        owner.cookie.as_ref().unwrap(),
+        owner.csrf.as_ref().unwrap(),
+        body.len(),
+    );
+    decision.write_all(head.as_bytes()).await.unwrap();
+    // The server asks for the body once it knows who sends it.
+    let mut first = [0; 25];
+    decision.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(owner.send("POST", "/api/logout", Some(json!({"everywhere": true}))).await.status, 200);
+    decision.write_all(body.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    decision.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_form_with_many_fields_is_refused() {
+    let world = World::start().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let names: Vec<String> = (0..33).map(|number| format!("field{number}")).collect();
+    let mut pairs: Vec<(&str, &str)> = names[..31].iter().map(|name| (name.as_str(), "")).collect();
+    pairs.push(("grant_type", "password"));
+    refused(&tool.post("/oauth/token", &pairs).await, "unsupported_grant_type");
+    pairs.push((&names[32], ""));
+    refused(&tool.post("/oauth/token", &pairs).await, "invalid_request");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_for_the_protocol_stands_for_nobody_elsewhere() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let tool = Program::registered(&world, "Tool").await;
+    let (access, _) = tool.tokens(&mut owner, &SOME).await;
+    let session = tool.world_client.with_key(&access).send("GET", "/api/session", None).await;
+    assert_eq!((session.status, &session.json()["name"], &session.json()["role"]), (200, &Value::Null, &Value::Null));
+    assert_eq!(tool.call(&access).await.status, 200);
     world.stop().await;
 }
 

@@ -169,20 +169,21 @@ fn key(local: &Local, command: KeyCommand) -> anyhow::Result<()> {
             if !id.chars().all(|c| c.is_ascii_alphanumeric()) {
                 bail!("{id:?} is no id of a key; `azera web key list` prints them");
             }
-            // The id is one of a key, or one of a program with access.
-            match local.call("DELETE", &format!("{KEYS}/{id}"), None) {
-                Err(LocalError::Refused(_)) => {
-                    local.call("DELETE", &format!("{GRANTS}/{id}"), None)?;
-                    println!("The access {id} is ended.");
-                }
-                revoked => {
-                    revoked?;
-                    println!("The key {id} is revoked.");
-                }
-            }
+            println!("{}", revoked(local, &id)?);
         }
     }
     Ok(())
+}
+
+/// Revokes a key, or ends the access of a program: the id is one of either. Returns what was done.
+fn revoked(local: &Local, id: &str) -> anyhow::Result<String> {
+    for (path, done) in [(KEYS, format!("The key {id} is revoked.")), (GRANTS, format!("The access {id} is ended."))] {
+        match local.call("DELETE", &format!("{path}/{id}"), None) {
+            Err(LocalError::Missing(_)) => {}
+            answer => return Ok(answer.map(|_| done)?),
+        }
+    }
+    bail!("no key and no program with access has the id {id}; `azera web key list` prints them")
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

@@ -454,9 +454,9 @@ export const t = {
     newPassword: "New password",
     passwordChanged: "The password is changed. All other sessions have ended.",
     sessions: "Sessions",
-    sessionsText: "If somebody else may have your session or a key, end them all.",
+    sessionsText: "If somebody else may have your session, a key or the access of a program, end them all.",
     everywhere: "Log out everywhere",
-    everywhereKeys: "Log out everywhere, and revoke keys and invitations",
+    everywhereKeys: "Log out everywhere, revoke keys and invitations, and end the access of programs",
     deleteAccount: "Delete my account",
     deleteText: "Your account ends, and everything that you said is forgotten, also in backups.",
     deleteQuestion: {
