@@ -272,8 +272,9 @@ impl Discord {
         if left { Ok(()) } else { ended }
     }
 
-    /// Ends the connection. Replies in progress are still shown.
+    /// Ends the calls and the connection. Replies in progress are still shown.
     pub async fn leave(&self) {
+        self.voice.end_all().await;
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(shards) = shards {
             shards.shutdown_all().await;

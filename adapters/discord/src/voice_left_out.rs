@@ -29,6 +29,8 @@ impl VoiceCalls {
 
     pub(crate) async fn work(self: Arc<Self>, _: Arc<dyn Host>) {}
 
+    pub(crate) async fn end_all(&self) {}
+
     pub(crate) fn place(&self, _: &ChatId, _: Option<&PersonId>) -> Option<Place> {
         None
     }

@@ -12,7 +12,7 @@ use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::recall::Asking;
+use crate::recall::{Asking, Trace};
 use crate::report::hit;
 use crate::turn::Submitted;
 
@@ -125,7 +125,7 @@ impl Engine {
         let Some(read_scope) = part(read_scope) else { return Ok(Vec::new()) };
         let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
         let calendar = self.0.minds.calendar(&self.0.access, platform, &place.scope()).await?;
-        let asking = Asking { person: &line.person, persona: &name, calendar: &calendar };
+        let asking = Asking { person: &line.person, persona: &name, calendar: &calendar, trace: Trace::Cached };
         let query = Text::new(&*line.query);
         let recall = self.0.recall.search(&read_scope, &query, asking, results).await?;
         Ok(recall.hits.iter().map(hit).collect())

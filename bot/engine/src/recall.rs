@@ -42,6 +42,15 @@ pub(crate) struct Asking<'a> {
     /// The name of the persona, which is no word to search for.
     pub(crate) persona: &'a str,
     pub(crate) calendar: &'a Calendar,
+    pub(crate) trace: Trace,
+}
+
+/// Whether embedding a text may leave its vector in the cache on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trace {
+    Cached,
+    /// The text is not said to its end, and nothing of it is stored.
+    None,
 }
 
 impl RecallService {
@@ -126,7 +135,7 @@ impl RecallService {
             self.services.blocking(move |memory| Ok(memory.recall().find_words(&read_scope, &query)))
         };
         // The lexical search runs while the question is embedded.
-        let (words, vector) = tokio::join!(words, self.embed_foreground(&text, Purpose::Query));
+        let (words, vector) = tokio::join!(words, self.embed(&text, Purpose::Query, asking.trace));
         let words = words?;
         query.vector = match vector {
             Ok(vector) => Some(vector),
@@ -136,7 +145,7 @@ impl RecallService {
             }
         };
         if let (Some(event), Some(_)) = (event, &query.vector) {
-            query.event_vector = self.embed_foreground(&event, Purpose::Query).await.ok();
+            query.event_vector = self.embed(&event, Purpose::Query, asking.trace).await.ok();
         }
         let embedded = query.vector.is_some();
         let read_scope = read_scope.clone();
@@ -155,6 +164,11 @@ impl RecallService {
 
     /// Embeds a text that somebody waits for.
     pub(crate) async fn embed_foreground(&self, text: &str, purpose: Purpose) -> Result<Vec<f32>, Error> {
+        self.embed(text, purpose, Trace::Cached).await
+    }
+
+    /// Embeds a text that somebody waits for, and leaves the trace that it may leave.
+    pub(crate) async fn embed(&self, text: &str, purpose: Purpose, trace: Trace) -> Result<Vec<f32>, Error> {
         let now = self.services.clock.now();
         let key = match purpose {
             Purpose::Query => format!("query\u{1f}{text}"),
@@ -170,6 +184,9 @@ impl RecallService {
         let texts = vec![text.to_owned()];
         let mut vectors = self.services.embedder.embed(texts, purpose, Priority::Foreground).await?;
         let vector = vectors.pop().ok_or(Error::Interrupted)?;
+        if trace == Trace::None {
+            return Ok(vector);
+        }
         let to_cache = vector.clone();
         if let Err(error) = self.services.blocking(move |memory| memory.embeddings().put(&key, &to_cache, now)).await {
             tracing::warn!(%error, "cannot write to the embedding cache");

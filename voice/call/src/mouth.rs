@@ -175,6 +175,20 @@ impl Mouth {
         self.speeches.get_mut(at)
     }
 
+    /// Says nothing of a reply. It counts as dropped before anything of it was said.
+    pub(crate) fn refuse(&mut self, reply: &MessageId) {
+        if !self.cut.contains(reply) {
+            self.cut.push_back(reply.clone());
+            self.forget_old_cuts();
+            self.dropped.push(reply.clone());
+        }
+    }
+
+    fn forget_old_cuts(&mut self) {
+        let excess = self.cut.len().saturating_sub(MAX_CUT);
+        self.cut.drain(..excess);
+    }
+
     fn take_before_next(&mut self) -> Duration {
         std::mem::take(&mut self.before_next)
     }
@@ -262,8 +276,7 @@ impl Mouth {
         self.before_next = Duration::ZERO;
         let mut dropped: Vec<Speech> = self.speeches.drain(..).collect();
         self.cut.extend(dropped.iter().filter_map(|speech| speech.reply.clone()));
-        let excess = self.cut.len().saturating_sub(MAX_CUT);
-        self.cut.drain(..excess);
+        self.forget_old_cuts();
         let reach = |(at, speech): (usize, &Speech)| {
             let heard = speech.script.heard(if at == 0 { played } else { Duration::ZERO }).text;
             Some(Reach { reply: speech.reply.clone()?, heard, is_whole: false })

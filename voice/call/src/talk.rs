@@ -51,6 +51,10 @@ pub struct Talk<P> {
     is_bridged: bool,
     /// True while silence is played, so that the line is open when the answer begins.
     is_opening: bool,
+    /// True while the player is paused, because somebody may be interrupting.
+    is_paused: bool,
+    /// True if somebody asked the bot to be quiet from now on.
+    is_muted: bool,
     /// True once a reply that was stopped is to go on.
     goes_on: bool,
     tell: mpsc::UnboundedSender<Told>,
@@ -79,6 +83,8 @@ impl<P: Player> Talk<P> {
             bridge: None,
             is_bridged: false,
             is_opening: false,
+            is_paused: false,
+            is_muted: false,
             goes_on: false,
             tell,
             reports,
@@ -129,20 +135,20 @@ impl<P: Player> Talk<P> {
             }
             Request::Left(person) => self.react(Event::Left(person)).await,
             Request::Decided(person, decision) => self.react(Event::Decided(person, decision)).await,
+            Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_muted => self.mouth.refuse(&reply),
             Request::Piece(reply, text) => self.mouth.piece(&reply, &text),
             Request::Retracted(reply) => self.mouth.retracted(&reply),
             Request::Whole(reply, text) => self.mouth.whole(&reply, &text),
             Request::Unanswered => {
                 self.asked_until = None;
-                if self.is_opening {
-                    self.player.stop().await;
-                    self.player.restart_clock();
-                    self.is_opening = false;
+                if std::mem::take(&mut self.is_opening) {
+                    self.end_sound().await;
                 }
             }
             Request::Say(text) => self.mouth.say(&text),
             Request::Stop => self.be_silent().await,
             Request::Mute(is_muted) => {
+                self.is_muted = is_muted;
                 if is_muted {
                     self.be_silent().await;
                 }
@@ -243,19 +249,28 @@ impl<P: Player> Talk<P> {
     async fn led_in(&mut self, mut sound: Audio) -> Audio {
         let mut lead = LEAD;
         if std::mem::take(&mut self.is_opening) {
-            lead = lead.saturating_sub(self.player.stop().await);
-            self.player.restart_clock();
+            lead = lead.saturating_sub(self.end_sound().await);
         }
         self.mouth.delay(lead);
         sound.samples.splice(..0, std::iter::repeat_n(0.0, sound.rate.samples(lead)));
         sound
     }
 
-    /// Returns when a small sound says that an answer is coming.
+    /// Ends the sound that is played, and returns how much of it was. A pause goes on.
+    async fn end_sound(&mut self) -> Duration {
+        let played = self.player.stop().await;
+        self.player.restart_clock();
+        if self.is_paused {
+            self.player.pause();
+        }
+        played
+    }
+
+    /// Returns when a small sound says that an answer is coming. Nothing is said to somebody who goes on speaking.
     fn bridge_at(&self) -> Option<Duration> {
         self.bridge.as_ref()?;
         let is_quiet = self.is_opening || self.player.is_done();
-        let is_waiting = !self.is_bridged && self.mouth.is_before_first_sound() && is_quiet;
+        let is_waiting = !self.is_bridged && !self.is_paused && self.mouth.is_before_first_sound() && is_quiet;
         self.asked_until.filter(|_| is_waiting).map(|asked| asked + BRIDGE_AFTER)
     }
 
@@ -275,14 +290,24 @@ impl<P: Player> Talk<P> {
             Action::Expect(expected) => self.report(Report::Expected(expected)),
             Action::Said(said) => self.said(said),
             Action::GoOn(said) => {
-                self.goes_on = self.mouth.resume();
+                self.goes_on = !self.is_muted && self.mouth.resume();
                 if !self.goes_on {
                     self.said(said);
                 }
             }
-            Action::Mute(is_muted) => self.report(Report::Muted(is_muted)),
-            Action::Pause => self.player.pause(),
-            Action::Resume => self.player.resume(),
+            Action::Mute(is_muted) => {
+                self.is_muted = is_muted;
+                self.asked_until = None;
+                self.report(Report::Muted(is_muted));
+            }
+            Action::Pause => {
+                self.is_paused = true;
+                self.player.pause();
+            }
+            Action::Resume => {
+                self.is_paused = false;
+                self.player.resume();
+            }
             Action::Stop => self.stop_speaking().await,
             Action::Ask(person) => self.report(Report::Ask(person)),
             Action::Leave => self.report(Report::Alone),
@@ -291,7 +316,7 @@ impl<P: Player> Talk<P> {
 
     fn said(&mut self, said: Said) {
         let ago = self.now().saturating_sub(said.began);
-        if said.is_for_bot {
+        if said.is_for_bot && !self.is_muted {
             (self.asked_until, self.is_bridged) = (Some(said.ended), false);
             self.trace(said.ended, "the question is whole");
             self.open_line();
@@ -325,14 +350,17 @@ impl<P: Player> Talk<P> {
     }
 
     async fn be_silent(&mut self) {
+        self.asked_until = None;
         self.stop_speaking().await;
         self.react(Event::Silent).await;
     }
 
     /// Stops speaking, and reports what was heard of each reply.
     async fn stop_speaking(&mut self) {
-        self.is_opening = false;
+        self.is_paused = false;
         let played = self.player.stop().await;
+        // The silence of an open line is no part of a reply.
+        let played = if std::mem::take(&mut self.is_opening) { Duration::ZERO } else { played };
         for reach in self.mouth.stop(played) {
             self.report_reach(reach);
         }

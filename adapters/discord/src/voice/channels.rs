@@ -68,7 +68,7 @@ impl VoiceChannels for Channels {
             Some(there) if !self.0.people(guild, there).is_empty() => return Err(VoiceError::Elsewhere),
             _ => {}
         }
-        self.0.open(guild, channel).await?;
+        self.0.open(guild, channel, false).await?;
         if let Err(error) = self.0.ask_to_move(guild, Some(channel)).await {
             self.0.end(guild);
             return Err(error);

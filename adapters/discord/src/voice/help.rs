@@ -36,8 +36,13 @@ impl VoiceCalls {
         } else {
             NOT_WRITTEN
         };
-        if let Some(call) = self.call_in(channel) {
-            call.say(sentence);
+        // The record of the room holds what the room heard, and not what the person alone reads.
+        match self.call_in(channel) {
+            Some(call) => {
+                call.say(sentence);
+                self.heard(&outbound.id, sentence, true).await;
+            }
+            None => self.heard(&outbound.id, "", false).await,
         }
         Ok(())
     }

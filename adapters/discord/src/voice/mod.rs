@@ -15,6 +15,7 @@ mod reports;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{CallPersona, Host, Making, Outbound, PlatformError, StreamEvent, VoiceError, VoiceHost};
@@ -25,6 +26,7 @@ use serde_json::json;
 use serenity::all::{ChannelId, GuildId, Http, UserId, VoiceServerUpdateEvent, VoiceState};
 use serenity::gateway::ShardManager;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 pub use azera_voice_discord::Engines;
@@ -37,6 +39,9 @@ pub(crate) use channels::Channels;
 
 /// Questions of which the adapter knows who asked.
 const MAX_ASKED: usize = 64;
+
+/// How long calls may take to end when the process does.
+const ENDING: Duration = Duration::from_secs(5);
 
 /// Loads the engines of speech.
 #[async_trait]
@@ -83,6 +88,8 @@ pub(crate) struct VoiceCalls {
     calls: Mutex<HashMap<GuildId, Ongoing>>,
     /// Who asked what, for replies that cannot be said.
     asked: Mutex<VecDeque<(MessageId, UserId)>>,
+    /// The tasks that handle what calls report.
+    followed: Mutex<JoinSet<()>>,
     events: mpsc::UnboundedSender<VoiceEvent>,
     waiting: Mutex<Option<mpsc::UnboundedReceiver<VoiceEvent>>>,
 }
@@ -99,6 +106,7 @@ impl VoiceCalls {
             host: OnceLock::new(),
             calls: Mutex::default(),
             asked: Mutex::default(),
+            followed: Mutex::default(),
             events,
             waiting: Mutex::new(Some(waiting)),
         }
@@ -170,7 +178,7 @@ impl VoiceCalls {
     }
 
     /// Opens a call for a channel, before Discord names its server.
-    async fn open(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> Result<(), VoiceError> {
+    async fn open(self: &Arc<Self>, guild: GuildId, channel: ChannelId, is_muted: bool) -> Result<(), VoiceError> {
         let unavailable = |why: String| VoiceError::Unavailable(why);
         let (speech, host) =
             self.speech.get().ok_or_else(|| unavailable("Speech is off in this process.".to_owned()))?;
@@ -188,16 +196,35 @@ impl VoiceCalls {
             server: None,
             is_rejoining: false,
             rejoined: 0,
-            is_muted: false,
+            is_muted,
         };
+        if is_muted {
+            call.mute(true);
+        }
         if let Some(before) = self.calls().insert(guild, ongoing) {
             before.call.close();
         }
-        tokio::spawn(self.clone().follow(guild, channel, reports));
+        self.followed().spawn(self.clone().follow(guild, channel, reports));
         for user in self.people(guild, channel) {
             self.joined(guild, channel, user).await;
         }
         Ok(())
+    }
+
+    fn followed(&self) -> MutexGuard<'_, JoinSet<()>> {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        while followed.try_join_next().is_some() {}
+        followed
+    }
+
+    /// Ends all calls, and waits until it is recorded how much of each reply was heard.
+    pub(crate) async fn end_all(&self) {
+        self.calls().drain().for_each(|(_, ongoing)| ongoing.call.close());
+        let mut followed = std::mem::take(&mut *self.followed());
+        let recorded = async { while followed.join_next().await.is_some() {} };
+        if tokio::time::timeout(ENDING, recorded).await.is_err() {
+            tracing::warn!("a call did not end in time; its last reply stays whole in the record");
+        }
     }
 
     /// Ends the call in a server.
@@ -268,18 +295,19 @@ impl VoiceCalls {
 
     /// Handles that the bot itself was moved, or has arrived or left.
     async fn own_state(self: &Arc<Self>, guild: GuildId, state: VoiceState) {
-        let known = self.calls().get(&guild).map(|ongoing| (ongoing.channel, ongoing.is_rejoining));
+        let call = |ongoing: &Ongoing| (ongoing.channel, ongoing.is_rejoining, ongoing.is_muted);
+        let known = self.calls().get(&guild).map(call);
         match (state.channel_id, known) {
-            (None, Some((_, true))) | (None, None) => {}
+            (None, Some((_, true, _))) | (None, None) => {}
             (None, Some(_)) => self.end(guild),
-            (Some(channel), Some((before, _))) if channel == before => {
+            (Some(channel), Some((before, ..))) if channel == before => {
                 self.update(guild, |ongoing| {
                     ongoing.session = Some(state.session_id);
                     ongoing.is_rejoining = false;
                 });
             }
-            // Somebody moved the bot: the people there are others.
-            (Some(channel), Some(_)) => match self.open(guild, channel).await {
+            // Somebody moved the bot: the people there are others. It stays as quiet as it was asked to be.
+            (Some(channel), Some((.., is_muted))) => match self.open(guild, channel, is_muted).await {
                 Ok(()) => self.update(guild, |ongoing| ongoing.session = Some(state.session_id)),
                 Err(error) => {
                     tracing::warn!(%error, "cannot follow to another voice channel");

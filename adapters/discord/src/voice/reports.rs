@@ -68,10 +68,15 @@ impl VoiceCalls {
 
     /// Lets the engine prepare the answer to what somebody seems to be saying.
     fn expect(self: &Arc<Self>, channel: ChannelId, expected: Expected) {
-        let (Some((_, host)), Ok(chat)) = (self.speech.get(), id::voice_chat(channel)) else { return };
+        let Ok(chat) = id::voice_chat(channel) else { return };
         let Expected { person, name, text } = expected;
-        let (host, platform) = (host.clone(), self.platform.clone());
-        tokio::spawn(async move { host.expect(&platform, ExpectedMessage { chat, person, name, text }).await });
+        let calls = self.clone();
+        tokio::spawn(async move {
+            let Some((_, host)) = calls.speech.get() else { return };
+            if calls.may_be_heard(&chat, &person).await {
+                host.expect(&calls.platform, ExpectedMessage { chat, person, name, text }).await;
+            }
+        });
     }
 
     /// Submits an utterance. Only the people in the room now may read it.

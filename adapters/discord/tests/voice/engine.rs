@@ -85,6 +85,22 @@ impl VoiceHost for Engine {
 }
 
 impl Engine {
+    /// Returns the answer to a message.
+    pub fn answer_to(&self, id: &MessageId, chat: &ChatId) -> Outbound {
+        Outbound {
+            id: MessageId::new(format!("{id}~r0")).expect("an id"),
+            chat: chat.clone(),
+            persona: PersonaId::new("azera").expect("an id"),
+            persona_name: "Azera".to_owned(),
+            text: Text::new(self.answer.concat()),
+            reply_to: Some(id.clone()),
+            state: State::default(),
+            help: String::new(),
+            files: Vec::new(),
+            can_upscale: false,
+        }
+    }
+
     async fn answer(&self, inbound: Inbound) -> Result<Outcome, HostError> {
         let discord = self.discord();
         let place = discord.place(&inbound.chat, &inbound.person).await.map_err(|e| HostError::Internal(e.into()))?;
@@ -93,26 +109,13 @@ impl Engine {
         if !inbound.mentions_bot {
             return Ok(Outcome::Skipped(SkipReason::NotAddressed));
         }
-        let reply = MessageId::new(format!("{}~r0", inbound.id)).expect("an id");
-        let persona = PersonaId::new("azera").expect("an id");
-        let making =
-            Making { chat: &inbound.chat, reply: &reply, persona: &persona, persona_name: "Azera", is_help: false };
+        let outbound = self.answer_to(&inbound.id, &inbound.chat);
+        let (reply, persona) = (&outbound.id, &outbound.persona);
+        let making = Making { chat: &inbound.chat, reply, persona, persona_name: "Azera", is_help: false };
         let streaming = discord.streaming().expect("Discord streams");
         for piece in self.answer {
             streaming.event(making, &StreamEvent::Content { text: (*piece).to_owned() }).await;
         }
-        let outbound = Outbound {
-            id: reply.clone(),
-            chat: inbound.chat.clone(),
-            persona: persona.clone(),
-            persona_name: "Azera".to_owned(),
-            text: Text::new(self.answer.concat()),
-            reply_to: Some(inbound.id.clone()),
-            state: State::default(),
-            help: String::new(),
-            files: Vec::new(),
-            can_upscale: false,
-        };
         discord.deliver(&outbound).await.map_err(|error| HostError::Internal(error.into()))?;
         Ok(Outcome::Skipped(SkipReason::Empty))
     }

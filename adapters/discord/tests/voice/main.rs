@@ -16,7 +16,7 @@ use std::time::Duration;
 use azera_adapter::{Platform, VoiceChannels, VoiceError};
 use azera_adapter_discord::{Discord, Limits, Settings};
 use azera_fake_discord::{FakeDiscord, Invoked, Mode, Network, VoicePacket};
-use azera_types::{ChatId, PersonId, SystemClock};
+use azera_types::{ChatId, MessageId, PersonId, SystemClock};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -352,6 +352,45 @@ fn talk_interrupts_it_and_only_what_was_heard_stays() {
         assert!(heard.starts_with("First you walk"), "{heard}");
         assert!(!heard.contains("cafe") && !said.contains("cafe"), "{heard}\n{said}");
         check(&heard, &said);
+    });
+}
+
+#[test]
+fn a_stop_of_the_process_keeps_only_what_was_heard() {
+    in_own_process("a_stop_of_the_process_keeps_only_what_was_heard", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], LONG);
+        room.press(0, "Hear me");
+        room.say(0, "How do I get to the beach?", Network::default());
+        room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 150).then_some(()));
+        room.runtime.block_on(room.discord.leave());
+        // The engine is stopped next, so nothing is waited for.
+        let cut = room.engine.kept().cut.clone();
+        assert_eq!(cut.len(), 1);
+        assert!(cut[0].starts_with("First you walk") && !cut[0].contains("cafe"), "{cut:?}");
+    });
+}
+
+#[test]
+fn a_muted_bot_that_is_moved_stays_quiet() {
+    in_own_process("a_muted_bot_that_is_moved_stays_quiet", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        assert_eq!(room.runtime.block_on(room.channels().mute(&room.chat(), &room.person(0), true)), Ok(()));
+        room.fake.wait("the bot to show it", |world| world.voice.is_bot_muted.then_some(()));
+        let cellar = room.fake.world(|world| {
+            let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+            let cellar = world.voice_channel(guild, "cellar");
+            world.join_voice(cellar, room.people[0]);
+            world.drag_bot(cellar);
+            cellar
+        });
+        room.fake.wait("the call there", |world| world.is_voice_ready(cellar).then_some(()));
+        // Whoever decides to answer, it is not heard.
+        let chat = ChatId::new(format!("discord:voice:{cellar}")).expect("an id");
+        let answer = room.engine.answer_to(&MessageId::new("m").expect("an id"), &chat);
+        room.runtime.block_on(room.discord.deliver(&answer)).expect("a call");
+        assert_eq!(room.until("the refusal", || room.engine.kept().cut.first().cloned()), "");
+        assert_eq!(room.spoken(), 0);
     });
 }
 

@@ -180,6 +180,15 @@ impl World {
         self.emit("VOICE_SERVER_UPDATE", server);
     }
 
+    /// Lets somebody move the bot into another voice channel of its server.
+    pub fn drag_bot(&mut self, channel: u64) {
+        let Some((guild, _)) = self.voice.there.get(&BOT).copied() else { return };
+        self.voice.session = None;
+        let (guild, channel) = (guild.to_string(), channel.to_string());
+        let is_muted = self.voice.is_bot_muted;
+        self.move_bot(&json!({"guild_id": guild, "channel_id": channel, "self_mute": is_muted}));
+    }
+
     /// Moves the bot's call to another voice server, as Discord does when a region changes.
     pub fn change_voice_server(&mut self) {
         let Some((guild, _)) = self.voice.there.get(&BOT).copied() else { return };

@@ -99,4 +99,10 @@ impl Streaming for Aloud {
             | StreamEvent::Done { .. } => {}
         }
     }
+
+    async fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
+        if let Some(streaming) = self.console.streaming() {
+            streaming.progress(making, since, text).await;
+        }
+    }
 }

@@ -304,4 +304,8 @@ fn help_for_somebody_in_danger_is_written_and_not_said() {
     assert!(said.split_whitespace().count() < 14, "{said}");
     let shown = room.fake.world(|world| world.bots_messages(room.channel).len());
     assert_eq!(shown, 1, "the channel shows nothing but the question about consent");
+    // The room's record holds what the room heard.
+    let transcript = room.command(0, "transcript", &[]);
+    assert!(transcript.contains("I wrote you a direct message."), "{transcript}");
+    assert!(!azera_affect::Help::Crisis.stands_in(&transcript) && !transcript.contains(ANSWER), "{transcript}");
 }

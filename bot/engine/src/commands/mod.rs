@@ -55,7 +55,7 @@ use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::minds::MindService;
 use crate::pictures::Pictures;
-use crate::recall::{Asking, RecallService};
+use crate::recall::{Asking, RecallService, Trace};
 use crate::services::Services;
 use crate::turn::{Judge, Turns};
 use crate::zones;
@@ -93,7 +93,7 @@ struct CommandContext<'a> {
 
 impl CommandContext<'_> {
     fn asking<'a>(&'a self, persona: &'a str) -> Asking<'a> {
-        Asking { person: &self.line.person, persona, calendar: &self.calendar }
+        Asking { person: &self.line.person, persona, calendar: &self.calendar, trace: Trace::Cached }
     }
 
     /// Returns a moment's day in the place's time zone.

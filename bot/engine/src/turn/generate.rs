@@ -70,12 +70,12 @@ impl Turns {
         let target = self.stream_target(&id, request, context, composition);
         let asking = self.generation_request(request, context, composition, alternative);
         let permission = deliverable(request, composition);
-        let may_show = self.outbox.may_be_shown(request.platform.as_ref(), &permission);
+        let may_show = || self.outbox.may_be_shown(request.platform.as_ref(), &permission);
         let writer = &composition.style.writer;
         let missed = request.missed.as_ref().filter(|missed| missed.alone);
         let fixed = fixed_text(writer, context.model.info()).or(missed.map(|missed| missed.sentence.as_str()));
         let made = match fixed {
-            Some(text) => may_show.await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
+            Some(text) => may_show().await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),
             None => generate(&context.model, &composition.prompt, asking, &target, may_show).await,
         };
         match made {

@@ -119,16 +119,17 @@ impl StreamTarget<'_> {
     }
 }
 
-/// Generates a reply. `may_show` is awaited once, before the first event. If false, returns `None`. Ends early if people
-/// interrupt the reply while it is spoken.
-pub(crate) async fn generate(
+/// Generates a reply. `may_show` is asked before the first event, and again before the first words if the model thought
+/// before: meanwhile people may have come. If false, returns `None`. Ends early if people interrupt the reply while it
+/// is spoken.
+pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
     asking: GenerationRequest<'_>,
     shown: &StreamTarget<'_>,
-    may_show: impl Future<Output = Result<bool, Error>>,
+    may_show: impl Fn() -> F,
 ) -> Result<Option<Generated>, Error> {
-    let mut may_show = Some(std::pin::pin!(may_show));
+    let (mut has_begun, mut has_words) = (false, false);
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
         let (mut reply, loras) = ask(model, chat_request(prompt, &asking, seed)).await?;
@@ -136,10 +137,15 @@ pub(crate) async fn generate(
         let mut text = String::new();
         while let Some(event) = shown.next(&mut reply).await {
             let event = event?;
-            if let Some(may_show) = may_show.take()
-                && !may_show.await?
-            {
-                return Ok(None);
+            let is_words = matches!(event, Event::Content(_) | Event::Done(_));
+            if !has_begun || (is_words && !has_words) {
+                if !may_show().await? {
+                    if has_begun && !asking.held {
+                        shown.event(StreamEvent::Error { message: Error::NotAllowed.to_string() }).await;
+                    }
+                    return Ok(None);
+                }
+                (has_begun, has_words) = (true, is_words);
             }
             let piece = match event {
                 Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => continue,

@@ -15,7 +15,7 @@ use azera_model_api::Purpose;
 use super::earlier::{Earlier, Lately};
 use crate::classifiers::LazyClassifiers;
 use crate::error::Error;
-use crate::recall::{Recall, RecallService};
+use crate::recall::{Recall, RecallService, Trace};
 use crate::services::Services;
 
 /// Judges messages and other texts.
@@ -76,16 +76,22 @@ impl Judge {
     }
 
     /// Returns what a message is. `recent` are the messages before it in the conversation.
-    pub(crate) async fn judge(&self, message: &MessageRow, recent: &[MessageRow], recall: &Recall) -> Judgement {
+    pub(crate) async fn judge(
+        &self,
+        message: &MessageRow,
+        recent: &[MessageRow],
+        recall: &Recall,
+        trace: Trace,
+    ) -> Judgement {
         let text = message.text.as_str();
         // Recall's vector leaves names out of questions, and the classifiers were learned with them. Where the embedding model is
         // away, they judge by the words alone.
         let vector = match &recall.vector {
             Some(vector) if recall.plain => vector.clone(),
-            Some(_) => self.vector_or_none(text).await,
+            Some(_) => self.vector_or_none(text, trace).await,
             None => Vec::new(),
         };
-        let (mut tags, found) = self.judge_text(text, &vector).await;
+        let (mut tags, found) = self.judge_text(text, &vector, trace).await;
         let lately = Lately::of(recent, message.at);
         let earlier = Earlier::of(message, &lately);
         earlier.add_to(&mut tags);
@@ -98,14 +104,14 @@ impl Judge {
     /// If the embedding model is away.
     pub(crate) async fn tags_of(&self, text: &str) -> Result<Vec<Tag>, Error> {
         let vector = self.recall.embed_foreground(text, Purpose::Document).await?;
-        Ok(self.judge_text(text, &vector).await.0)
+        Ok(self.judge_text(text, &vector, Trace::Cached).await.0)
     }
 
-    async fn judge_text(&self, text: &str, vector: &[f32]) -> (Vec<Tag>, Danger) {
+    async fn judge_text(&self, text: &str, vector: &[f32], trace: Trace) -> (Vec<Tag>, Danger) {
         let reading = DangerLexicon::builtin().read(text);
         let found = reading.danger();
         let mut tags = match self.classifiers.wait(CLASSIFIERS_WAIT).await {
-            Some(classifiers) => self.classified(&classifiers, text, vector, &reading, found).await,
+            Some(classifiers) => self.classified(&classifiers, (text, vector), &reading, found, trace).await,
             None if reading.is_wary() => vec![Tag::SelfHarm],
             None => Vec::new(),
         };
@@ -117,10 +123,10 @@ impl Judge {
     async fn classified(
         &self,
         classifiers: &Classifiers,
-        text: &str,
-        vector: &[f32],
+        (text, vector): (&str, &[f32]),
         reading: &Reading,
         found: Danger,
+        trace: Trace,
     ) -> Vec<Tag> {
         let mut tags = classifiers.tags.classify(text, vector);
         if found.self_harm || found.threat {
@@ -130,7 +136,7 @@ impl Judge {
             // An idiom raised the alarm ("I nearly died of embarrassment"), or talk about a game: what stands beside it decides.
             if tags.contains(&tag)
                 && let Some(rest) = reading.without_harmless(harm)
-                && !self.holds(classifiers, tag, &rest).await
+                && !self.holds(classifiers, tag, &rest, trace).await
             {
                 tags.retain(|other| *other != tag);
             }
@@ -139,13 +145,13 @@ impl Judge {
     }
 
     /// Whether the classifiers find a tag in what is left of a text.
-    async fn holds(&self, classifiers: &Classifiers, tag: Tag, rest: &str) -> bool {
+    async fn holds(&self, classifiers: &Classifiers, tag: Tag, rest: &str, trace: Trace) -> bool {
         rest.split_whitespace().count() >= LEAST_WORDS
-            && classifiers.tags.classify(rest, &self.vector_or_none(rest).await).contains(&tag)
+            && classifiers.tags.classify(rest, &self.vector_or_none(rest, trace).await).contains(&tag)
     }
 
-    async fn vector_or_none(&self, text: &str) -> Vec<f32> {
-        self.recall.embed_foreground(text, Purpose::Document).await.unwrap_or_else(|error| {
+    async fn vector_or_none(&self, text: &str, trace: Trace) -> Vec<f32> {
+        self.recall.embed(text, Purpose::Document, trace).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "a message is judged by its words alone");
             Vec::new()
         })

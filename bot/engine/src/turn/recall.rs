@@ -9,7 +9,7 @@ use super::context::{TurnContext, TurnRequest};
 use super::hearing::as_written;
 use super::history::History;
 use crate::error::Error;
-use crate::recall::{Asking, Recall};
+use crate::recall::{Asking, Recall, Trace};
 use crate::turn::Turns;
 
 impl Turns {
@@ -19,13 +19,14 @@ impl Turns {
         request: &TurnRequest,
         context: &TurnContext,
         history: &History,
+        trace: Trace,
     ) -> Result<Recall, Error> {
         let (message, form) = (&request.message, &context.form);
         let shown = history.shown(context).iter().map(|row| &row.id);
         let replaced = context.replaces.iter().map(|reply| &reply.id);
         let exclude: HashSet<MessageId> = shown.chain([&message.id]).chain(replaced).cloned().collect();
         let (person, persona) = (&request.inbox.person, &context.persona.name);
-        let asking = Asking { person, persona, calendar: &context.calendar };
+        let asking = Asking { person, persona, calendar: &context.calendar, trace };
         let question = Text::new(as_written(&message.text));
         let mut recall =
             self.recall.recall(&context.read_scope, &question, asking, exclude, form.recalled_lines).await?;

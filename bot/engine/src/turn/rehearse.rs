@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::context::TurnRequest;
 use super::generation::chat_request;
 use crate::error::Error;
-use crate::recall::Recall;
+use crate::recall::{Recall, Trace};
 use crate::turn::Turns;
 
 /// The rehearsals under way, at most one in a chat. Dropping a guard ends its rehearsal.
@@ -61,10 +61,10 @@ impl Turns {
         request.message.depth = context.recent.last().map_or(0, |row| row.depth + 1);
         let history = self.load_history(&request, &context).await?;
         let recall = match has_words {
-            true => self.recall_for_turn(&request, &context, &history).await?,
+            true => self.recall_for_turn(&request, &context, &history, Trace::None).await?,
             false => Recall::default(),
         };
-        let judgement = self.judge.judge(&request.message, &context.recent, &recall).await;
+        let judgement = self.judge.judge(&request.message, &context.recent, &recall, Trace::None).await;
         let style = self.minds.reply_style(&request, &context, &judgement).await?;
         if style.is_in_danger() {
             return Ok(());

@@ -145,6 +145,9 @@ impl Player for Line {
 pub struct MadeUp {
     pub talk: Talk<Line>,
     told: UnboundedReceiver<Told>,
+    /// True while the voice takes long: its sound arrives later.
+    pub is_slow: bool,
+    late: VecDeque<Told>,
     reports: UnboundedReceiver<Report>,
     pub hearing: Arc<Hearing>,
     /// The beginnings of what can be heard.
@@ -174,7 +177,17 @@ impl MadeUp {
         let heard = line.heard.clone();
         let (report, reports) = unbounded_channel();
         let (talk, told) = Talk::begin(engines, Settings::default(), line, report);
-        let mut made_up = Self { talk, told, reports, hearing, heard, said: Vec::new(), reach: Vec::new() };
+        let mut made_up = Self {
+            talk,
+            told,
+            is_slow: false,
+            late: VecDeque::new(),
+            reports,
+            hearing,
+            heard,
+            said: Vec::new(),
+            reach: Vec::new(),
+        };
         let person = PersonId::new("ann").unwrap();
         made_up.talk.request(Request::Joined { person, name: "Ann".into(), decision: Some(true) }).await;
         made_up
@@ -193,7 +206,7 @@ impl MadeUp {
             }
             self.talk.tick().await;
             loop {
-                while let Ok(told) = self.told.try_recv() {
+                while let Some(told) = self.next_told() {
                     self.talk.told(told).await;
                 }
                 if !self.talk.player().advance() {
@@ -210,6 +223,17 @@ impl MadeUp {
         words.clone_into(&mut self.hearing.0.lock().unwrap());
         self.pass(lasts, true).await;
         self.pass(Duration::from_millis(450), false).await;
+    }
+
+    /// Returns what the engines tell next, in order.
+    fn next_told(&mut self) -> Option<Told> {
+        while let Ok(told) = self.told.try_recv() {
+            match told {
+                Told::Made(..) | Told::SentenceMade(_) => self.late.push_back(told),
+                other => return Some(other),
+            }
+        }
+        if self.is_slow { None } else { self.late.pop_front() }
     }
 
     fn read(&mut self) {

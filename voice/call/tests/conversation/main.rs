@@ -106,6 +106,74 @@ async fn a_muted_bot_hears_and_does_not_answer() {
     room.pass(5 * SECOND, false).await;
     assert_eq!(room.heard.lock().unwrap().len(), before);
     assert_eq!(room.said.len(), 1);
+    // What somebody else decides to answer, such as a typed line, is not said either.
+    room.reach.clear();
+    room.talk.request(Request::Piece(id("b"), "It leaves ".into())).await;
+    room.talk.request(Request::Whole(id("b"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), before);
+    assert_eq!(room.reach, [(String::new(), false)]);
+    room.talk.request(Request::Mute(false)).await;
+    room.talk.request(Request::Whole(id("b"), "It leaves at six.".into())).await;
+    room.pass(SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), before, "nothing of a refused reply is said later");
+    room.talk.request(Request::Whole(id("c"), "It leaves at six.".into())).await;
+    room.pass(SECOND, false).await;
+    assert!(room.heard.lock().unwrap().len() > before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bot_that_is_muted_before_its_answer_says_nothing() {
+    let mut room = MadeUp::open().await;
+    room.say("What is the meaning of life?", 2 * SECOND).await;
+    room.talk.request(Request::Mute(true)).await;
+    room.pass(5 * SECOND, false).await;
+    room.talk.request(Request::Piece(id("a"), "First you walk along ".into())).await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(5 * SECOND, false).await;
+    assert!(room.heard.lock().unwrap().is_empty());
+    assert_eq!(room.reach, [(String::new(), false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_for_somebody_who_goes_on_speaking() {
+    let mut room = MadeUp::open().await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.is_slow = true;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(SECOND / 10, false).await;
+    "Mhm.".clone_into(&mut room.hearing.0.lock().unwrap());
+    room.pass(SECOND / 2, true).await;
+    // The first sound comes while the line is open and somebody speaks.
+    room.is_slow = false;
+    room.pass(SECOND / 2, true).await;
+    assert!(room.heard.lock().unwrap().is_empty());
+    room.pass(3 * SECOND, false).await;
+    assert!(!room.heard.lock().unwrap().is_empty(), "it was only a small sound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_small_sound_waits_for_somebody_who_goes_on_speaking() {
+    let mut room = MadeUp::open().await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.is_slow = true;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(SECOND / 2, false).await;
+    "And when does it come back, I mean today?".clone_into(&mut room.hearing.0.lock().unwrap());
+    room.pass(2 * SECOND, true).await;
+    assert!(room.heard.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_that_never_sounded_were_not_heard() {
+    let mut room = MadeUp::open().await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.is_slow = true;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(SECOND / 2, false).await;
+    room.talk.request(Request::Stop).await;
+    room.pass(SECOND / 10, false).await;
+    assert_eq!(room.reach, [(String::new(), false)]);
 }
 
 /// Returns the resident memory in KiB.
