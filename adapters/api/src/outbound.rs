@@ -1,4 +1,4 @@
-use azera_types::{ChatId, MessageId, PersonaId, Text, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::AnswerFile;
@@ -29,6 +29,9 @@ pub struct Outbound {
     pub text: Text,
     /// The message that it answers.
     pub reply_to: Option<MessageId>,
+    /// The person whom it answers; `None` for a post that nobody asked for.
+    #[serde(skip)]
+    pub asker: Option<PersonId>,
     /// The mind after the reply.
     pub state: State,
     /// The help lines at the end of the text, if the reply is help for somebody in danger; otherwise empty. Such a reply

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text};
 use thiserror::Error;
 
-use crate::HostError;
+use crate::{HostError, PlatformError};
 
 /// Why something cannot be done in a voice channel. The texts are for the person who asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -45,6 +45,20 @@ pub trait VoiceChannels: Send + Sync {
     /// Returns the chat of the voice channel that the person is in, or else of the voice channel where they ask. What is
     /// said in a voice channel is a chat of its own, apart from what is written there.
     async fn chat_of(&self, chat: &ChatId, person: &PersonId) -> Option<ChatId>;
+
+    /// Gives a person in danger the help lines of a reply that cannot be given in `voice_chat`, because they left it. The
+    /// lines say nothing about anybody. `question` is the message that is answered. Does nothing if the chat is no voice
+    /// channel, or if they are there.
+    ///
+    /// # Errors
+    /// The platform cannot be reached.
+    async fn send_help(
+        &self,
+        question: &MessageId,
+        voice_chat: &ChatId,
+        person: &PersonId,
+        lines: &str,
+    ) -> Result<(), PlatformError>;
 
     /// Joins the voice channel that the person is in; returns its name.
     async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError>;

@@ -373,6 +373,7 @@ mod tests {
             persona_name: "Azera".into(),
             text: "one two".into(),
             reply_to: None,
+            asker: None,
             state: Mind::default(),
             help: String::new(),
             files: Vec::new(),

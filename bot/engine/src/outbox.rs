@@ -69,8 +69,24 @@ impl Outbox {
     }
 
     /// Withdraws a reply in the outbox that may no longer be shown. The message it answers becomes unanswered again, if
-    /// it is still to be answered.
-    pub(crate) async fn withdraw(&self, reply: &MessageRow, row: &OutboxRow) -> Result<(), Error> {
+    /// it is still to be answered. Help lines go to the person all the same. If that fails, the reply stays.
+    pub(crate) async fn withdraw(
+        &self,
+        platform: &dyn Platform,
+        reply: &MessageRow,
+        row: &OutboxRow,
+    ) -> Result<(), Error> {
+        if let (Some(question), Some(asker), false) = (&reply.answers, &row.asker, row.help.is_empty()) {
+            let sent = match platform.voice() {
+                Some(voice) => voice.send_help(question, &reply.chat, asker, &row.help).await,
+                None => Ok(()),
+            };
+            match sent {
+                Err(error) if error.is_transient() => return Err(Error::Platform(error)),
+                Err(error) => tracing::error!(reply = %reply.id, %error, "the platform refused help lines"),
+                Ok(()) => {}
+            }
+        }
         tracing::warn!(reply = %reply.id, chat = %reply.chat, "withdrawing a reply that may no longer be shown");
         let (reply, row) = (reply.clone(), row.clone());
         let receipt = self.services.blocking(move |memory| memory.outbox().withdraw(&reply, &row)).await?;
@@ -94,6 +110,7 @@ impl Outbox {
             persona_name: name.clone(),
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
+            asker: row.asker.clone(),
             state: serde_json::from_value(row.state.clone()).unwrap_or_default(),
             help: row.help.clone(),
             files: self.files(reply).await?,

@@ -1,8 +1,8 @@
 //! What commands ask for.
 
 use async_trait::async_trait;
-use azera_adapter::{VoiceChannels, VoiceError, VoiceStatus};
-use azera_types::{ChatId, PersonId};
+use azera_adapter::{PlatformError, VoiceChannels, VoiceError, VoiceStatus};
+use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 
 use super::VoiceCalls;
@@ -52,6 +52,16 @@ impl VoiceChannels for Channels {
         let there = || Some(self.whereabouts(chat, id::user_of(person)?)?.1);
         // A person who was asked in one voice channel may answer from another.
         id::voice_chat(here().or_else(there)?).ok()
+    }
+
+    async fn send_help(
+        &self,
+        question: &MessageId,
+        voice_chat: &ChatId,
+        person: &PersonId,
+        lines: &str,
+    ) -> Result<(), PlatformError> {
+        self.0.send_help(question, voice_chat, person, lines).await
     }
 
     async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError> {

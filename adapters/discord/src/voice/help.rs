@@ -2,8 +2,8 @@
 //! the voice says one fixed sentence that points to it.
 
 use azera_adapter::{Outbound, PlatformError};
-use azera_types::MessageId;
-use serenity::all::{ChannelId, CreateMessage, Nonce, UserId};
+use azera_types::{ChatId, MessageId, PersonId};
+use serenity::all::{ChannelId, CreateMessage, Nonce};
 use sha2::{Digest, Sha256};
 
 use super::VoiceCalls;
@@ -48,18 +48,38 @@ impl VoiceCalls {
     }
 
     async fn write_to_asker(&self, outbound: &Outbound) -> Result<bool, PlatformError> {
-        let Some(user) = outbound.reply_to.as_ref().and_then(|question| self.asker(question)) else { return Ok(false) };
-        let Some(line) = self.line.get() else { return Ok(false) };
-        match line.directory.direct_with(user).await {
-            Some(direct) => self.write(direct, &outbound.id, outbound.text.as_str()).await,
+        match &outbound.asker {
+            Some(asker) => self.write_to(asker, &outbound.id, outbound.text.as_str()).await,
             None => Ok(false),
         }
     }
 
-    /// Returns who asked a question.
-    pub(super) fn asker(&self, question: &MessageId) -> Option<UserId> {
-        let asked = self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        asked.iter().find(|(id, _)| id == question).map(|(_, user)| *user)
+    /// Writes help lines to a person who left a voice channel before their reply, unless they are back. If their direct
+    /// messages are closed, the lines go into the text chat of the channel.
+    ///
+    /// # Errors
+    /// Discord cannot be reached.
+    pub(crate) async fn send_help(
+        &self,
+        question: &MessageId,
+        chat: &ChatId,
+        person: &PersonId,
+        lines: &str,
+    ) -> Result<(), PlatformError> {
+        let Some(channel) = id::voice_channel_of(chat) else { return Ok(()) };
+        // In the room they get the whole reply.
+        if self.place(chat, Some(person)).is_some() || self.write_to(person, question, lines).await? {
+            return Ok(());
+        }
+        self.write(channel, question, lines).await.map(drop)
+    }
+
+    async fn write_to(&self, person: &PersonId, message: &MessageId, text: &str) -> Result<bool, PlatformError> {
+        let (Some(user), Some(line)) = (id::user_of(person), self.line.get()) else { return Ok(false) };
+        match line.directory.direct_with(user).await {
+            Some(direct) => self.write(direct, message, text).await,
+            None => Ok(false),
+        }
     }
 
     /// Writes a text into a channel, each part once. Returns false if Discord does not let the bot write there.

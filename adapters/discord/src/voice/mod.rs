@@ -12,7 +12,7 @@ mod channels;
 mod help;
 mod reports;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -36,9 +36,6 @@ use crate::id;
 use attendance::Attendance;
 
 pub(crate) use channels::Channels;
-
-/// Questions of which the adapter knows who asked.
-const MAX_ASKED: usize = 64;
 
 /// How long calls may take to end when the process does.
 const ENDING: Duration = Duration::from_secs(5);
@@ -86,8 +83,6 @@ pub(crate) struct VoiceCalls {
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
     calls: Mutex<HashMap<GuildId, Ongoing>>,
-    /// Who asked what, for replies that cannot be said.
-    asked: Mutex<VecDeque<(MessageId, UserId)>>,
     /// The tasks that handle what calls report.
     followed: Mutex<JoinSet<()>>,
     events: mpsc::UnboundedSender<VoiceEvent>,
@@ -105,7 +100,6 @@ impl VoiceCalls {
             line: OnceLock::new(),
             host: OnceLock::new(),
             calls: Mutex::default(),
-            asked: Mutex::default(),
             followed: Mutex::default(),
             events,
             waiting: Mutex::new(Some(waiting)),
@@ -417,7 +411,7 @@ impl VoiceCalls {
         };
         call.whole(&outbound.id, &outbound.text);
         if let Some(code) = code_of(&outbound.text) {
-            tokio::spawn(self.clone().send_code(outbound.reply_to.clone(), code));
+            tokio::spawn(self.clone().send_code(outbound.asker.clone(), code));
         }
         Ok(())
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Choice, ExpectedMessage, InboundEvent, Outcome};
-use azera_types::{ChatId, Inbound, MessageId, PersonId};
+use azera_types::{ChatId, Inbound, PersonId};
 use azera_voice_discord::{Report, RoomReport};
 use azera_voice_room::{Expected, Said};
 use futures::FutureExt;
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
 use tokio::sync::mpsc;
 
-use super::{MAX_ASKED, VoiceCalls};
+use super::VoiceCalls;
 use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
@@ -88,17 +88,7 @@ impl VoiceCalls {
         }
         let now = self.clock.now();
         let at = now.checked_sub(ago).unwrap_or(now);
-        let (Ok(id), Ok(chat), Some(user)) =
-            (id::utterance(channel, now, number), id::voice_chat(channel), id::user_of(&said.person))
-        else {
-            return;
-        };
-        {
-            let mut asked = self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            asked.push_back((id.clone(), user));
-            let excess = asked.len().saturating_sub(MAX_ASKED);
-            asked.drain(..excess);
-        }
+        let (Ok(id), Ok(chat)) = (id::utterance(channel, now, number), id::voice_chat(channel)) else { return };
         let inbound = Inbound {
             id,
             chat,
@@ -208,8 +198,8 @@ impl VoiceCalls {
     }
 
     /// Sends the code of a reply to the person who asked. Others who read the channel's text chat were not in the room.
-    pub(super) async fn send_code(self: Arc<Self>, question: Option<MessageId>, code: String) {
-        let user = question.as_ref().and_then(|question| self.asker(question));
+    pub(super) async fn send_code(self: Arc<Self>, asker: Option<PersonId>, code: String) {
+        let user = asker.as_ref().and_then(id::user_of);
         let (Ok(line), Some(user)) = (self.line(), user) else { return };
         let Some(channel) = line.directory.direct_with(user).await else { return };
         for part in split(&code) {

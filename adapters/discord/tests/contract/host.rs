@@ -122,6 +122,7 @@ impl Core {
             persona_name,
             text: Text::new(format!("{first}{second}")),
             reply_to: Some(inbound.id.clone()),
+            asker: None,
             state: State { mood: Some("curious".to_owned()), ..State::default() },
             help: String::new(),
             files: Vec::new(),

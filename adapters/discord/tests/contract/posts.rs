@@ -26,6 +26,7 @@ pub fn outbound(chat: &ChatId, id: MessageId, name: &str, text: &str) -> Outboun
         persona_name: name.to_owned(),
         text: Text::new(text),
         reply_to: None,
+        asker: None,
         state: State::default(),
         help: String::new(),
         files: Vec::new(),

@@ -94,6 +94,7 @@ impl Engine {
             persona_name: "Azera".to_owned(),
             text: Text::new(self.answer.concat()),
             reply_to: Some(id.clone()),
+            asker: None,
             state: State::default(),
             help: String::new(),
             files: Vec::new(),

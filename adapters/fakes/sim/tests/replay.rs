@@ -42,6 +42,7 @@ impl Core {
             persona_name: "Azera".into(),
             text: Text::new(format!("{} said: {}", inbound.name, &*inbound.text)),
             reply_to: Some(inbound.id.clone()),
+            asker: None,
             state: State::default(),
             help: String::new(),
             files: Vec::new(),

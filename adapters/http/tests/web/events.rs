@@ -23,6 +23,7 @@ async fn deliver(world: &World, chat: &ChatId, id: &str) {
         persona_name: "Azera".into(),
         text: "a heliotrope".into(),
         reply_to: None,
+        asker: None,
         state: State { mood: Some("calm".into()), mood_value: Some(0.5), energy: Some(0.75) },
         help: String::new(),
         files: Vec::new(),

@@ -189,6 +189,7 @@ impl Commands {
             persona_name: name.clone(),
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
+            asker: Some(at.line.person.clone()),
             state: State::default(),
             help: String::new(),
             files: Vec::new(),

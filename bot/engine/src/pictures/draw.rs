@@ -331,7 +331,7 @@ impl Pictures {
             if self.outbox.may_be_shown(platform, &deliverable(row)).await? {
                 return self.outbox.deliver(platform, post, &outbox, DELIVERY_ATTEMPTS).await;
             }
-            self.outbox.withdraw(post, &outbox).await
+            self.outbox.withdraw(platform, post, &outbox).await
         };
         let delivered = delivered.await;
         self.progress().delivering.remove(&post.id);

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::context::TurnRequest;
+use super::deliver::Asked;
 use super::hearing::until_heard;
 use crate::error::Error;
 use crate::queue::Ticket;
@@ -166,7 +167,13 @@ impl Turns {
         (inbound.name, inbound.text) = (composed(&inbound.name).into_owned(), text);
         let adapter = self.services.platform(platform)?;
         let place = self.services.place(adapter.as_ref(), &inbound.chat, &inbound.person).await?;
-        let place = place.ok_or(Error::NotAllowed)?;
+        let Some(place) = place else {
+            if inbound.mentions_bot {
+                let asked = Asked { question: &inbound.id, chat: &inbound.chat, person: &inbound.person };
+                self.help_who_left(adapter.as_ref(), asked, &inbound.text).await;
+            }
+            return Err(Error::NotAllowed);
+        };
         let ticket = self.queues.enter(&inbound.chat).ok_or(Error::QueueFull)?;
         self.ensure_chat(platform, ChatInfo { chat: inbound.chat.clone(), title: None, persona: None }).await?;
         let (turns, platform) = (Arc::clone(self), platform.clone());

@@ -110,7 +110,7 @@ impl Turns {
         if may {
             return self.outbox.deliver(platform, reply, &row, 1).await;
         }
-        self.outbox.withdraw(reply, &row).await?;
+        self.outbox.withdraw(platform, reply, &row).await?;
         self.take_up(|message| Some(&message.id) == reply.answers.as_ref()).await
     }
 }

@@ -139,8 +139,16 @@ impl Turns {
             }
             let mut timer = StageTimer::start(request.platform.id().as_str());
             request.missed = None;
-            let Some(context) = self.load_context(&request).await? else {
-                return Ok(Outcome::Skipped(SkipReason::NotAddressed));
+            let context = match self.load_context(&request).await {
+                Ok(Some(context)) => context,
+                Ok(None) => return Ok(Outcome::Skipped(SkipReason::NotAddressed)),
+                Err(error) => {
+                    if matches!(error, Error::NotAllowed) && request.inbox.mentions_bot {
+                        let (platform, text) = (request.platform.as_ref(), request.message.text.as_str());
+                        self.help_who_left(platform, request.asked(), text).await;
+                    }
+                    return Err(error);
+                }
             };
             timer.end("context");
             if !self.hear_recordings(&mut request, &context).await? {
@@ -204,7 +212,11 @@ impl Turns {
         timer.end("judge");
         let composition = self.compose_prompt(request, context, history, recall, style)?;
         timer.end("compose");
-        let Some(draft) = self.generate_reply(request, context, &composition).await? else { return Ok(None) };
+        let Some(draft) = self.generate_reply(request, context, &composition).await? else {
+            let help = composition.style.help.join("\n\n");
+            self.help_without_reply(request.platform.as_ref(), request.asked(), &help).await;
+            return Ok(None);
+        };
         timer.end("generate");
         let committed = self.commit(request, context, &composition, &draft).await?;
         timer.end("commit");

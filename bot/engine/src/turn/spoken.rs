@@ -67,6 +67,7 @@ impl Turns {
             persona_name: name.clone(),
             text: reply.text.clone(),
             reply_to: reply.reply_to.clone(),
+            asker: Some(request.inbox.person.clone()),
             state: committed.state.clone(),
             help: String::new(),
             files: Vec::new(),

@@ -1,11 +1,13 @@
-//! Replies that people interrupt while they are spoken.
+//! Replies that people interrupt while they are spoken, and what is prepared while people speak.
 
-use azera_adapter::{Host, VoiceHost};
-use azera_types::MessageId;
+use azera_adapter::{ExpectedMessage, Host, Platform, VoiceHost};
+use azera_memory::{Order, Table};
+use azera_types::{MessageId, Text};
 use futures::FutureExt;
 
 use crate::findings::{ANN, DM_ANN, Scene};
 use crate::held::text_of;
+use crate::test_engine::{chat, person};
 
 impl Scene {
     /// Interrupts a reply as soon as its first piece is spoken.
@@ -46,4 +48,20 @@ async fn a_call_that_is_over_does_not_take_back_what_was_heard() {
     scene.engine.azera.heard(&reply, "".into(), false).await.unwrap();
     scene.engine.azera.settle().await.unwrap();
     assert!(scene.holds("Not\u{2026}") && !scene.holds("Noted."));
+}
+
+#[tokio::test]
+async fn what_is_not_said_to_its_end_leaves_no_trace() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, DM_ANN, "good morning, quiet").await;
+    let store = scene.engine.layers.store.clone();
+    let rows = || -> usize {
+        let count = |table: &Table| store.scan(*table, b"", None, Order::Ascending, usize::MAX).unwrap().len();
+        Table::ALL.iter().map(count).sum()
+    };
+    let before = rows();
+    let text = Text::new("where did the lantern of the harbor go");
+    let message = ExpectedMessage { chat: chat(DM_ANN), person: person(ANN), name: "Ann".into(), text };
+    scene.engine.azera.expect(scene.engine.platform.sim.id(), message).await;
+    assert_eq!(rows(), before);
 }

@@ -109,6 +109,7 @@ impl TestEngine {
             watch: watch.clone(),
             at_first_piece: Meanwhile::default(),
             delivered: Mutex::default(),
+            channels: OnceLock::new(),
             hang: Mutex::default(),
             hung: Notify::new(),
             spoken: Mutex::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
@@ -163,6 +163,8 @@ pub struct WatchedPlatform {
     pub at_first_piece: Meanwhile,
     /// The delivered messages, in order.
     pub delivered: Mutex<Vec<Outbound>>,
+    /// Its voice channels, if it has some.
+    pub channels: OnceLock<Arc<dyn VoiceChannels>>,
     /// If set, deliveries never return: `Some(true)` after the reply was shown, `Some(false)` before.
     pub hang: Mutex<Option<bool>>,
     pub hung: Notify,
@@ -275,7 +277,7 @@ impl Platform for WatchedPlatform {
 
     fn voice(&self) -> Option<&dyn VoiceChannels> {
         self.watch.went("Platform::voice");
-        self.sim.voice()
+        self.channels.get().map(AsRef::as_ref)
     }
 
     fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
