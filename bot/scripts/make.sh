@@ -490,7 +490,10 @@ fuzz() {
         say "fuzzing $target for $seconds s"
         mkdir -p "$CARGO_TARGET_DIR/fuzz-corpus/$target"
         begin=()
-        case $target in persona) begin=(personas/builtin) ;; esac
+        case $target in
+            persona) begin=(personas/builtin) ;;
+            picture) begin=(bot/fuzz/seeds/picture) ;;
+        esac
         CARGO_NET_OFFLINE=false cargo fuzz run --fuzz-dir bot/fuzz --sanitizer none --target-dir "$CARGO_TARGET_DIR/fuzz" \
             "$target" "$CARGO_TARGET_DIR/fuzz-corpus/$target" "${begin[@]}" -- \
             -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$CARGO_TARGET_DIR/" -verbosity=0 ||
