@@ -233,36 +233,21 @@ homeserver() {
         die "the homeserver could not be fetched: see above." "With network, once: make test"
 }
 
-# Installs a second Matrix client for the tests, which verifies devices the way people do: matrix-js-sdk.
-matrix_js() {
-    local sdk=37.5.0 dir
-    [[ -z ${AZERA_TEST_MATRIX_JS:-} ]] || return 0
-    dir=$(dirname "$CARGO_TARGET_DIR")/tools/matrix-js
-    AZERA_TEST_MATRIX_JS=$dir
-    [[ ! -e $dir/.installed-$sdk ]] || return 0
-    say "fetching matrix-js-sdk into $dir"
+# Installs a package for Node.js for the tests, and stores its folder in a variable unless that is set.
+# Usage: node_package VARIABLE FOLDER PACKAGE VERSION
+node_package() {
+    local variable=$1 package=$3 version=$4 dir
+    [[ -z ${!variable:-} ]] || return 0
+    dir=$(dirname "$CARGO_TARGET_DIR")/tools/$2
+    printf -v "$variable" %s "$dir"
+    [[ ! -e $dir/.installed-$version ]] || return 0
+    say "fetching $package into $dir"
     rm -rf "$dir" && mkdir -p "$dir/bin"
     node_js
     ln -s "$(command -v node)" "$dir/bin/node"
-    npm install --silent --no-audit --no-fund --prefix "$dir" "matrix-js-sdk@$sdk" >&2 ||
-        die "matrix-js-sdk could not be fetched: see above." "With network, once: make test"
-    touch "$dir/.installed-$sdk"
-}
-
-# Installs the official TypeScript SDK of the Model Context Protocol for the tests.
-mcp_js() {
-    local sdk=1.32.2 dir
-    [[ -z ${AZERA_TEST_MCP_JS:-} ]] || return 0
-    dir=$(dirname "$CARGO_TARGET_DIR")/tools/mcp-js
-    AZERA_TEST_MCP_JS=$dir
-    [[ ! -e $dir/.installed-$sdk ]] || return 0
-    say "fetching the TypeScript SDK of the Model Context Protocol into $dir"
-    rm -rf "$dir" && mkdir -p "$dir/bin"
-    node_js
-    ln -s "$(command -v node)" "$dir/bin/node"
-    npm install --silent --no-audit --no-fund --prefix "$dir" "@modelcontextprotocol/sdk@$sdk" >&2 ||
-        die "the TypeScript SDK could not be fetched: see above." "With network, once: make test"
-    touch "$dir/.installed-$sdk"
+    npm install --silent --no-audit --no-fund --prefix "$dir" "$package@$version" >&2 ||
+        die "$package could not be fetched: see above." "With network, once: make test"
+    touch "$dir/.installed-$version"
 }
 
 # Finds Chromium for the tests of the console, and installs what drives it and what checks that pages are accessible.
@@ -334,11 +319,12 @@ build_tests() {
     setup
     redis_server
     homeserver
-    matrix_js
+    # A second Matrix client, which verifies devices the way people do.
+    node_package AZERA_TEST_MATRIX_JS matrix-js matrix-js-sdk 37.5.0
     # The official clients of OpenAI's interface and of the Model Context Protocol, the latter in two languages.
     python_package AZERA_TEST_OPENAI openai 3.57.0
     python_package AZERA_TEST_MCP mcp 2.3.0
-    mcp_js
+    node_package AZERA_TEST_MCP_JS mcp-js @modelcontextprotocol/sdk 1.32.2
     # It makes requests from the web's description, and checks the answers.
     python_package AZERA_TEST_SCHEMATHESIS schemathesis 4.32.5
     discord_js
