@@ -203,7 +203,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (sender, mut exporter) = exporter(&listener, 8);
         sender.try_send(span(7)).unwrap();
-        let _ = tokio::join!(take(&listener, "503 Service Unavailable"), exporter.send_waiting());
+        tokio::join!(take(&listener, "503 Service Unavailable"), exporter.send_waiting());
         assert_eq!(exporter.dropped.load(Ordering::Relaxed), 1);
         sender.try_send(span(8)).unwrap();
         // It is left alone, so nothing is sent and the span waits.

@@ -136,10 +136,7 @@ fn a_key_opens_one_persons_memory_and_no_more() {
     let (home, folder) = (scratch.path(), scratch.path().join("data"));
     let data = folder.to_str().expect("a path");
     let bot = Running::start(home, data);
-    let code = web(home, data, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
-    let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
-    let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
-    let ann = Browser::of(&head, &session);
+    let ann = Browser::of_owner(&bot, home, data);
     let invited = ann.post(&bot, "/api/invitations", &json!({}));
     let guest = json!({"code": invited["code"], "name": "Bob", "password": "another long password"});
     let (_, head, session) = bot.send("POST", "/api/join", &[], &guest);
@@ -207,10 +204,7 @@ fn the_sdk_connects_by_oauth() {
     let (home, folder) = (scratch.path(), scratch.path().join("data"));
     let data = folder.to_str().expect("a path");
     let bot = Running::start(home, data);
-    let code = web(home, data, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
-    let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
-    let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
-    let ann = Browser::of(&head, &session);
+    let ann = Browser::of_owner(&bot, home, data);
     let (url, tokens) = (format!("{}/mcp", bot.address), home.join("tokens.json"));
     let person = |allow: &[&str]| json!({"headers": {"Cookie": ann.cookie, "X-CSRF-Token": ann.csrf}, "allow": allow});
     let keep = call("remember", &json!({"text": "The lighthouse password is heliotrope."}));
@@ -251,10 +245,8 @@ fn the_typescript_sdk_uses_every_tool_over_both_ways() {
     let folders = [home.join("stdio"), home.join("http")];
     let [alone, served] = folders.each_ref().map(|folder| folder.to_str().expect("a path"));
     let bot = Running::start(home, served);
-    let code = web(home, served, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
-    let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
-    let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
-    let key = Browser::of(&head, &session).key(&bot, &["mcp", "chat", "memory:read", "memory:write", "vault"]).0;
+    let key =
+        Browser::of_owner(&bot, home, served).key(&bot, &["mcp", "chat", "memory:read", "memory:write", "vault"]).0;
     let over_http =
         |steps: &Value| typescript_client(&json!({"url": format!("{}/mcp", bot.address), "key": key, "steps": steps}));
     let over_stdio = |steps: &Value| {
@@ -347,6 +339,14 @@ struct Browser {
 }
 
 impl Browser {
+    /// Makes the owner's account, Ann's, with the link of the first start.
+    fn of_owner(bot: &Running, home: &Path, data: &str) -> Self {
+        let code = web(home, data, &[]).rsplit_once('=').expect("a link with a code").1.to_owned();
+        let owner = json!({"code": code, "name": "Ann", "password": "correct horse battery"});
+        let (_, head, session) = bot.send("POST", "/api/setup", &[], &owner);
+        Self::of(&head, &session)
+    }
+
     fn of(head: &str, session: &Value) -> Self {
         let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
         let cookie = cookie.split(';').next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Numbers of memories and messages, which tellings of a world are not compared by.
+//! Two tellings of a world are compared without the numbers of memories and messages.
 
 /// What is looked up by the numbers of memories.
 pub const BY_NUMBER: [&str; 4] = [
