@@ -23,6 +23,9 @@ const QUESTIONS: [&str; 10] = [
     "What should I write on a card for my grandmother?",
 ];
 
+/// The duration of a packet.
+const PACKET_MS: f64 = 20.0;
+
 /// Silence of the bot before the next question.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -79,6 +82,13 @@ impl Stages {
     }
 }
 
+/// Returns the milliseconds at the end of packets in which nothing can be heard.
+fn quiet_end(packets: &[Vec<u8>]) -> f64 {
+    let mut meter = Meter::new();
+    let loud: Vec<bool> = packets.iter().map(|packet| meter.hears(packet)).collect();
+    loud.iter().rev().take_while(|is_loud| !**is_loud).count() as f64 * PACKET_MS
+}
+
 #[test]
 fn the_stages_of_an_answer_are_measured() {
     let room = Room::with_own_model(&["Ann"]);
@@ -98,7 +108,10 @@ fn the_stages_of_an_answer_are_measured() {
             }
             None
         });
-        stages.add("END OF SPEECH TO FIRST SOUND", waited.as_secs_f64() * 1_000.0);
+        // The clock starts with the last packet. What can be heard ended before.
+        let unheard = quiet_end(&voice.say(QUESTIONS[round % QUESTIONS.len()]));
+        stages.add("quiet end of the question", unheard);
+        stages.add("END OF SPEECH TO FIRST SOUND", waited.as_secs_f64() * 1_000.0 + unheard);
         room.command(0, "stop", &[]);
         room.fake.wait("silence", |world| world.voice.heard.last()?.at.elapsed().checked_sub(BETWEEN).map(drop));
     }
