@@ -18,6 +18,8 @@ pub struct PictureModel {
     pub takes_reference: bool,
     /// Whether the same seed draws the same picture.
     pub takes_seed: bool,
+    /// Whether it can draw a picture larger.
+    pub upscales: bool,
 }
 
 /// A picture that somebody wants. What is `None` has its configured value. `Debug` shows no prompt.
@@ -112,6 +114,8 @@ pub struct ShownPicture {
     pub model: Option<String>,
     /// When it was drawn.
     pub at: Timestamp,
+    /// Whether its file is removed after others.
+    pub is_pinned: bool,
 }
 
 impl std::fmt::Debug for ShownPicture {
@@ -130,6 +134,11 @@ pub trait PictureHost: Send + Sync {
 
     /// Asks for a picture, within the rules and limits of `/imagine`.
     async fn ask(&self, platform: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError>;
+
+    /// Asks for a drawn picture at twice its size, within the rules and limits of `/picture upscale`. `None` for a picture
+    /// that does not exist or may not be shown.
+    async fn upscale(&self, platform: &PlatformId, at: Reading, number: u64)
+    -> Result<Option<PictureAsked>, HostError>;
 
     /// Returns how far a picture is. `None` if it was taken back, or for somebody who neither asked for it nor may be
     /// shown it.

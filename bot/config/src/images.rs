@@ -96,6 +96,9 @@ pub struct Images {
     pub in_terminal: bool,
     /// Let personas draw pictures in their replies. Only models with at least 6 billion weights are told how.
     pub in_replies: bool,
+    /// Also tell smaller models how to draw, and models on a server, whose size is unknown. Measure first how well
+    /// yours does it: `azera eval draw --model NAME`.
+    pub tell_every_model: bool,
 }
 
 impl Default for Images {
@@ -123,6 +126,7 @@ impl Default for Images {
             queue_per_person: 4,
             in_terminal: true,
             in_replies: true,
+            tell_every_model: false,
         }
     }
 }

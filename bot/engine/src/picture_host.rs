@@ -9,12 +9,13 @@ use azera_adapter::{
 use azera_memory::{Memory, PictureRow};
 use azera_model_image::MAX_PROMPT_CHARS;
 use azera_pictures::Wish;
-use azera_types::{MessageId, PlatformId};
+use azera_types::{MessageId, PersonaId, PlatformId};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::pictures::{
-    NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH, VARIATION_STRENGTH, is_suitable,
+    AS_LARGE_AS_CAN_BE, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH, Start,
+    VARIATION_STRENGTH, is_suitable,
 };
 use crate::reading::{Here, MAX_LISTED};
 use crate::zones;
@@ -39,7 +40,18 @@ fn shown(row: PictureRow) -> Option<ShownPicture> {
         seed: look.seed,
         model: row.model,
         at: row.drawn_at?,
+        is_pinned: row.is_pinned,
     })
+}
+
+/// What a wanted picture is based on besides its prompt.
+#[derive(Default)]
+struct Base {
+    name: Option<String>,
+    original: Option<Basis>,
+    start: Option<Start>,
+    is_upscaled: bool,
+    portrait_of: Option<PersonaId>,
 }
 
 impl Engine {
@@ -61,7 +73,6 @@ impl Engine {
         if wish.prompt.chars().count() > MAX_PROMPT_CHARS {
             return Ok(PictureAsked::Refused(format!("A prompt has at most {MAX_PROMPT_CHARS} characters.")));
         }
-        let now = inner.services.clock.now();
         let (start, strength) = match wish.start {
             None => (None, None),
             Some(PictureStart::Drawn(number)) => {
@@ -79,6 +90,64 @@ impl Engine {
                 None => return refused("The picture to start from is not kept any more. Upload it again."),
             },
         };
+        let drawing = Wish {
+            prompt: wish.prompt,
+            negative: wish.negative,
+            size: wish.size,
+            seed: wish.seed,
+            steps: wish.steps,
+            guidance: wish.guidance,
+            sampler: None,
+            strength: wish.strength.or(strength),
+            from: None,
+            is_plain: false,
+        };
+        let base = Base { name: wish.name, start, ..Base::default() };
+        self.queue_picture(platform, (&here, &at), drawing, base).await
+    }
+
+    /// Asks for a drawn picture at twice its size.
+    async fn ask_for_upscale(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<PictureAsked>, Error> {
+        let pictures = &self.0.pictures;
+        let refused = |why: &str| Ok(Some(PictureAsked::Refused(why.to_owned())));
+        if pictures.settings().is_none() {
+            return refused(NO_BACKEND);
+        }
+        let Some(here) = self.here(platform, &at).await? else { return Err(Error::NotAllowed) };
+        let Some(row) = self.drawn(&here, number).await? else { return Ok(None) };
+        let start = match pictures.start_of_message(&here.read_scope, row.message.clone()).await? {
+            Ok(Some(start)) => start,
+            Ok(None) => return Ok(None),
+            Err(why) => return refused(&why),
+        };
+        let Ok(look) = serde_json::from_value::<PictureLook>(row.settings.clone()) else {
+            return refused("How that picture was made is no longer known.");
+        };
+        let Some(wish) = look.wish_for_upscale(&row, start.size) else { return refused(AS_LARGE_AS_CAN_BE) };
+        let base = Base {
+            name: None,
+            original: Some(Basis::drawn(&row)),
+            start: Some(start),
+            is_upscaled: true,
+            portrait_of: look.portrait_of,
+        };
+        Ok(Some(self.queue_picture(platform, (&here, &at), wish, base).await?))
+    }
+
+    async fn queue_picture(
+        &self,
+        platform: &PlatformId,
+        (here, at): (&Here, &Reading),
+        wish: Wish,
+        base: Base,
+    ) -> Result<PictureAsked, Error> {
+        let inner = &self.0;
+        let now = inner.services.clock.now();
         let persona = inner.services.persona(here.place.shared_realm(), &here.persona).await?;
         let calendar = inner.minds.calendar(&inner.access, platform, &here.place.scope()).await?;
         let request = PictureRequest {
@@ -89,23 +158,12 @@ impl Engine {
             style: &persona.persona.pictures,
             person: &at.person,
             day: zones::day(now, &calendar.zone),
-            wish: Wish {
-                prompt: wish.prompt,
-                negative: wish.negative,
-                size: wish.size,
-                seed: wish.seed,
-                steps: wish.steps,
-                guidance: wish.guidance,
-                sampler: None,
-                strength: wish.strength.or(strength),
-                from: None,
-                is_plain: false,
-            },
-            name: wish.name,
-            original: None,
-            start,
-            is_upscaled: false,
-            portrait_of: None,
+            wish,
+            name: base.name,
+            original: base.original,
+            start: base.start,
+            is_upscaled: base.is_upscaled,
+            portrait_of: base.portrait_of,
             sources: Vec::new(),
             source_scopes: Vec::new(),
             from: now,
@@ -217,6 +275,7 @@ impl PictureHost for Engine {
                 max_steps: limits.max_steps,
                 takes_reference: limits.takes_reference,
                 takes_seed: limits.takes_seed,
+                upscales: limits.upscales,
             }
         });
         models.collect()
@@ -224,6 +283,15 @@ impl PictureHost for Engine {
 
     async fn ask(&self, platform: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError> {
         self.for_adapter(self.ask_for_picture(platform, at, wish).await)
+    }
+
+    async fn upscale(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<PictureAsked>, HostError> {
+        self.for_adapter(self.ask_for_upscale(platform, at, number).await)
     }
 
     async fn picture_state(

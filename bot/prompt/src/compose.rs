@@ -5,6 +5,7 @@ use azera_personas::{Persona, fill_placeholders};
 use azera_types::{TimeZone, Timestamp};
 use thiserror::Error;
 
+use crate::abilities::Abilities;
 use crate::alternate::alternate;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
@@ -72,6 +73,8 @@ pub struct PromptParts<'a> {
     /// True to leave out tasks, lore and the person's role, because no role is played. Their room stays empty, so that
     /// [`history_cut`] stays right.
     pub plainly: bool,
+    /// What the persona can do besides talking.
+    pub abilities: Abilities,
     /// True if several people may speak here. Then every line carries its speaker's name.
     pub group: bool,
     /// Recent writings that the persona carries into every prompt, the most important first.
@@ -99,6 +102,7 @@ impl<'a> PromptParts<'a> {
             lore: &[],
             style: &[],
             plainly: false,
+            abilities: Abilities::default(),
             group: false,
             carried: &[],
             notes: None,
@@ -312,9 +316,10 @@ fn chat_message(line: &Line, group: bool) -> ChatMessage {
 /// Returns the messages at the start of every chat of the persona.
 fn shared_messages(form: &Form, parts: &PromptParts<'_>) -> Vec<ChatMessage> {
     let persona = parts.persona;
+    let rules = parts.abilities.fill(form.rules);
     let text = match form.persona {
-        PersonaForm::Brief => persona_text::brief(persona, form.rules),
-        PersonaForm::Full => persona_text::full(persona, form.rules),
+        PersonaForm::Brief => persona_text::brief(persona, &rules),
+        PersonaForm::Full => persona_text::full(persona, &rules),
     };
     // The person's name would make this text differ from chat to chat; "you" and "they" carry the meaning.
     let text = fill_placeholders(&text, "the person", &persona.name).into_owned();

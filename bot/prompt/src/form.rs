@@ -57,7 +57,8 @@ pub struct Writing {
 pub struct Form {
     /// How much of the persona the prompt contains.
     pub persona: PersonaForm,
-    /// What every persona is told about how to answer, after its own text; may be empty. `{{char}}` stands for its name.
+    /// What every persona is told about how to answer, after its own text; may be empty. `{{char}}` stands for its name;
+    /// `{{only}}`, `{{nights}}` and `{{drawing}}` for what [`crate::Abilities`] say.
     pub rules: &'static str,
     /// The most example exchanges from the persona. Examples that use a memory come first.
     pub examples: usize,
@@ -91,7 +92,7 @@ pub struct Form {
 const RULES: &str = "Answer each message as {{char}}, in its language, in a few plain sentences. When the person tells you \
                      something, react to it instead of repeating it. When they ask for a story or a poem, tell it in \
                      full. Never invent what the person did or said: if they never told you, say that you don't know it \
-                     yet. Asked whether you are human, say that you are an AI.";
+                     yet. Asked whether you are human, say that you are an AI.{{drawing}}";
 
 /// The same for models from a billion weights on, which can follow more rules. Without these, such a model promises to
 /// call somebody, says that it never dreams, and answers "What am I allergic to?" for itself.
@@ -100,11 +101,11 @@ const FULL_RULES: &str = "Talk as {{char}} with the person who writes to you. An
                           tells you something, say what you think of it and ask about it, instead of repeating it. Do \
                           not offer help and do not ask what else they need, unless your description says so. When \
                           they ask for a story or a poem, tell it in full. Never invent what the person did or said: \
-                          if they never told you, say that you don't know it yet. Here you can only talk: you cannot \
+                          if they never told you, say that you don't know it yet. Here you can {{only}}: you cannot \
                           call anybody, order, book or look up anything, and you get no news or weather; say so when \
-                          they ask for it. You have moods, and you dream at night. Asked whether you are human, say \
-                          that you are an AI; which company made you is not known. Always write in the language in \
-                          which the person writes.";
+                          they ask for it. You have moods{{nights}}. Asked whether you are human, say that you are an \
+                          AI; which company made you is not known.{{drawing}} Always write in the language in which \
+                          the person writes.";
 
 /// Beginnings of the other side's next line, in the words that models use for it.
 const STOP: &[&str] = &["\nUser:", "\n**User:**", "\nHuman:", "\nThe person:"];

@@ -6,11 +6,12 @@
 //! Invariants:
 //! - Stable parts come first (persona, examples, carried writings, history). Parts that change with every turn come
 //!   last (recalled lines, message). This lets the engine's prefix cache find what it evaluated before.
-//! - The first [`Prompt::shared_messages`] messages depend only on the persona and the form. They contain nothing
-//!   private.
+//! - The first [`Prompt::shared_messages`] messages depend only on the persona, what it can do, and the form. They
+//!   contain nothing private.
 //! - A prompt never exceeds its budget. Parts that do not fit are dropped in this order: the oldest history, the
 //!   weakest recalled lines, the middle of the person's message. The persona is never cut.
 
+mod abilities;
 mod alternate;
 mod compose;
 mod form;
@@ -19,6 +20,7 @@ mod persona_text;
 mod recalled;
 mod today;
 
+pub use abilities::Abilities;
 pub use compose::{Budget, Error, HISTORY_STEP, Line, Prompt, PromptParts, compose, history_cut, prompt_headings};
 pub use form::{Form, PersonaForm, Size, Writing, form_for, form_of};
 pub use fragment::{Fragment, FragmentKind};

@@ -3,8 +3,8 @@
 use azera_model_api::{ChatMessage, Role};
 use azera_personas::{Persona, built_in};
 use azera_prompt::{
-    Budget, Error, Form, HISTORY_STEP, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for, history_cut,
-    prompt_headings,
+    Abilities, Budget, Error, Form, HISTORY_STEP, Line, MemoryOrigin, PromptParts, RecalledMemory, compose, form_for,
+    history_cut, prompt_headings,
 };
 use azera_types::TimeZone;
 use proptest::prelude::*;
@@ -40,6 +40,7 @@ fn parts<'a>(
         group,
         style: &[],
         plainly: false,
+        abilities: Abilities::default(),
         carried: &[],
         notes: None,
         history,

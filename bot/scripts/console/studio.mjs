@@ -60,13 +60,24 @@ await ann.accessible('a drawing from a picture');
 await ann.button('Draw').click();
 await gallery(ann).nth(1).waitFor();
 
+step('it is pinned, and drawn larger');
+await gallery(ann).last().click();
+await ann.button('Pin').click();
+await ann.button('Unpin').waitFor();
+await ann.accessible('a pinned picture');
+await ann.button('Draw larger').click();
+await gallery(ann).nth(2).waitFor();
+await ann.page.waitForFunction(() => document.querySelector('main .picture img').naturalWidth === 16);
+await ann.page.getByRole('img', { name: 'Pinned' }).waitFor();
+assert.equal(await ann.page.getByRole('img', { name: 'Pinned' }).count(), 1);
+
 step('a picture that is being drawn is taken back');
 await ann.open('system');
 await ann.open('images');
 await draw(endless);
 await ann.button('Cancel').click();
 await ann.button('Draw').waitFor();
-assert.equal(await gallery(ann).count(), 2);
+assert.equal(await gallery(ann).count(), 3);
 
 step('its chat shows it, and goes on like every other one');
 await ann.page.getByRole('link', { name: /^Pictures/ }).click();
@@ -78,7 +89,7 @@ await ann.page.locator('#composer').fill('/imagine a boat in the fog');
 await ann.page.keyboard.press('Enter');
 await ann.page.locator('article.assistant .picture img[alt*="a boat in the fog"]').waitFor();
 await ann.open('images');
-await gallery(ann).nth(2).waitFor();
+await gallery(ann).nth(3).waitFor();
 
 step('what is never drawn is said');
 await draw('a nude schoolgirl');
@@ -105,7 +116,7 @@ assert.equal(await bob.page.locator('input[type=file]').count(), 0, 'only owners
 await bob.open('learning');
 await bob.see('The owner of this Azera can turn it on.');
 
-step('a picture is deleted, with the variation that was drawn from it');
+step('a picture is deleted, with what was drawn from it');
 await ann.open('images');
 await gallery(ann).last().click();
 await ann.button('Remove').click();

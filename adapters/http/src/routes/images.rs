@@ -1,23 +1,18 @@
 //! Pictures: asking for them, the gallery, and uploaded pictures to start from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use azera_adapter::{ChatInfo, FileContent, InboundEvent, PictureAsked, PictureState, Reading, ShownPicture};
+use axum::response::Response;
+use azera_adapter::{ChatInfo, FileContent, InboundEvent, Reading, ShownPicture};
 use azera_types::PersonaId;
-use futures::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
+use super::drawing::follow;
 use super::picture_wish::NewPicture;
-use super::talk::event;
 use super::{Done, List, Page};
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Files, Json, Need, Params, Parted};
@@ -33,9 +28,6 @@ const TITLE: &str = "Pictures";
 /// Characters of a digest that name a persona's chat.
 const DIGEST_CHARS: usize = 32;
 
-/// Time between two looks at a picture that is being drawn.
-const LOOK: Duration = Duration::from_millis(250);
-
 /// Largest uploaded picture.
 const MAX_UPLOAD_BYTES: usize = 20 << 20;
 
@@ -47,7 +39,7 @@ const PNG: &str = "image/png";
 
 /// A drawn picture.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Image {
+pub(super) struct Image {
     /// The name of its file, which is unique.
     filename: String,
     /// Where the file is.
@@ -70,6 +62,8 @@ struct Image {
     number: u64,
     /// When it was drawn (RFC 3339).
     created_at: String,
+    /// Whether its file is removed after others.
+    pinned: bool,
 }
 
 /// What draws.
@@ -88,6 +82,8 @@ struct ImageModel {
     takes_reference: bool,
     /// Whether the same seed draws the same picture.
     takes_seed: bool,
+    /// Whether it can draw a picture at twice its size.
+    upscales: bool,
 }
 
 /// An uploaded picture to start from.
@@ -144,6 +140,24 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .answers::<Done>(),
         upload,
         Endpoint::new(
+            Method::POST,
+            "/api/images/{filename}/upscale",
+            chat,
+            "Ask for a picture at twice its size, and follow it",
+            upscale,
+        )
+        .sends("text/event-stream", "Events: progress, complete with the new picture, error.")
+        .also(none),
+        Endpoint::new(
+            Method::PUT,
+            "/api/images/{filename}/pin",
+            chat,
+            "Pin a picture: its file is removed after those of others",
+            pin,
+        )
+        .answers::<Done>(),
+        Endpoint::new(Method::DELETE, "/api/images/{filename}/pin", chat, "Unpin a picture", unpin).answers::<Done>(),
+        Endpoint::new(
             Method::GET,
             "/api/images/references/{filename}",
             chat,
@@ -190,6 +204,7 @@ impl From<ShownPicture> for Image {
             model: picture.model,
             number: picture.number,
             created_at: picture.at.to_string(),
+            pinned: picture.is_pinned,
         }
     }
 }
@@ -258,6 +273,12 @@ impl Shared {
         }
         Err(missing())
     }
+
+    /// Returns where the caller sees a picture, and its number.
+    async fn numbered(&self, caller: &Caller, filename: &str) -> Result<(Reading, u64), Problem> {
+        let (at, _) = self.picture(caller, filename).await?;
+        Ok((at, number_in(filename).ok_or_else(|| Problem::not_found("picture"))?))
+    }
 }
 
 async fn list(
@@ -282,6 +303,7 @@ async fn models(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axu
         max_steps: model.max_steps,
         takes_reference: model.takes_reference,
         takes_seed: model.takes_seed,
+        upscales: model.upscales,
     });
     Ok(axum::Json(models.collect::<Vec<_>>().into()))
 }
@@ -296,76 +318,48 @@ async fn generate(
     shared.count_message(&caller)?;
     let at = shared.drawing_place(&caller, new.persona()).await?;
     let steps = wish.steps.unwrap_or(0);
-    match shared.pictures()?.ask(&shared.platform, at.clone(), wish).await? {
-        PictureAsked::Waits(number) => {
-            let drawing = Drawing { at, number, steps };
-            Ok(Sse::new(progress(shared, drawing)).keep_alive(KeepAlive::default()).into_response())
+    let asked = shared.pictures()?.ask(&shared.platform, at.clone(), wish).await?;
+    follow(shared, at, asked, steps)
+}
+
+async fn upscale(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Parted(filename): Parted<String>,
+) -> Result<Response, Problem> {
+    shared.check_drawing()?;
+    let (seen_at, number) = shared.numbered(&caller, &filename).await?;
+    shared.count_message(&caller)?;
+    // The persona that drew the picture draws it again.
+    let persona = shared.chat(&caller, suffix_of(&seen_at.chat)).await.ok().map(|chat| chat.persona);
+    let at = match (shared.chat(&caller, CHAT).await, persona) {
+        (Ok(usual), Some(persona)) if usual.persona != persona => {
+            shared.drawing_place(&caller, Some(persona.as_str())).await?
         }
-        PictureAsked::Refused(why) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", why)),
-        PictureAsked::TooMany(why) => Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pictures", why)),
-    }
-}
-
-/// A picture that somebody follows.
-#[derive(Clone)]
-struct Drawing {
-    at: Reading,
-    number: u64,
-    /// The steps that were asked for; 0 for the configured ones.
-    steps: u32,
-}
-
-/// What comes next in a stream about a picture.
-enum Next {
-    Look { shown: Option<(u32, u32)> },
-    End,
-}
-
-/// Returns how a picture goes on, until it ends. It is drawn without anybody who follows, too.
-fn progress(shared: Arc<Shared>, drawing: Drawing) -> impl Stream<Item = Result<Event, Infallible>> + Send {
-    futures::stream::unfold(Next::Look { shown: None }, move |next| {
-        let (shared, drawing) = (shared.clone(), drawing.clone());
-        async move {
-            let Next::Look { shown } = next else { return None };
-            loop {
-                let (step, steps) = match shared.state_of(&drawing).await {
-                    Ok(Some(PictureState::Drawing { step, steps })) if steps > 0 => (step, steps),
-                    Ok(Some(PictureState::Waits | PictureState::Drawing { .. })) => (0, drawing.steps),
-                    ended => return Some((Ok(last(ended)), Next::End)),
-                };
-                if shown != Some((step, steps)) {
-                    let event = event("progress", &told(drawing.number, step, steps));
-                    return Some((Ok(event), Next::Look { shown: Some((step, steps)) }));
-                }
-                tokio::select! {
-                    () = tokio::time::sleep(LOOK) => {}
-                    () = shared.stop.cancelled() => return None,
-                }
-            }
-        }
-    })
-}
-
-impl Shared {
-    async fn state_of(&self, drawing: &Drawing) -> Result<Option<PictureState>, Problem> {
-        Ok(self.pictures()?.picture_state(&self.platform, drawing.at.clone(), drawing.number).await?)
-    }
-}
-
-/// Returns the last event of a picture that goes on no more.
-fn last(ended: Result<Option<PictureState>, Problem>) -> Event {
-    let why = match ended {
-        Ok(Some(PictureState::Drawn(picture))) => return event("complete", &json!({"image": Image::from(picture)})),
-        Ok(Some(PictureState::Failed(why))) => why,
-        Ok(_) => "The picture was taken back.".to_owned(),
-        Err(problem) => problem.detail,
+        _ => shared.drawing_place(&caller, None).await?,
     };
-    event("error", &json!({"message": why}))
+    let asked = shared.pictures()?.upscale(&shared.platform, at.clone(), number).await?;
+    follow(shared, at, asked.ok_or_else(|| Problem::not_found("picture"))?, 0)
 }
 
-fn told(number: u64, step: u32, steps: u32) -> serde_json::Value {
-    let percentage = u64::from(step) * 100 / u64::from(steps).max(1);
-    json!({"step": step, "total_steps": steps, "percentage": percentage.min(100), "number": number})
+async fn pin(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Parted(filename): Parted<String>,
+) -> Result<axum::Json<Done>, Problem> {
+    let (at, number) = shared.numbered(&caller, &filename).await?;
+    shared.perform(&caller, at.chat, &format!("/picture pin {number}")).await?;
+    Ok(axum::Json(Done { status: "pinned" }))
+}
+
+async fn unpin(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    Parted(filename): Parted<String>,
+) -> Result<axum::Json<Done>, Problem> {
+    let (at, number) = shared.numbered(&caller, &filename).await?;
+    shared.perform(&caller, at.chat, &format!("/picture unpin {number}")).await?;
+    Ok(axum::Json(Done { status: "unpinned" }))
 }
 
 async fn upload(
@@ -411,8 +405,7 @@ async fn delete(
     caller: Caller,
     Parted(filename): Parted<String>,
 ) -> Result<axum::Json<Deleted>, Problem> {
-    let (at, _) = shared.picture(&caller, &filename).await?;
-    let number = number_in(&filename).ok_or_else(|| Problem::not_found("picture"))?;
+    let (at, number) = shared.numbered(&caller, &filename).await?;
     shared.perform(&caller, at.chat, &format!("/picture delete {number}")).await?;
     Ok(axum::Json(Deleted { status: "deleted", filename }))
 }

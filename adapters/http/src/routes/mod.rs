@@ -3,6 +3,7 @@
 mod backups;
 mod chats;
 mod console;
+mod drawing;
 mod events;
 mod form;
 mod grants;

@@ -238,6 +238,9 @@ impl Host for Engine {
         if line.text.starts_with("/picture delete ") {
             self.studio.delete(&line.text);
         }
+        if line.text.starts_with("/picture pin ") || line.text.starts_with("/picture unpin ") {
+            self.studio.pin(&line.text);
+        }
         if line.text.starts_with("/picture cancel ") && !self.studio.take_back(&line.chat, &line.text) {
             return Ok(CommandAnswer { ok: false, text: "No such picture waits.".into(), ..CommandAnswer::default() });
         }

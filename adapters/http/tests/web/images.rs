@@ -99,6 +99,36 @@ async fn a_deleted_picture_is_gone() {
 }
 
 #[tokio::test]
+async fn a_picture_is_pinned_and_drawn_larger_by_those_who_see_it() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut bob = world.guest(&mut owner, "Bob").await;
+    draw(&mut owner, json!({"prompt": "a boat", "width": 512, "height": 384})).await;
+    let (pin, larger) = ("/api/images/picture-1.png/pin", "/api/images/picture-1.png/upscale");
+    for (method, path) in [("PUT", pin), ("DELETE", pin), ("POST", larger)] {
+        bob.send(method, path, None).await.is(404, "not_found");
+        owner.send(method, &path.replace("-1", "-9"), None).await.is(404, "not_found");
+    }
+    let is_pinned =
+        async |owner: &mut Client| owner.send("GET", "/api/images", None).await.json()["items"][0]["pinned"].clone();
+    assert_eq!(is_pinned(&mut owner).await, json!(false));
+    assert_eq!(owner.send("PUT", pin, None).await.json(), json!({"status": "pinned"}));
+    assert_eq!(is_pinned(&mut owner).await, json!(true));
+    assert_eq!(owner.send("DELETE", pin, None).await.json(), json!({"status": "unpinned"}));
+    assert_eq!(is_pinned(&mut owner).await, json!(false));
+    let answer = owner.send("POST", larger, None).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let events = answer.events();
+    let (name, complete) = events.last().unwrap();
+    let image = serde_json::from_str::<Value>(complete).unwrap()["image"].clone();
+    assert_eq!((name.as_str(), &image["filename"]), ("complete", &json!("picture-2.png")));
+    assert_eq!((&image["width"], &image["height"]), (&json!(1_024), &json!(768)));
+    world.engine.studio.is_closed.store(true, Ordering::SeqCst);
+    owner.send("POST", larger, None).await.is(409, "images_unavailable");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_picture_is_taken_back_by_the_person_who_asked() {
     let world = World::start().await;
     let mut owner = world.owner().await;

@@ -19,15 +19,15 @@ all: GET /.well-known/oauth-authorization-server, GET /.well-known/oauth-protect
 none: DELETE /api/grants/{id}, DELETE /api/local/grants/{id}, GET /api/grants, GET /api/local/grants,
     GET /api/oauth/request, POST /api/oauth/decision, DELETE /api/account, DELETE /api/keys/{id}, DELETE /api/local/keys/{id}, GET /api/keys, GET /api/local/keys,
     POST /api/keys, POST /api/local/keys, POST /api/logout, PUT /api/password
-chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/tags/{id}, GET /api/chats,
+chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/images/{filename}/pin, DELETE /api/tags/{id}, GET /api/chats,
     GET /api/events,
     GET /api/chats/search, GET /api/chats/{id}, GET /api/groups, GET /api/history/{session_id}, GET /api/images,
     GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/{filename}, GET /api/models,
     GET /api/personas, GET /api/personas/template, GET /api/personas/{id}, GET /api/settings, GET /api/status, GET /api/tags, GET /api/tts/status,
     GET /v1/models, GET /v1/models/{id}, POST /api/chat, POST /api/chat/stream,
-    POST /api/chats, POST /api/chats/{id}/voice, POST /api/clear, POST /api/groups, POST /api/images/cancel, POST /api/images/generate, POST /api/images/upload-reference,
+    POST /api/chats, POST /api/chats/{id}/voice, POST /api/clear, POST /api/groups, POST /api/images/cancel, POST /api/images/generate, POST /api/images/upload-reference, POST /api/images/{filename}/upscale,
     POST /api/status/mood, POST /api/tags, POST /api/tts/synthesize,
-    POST /v1/chat/completions, PUT /api/chats/{id}, PUT /api/groups/{id}, PUT /api/settings/editor, PUT /api/settings/ui,
+    POST /v1/chat/completions, PUT /api/chats/{id}, PUT /api/groups/{id}, PUT /api/images/{filename}/pin, PUT /api/settings/editor, PUT /api/settings/ui,
     PUT /api/tags/{id}
 memory:read: GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
 memory:write: POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories

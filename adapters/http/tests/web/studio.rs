@@ -41,6 +41,14 @@ impl Studio {
         self.pictures.lock().unwrap().retain(|(_, picture)| picture.number != number);
     }
 
+    /// Pins a picture or lets it go, by the line of a command.
+    pub fn pin(&self, line: &str) {
+        let number = line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+        for (_, picture) in self.pictures.lock().unwrap().iter_mut().filter(|(_, picture)| picture.number == number) {
+            picture.is_pinned = line.starts_with("/picture pin");
+        }
+    }
+
     /// Takes a picture back by the line of a command; returns false if it was not asked for in this chat.
     pub fn take_back(&self, chat: &ChatId, line: &str) -> bool {
         let number = line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
@@ -65,6 +73,7 @@ impl PictureHost for Engine {
             max_steps: 60,
             takes_reference: true,
             takes_seed: true,
+            upscales: true,
         };
         self.studio.is_open().then_some(model).into_iter().collect()
     }
@@ -93,6 +102,7 @@ impl PictureHost for Engine {
             seed: wish.seed.unwrap_or(7),
             model: Some("grey".into()),
             at: Timestamp::from_second(1_800_000_000).unwrap(),
+            is_pinned: false,
         };
         let last = match wish.prompt.as_str() {
             "something impossible" => PictureState::Failed("I could not draw that.".into()),
@@ -103,6 +113,21 @@ impl PictureHost for Engine {
         pictures.push((at.chat, picture));
         self.studio.wishes.lock().unwrap().push(wish);
         Ok(PictureAsked::Waits(number))
+    }
+
+    async fn upscale(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<PictureAsked>, HostError> {
+        let Some((chat, picture)) = self.studio.find(number) else { return Ok(None) };
+        if !self.may_read(&chat, &at.person).await {
+            return Ok(None);
+        }
+        let size = Some((picture.width * 2, picture.height * 2));
+        let wish = PictureWish { prompt: picture.prompt.to_string(), size, ..PictureWish::default() };
+        self.ask(platform, at, wish).await.map(Some)
     }
 
     async fn picture_state(&self, _: &PlatformId, at: Reading, _: u64) -> Result<Option<PictureState>, HostError> {

@@ -9,7 +9,7 @@ use azera_types::MessageId;
 use super::pictures::{Base, NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{Basis, PictureLook, REMIX_STRENGTH, Start, VARIATION_STRENGTH, is_suitable, upscaled};
+use crate::pictures::{AS_LARGE_AS_CAN_BE, Basis, PictureLook, REMIX_STRENGTH, Start, VARIATION_STRENGTH, is_suitable};
 
 /// A drawn picture to make another one from.
 struct Original {
@@ -22,20 +22,7 @@ struct Original {
 impl Original {
     /// Returns the wish for another picture with this prompt: what the person wants, and the rest as before.
     fn wish(&self, prompt: String) -> Wish {
-        let (look, changes) = (&self.look, &self.changes);
-        Wish {
-            prompt,
-            negative: changes.negative.clone().or_else(|| look.negative.clone()),
-            size: changes.size.or(Some(look.ordinary_size())),
-            // The same seed would draw the same picture.
-            seed: changes.seed,
-            steps: changes.steps.or(Some(look.steps)),
-            guidance: changes.guidance.or(Some(look.guidance)),
-            sampler: changes.sampler.clone().or_else(|| look.sampler.clone()),
-            strength: changes.strength,
-            from: None,
-            is_plain: changes.is_plain || look.is_plain,
-        }
+        self.look.wish(prompt, &self.changes)
     }
 
     /// Returns its prompt with the words that the person added.
@@ -95,11 +82,9 @@ impl Commands {
             Ok(start) => start,
             Err(why) => return Ok(refused(why)),
         };
-        let Some(size) = upscaled(start.size) else {
-            return Ok(refused("That picture is as large as pictures can be here.".into()));
+        let Some(wish) = original.look.wish_for_upscale(&original.row, start.size) else {
+            return Ok(refused(AS_LARGE_AS_CAN_BE.into()));
         };
-        let prompt = original.row.prompt.as_str().to_owned();
-        let wish = Wish { size: Some(size), seed: Some(original.look.seed), ..original.wish(prompt) };
         let base = Base { is_upscaled: true, ..original.base(Some(start)) };
         self.ask_for_picture(at, wish, base).await
     }

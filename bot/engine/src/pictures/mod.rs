@@ -32,7 +32,7 @@ pub(crate) use ask::{PictureRequest, Queued};
 pub(crate) use caption::shortened;
 pub(crate) use naming::is_suitable;
 pub use settings::PictureSettings;
-pub(crate) use settings::{PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_STRENGTH, upscaled};
+pub(crate) use settings::{AS_LARGE_AS_CAN_BE, PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_STRENGTH};
 pub(crate) use start::{Basis, Start};
 
 use crate::access::AccessControl;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use azera_memory::{Asked, PictureQuota};
+use azera_memory::{Asked, PictureQuota, PictureRow};
 use azera_model_image::{
     DrawnImage, ImageError, ImageModel, ImageRequest, ImageSize, PictureLimits, ProgressSender, Reference,
     UPSCALE_FACTOR, UpscaleRequest,
@@ -44,6 +44,8 @@ pub struct PictureSettings {
     pub queue_per_person: usize,
     /// Whether personas may ask for pictures in their replies.
     pub in_replies: bool,
+    /// Whether small models, and those of unknown size, are told how to ask, too.
+    pub tells_every_model: bool,
 }
 
 impl std::fmt::Debug for PictureSettings {
@@ -55,7 +57,8 @@ impl std::fmt::Debug for PictureSettings {
 impl PictureSettings {
     /// Returns true if a chat model is told how to ask for pictures.
     pub(crate) fn tells(&self, model: &azera_model_api::ModelInfo) -> bool {
-        self.in_replies && model.parameters.is_some_and(|parameters| parameters >= MIN_PARAMETERS)
+        let is_large = model.parameters.is_some_and(|parameters| parameters >= MIN_PARAMETERS);
+        self.in_replies && (self.tells_every_model || is_large)
     }
 
     /// Returns the limits of a day.
@@ -168,8 +171,11 @@ impl PictureSettings {
     }
 }
 
+/// Said about a picture that cannot be drawn larger.
+pub(crate) const AS_LARGE_AS_CAN_BE: &str = "That picture is as large as pictures can be here.";
+
 /// Returns the size of a picture that is drawn larger; `None` if that would be larger than pictures may be.
-pub(crate) fn upscaled((width, height): (u32, u32)) -> Option<(u32, u32)> {
+fn upscaled((width, height): (u32, u32)) -> Option<(u32, u32)> {
     let (width, height) = (width.checked_mul(UPSCALE_FACTOR)?, height.checked_mul(UPSCALE_FACTOR)?);
     let limits = PictureLimits::default();
     let fits = width.max(height) <= limits.max_side && u64::from(width) * u64::from(height) <= limits.max_pixels;
@@ -227,6 +233,30 @@ impl PictureLook {
     pub(crate) fn ordinary_size(&self) -> (u32, u32) {
         let factor = if self.is_upscaled { UPSCALE_FACTOR } else { 1 };
         (self.width / factor, self.height / factor)
+    }
+
+    /// Returns the wish for another picture with this prompt: what `changes` name, and the rest as in this one.
+    pub(crate) fn wish(&self, prompt: String, changes: &Wish) -> Wish {
+        Wish {
+            prompt,
+            negative: changes.negative.clone().or_else(|| self.negative.clone()),
+            size: changes.size.or(Some(self.ordinary_size())),
+            // The same seed would draw the same picture.
+            seed: changes.seed,
+            steps: changes.steps.or(Some(self.steps)),
+            guidance: changes.guidance.or(Some(self.guidance)),
+            sampler: changes.sampler.clone().or_else(|| self.sampler.clone()),
+            strength: changes.strength,
+            from: None,
+            is_plain: changes.is_plain || self.is_plain,
+        }
+    }
+
+    /// Returns the wish for the picture of `row`, whose file has this size, drawn larger; `None` if that would be larger
+    /// than pictures may be.
+    pub(crate) fn wish_for_upscale(&self, row: &PictureRow, size: (u32, u32)) -> Option<Wish> {
+        let changes = Wish { size: Some(upscaled(size)?), seed: Some(self.seed), ..Wish::default() };
+        Some(self.wish(row.prompt.as_str().to_owned(), &changes))
     }
 }
 

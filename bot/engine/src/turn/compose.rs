@@ -1,12 +1,11 @@
 //! Stage *compose*: the prompt, and what the reply rests on.
 
 use azera_memory::{Hit, MessageRow};
-use azera_prompt::{Prompt, PromptParts, RecalledMemory, compose};
+use azera_prompt::{Abilities, Prompt, PromptParts, RecalledMemory, compose};
 use azera_types::Scope;
 
 use super::context::{TurnContext, TurnRequest};
 use super::history::{History, recalled_hit, talking};
-use super::pictures::HOW_TO_DRAW;
 use super::sources::{ReplySources, origins};
 use crate::display_names::DisplayNames;
 use crate::error::Error;
@@ -67,14 +66,12 @@ impl Turns {
         let talking = talking(request, context);
         let names = DisplayNames::new(&context.scope, talking, recall.hits.iter().map(|hit| &hit.memory.author));
         let recollections: Vec<RecalledMemory> = recall.hits.iter().map(|hit| recalled_hit(hit, &names)).collect();
-        let draws = self.pictures.settings().is_some_and(|settings| settings.tells(context.model.info()));
-        let mut style_lines = style.lines.clone();
-        if draws && !style.is_in_danger() {
-            style_lines.push(HOW_TO_DRAW.to_owned());
-        }
+        // A picture is no answer to somebody in danger.
+        let abilities = Abilities { draws: history.abilities.draws && !style.is_in_danger(), ..history.abilities };
         let parts = PromptParts {
             recalled: &recollections,
-            style: &style_lines,
+            style: &style.lines,
+            abilities,
             plainly: style.plainly,
             ..history.parts(context)
         };

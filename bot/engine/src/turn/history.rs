@@ -2,7 +2,7 @@
 
 use azera_memory::{Hit, Kind, MemoryRow, MessageRow};
 use azera_personas::{Lorebook, Persona, Talk};
-use azera_prompt::{Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, history_cut};
+use azera_prompt::{Abilities, Budget, Line, MemoryOrigin, PromptParts, RecalledMemory, history_cut};
 use azera_types::{Author, PlaceKind, Timestamp};
 
 use super::context::{TurnContext, TurnRequest};
@@ -22,6 +22,7 @@ pub(super) struct History {
     pub(super) carried: Carried,
     carried_lines: Vec<RecalledMemory>,
     pub(super) budget: Budget,
+    pub(super) abilities: Abilities,
     /// The first message of the conversation that the prompt shows.
     cut: usize,
     now: Timestamp,
@@ -31,6 +32,7 @@ impl History {
     /// The prompt's parts, without recalled memories.
     pub(super) fn parts<'a>(&'a self, context: &'a TurnContext) -> PromptParts<'a> {
         PromptParts {
+            abilities: self.abilities,
             lore: &self.lore,
             user_persona: self.role.as_ref().map(|role| &role.persona),
             group: !matches!(context.place.kind, PlaceKind::Dm(_)),
@@ -73,9 +75,13 @@ impl Turns {
         let role = self.services.role(context.place.shared_realm(), &config.user_persona).await?;
         let played = role.as_ref().map(|role| &role.persona);
         let lore = context.lorebook.as_ref().map_or_else(Vec::new, |book| matching_lore(book, context, &last, played));
+        let abilities = Abilities {
+            draws: self.pictures.settings().is_some_and(|settings| settings.tells(context.model.info())),
+            dreams: context.overrides.garden.dreams,
+        };
         let (carried, carried_lines) = Default::default();
         let now = self.services.clock.now();
-        let mut history = History { lines, last, lore, role, carried, carried_lines, budget, cut: 0, now };
+        let mut history = History { lines, last, lore, role, carried, carried_lines, budget, abilities, cut: 0, now };
         history.cut = history.measure(context)?;
         // Carried memories use part of the budget. Skip those that the history already shows.
         let carried = self.carried(&context.read_scope, &request.message.chat).await?;

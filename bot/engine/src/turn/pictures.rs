@@ -13,11 +13,6 @@ use crate::zones;
 /// The most pictures that one reply can ask for.
 const MAX_TAGS: usize = 2;
 
-/// The line that tells a model how to ask for a picture.
-pub(super) const HOW_TO_DRAW: &str = "You can draw. Where somebody asks for a picture, or a picture says more than words, write \
-                                      [IMAGE_GEN: prompt=\"what it shows\", name=\"its title\"] on a line of its own, once at \
-                                      most. Otherwise do not.";
-
 impl Turns {
     /// Queues the pictures that a reply asks for, within the limits of the person whom it answers.
     pub(super) async fn draw_tags(

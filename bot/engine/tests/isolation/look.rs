@@ -221,6 +221,7 @@ impl Looking<'_> {
         }
         // It asks for nothing, so that looking changes nothing.
         let asked = azera.ask(platform, at.clone(), PictureWish::default()).await;
+        let larger = azera.upscale(platform, at.clone(), u64::MAX).await;
         let kept = azera.keep_reference(platform, at.clone(), FileContent(vec![0; 4])).await;
         let reference = azera.reference(platform, at, "00112233445566778899aabbccddeeff").await.unwrap();
         let prompts: Vec<String> = listed.iter().map(|picture| picture.prompt.to_string()).collect();
@@ -229,6 +230,7 @@ impl Looking<'_> {
         self.saw("PictureHost::picture", got.join("\n"));
         self.saw("PictureHost::picture_state", states.iter().map(state_text).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::ask", format!("{:?}", asked.is_ok()));
+        self.saw("PictureHost::upscale", format!("{:?}", larger.is_ok()));
         self.saw("PictureHost::keep_reference", format!("{:?}", kept.is_ok()));
         self.saw("PictureHost::reference", format!("{:?}", reference.is_some()));
     }

@@ -16,6 +16,7 @@ mod audiences;
 mod away;
 mod danger;
 mod dispatch;
+mod drawn_larger;
 mod drive;
 mod fake_trainer;
 mod files;

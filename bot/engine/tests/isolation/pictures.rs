@@ -110,6 +110,7 @@ pub fn settings(painter: Arc<Painter>) -> PictureSettings {
         queue: 1_000,
         queue_per_person: 1_000,
         in_replies: true,
+        tells_every_model: false,
     }
 }
 

@@ -120,7 +120,11 @@ export const images = {
   models: () => json<Api.List<Api.ImageModel>>("GET", "/api/images/models"),
   draw: async (drawing: Api.Drawing, signal: AbortSignal) =>
     events(await request("POST", "/api/images/generate", drawing, signal)),
+  upscale: async (filename: string, signal: AbortSignal) =>
+    events(await request("POST", at`/api/images/${filename}/upscale`, undefined, signal)),
   cancel: (number: number) => json("POST", "/api/images/cancel", { number }),
+  pin: (filename: string) => json("PUT", at`/api/images/${filename}/pin`),
+  unpin: (filename: string) => json("DELETE", at`/api/images/${filename}/pin`),
   addReference: (file: File) => json<{ id: string; url: string }>("POST", "/api/images/upload-reference", form([file])),
   remove: (filename: string) => json("DELETE", at`/api/images/${filename}`),
 };

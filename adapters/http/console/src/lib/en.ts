@@ -294,6 +294,12 @@ export const t = {
       `${width} × ${height}, ${steps} steps, seed ${seed}${model ? `, ${model}` : ""}.`,
     again: "Draw again",
     vary: "Draw a variation",
+    upscale: "Draw larger",
+    larger: (number: number) => `Picture ${number} is drawn at twice its size.`,
+    pin: "Pin",
+    unpin: "Unpin",
+    pinned: "Pinned",
+    pinNote: "Its file is removed after those of others when room is needed.",
     removeQuestion: { title: "Delete this picture?", text: "The picture is deleted for good, with its message and the variations that were drawn from it.", action: "Delete it" },
   },
   voice: {

@@ -79,9 +79,18 @@ export type Picture = {
   model: string | null;
   number: number;
   created_at: string;
+  pinned: boolean;
 };
 
-export type ImageModel = { name: string; server?: string; max_side: number; max_steps: number; takes_reference: boolean; takes_seed: boolean };
+export type ImageModel = {
+  name: string;
+  server?: string;
+  max_side: number;
+  max_steps: number;
+  takes_reference: boolean;
+  takes_seed: boolean;
+  upscales: boolean;
+};
 
 /** What is to be drawn. What is left out is as the operator configured it. */
 export type Drawing = {
