@@ -54,6 +54,11 @@ pub enum EvalCommand {
         after_help = "Examples:\n  azera eval talk --show\n  azera eval talk --model qwen2.5-coder-1.5b\n\nEach line: {\"id\": \"boat\", \"kind\": \"recall\", \"persona\": \"azera\", \"said\": [\"My boat is Petrel.\", \"What is my boat called?\"], \"answer\": [\"Petrel\"]}\nThe rules are in bot/app/eval/TALK.md."
     )]
     Talk(EvalFacts),
+    /// Evaluate when a model draws: where somebody asks for a picture, and nowhere else
+    #[command(
+        after_help = "Examples:\n  azera eval draw --show\n  azera eval draw --model qwen2.5-coder-1.5b\n\nEach line: {\"id\": \"fox\", \"persona\": \"azera\", \"said\": [\"Draw me a fox.\"], \"shows\": [\"fox\"]}, without `shows` where nobody asks.\nNothing is drawn. The rules are in bot/app/eval/DRAW.md."
+    )]
+    Draw(EvalFacts),
     /// Evaluate how contradictions are detected: the claims that a model extracts as JSON, and what replaces what
     #[command(
         after_help = "Example:\n  azera eval claims --show\n\nEach line: {\"who\": \"Ann\", \"text\": \"...\", \"about\": [[\"boat\"]], \"value\": [\"petrel\"]}, or {\"who\": \"Ann\", \"before\": \"...\", \"now\": \"...\", \"replaced\": true}"

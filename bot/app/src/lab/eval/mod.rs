@@ -5,6 +5,7 @@
 
 mod changes;
 mod claims;
+mod draw;
 mod dreams;
 mod extraction;
 mod facts;
@@ -39,6 +40,7 @@ pub async fn run(config: &Config, command: EvalCommand) -> anyhow::Result<ExitCo
         EvalCommand::Dreams(options) => dreams::dreams(config, options).await,
         EvalCommand::Manners(options) => manners::manners(config, options).await,
         EvalCommand::Talk(options) => talk::talk(config, options).await,
+        EvalCommand::Draw(options) => draw::draw(config, options).await,
         EvalCommand::Claims(options) => claims::claims(config, options).await,
         EvalCommand::Safety(options) => safety::safety(config, options).await,
         EvalCommand::Facts(options) => facts::facts(config, options).await,
