@@ -163,8 +163,9 @@ class Drawer:
             pipe.enable_sequential_cpu_offload()
         else:
             pipe.enable_model_cpu_offload()
-        pipe.enable_vae_slicing()
-        pipe.enable_vae_tiling()
+        # Newer diffusers have these on the decoder alone.
+        pipe.vae.enable_slicing()
+        pipe.vae.enable_tiling()
 
     def draw(self, request: Request, step: Callable[[int, int, str | None], None]) -> bytes:
         """Draws a picture and returns it as PNG. Calls `step` after each step; what it raises ends the picture."""

@@ -24,6 +24,8 @@ from imagegen import settings
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "hush"
 PROMPT = "a lighthouse at dusk"
+# `cpu` or `cuda`: what the sidecar of the tests draws on.
+DEVICE = os.environ.get("IMAGEGEN_TEST_DEVICE", "cpu")
 
 
 def free_port() -> int:
@@ -38,8 +40,10 @@ class Sidecar:
     def __init__(self, models: str, **extra: str):
         self.port = free_port()
         env = {**os.environ, "IMAGEGEN_MODELS": models, "IMAGEGEN_PORT": str(self.port), "IMAGEGEN_KEY": KEY,
-               "IMAGEGEN_DEVICE": "cpu", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **extra}
-        self.process = subprocess.Popen([sys.executable, "-m", "imagegen"], cwd=ROOT, env=env, stderr=subprocess.PIPE)
+               "IMAGEGEN_DEVICE": DEVICE, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **extra}
+        # A pipe that nobody reads would fill, and stop the sidecar.
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([sys.executable, "-m", "imagegen"], cwd=ROOT, env=env, stderr=self.log)
         end = time.monotonic() + 120
         while True:
             try:
@@ -47,7 +51,7 @@ class Sidecar:
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(self.process.stderr.read().decode()) from None
+                    raise RuntimeError(self.logged()) from None
                 time.sleep(0.1)
 
     def connect(self, method: str, path: str, body=None, key: str = KEY):
@@ -84,8 +88,14 @@ class Sidecar:
 
     def stop(self) -> str:
         self.process.terminate()
-        _, log = self.process.communicate(timeout=30)
-        return log.decode()
+        self.process.wait(timeout=30)
+        log = self.logged()
+        self.log.close()
+        return log
+
+    def logged(self) -> str:
+        self.log.seek(0)
+        return self.log.read().decode()
 
 
 def events_of(response):
