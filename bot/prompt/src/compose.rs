@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::abilities::Abilities;
 use crate::alternate::alternate;
-use crate::form::{Form, PersonaForm};
+use crate::form::{Form, PersonaForm, Unsaid};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::persona_text;
 use crate::recalled::{RecalledMemory, recalled_line};
@@ -141,6 +141,8 @@ pub struct Prompt {
     pub carried_lines: usize,
     /// True if the working notes fit.
     pub shows_notes: bool,
+    /// Texts of the prompt that the reply should not say back, by [`Form::unsaid`].
+    pub unsaid: Vec<String>,
 }
 
 /// The reasons why a prompt cannot be composed.
@@ -216,7 +218,27 @@ pub fn compose(
     if form.alternates {
         messages = alternate(messages, shared_messages);
     }
-    Ok(Prompt { messages, shared_messages, fragments, history_lines, recalled_lines, carried_lines, shows_notes })
+    let unsaid = unsaid(form, parts);
+    Ok(Prompt {
+        messages,
+        shared_messages,
+        fragments,
+        history_lines,
+        recalled_lines,
+        carried_lines,
+        shows_notes,
+        unsaid,
+    })
+}
+
+/// Returns what the reply should not say back. Recalled lines are never part of it: a remembered fact can be said.
+fn unsaid(form: &Form, parts: &PromptParts<'_>) -> Vec<String> {
+    let persona = || fill_placeholders(&parts.persona.brief(), "the person", &parts.persona.name).into_owned();
+    match form.unsaid {
+        Unsaid::Nothing => Vec::new(),
+        Unsaid::Persona => vec![persona()],
+        Unsaid::PersonaAndMessage => vec![persona(), parts.message.text.clone()],
+    }
 }
 
 /// Returns how many of the oldest lines of `parts.history` a prompt of the same parts does not show. Recalled lines do

@@ -13,6 +13,17 @@ pub enum PersonaForm {
     Full,
 }
 
+/// What a reply should not say back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsaid {
+    /// Nothing: the model can be asked to repeat or to correct a text.
+    Nothing,
+    /// The persona's description.
+    Persona,
+    /// The persona's description and the message that is answered.
+    PersonaAndMessage,
+}
+
 /// The size of a model. It decides how much a prompt can ask of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
@@ -71,6 +82,8 @@ pub struct Form {
     pub carried_tokens: usize,
     /// The most tokens in a reply. A small model that goes on for long has lost its way.
     pub reply_tokens: usize,
+    /// What a reply should not say back, where the sampler has a phrase penalty.
+    pub unsaid: Unsaid,
     /// Strings that end a reply, besides the model's own end token.
     pub stop: &'static [&'static str],
     /// How the texts between messages are requested.
@@ -181,6 +194,7 @@ fn tiny() -> Form {
         reply_tokens: 100,
         // The first paragraph is the answer. The rest strays, usually into the end of a letter.
         stop: &["\n\n"],
+        unsaid: Unsaid::Nothing,
         writing: led_writing(4),
         guidance: false,
         today: false,
@@ -210,6 +224,7 @@ fn small() -> Form {
         carried_tokens: 200,
         reply_tokens: 250,
         stop: STOP,
+        unsaid: Unsaid::PersonaAndMessage,
         writing: led_writing(8),
         guidance: false,
         today: true,
@@ -224,6 +239,7 @@ fn medium() -> Form {
         Sampling { temperature: 0.5, min_p: 0.1, phrase_penalty: 0.8, phrase_tokens: 6, ..Sampling::default() };
     Form {
         rules: FULL_RULES,
+        unsaid: Unsaid::Persona,
         recalled_lines: 12,
         recalled_share: 0.35,
         carried_tokens: 400,
@@ -240,6 +256,7 @@ fn large() -> Form {
     Form {
         persona: PersonaForm::Full,
         rules: FULL_RULES,
+        unsaid: Unsaid::Nothing,
         recalled_lines: 20,
         recalled_share: 0.0,
         carried_tokens: 600,

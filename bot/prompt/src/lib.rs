@@ -22,6 +22,6 @@ mod today;
 
 pub use abilities::Abilities;
 pub use compose::{Budget, Error, HISTORY_STEP, Line, Prompt, PromptParts, compose, history_cut, prompt_headings};
-pub use form::{Form, PersonaForm, Size, Writing, form_for, form_of};
+pub use form::{Form, PersonaForm, Size, Unsaid, Writing, form_for, form_of};
 pub use fragment::{Fragment, FragmentKind};
 pub use recalled::{MemoryOrigin, RecalledMemory};

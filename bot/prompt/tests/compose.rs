@@ -79,6 +79,23 @@ fn a_small_models_prompt_has_this_form() {
 }
 
 #[test]
+fn a_small_model_should_not_say_back_the_persona_and_the_message_but_may_say_what_it_recalls() {
+    let persona = azera();
+    let recalled = [memory(Some("Ann"), "my boat is called Petrichor")];
+    let message = line(2, Some("Ann"), "What is my boat called?");
+    let parts = parts(&persona, false, &[], &recalled, &message);
+    let unsaid = |parameters| {
+        let form = form_for("qwen2", Some(parameters));
+        compose(&form, &parts, ROOMY, &words).unwrap().unsaid
+    };
+    let small = unsaid(500_000_000);
+    assert_eq!((small.len(), small[1].as_str()), (2, "What is my boat called?"));
+    assert!(small[0].contains("Azera") && !small[0].contains("{{char}}"), "{}", small[0]);
+    assert_eq!(unsaid(1_500_000_000), small[..1]);
+    assert_eq!(unsaid(8_000_000_000), Vec::<String>::new());
+}
+
+#[test]
 fn days_of_recalled_lines_are_those_of_the_zone() {
     let persona = azera();
     let message = line(0, Some("Ann"), "when was it?");

@@ -207,6 +207,7 @@ pub(super) fn chat_request(prompt: &Prompt, asking: &GenerationRequest<'_>, seed
         sampling: Sampling { seed: Some(seed), ..asking.sampling.clone() },
         max_tokens: asking.max_tokens,
         stop: names.chain(headings).chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect(),
+        unsaid: prompt.unsaid.clone(),
         grammar: None,
         priority: Priority::Foreground,
         thinking: asking.thinking,

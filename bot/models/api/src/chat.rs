@@ -106,7 +106,7 @@ pub struct Sampling {
     /// The penalty for continuing a phrase from an earlier reply of this conversation or from earlier in this reply. It
     /// is subtracted from the logit, and grows by the factor [`Sampling::PHRASE_GROWTH`] for each token that the phrase
     /// is longer than `phrase_tokens`; 0 is neutral. This is the idea of the DRY sampler, applied only to the model's
-    /// own words.
+    /// own words and to [`ChatRequest::unsaid`].
     pub phrase_penalty: f32,
     /// The length of a phrase, in tokens, that may be repeated freely.
     pub phrase_tokens: u32,
@@ -167,6 +167,9 @@ pub struct ChatRequest {
     pub max_tokens: usize,
     /// Strings that end the reply. They are not part of it.
     pub stop: Vec<String>,
+    /// Texts that the reply should not say back. [`Sampling::phrase_penalty`] treats their phrases like those of earlier
+    /// replies. Models on servers do not read them.
+    pub unsaid: Vec<String>,
     /// A constraint on the form of the reply.
     pub grammar: Option<Grammar>,
     /// Whether a person waits for the reply.
@@ -190,6 +193,7 @@ impl ChatRequest {
             sampling: Sampling::default(),
             max_tokens: 512,
             stop: Vec::new(),
+            unsaid: Vec::new(),
             grammar: None,
             priority: Priority::Foreground,
             thinking: false,

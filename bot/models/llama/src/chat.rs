@@ -97,9 +97,10 @@ impl LlamaChat {
     }
 
     /// Returns the tokens of the model's own replies in a prompt.
-    fn said(&self, messages: &[ChatMessage]) -> Vec<Vec<LlamaToken>> {
+    fn said(&self, messages: &[ChatMessage], unsaid: &[String]) -> Vec<Vec<LlamaToken>> {
         let own = messages.iter().filter(|message| message.role == Role::Assistant);
-        own.map(|message| self.prompter.tokenizer.content(&message.content)).collect()
+        let texts = own.map(|message| message.content.as_str()).chain(unsaid.iter().map(String::as_str));
+        texts.map(|text| self.prompter.tokenizer.content(text)).collect()
     }
 
     /// Returns the LoRAs of a request, and reads them from their files if they are not in memory.
@@ -139,7 +140,7 @@ impl ChatModel for LlamaChat {
         check_request(&request)?;
         let ticket = Ticket::take(&self.waiting, 1, self.queue)?;
         let said = match request.sampling.phrase_penalty > 0.0 {
-            true => self.said(&request.messages),
+            true => self.said(&request.messages, &request.unsaid),
             false => Vec::new(),
         };
         let lora = self.lora(&request.loras).await?;

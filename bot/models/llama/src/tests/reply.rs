@@ -85,6 +85,18 @@ async fn a_json_schema_constrains_the_reply() {
 }
 
 #[tokio::test]
+async fn a_text_that_should_not_be_said_back_is_not() {
+    let echo = "The old harbour has seven green boats and one very tired gull.";
+    let sampling = Sampling { phrase_penalty: 5.0, phrase_tokens: 3, ..Sampling::greedy() };
+    let asked = vec![user(format!("Say this once more, word by word: {echo}"))];
+    let request = ChatRequest { sampling, ..greedy(asked, 24) };
+    let (said, _) = ask(shared_engine(), request.clone()).await;
+    assert!(said.contains("seven green boats"), "{said}");
+    let (said, _) = ask(shared_engine(), ChatRequest { unsaid: vec![echo.to_owned()], ..request }).await;
+    assert!(!said.contains("seven green boats and one"), "{said}");
+}
+
+#[tokio::test]
 async fn an_impossible_request_is_rejected() {
     let engine = shared_engine();
     let base = || greedy(vec![user("Hi")], 8);
