@@ -94,7 +94,7 @@ pub struct Images {
     pub queue_per_person: u32,
     /// Show pictures within terminals that can: by kitty's protocol, iTerm2's, or sixels.
     pub in_terminal: bool,
-    /// Let personas draw pictures in their replies. Only models with at least 6 billion weights are told how.
+    /// Let personas draw pictures in their replies. Only models with at least a billion weights are told how.
     pub in_replies: bool,
     /// Also tell smaller models how to draw, and models on a server, whose size is unknown. Measure first how well
     /// yours does it: `azera eval draw --model NAME`.
