@@ -4,13 +4,14 @@
 //! are the people in the room. Everybody there may be shown what was said since the last of them came: see
 //! [`attendance`].
 //!
-//! `channels` implements what commands ask for, `reports` handles what happens in a room, `help` takes care of people in
-//! danger, and this file follows the gateway.
+//! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
+//! say to the engine, `help` takes care of people in danger, and this file follows the gateway.
 
 mod attendance;
 mod channels;
 mod help;
 mod reports;
+mod utterances;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;

@@ -14,6 +14,7 @@ use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
 use azera_voice_api::{Style, VoiceActivity};
 use azera_voice_engines::SileroVad;
+use tokio::sync::Notify;
 
 use crate::people::{Ears, VOICE, Voice, model};
 
@@ -30,6 +31,8 @@ pub struct Kept {
     pub whole: usize,
     /// What people seemed to be saying.
     pub expected: Vec<String>,
+    /// A person about whom nothing is answered for now.
+    pub held: Option<PersonId>,
 }
 
 pub struct Engine {
@@ -37,11 +40,12 @@ pub struct Engine {
     /// Pieces of the answer.
     answer: &'static [&'static str],
     discord: OnceLock<Arc<Discord>>,
+    released: Notify,
 }
 
 impl Engine {
     pub fn new(answer: &'static [&'static str]) -> Self {
-        Self { kept: Mutex::default(), answer, discord: OnceLock::new() }
+        Self { kept: Mutex::default(), answer, discord: OnceLock::new(), released: Notify::new() }
     }
 
     pub fn attach(&self, discord: Arc<Discord>) {
@@ -55,6 +59,12 @@ impl Engine {
     fn discord(&self) -> &Discord {
         self.discord.get().expect("it is attached")
     }
+
+    /// Answers again whether everybody may be heard.
+    pub fn release(&self) {
+        self.kept().held = None;
+        self.released.notify_waiters();
+    }
 }
 
 #[async_trait]
@@ -64,6 +74,10 @@ impl VoiceHost for Engine {
     }
 
     async fn may_be_heard(&self, _: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
+        let released = self.released.notified();
+        if self.kept().held.as_ref() == Some(person) {
+            released.await;
+        }
         Ok(self.kept().consent.get(person).map(|decision| *decision == Some(true)))
     }
 

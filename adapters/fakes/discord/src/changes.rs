@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::permissions::{Bits, Overwrite};
-use crate::world::{Guild, World, role_json};
+use crate::world::{Guild, Member, World, role_json};
 
 impl World {
     /// Sets the roles of a member, and sends the event.
@@ -44,6 +44,14 @@ impl World {
         self.guilds.insert(id, guild);
         let created = self.guild_json(id);
         self.emit("GUILD_CREATE", created);
+    }
+
+    /// Adds a member to a server.
+    pub fn invite(&mut self, guild: u64, user: u64) {
+        self.guilds.get_mut(&guild).expect("a server").members.insert(user, Member::default());
+        let mut member = self.member_json(guild, user);
+        member["guild_id"] = json!(guild.to_string());
+        self.emit("GUILD_MEMBER_ADD", member);
     }
 
     /// Removes a member from a server.
