@@ -214,7 +214,7 @@ impl Session {
             }
             Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
             Report::Muted(false) => eprintln!("(no longer quiet)"),
-            Report::Ask(_) | Report::Alone => {}
+            Report::Ask(_) | Report::Alone | Report::Uttered { .. } => {}
         }
         Ok(())
     }
