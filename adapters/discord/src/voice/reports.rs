@@ -53,6 +53,7 @@ impl VoiceCalls {
             RoomReport::Said(..) => {}
             RoomReport::Expected(expected) => self.expect(channel, expected),
             RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
+            RoomReport::Uttered { reply, heard, is_whole } => self.caption_reply(channel, &reply, &heard, is_whole),
             RoomReport::Muted(is_muted) => {
                 if let Err(error) = self.show_mute(guild, is_muted).await {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
@@ -125,7 +126,7 @@ impl VoiceCalls {
     }
 
     /// Asks a person in the channel's text chat whether they may be heard.
-    async fn ask(self: Arc<Self>, channel: ChannelId, person: PersonId) {
+    pub(super) async fn ask(self: Arc<Self>, channel: ChannelId, person: PersonId) {
         let (Ok(line), Some((_, host))) = (self.line(), self.speech.get()) else { return };
         let (Some(user), Ok(chat)) = (id::user_of(&person), id::voice_chat(channel)) else { return };
         let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
@@ -177,7 +178,7 @@ impl VoiceCalls {
     }
 
     /// Writes a notice into the channel's text chat.
-    async fn tell(&self, channel: ChannelId, notice: &str) {
+    pub(super) async fn tell(&self, channel: ChannelId, notice: &str) {
         let Ok(line) = self.line() else { return };
         let message = CreateMessage::new().content(notice).allowed_mentions(nobody());
         if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {

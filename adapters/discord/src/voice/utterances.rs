@@ -51,7 +51,11 @@ impl VoiceCalls {
                 continue;
             }
             let (chat, is_asked) = (inbound.chat.clone(), inbound.mentions_bot);
+            let said = inbound.clone();
             let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
+            if recorded.is_ok() {
+                self.caption_said(&said);
+            }
             tokio::spawn(self.clone().answered(recorded, chat, is_asked));
         }
     }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, CallPersona, CommandAnswer, CommandLine, ExpectedMessage, Hit, Host,
-    HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State,
-    StreamEvent, VoiceHost,
+    AutocompleteOption, AutocompleteRequest, CallPersona, CaptionWish, CommandAnswer, CommandLine, ExpectedMessage,
+    Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest,
+    SkipReason, State, StreamEvent, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -31,6 +31,8 @@ pub struct Kept {
     pub whole: usize,
     /// What people seemed to be saying.
     pub expected: Vec<String>,
+    /// What was forgotten.
+    pub forgotten: Vec<MessageId>,
     /// A person about whom nothing is answered for now.
     pub held: Option<PersonId>,
 }
@@ -93,6 +95,13 @@ impl VoiceHost for Engine {
         Ok(())
     }
 
+    async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError> {
+        let kept = self.kept();
+        let question = message.as_str().split('~').next().unwrap_or_default();
+        let is_known = kept.said.iter().any(|(said, _)| said.id.as_str() == question);
+        Ok(is_known.then(|| !kept.forgotten.contains(message)))
+    }
+
     async fn expect(&self, _: &PlatformId, message: ExpectedMessage) {
         self.kept().expected.push(message.text.as_str().to_owned());
     }
@@ -145,13 +154,23 @@ impl Host for Engine {
         }
     }
 
-    /// Takes the line of a button below the question about consent.
+    /// Takes the line of a button below a question about consent.
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
-        let decision = line.text.as_str() == "/voice consent yes";
-        self.kept().consent.insert(line.person.clone(), Some(decision));
         let voice = self.discord().voice().expect("Discord has voice channels");
-        let chat = voice.chat_of(&line.chat, &line.person).await.expect("a voice channel");
-        voice.decided(&chat, &line.person, decision).await;
+        let wish = match line.text.as_str() {
+            "/voice captions yes" => Some(CaptionWish::Agree),
+            "/voice captions no" => Some(CaptionWish::Refuse),
+            _ => None,
+        };
+        if let Some(wish) = wish {
+            voice.captions(&line.chat, &line.person, wish).await.expect("a call");
+        }
+        if wish != Some(CaptionWish::Refuse) {
+            let decision = line.text.as_str() != "/voice consent no";
+            self.kept().consent.insert(line.person.clone(), Some(decision));
+            let chat = voice.chat_of(&line.chat, &line.person).await.expect("a voice channel");
+            voice.decided(&chat, &line.person, decision).await;
+        }
         Ok(CommandAnswer { ok: true, text: line.text.as_str().to_owned(), ..CommandAnswer::default() })
     }
 
