@@ -89,6 +89,19 @@ fn captions_show_the_words_of_those_who_agreed() {
         room.say(1, "Ann, I was at the market yesterday.", Network::default());
         check("I was at the market yesterday", &room.said(3));
         room.shown(thread, "**Robert:**");
+        // Somebody who comes later is asked, too.
+        let cid = room.fake.world(|world| {
+            let cid = world.user("Cid");
+            world.invite(world.channels[&room.channel].guild.expect("a channel of a server"), cid);
+            world.join_voice(room.channel, cid);
+            cid
+        });
+        let asked_too = format!("<@{cid}> Ann turned on captions");
+        room.fake.wait("the question to Cid", |world| {
+            let texts = world.bots_messages(room.channel);
+            texts.iter().any(|it| it["content"].as_str().is_some_and(|text| text.contains(&asked_too))).then_some(())
+        });
+        room.fake.world(|world| world.leave_voice(cid));
         // What is forgotten goes, and nothing else.
         room.engine.kept().forgotten.push(asked.id.clone());
         room.runtime.block_on(room.channels().withdraw(&[(asked.chat, asked.id)]));

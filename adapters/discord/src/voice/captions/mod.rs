@@ -166,7 +166,11 @@ impl VoiceCalls {
         })?;
         let board = Arc::new(Board::new(channel, parent, thread.id));
         let by = id::user_of(person).map_or_else(|| "somebody".to_owned(), |user| self.name(guild, user));
-        let others = self.begin_captions((guild, channel), person, &by, board.clone()).ok_or(VoiceError::NotThere)?;
+        // Who turns them on agrees to them, but not to being heard.
+        let voice_chat = id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?;
+        let is_heard = self.may_be_heard(&voice_chat, person).await;
+        let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
+        let others = begun.ok_or(VoiceError::NotThere)?;
         self.tell(
             board.thread,
             &format!(
@@ -215,7 +219,7 @@ impl VoiceCalls {
     fn begin_captions(
         &self,
         (guild, channel): (GuildId, ChannelId),
-        person: &PersonId,
+        (person, is_heard): (&PersonId, bool),
         by: &str,
         board: Arc<Board>,
     ) -> Option<Vec<UserId>> {
@@ -228,7 +232,7 @@ impl VoiceCalls {
                 board,
                 by: by.to_owned(),
                 since: self.clock.now(),
-                agreed: BTreeSet::from([person.clone()]),
+                agreed: is_heard.then(|| person.clone()).into_iter().collect(),
                 asked: others.iter().map(|(_, other)| other.clone()).collect(),
                 shown: VecDeque::new(),
                 stopped: None,
