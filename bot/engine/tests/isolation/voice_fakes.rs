@@ -119,12 +119,16 @@ impl VoiceChannels for Channels {
         wish: CaptionWish,
     ) -> Result<Option<CaptionStatus>, VoiceError> {
         let mut captions = self.captions.lock().unwrap();
-        match wish {
-            CaptionWish::Show => {}
-            CaptionWish::On => *captions = Some(BTreeSet::from([person.clone()])),
-            CaptionWish::Off => *captions = None,
-            CaptionWish::Agree => captions.iter_mut().for_each(|agreed| drop(agreed.insert(person.clone()))),
-            CaptionWish::Refuse => captions.iter_mut().for_each(|agreed| drop(agreed.remove(person))),
+        match (wish, captions.as_mut()) {
+            (CaptionWish::On, _) => *captions = Some(BTreeSet::from([person.clone()])),
+            (CaptionWish::Off, _) => *captions = None,
+            (CaptionWish::Agree, Some(agreed)) => {
+                agreed.insert(person.clone());
+            }
+            (CaptionWish::Refuse, Some(agreed)) => {
+                agreed.remove(person);
+            }
+            (CaptionWish::Show | CaptionWish::Agree | CaptionWish::Refuse, _) => {}
         }
         Ok(captions.as_ref().map(|agreed| CaptionStatus {
             by: "Ann".to_owned(),
