@@ -61,7 +61,7 @@ pub(crate) fn unknown(code: u32, what: &str) -> Reply {
     Reply::failure(404, code, &format!("Unknown {what}"))
 }
 
-fn invalid(message: &str) -> Reply {
+pub(crate) fn invalid(message: &str) -> Reply {
     Reply::failure(400, 50_035, message)
 }
 
@@ -145,12 +145,7 @@ fn in_channel(world: &mut World, call: &Call, channel: u64, path: &[&str]) -> Re
             Reply::done()
         }
         ("POST", ["threads"]) if granted.has(Bits::CREATE_THREADS) && kind == Kind::Text => {
-            let name = call.body.as_ref().filter(|body| body["type"] == 11).and_then(|body| body["name"].as_str());
-            let Some(name) = name.filter(|name| (1..=100).contains(&name.chars().count())) else {
-                return invalid("a name of 1 to 100 letters, and the type of a public thread");
-            };
-            let thread = world.thread(channel, name, None);
-            Reply::new(201, world.channel_json(thread))
+            world.make_thread(channel, call)
         }
         ("GET", ["thread-members"]) => {
             let people = world.channels[&channel].people.clone();
