@@ -61,5 +61,7 @@ pub use sessions::{SessionReader, ShownEvidence, ShownProcedure, ShownSession};
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use vault::{VaultEntry, VaultHost, VaultValue};
-pub use voice::{CallPersona, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost, VoiceStatus};
+pub use voice::{
+    CallPersona, CaptionStatus, CaptionWish, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost, VoiceStatus,
+};
 pub use voice_messages::VoiceMessages;

@@ -39,6 +39,34 @@ pub struct VoiceStatus {
     pub packets_decoded: u64,
 }
 
+/// What somebody wants of the captions of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptionWish {
+    /// To know whether there are some.
+    Show,
+    /// Captions in a thread of the text channel where they ask.
+    On,
+    /// No captions.
+    Off,
+    /// To be heard while captions run, with their words in them.
+    Agree,
+    /// Not to be heard while captions run.
+    Refuse,
+}
+
+/// Captions of a call: its words, as they are said, in a text channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptionStatus {
+    /// The name of the person who turned them on.
+    pub by: String,
+    /// Where they stand, as the platform links it.
+    pub place: String,
+    /// How many people agreed to them.
+    pub people: usize,
+    /// True if the words of the person who asks stand in them.
+    pub shows_yours: bool,
+}
+
 /// The voice channels of a platform. `chat` is where the person asks, and `person` who asks.
 #[async_trait]
 pub trait VoiceChannels: Send + Sync {
@@ -75,8 +103,21 @@ pub trait VoiceChannels: Send + Sync {
     /// Stops speaking in the voice channel that the person is in.
     async fn stop(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError>;
 
-    /// Tells that a person decided whether they may be heard in the voice channel `voice_chat`.
-    async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool);
+    /// Tells that a person decided whether they may be heard in the voice channel `voice_chat`. Returns whether they are
+    /// heard from now on: while captions run, only people who agreed to them are.
+    async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool) -> bool;
+
+    /// Shows or changes the captions of the call in the voice channel that the person is in. Returns `None` if none run
+    /// afterwards.
+    async fn captions(
+        &self,
+        chat: &ChatId,
+        person: &PersonId,
+        wish: CaptionWish,
+    ) -> Result<Option<CaptionStatus>, VoiceError>;
+
+    /// Takes back what is shown of messages in voice channels, because they were forgotten. Other messages are left out.
+    async fn withdraw(&self, gone: &[(ChatId, MessageId)]);
 
     /// Returns the state of the voice channel that the person is in.
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError>;
@@ -132,6 +173,10 @@ pub trait VoiceHost: Send + Sync {
     /// its end. `is_whole` is true for a reply that was stopped before, went on, and was heard to its end. That nothing
     /// was heard never takes back what was heard before.
     async fn heard(&self, reply: &MessageId, heard: Text, is_whole: bool) -> Result<(), HostError>;
+
+    /// Returns true if a message stands in the record, and false if it was forgotten; `None` if the record does not know
+    /// it.
+    async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError>;
 
     /// Prepares the answer to a message that somebody is saying. Nothing of it is stored or shown.
     async fn expect(&self, platform: &PlatformId, message: ExpectedMessage);

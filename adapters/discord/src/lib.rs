@@ -29,6 +29,8 @@ mod place_names;
 mod presence;
 mod rate_limit;
 mod reactions;
+#[cfg(feature = "voice")]
+mod readers;
 mod replies;
 mod reply_cache;
 mod request_pacer;

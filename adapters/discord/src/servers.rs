@@ -81,7 +81,7 @@ impl LeaveCleanup {
         for server in self.sync_cursor.left_before(self.before()) {
             // This server may have readmitted the bot meanwhile.
             let Some(channels) = self.sync_cursor.to_be_forgotten(server, self.before()) else { continue };
-            self.registry.context.voice.forget(&channels);
+            self.registry.context.voice.forget(&channels).await;
             // What was said in a voice channel is a chat of its own.
             let chats = channels.into_iter().flat_map(|channel| [id::chat(channel), id::voice_chat(channel)]);
             let chats = chats.collect::<Result<Vec<_>, _>>();

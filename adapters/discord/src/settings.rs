@@ -84,12 +84,13 @@ impl Settings {
 }
 
 /// Permissions that an invitation asks for: to see channels; to read the history for missed messages and for the bot's
-/// own messages; to write in channels and threads; to attach long answers as files; to create webhooks for personas; and
+/// own messages; to write in channels and threads; to make threads for captions; to attach long answers as files; to create webhooks for personas; and
 /// to hear and speak in voice channels.
 pub(crate) const PERMISSIONS: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::READ_MESSAGE_HISTORY)
     .union(Permissions::SEND_MESSAGES)
     .union(Permissions::SEND_MESSAGES_IN_THREADS)
+    .union(Permissions::CREATE_PUBLIC_THREADS)
     .union(Permissions::ATTACH_FILES)
     .union(Permissions::MANAGE_WEBHOOKS)
     .union(Permissions::CONNECT)
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_invitation_asks_for_exactly_the_needed_permissions() {
-        insta::assert_snapshot!(invite(42), @"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions=275418024960");
+        insta::assert_snapshot!(invite(42), @"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions=309777763328");
         assert!(!PERMISSIONS.contains(Permissions::ADMINISTRATOR));
     }
 

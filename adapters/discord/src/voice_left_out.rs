@@ -37,7 +37,7 @@ impl VoiceCalls {
 
     pub(crate) async fn readable(&self, _: &PersonId, _: &mut ReadableScopes) {}
 
-    pub(crate) fn forget(&self, _: &[ChannelId]) {}
+    pub(crate) async fn forget(&self, _: &[ChannelId]) {}
 
     pub(crate) fn event(&self, _: Making<'_>, _: &StreamEvent) {}
 

@@ -68,6 +68,7 @@ impl Forgetting {
                 tracing::error!(%chat, %error, "cannot drop evaluated tokens");
             }
         }
+        self.withdraw_captions(receipt).await;
         for (chat, reply, at) in &receipt.retract {
             let row = {
                 let chat = chat.clone();
@@ -79,5 +80,20 @@ impl Forgetting {
             }
         }
         Ok(())
+    }
+
+    /// Takes back the captions of what was forgotten. Platforms know their chats, even those that were forgotten entirely.
+    async fn withdraw_captions(&self, receipt: &azera_memory::ForgetReceipt) {
+        let replies = receipt.retract.iter().map(|(chat, reply, _)| (chat.clone(), reply.clone()));
+        let gone: Vec<_> = receipt.said.iter().cloned().chain(replies).collect();
+        if gone.is_empty() {
+            return;
+        }
+        for platform in self.services.platform_ids() {
+            let Ok(platform) = self.services.platform(&platform) else { continue };
+            if let Some(voice) = platform.voice() {
+                voice.withdraw(&gone).await;
+            }
+        }
     }
 }

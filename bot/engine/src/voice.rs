@@ -76,6 +76,11 @@ impl VoiceHost for Engine {
         Ok(())
     }
 
+    async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError> {
+        let message = message.clone();
+        Ok(self.0.services.blocking(move |memory| memory.messages().stands(&message)).await?)
+    }
+
     async fn expect(&self, platform: &PlatformId, message: ExpectedMessage) {
         if let Err(error) = self.0.turns.rehearse(platform, message).await {
             tracing::debug!(%error, "an answer is not prepared");

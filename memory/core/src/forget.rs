@@ -61,6 +61,9 @@ pub struct ForgetReceipt {
     /// Removed replies that the platforms must retract: chat, id, and the time of writing.
     #[serde(skip)]
     pub retract: Vec<(ChatId, MessageId, Timestamp)>,
+    /// Removed messages of people, for platforms that show them as captions: chat and id.
+    #[serde(skip)]
+    pub said: Vec<(ChatId, MessageId)>,
     /// Chats and personas whose cached prompt tokens must be dropped.
     #[serde(skip)]
     pub touched: HashSet<(ChatId, PersonaId)>,
@@ -145,6 +148,7 @@ impl Forgetting<'_> {
         }
         receipt.quoted_by.sort();
         receipt.retract.append(&mut unreported.retract);
+        receipt.said.append(&mut unreported.said);
         receipt.touched.extend(unreported.touched);
         self.remove_places(what, &mut receipt)?;
         // A scrub that ran meanwhile may have copied rows before they were removed. So another one is requested.
@@ -372,6 +376,7 @@ impl Forgetting<'_> {
                 batch.remove(Table::PersonLog, keys::numbered(&[person.as_str()], message.seq));
                 batch.remove(Table::Inbox, keys::message(id));
                 receipt.messages += 1;
+                receipt.said.push((message.chat.clone(), id.clone()));
             }
             _ => {
                 batch.remove(Table::Outbox, keys::numbered(&[], message.seq));

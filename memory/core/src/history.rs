@@ -147,6 +147,11 @@ impl Messages<'_> {
         entries.iter().map(|(_, value)| codec::decode(Table::PersonLog, value)).collect()
     }
 
+    /// Returns true if a message stands in the record, and false if it was forgotten; `None` if it is unknown.
+    pub fn stands(self, id: &MessageId) -> Result<Option<bool>, Error> {
+        Ok(self.raw_message(id)?.map(|message| message.author != Author::Forgotten))
+    }
+
     pub(crate) fn raw_message(self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         codec::get(self.0.store.as_ref(), Table::Messages, &keys::message(id))
     }

@@ -117,6 +117,15 @@ pub enum Report {
         /// True if that is all of the reply.
         is_whole: bool,
     },
+    /// A reply was said as far as this. If it was stopped before and goes on, it is said again with all of it.
+    Uttered {
+        /// The reply.
+        reply: MessageId,
+        /// The words that were heard; never empty.
+        heard: String,
+        /// True if that is all of the reply.
+        is_whole: bool,
+    },
     /// Somebody asked the bot to be quiet from now on, or to talk again.
     Muted(bool),
     /// Ask a person whether they may be heard.

@@ -30,6 +30,8 @@ pub(crate) struct Reach {
     pub(crate) reply: MessageId,
     pub(crate) heard: String,
     pub(crate) is_whole: bool,
+    /// True if it was stopped before.
+    pub(crate) is_resumed: bool,
 }
 
 /// A reply, or words that are no reply.
@@ -255,15 +257,15 @@ impl Mouth {
     }
 
     /// Ends the present reply if all of it was made, and played as `is_played` says. Returns whether it ended, and its
-    /// reach if it had been stopped before.
+    /// reach.
     pub(crate) fn end_present(&mut self, is_played: bool) -> (bool, Option<Reach>) {
         let is_over = self.speeches.front().is_some_and(|speech| speech.text.is_some() && speech.sentences.is_empty());
         if !is_over || !is_played || self.making.is_some() {
             return (false, None);
         }
-        let ended = self.speeches.pop_front().filter(|speech| speech.is_resumed);
-        let reach = ended.and_then(|speech| {
-            Some(Reach { reply: speech.reply?, heard: speech.text.unwrap_or_default(), is_whole: true })
+        let reach = self.speeches.pop_front().and_then(|speech| {
+            let (heard, is_resumed) = (speech.text.unwrap_or_default(), speech.is_resumed);
+            Some(Reach { reply: speech.reply?, heard, is_whole: true, is_resumed })
         });
         (true, reach)
     }
@@ -279,7 +281,7 @@ impl Mouth {
         self.forget_old_cuts();
         let reach = |(at, speech): (usize, &Speech)| {
             let heard = speech.script.heard(if at == 0 { played } else { Duration::ZERO }).text;
-            Some(Reach { reply: speech.reply.clone()?, heard, is_whole: false })
+            Some(Reach { reply: speech.reply.clone()?, heard, is_whole: false, is_resumed: speech.is_resumed })
         };
         let reached = dropped.iter().enumerate().filter_map(reach).collect();
         if !dropped.is_empty() {

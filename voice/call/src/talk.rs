@@ -368,8 +368,14 @@ impl<P: Player> Talk<P> {
     }
 
     fn report_reach(&self, reach: Reach) {
-        let Reach { reply, heard, is_whole } = reach;
-        self.report(Report::Heard { reply, heard, is_whole });
+        let Reach { reply, heard, is_whole, is_resumed } = reach;
+        if !heard.trim().is_empty() {
+            self.report(Report::Uttered { reply: reply.clone(), heard: heard.clone(), is_whole });
+        }
+        // A reply that was heard in one go stays as it is.
+        if !is_whole || is_resumed {
+            self.report(Report::Heard { reply, heard, is_whole });
+        }
     }
 
     /// Writes into the log how long after the end of a question something happened.

@@ -1,7 +1,7 @@
 //! What commands ask for.
 
 use async_trait::async_trait;
-use azera_adapter::{PlatformError, VoiceChannels, VoiceError, VoiceStatus};
+use azera_adapter::{CaptionStatus, CaptionWish, PlatformError, VoiceChannels, VoiceError, VoiceStatus};
 use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 
@@ -111,10 +111,27 @@ impl VoiceChannels for Channels {
         self.call_with(chat, person).map(|(.., call)| call.stop())
     }
 
-    async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool) {
-        if let Some(call) = id::voice_channel_of(voice_chat).and_then(|channel| self.0.call_in(channel)) {
-            call.decided(person.clone(), may_be_heard);
+    async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool) -> bool {
+        let Some(channel) = id::voice_channel_of(voice_chat) else { return may_be_heard };
+        let is_heard = self.0.heard_now(channel, person, Some(may_be_heard)) == Some(true);
+        if let Some(call) = self.0.call_in(channel) {
+            call.decided(person.clone(), is_heard);
         }
+        is_heard
+    }
+
+    async fn captions(
+        &self,
+        chat: &ChatId,
+        person: &PersonId,
+        wish: CaptionWish,
+    ) -> Result<Option<CaptionStatus>, VoiceError> {
+        let (guild, channel, _) = self.call_with(chat, person)?;
+        self.0.captions(chat, (guild, channel), person, wish).await
+    }
+
+    async fn withdraw(&self, gone: &[(ChatId, MessageId)]) {
+        self.0.withdraw_captions(gone).await;
     }
 
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError> {

@@ -4,13 +4,16 @@
 //! are the people in the room. Everybody there may be shown what was said since the last of them came: see
 //! [`attendance`].
 //!
-//! `channels` implements what commands ask for, `reports` handles what happens in a room, `help` takes care of people in
-//! danger, and this file follows the gateway.
+//! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
+//! say to the engine, `captions` shows what is said in a thread, `help` takes care of people in danger, and this file
+//! follows the gateway.
 
 mod attendance;
+mod captions;
 mod channels;
 mod help;
 mod reports;
+mod utterances;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -25,7 +28,7 @@ use azera_voice_room::Settings;
 use serde_json::json;
 use serenity::all::{ChannelId, GuildId, Http, UserId, VoiceServerUpdateEvent, VoiceState};
 use serenity::gateway::ShardManager;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
@@ -34,6 +37,7 @@ pub use azera_voice_discord::Engines;
 use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
+use captions::{CaptionLog, Captions};
 
 pub(crate) use channels::Channels;
 
@@ -66,6 +70,19 @@ struct Ongoing {
     rejoined: u32,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
+    /// The name of the persona.
+    persona: String,
+    captions: Option<Captions>,
+}
+
+impl Ongoing {
+    /// Ends the call and its captions.
+    fn close(self) {
+        self.call.close();
+        if let Some(captions) = self.captions {
+            captions.call_is_over();
+        }
+    }
 }
 
 /// What the gateway told.
@@ -79,6 +96,7 @@ pub(crate) struct VoiceCalls {
     platform: PlatformId,
     clock: Arc<dyn Clock>,
     attendance: Attendance,
+    caption_log: AsyncMutex<CaptionLog>,
     speech: OnceLock<(Arc<dyn Speech>, Arc<dyn VoiceHost>)>,
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
@@ -96,6 +114,7 @@ impl VoiceCalls {
             platform,
             clock,
             attendance: Attendance::open(folder),
+            caption_log: AsyncMutex::new(CaptionLog::open(folder)),
             speech: OnceLock::new(),
             line: OnceLock::new(),
             host: OnceLock::new(),
@@ -126,6 +145,7 @@ impl VoiceCalls {
         self.host.get_or_init(|| host);
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut waiting) = waiting else { return };
+        tokio::spawn(self.clone().remove_due_captions());
         while let Some(event) = waiting.recv().await {
             match event {
                 VoiceEvent::Server(server) => self.server(*server),
@@ -145,6 +165,13 @@ impl VoiceCalls {
     /// Returns the call in a voice channel.
     fn call_in(&self, channel: ChannelId) -> Option<Call> {
         self.calls().values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.call.clone())
+    }
+
+    /// Returns the name of the persona that talks in a voice channel.
+    fn persona_in(&self, channel: ChannelId) -> String {
+        let calls = self.calls();
+        let ongoing = calls.values().find(|ongoing| ongoing.channel == channel);
+        ongoing.map(|ongoing| ongoing.persona.clone()).unwrap_or_default()
     }
 
     /// Returns the people in a voice channel now, without bots.
@@ -181,6 +208,7 @@ impl VoiceCalls {
         let persona = host.call_persona(&self.platform, &chat).await.map_err(|error| unavailable(error.in_words()))?;
         let CallPersona { names, voice, pace, liveliness } = persona;
         let engines = engines.with_manner(voice, pace, liveliness);
+        let persona = names.first().cloned().unwrap_or_default();
         let settings = Settings { names, ..Settings::default() };
         let (call, reports) = join(engines, settings, person_of).map_err(|error| unavailable(error.to_string()))?;
         let ongoing = Ongoing {
@@ -191,12 +219,14 @@ impl VoiceCalls {
             is_rejoining: false,
             rejoined: 0,
             is_muted,
+            persona,
+            captions: None,
         };
         if is_muted {
             call.mute(true);
         }
         if let Some(before) = self.calls().insert(guild, ongoing) {
-            before.call.close();
+            before.close();
         }
         self.followed().spawn(self.clone().follow(guild, channel, reports));
         for user in self.people(guild, channel) {
@@ -213,7 +243,7 @@ impl VoiceCalls {
 
     /// Ends all calls, and waits until it is recorded how much of each reply was heard.
     pub(crate) async fn end_all(&self) {
-        self.calls().drain().for_each(|(_, ongoing)| ongoing.call.close());
+        self.calls().drain().for_each(|(_, ongoing)| ongoing.close());
         let mut followed = std::mem::take(&mut *self.followed());
         let recorded = async { while followed.join_next().await.is_some() {} };
         if tokio::time::timeout(ENDING, recorded).await.is_err() {
@@ -224,7 +254,7 @@ impl VoiceCalls {
     /// Ends the call in a server.
     fn end(&self, guild: GuildId) {
         if let Some(ongoing) = self.calls().remove(&guild) {
-            ongoing.call.close();
+            ongoing.close();
         }
     }
 
@@ -240,7 +270,7 @@ impl VoiceCalls {
     }
 
     /// Tells a call that a person is in its channel.
-    async fn joined(&self, guild: GuildId, channel: ChannelId, user: UserId) {
+    async fn joined(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId) {
         let Some(call) = self.call_in(channel) else { return };
         let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
         self.attendance.came(channel, user, self.clock.now());
@@ -249,6 +279,7 @@ impl VoiceCalls {
             tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
             Some(false)
         });
+        let decision = self.heard_now(channel, &person, decision);
         call.joined(person, self.name(guild, user), decision);
     }
 
@@ -353,6 +384,8 @@ impl VoiceCalls {
             return None;
         }
         let since = self.attendance.since(channel, &people, self.clock.now());
+        // Readers of captions were in the room for nothing of what was said before.
+        let since = self.captioned_since(channel).map_or(since, |captioned| since.max(captioned));
         let realm = id::realm(guild).ok()?;
         let kind = PlaceKind::Private { realm: Some(realm), all_in_realm: true, realm_since: None };
         Some(Place { chat: chat.clone(), kind, since: Some(since) })
@@ -369,9 +402,10 @@ impl VoiceCalls {
         }
     }
 
-    /// Forgets who was in these channels.
-    pub(crate) fn forget(&self, channels: &[ChannelId]) {
+    /// Forgets who was in these channels, and where their captions stand.
+    pub(crate) async fn forget(&self, channels: &[ChannelId]) {
         self.attendance.forget(channels);
+        self.caption_log.lock().await.forget(channels);
     }
 
     /// Says a reply while it is generated. Help for somebody in danger is not said: [`VoiceCalls::deliver`] writes it.

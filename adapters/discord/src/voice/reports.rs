@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Choice, ExpectedMessage, InboundEvent, Outcome};
+use azera_adapter::{Choice, ExpectedMessage};
 use azera_types::{ChatId, Inbound, PersonId};
 use azera_voice_discord::{Report, RoomReport};
 use azera_voice_room::{Expected, Said};
-use futures::FutureExt;
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
 use tokio::sync::mpsc;
 
 use super::VoiceCalls;
+use super::utterances::Utterances;
 use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
@@ -34,12 +34,12 @@ impl VoiceCalls {
         channel: ChannelId,
         mut reports: mpsc::UnboundedReceiver<Report>,
     ) {
-        let mut number = 0;
+        let (mut number, mut utterances) = (0, Utterances::new(self.clone()));
         while let Some(report) = reports.recv().await {
             match report {
                 Report::Room(RoomReport::Said(said, ago)) => {
                     number += 1;
-                    self.said(guild, channel, said, ago, number);
+                    self.said(&mut utterances, (guild, channel), (said, ago), number);
                 }
                 Report::Room(report) => self.in_room(guild, channel, report).await,
                 Report::Deaf => self.rejoin(guild, channel, "nothing that people say can be decrypted").await,
@@ -53,12 +53,16 @@ impl VoiceCalls {
             RoomReport::Said(..) => {}
             RoomReport::Expected(expected) => self.expect(channel, expected),
             RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
+            RoomReport::Uttered { reply, heard, is_whole } => self.caption_reply(channel, &reply, &heard, is_whole),
             RoomReport::Muted(is_muted) => {
                 if let Err(error) = self.show_mute(guild, is_muted).await {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
                 }
             }
-            RoomReport::Ask(person) => self.ask(channel, &person).await,
+            RoomReport::Ask(person) => {
+                // Discord may take long to show the question. What others say does not wait for it.
+                tokio::spawn(self.clone().ask(channel, person));
+            }
             RoomReport::Alone => {
                 tracing::info!(%channel, "nobody else is in the voice channel");
                 self.leave(guild).await;
@@ -79,8 +83,14 @@ impl VoiceCalls {
         });
     }
 
-    /// Submits an utterance. Only the people in the room now may read it.
-    fn said(self: &Arc<Self>, guild: GuildId, channel: ChannelId, said: Said, ago: Duration, number: u64) {
+    /// Hands in an utterance. Only the people in the room now may read it.
+    fn said(
+        &self,
+        utterances: &mut Utterances,
+        (guild, channel): (GuildId, ChannelId),
+        (said, ago): (Said, Duration),
+        number: u64,
+    ) {
         let people = self.people(guild, channel);
         if let Err(error) = self.attendance.said_before(channel, &people) {
             tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
@@ -101,32 +111,11 @@ impl VoiceCalls {
             mentions: Vec::new(),
             reply_to: None,
         };
-        let calls = self.clone();
-        let mut pending = Box::pin(async move {
-            let Some(host) = calls.host.get() else { return };
-            if !calls.may_be_heard(&inbound.chat, &inbound.person).await {
-                return;
-            }
-            let is_asked = inbound.mentions_bot;
-            let answered =
-                async { host.submit(&calls.platform, InboundEvent::Message(inbound)).await?.outcome().await };
-            match answered.await {
-                Ok(Outcome::Replied(_)) => return,
-                Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
-                Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
-            }
-            if let Some(call) = calls.call_in(channel).filter(|_| is_asked) {
-                call.unanswered();
-            }
-        });
-        // It takes its place in the chat's queue at once, so that utterances stay in order.
-        if pending.as_mut().now_or_never().is_none() {
-            tokio::spawn(pending);
-        }
+        utterances.submit(inbound);
     }
 
     /// Returns whether a person may still be heard. Forgetting a person takes their consent away.
-    async fn may_be_heard(&self, chat: &ChatId, person: &PersonId) -> bool {
+    pub(super) async fn may_be_heard(&self, chat: &ChatId, person: &PersonId) -> bool {
         let Some((_, host)) = self.speech.get() else { return false };
         let decision = host.may_be_heard(chat, person).await;
         let may = matches!(decision, Ok(Some(true)));
@@ -137,9 +126,9 @@ impl VoiceCalls {
     }
 
     /// Asks a person in the channel's text chat whether they may be heard.
-    async fn ask(&self, channel: ChannelId, person: &PersonId) {
+    pub(super) async fn ask(self: Arc<Self>, channel: ChannelId, person: PersonId) {
         let (Ok(line), Some((_, host))) = (self.line(), self.speech.get()) else { return };
-        let (Some(user), Ok(chat)) = (id::user_of(person), id::voice_chat(channel)) else { return };
+        let (Some(user), Ok(chat)) = (id::user_of(&person), id::voice_chat(channel)) else { return };
         let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
         let buttons = choices(&[choice("Hear me", "/voice consent yes"), choice("No", "/voice consent no")]);
         let question = CreateMessage::new()
@@ -148,7 +137,7 @@ impl VoiceCalls {
             .allowed_mentions(CreateAllowedMentions::new().users([user]));
         match line.http.send_message(channel, Vec::new(), &question).await {
             Ok(_) => {
-                if let Err(error) = host.was_asked(&chat, person).await {
+                if let Err(error) = host.was_asked(&chat, &person).await {
                     tracing::warn!(%error, "cannot record that a person was asked");
                 }
             }
@@ -189,7 +178,7 @@ impl VoiceCalls {
     }
 
     /// Writes a notice into the channel's text chat.
-    async fn tell(&self, channel: ChannelId, notice: &str) {
+    pub(super) async fn tell(&self, channel: ChannelId, notice: &str) {
         let Ok(line) = self.line() else { return };
         let message = CreateMessage::new().content(notice).allowed_mentions(nobody());
         if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, CallPersona, CommandAnswer, CommandLine, ExpectedMessage, Hit, Host,
-    HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State,
-    StreamEvent, VoiceHost,
+    AutocompleteOption, AutocompleteRequest, CallPersona, CaptionWish, CommandAnswer, CommandLine, ExpectedMessage,
+    Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest,
+    SkipReason, State, StreamEvent, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
 use azera_voice_api::{Style, VoiceActivity};
 use azera_voice_engines::SileroVad;
+use tokio::sync::Notify;
 
 use crate::people::{Ears, VOICE, Voice, model};
 
@@ -30,6 +31,10 @@ pub struct Kept {
     pub whole: usize,
     /// What people seemed to be saying.
     pub expected: Vec<String>,
+    /// What was forgotten.
+    pub forgotten: Vec<MessageId>,
+    /// A person about whom nothing is answered for now.
+    pub held: Option<PersonId>,
 }
 
 pub struct Engine {
@@ -37,11 +42,12 @@ pub struct Engine {
     /// Pieces of the answer.
     answer: &'static [&'static str],
     discord: OnceLock<Arc<Discord>>,
+    released: Notify,
 }
 
 impl Engine {
     pub fn new(answer: &'static [&'static str]) -> Self {
-        Self { kept: Mutex::default(), answer, discord: OnceLock::new() }
+        Self { kept: Mutex::default(), answer, discord: OnceLock::new(), released: Notify::new() }
     }
 
     pub fn attach(&self, discord: Arc<Discord>) {
@@ -55,6 +61,12 @@ impl Engine {
     fn discord(&self) -> &Discord {
         self.discord.get().expect("it is attached")
     }
+
+    /// Answers again whether everybody may be heard.
+    pub fn release(&self) {
+        self.kept().held = None;
+        self.released.notify_waiters();
+    }
 }
 
 #[async_trait]
@@ -64,6 +76,10 @@ impl VoiceHost for Engine {
     }
 
     async fn may_be_heard(&self, _: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
+        let released = self.released.notified();
+        if self.kept().held.as_ref() == Some(person) {
+            released.await;
+        }
         Ok(self.kept().consent.get(person).map(|decision| *decision == Some(true)))
     }
 
@@ -77,6 +93,13 @@ impl VoiceHost for Engine {
         kept.cut.push(heard.as_str().to_owned());
         kept.whole += usize::from(is_whole);
         Ok(())
+    }
+
+    async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError> {
+        let kept = self.kept();
+        let question = message.as_str().split('~').next().unwrap_or_default();
+        let is_known = kept.said.iter().any(|(said, _)| said.id.as_str() == question);
+        Ok(is_known.then(|| !kept.forgotten.contains(message)))
     }
 
     async fn expect(&self, _: &PlatformId, message: ExpectedMessage) {
@@ -131,13 +154,23 @@ impl Host for Engine {
         }
     }
 
-    /// Takes the line of a button below the question about consent.
+    /// Takes the line of a button below a question about consent.
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
-        let decision = line.text.as_str() == "/voice consent yes";
-        self.kept().consent.insert(line.person.clone(), Some(decision));
         let voice = self.discord().voice().expect("Discord has voice channels");
-        let chat = voice.chat_of(&line.chat, &line.person).await.expect("a voice channel");
-        voice.decided(&chat, &line.person, decision).await;
+        let wish = match line.text.as_str() {
+            "/voice captions yes" => Some(CaptionWish::Agree),
+            "/voice captions no" => Some(CaptionWish::Refuse),
+            _ => None,
+        };
+        if let Some(wish) = wish {
+            voice.captions(&line.chat, &line.person, wish).await.expect("a call");
+        }
+        if wish != Some(CaptionWish::Refuse) {
+            let decision = line.text.as_str() != "/voice consent no";
+            self.kept().consent.insert(line.person.clone(), Some(decision));
+            let chat = voice.chat_of(&line.chat, &line.person).await.expect("a voice channel");
+            voice.decided(&chat, &line.person, decision).await;
+        }
         Ok(CommandAnswer { ok: true, text: line.text.as_str().to_owned(), ..CommandAnswer::default() })
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Each test runs in a process of its own, because songbird trusts the certificates that `SSL_CERT_FILE` names.
 
+mod captions;
 mod encrypted;
 mod engine;
 mod people;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use azera_adapter::{Platform, VoiceChannels, VoiceError};
 use azera_adapter_discord::{Discord, Limits, Settings};
-use azera_fake_discord::{FakeDiscord, Invoked, Mode, Network, VoicePacket};
+use azera_fake_discord::{FakeDiscord, Fault, Invoked, Mode, Network, Scope, VoicePacket};
 use azera_types::{ChatId, MessageId, PersonId, SystemClock};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -450,5 +451,32 @@ fn in_a_group_only_those_who_agreed_are_heard() {
         let (inbound, _) = room.engine.kept().said[0].clone();
         assert!(!inbound.mentions_bot && inbound.person == room.person(0), "it was for Robert");
         assert_eq!(room.spoken(), 0, "nobody asked the bot");
+    });
+}
+
+#[test]
+fn a_slow_question_of_one_person_delays_nobody_else() {
+    in_own_process("a_slow_question_of_one_person_delays_nobody_else", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.press(1, "Hear me");
+        // Discord takes long to show the question to somebody who comes, and the record to tell what Ann decided.
+        room.fake.world(|world| {
+            let path = format!("/channels/{}/messages", room.channel);
+            world.order(Fault::limited("POST", &path, Scope::Shared, Duration::from_secs(120)));
+            let late = world.user("Dot");
+            world.invite(world.channels[&room.channel].guild.expect("a channel of a server"), late);
+            world.join_voice(room.channel, late);
+        });
+        room.engine.kept().held = Some(room.person(0));
+        room.say(0, "Robert, the first boat is green.", Network::default());
+        room.pause();
+        room.say(0, "Robert, the second boat is yellow.", Network::default());
+        room.say(1, "Ann, I was at the market yesterday.", Network::default());
+        check("I was at the market yesterday", &room.said(1));
+        assert_eq!(room.engine.kept().said[0].0.person, room.person(1), "Ann's words wait");
+        room.engine.release();
+        check("the first boat is green", &room.said(2));
+        check("the second boat is yellow", &room.said(3));
     });
 }

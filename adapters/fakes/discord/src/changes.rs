@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::permissions::{Bits, Overwrite};
-use crate::world::{Guild, World, role_json};
+use crate::rest::{Call, Reply, invalid};
+use crate::world::{Guild, Member, World, role_json};
 
 impl World {
     /// Sets the roles of a member, and sends the event.
@@ -44,6 +45,26 @@ impl World {
         self.guilds.insert(id, guild);
         let created = self.guild_json(id);
         self.emit("GUILD_CREATE", created);
+    }
+
+    /// Makes a public thread for the bot.
+    pub(crate) fn make_thread(&mut self, channel: u64, call: &Call) -> Reply {
+        let body = call.body.as_ref().filter(|body| body["type"] == 11);
+        match body.and_then(|body| body["name"].as_str()).filter(|name| (1..=100).contains(&name.chars().count())) {
+            Some(name) => {
+                let thread = self.thread(channel, name, None);
+                Reply::new(201, self.channel_json(thread))
+            }
+            None => invalid("a name of 1 to 100 letters, and the type of a public thread"),
+        }
+    }
+
+    /// Adds a member to a server.
+    pub fn invite(&mut self, guild: u64, user: u64) {
+        self.guilds.get_mut(&guild).expect("a server").members.insert(user, Member::default());
+        let mut member = self.member_json(guild, user);
+        member["guild_id"] = json!(guild.to_string());
+        self.emit("GUILD_MEMBER_ADD", member);
     }
 
     /// Removes a member from a server.

@@ -28,6 +28,8 @@ impl Bits {
     pub const SPEAK: Self = Self(1 << 21);
     /// Manage webhooks.
     pub const WEBHOOKS: Self = Self(1 << 29);
+    /// Make threads that everyone in their channel sees.
+    pub const CREATE_THREADS: Self = Self(1 << 35);
     /// Write in threads.
     pub const SEND_IN_THREADS: Self = Self(1 << 38);
 

@@ -61,7 +61,7 @@ pub(crate) fn unknown(code: u32, what: &str) -> Reply {
     Reply::failure(404, code, &format!("Unknown {what}"))
 }
 
-fn invalid(message: &str) -> Reply {
+pub(crate) fn invalid(message: &str) -> Reply {
     Reply::failure(400, 50_035, message)
 }
 
@@ -143,6 +143,9 @@ fn in_channel(world: &mut World, call: &Call, channel: u64, path: &[&str]) -> Re
         ("POST", ["typing"]) if granted.has(send) => {
             world.typing.push(channel);
             Reply::done()
+        }
+        ("POST", ["threads"]) if granted.has(Bits::CREATE_THREADS) && kind == Kind::Text => {
+            world.make_thread(channel, call)
         }
         ("GET", ["thread-members"]) => {
             let people = world.channels[&channel].people.clone();

@@ -232,7 +232,7 @@ impl World {
         let members = everybody.map(|user| (*user, Member::default())).collect();
         // The permissions of the bot's invitation.
         let own_role = self.id();
-        let bits = Bits::EVERYBODY.and(Bits::WEBHOOKS);
+        let bits = Bits::EVERYBODY.and(Bits::WEBHOOKS).and(Bits::CREATE_THREADS);
         let system = self.id();
         let roles = HashMap::from([(id, Bits::EVERYBODY), (own_role, bits)]);
         let mut guild = Guild { id, owner, roles, members, system };

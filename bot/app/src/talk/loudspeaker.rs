@@ -1,8 +1,8 @@
-//! The loudspeaker: plays pieces of sound in step with the clock, so that it is known what was heard.
+//! The loudspeaker: plays pieces of sound in step with the clock, so that it is known what was heard. If the program that
+//! plays ends, the next one goes on; without another one, sound is dropped.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
-use std::process::ChildStdin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use azera_voice_call::Player;
 use azera_voice_recordings::Resampler;
 use tokio::sync::mpsc;
 
-use super::programs::{Running, play};
+use super::programs::{Playback, play, play_after};
 
 /// The rate of the sound that goes to the program.
 const RATE: SampleRate = SampleRate(22_050);
@@ -20,6 +20,20 @@ const RATE: SampleRate = SampleRate(22_050);
 /// How much is written at a time, and how far ahead of the clock.
 const STEP: Duration = Duration::from_millis(20);
 const AHEAD: Duration = Duration::from_millis(60);
+
+/// What happens to the loudspeaker.
+#[derive(Debug, PartialEq, Eq)]
+pub enum News {
+    /// A piece was played to its end.
+    PieceOver,
+    /// The program that plays ended.
+    Ended {
+        /// Its name.
+        program: &'static str,
+        /// The program that plays from here on; `None` if there is no other one.
+        next: Option<&'static str>,
+    },
+}
 
 /// Plays sound by a program.
 pub struct Loudspeaker {
@@ -36,20 +50,20 @@ struct Playing {
     played: usize,
     is_paused: bool,
     is_over: bool,
+    /// True once no program plays any more.
+    is_broken: bool,
 }
 
 impl Loudspeaker {
-    /// Starts the program that plays. `over` is told whenever a piece was played to its end.
+    /// Starts the program that plays. `news` is told what happens to it.
     ///
     /// # Errors
     /// No program plays.
-    pub fn open(over: mpsc::UnboundedSender<()>) -> anyhow::Result<Self> {
-        let (running, sound) = play(RATE.0)?;
+    pub fn open(news: mpsc::UnboundedSender<News>) -> anyhow::Result<Self> {
+        let playback = play(RATE.0)?;
         let playing = Arc::<Mutex<Playing>>::default();
         let feeds = playing.clone();
-        std::thread::Builder::new()
-            .name("loudspeaker".to_owned())
-            .spawn(move || feed(running, sound, &feeds, &over))?;
+        std::thread::Builder::new().name("loudspeaker".to_owned()).spawn(move || feed(playback, &feeds, &news))?;
         Ok(Self { playing })
     }
 
@@ -69,7 +83,7 @@ fn lock(playing: &Mutex<Playing>) -> MutexGuard<'_, Playing> {
 }
 
 /// Writes sound or silence, in step with the clock.
-fn feed(running: Running, mut sound: ChildStdin, playing: &Mutex<Playing>, over: &mpsc::UnboundedSender<()>) {
+fn feed(mut playback: Playback, playing: &Mutex<Playing>, news: &mpsc::UnboundedSender<News>) {
     let (begun, step) = (Instant::now(), RATE.samples(STEP));
     for number in 0_u32.. {
         let due = begun + STEP * number;
@@ -83,15 +97,28 @@ fn feed(running: Running, mut sound: ChildStdin, playing: &Mutex<Playing>, over:
         };
         let scaled = samples.iter().map(|sample| (sample.clamp(-1.0, 1.0) * f32::from(i16::MAX)) as i16);
         let bytes: Vec<u8> = scaled.flat_map(i16::to_le_bytes).collect();
-        if sound.write_all(&bytes).is_err() {
-            tracing::error!("the program that plays sound ended");
-            break;
+        while playback.sound.write_all(&bytes).is_err() {
+            let Some(next) = replace(&playback, playing, news) else { return };
+            playback = next;
         }
-        if ended && over.send(()).is_err() {
+        if ended && news.send(News::PieceOver).is_err() {
             break;
         }
     }
-    drop((sound, running));
+}
+
+/// Starts the next program in the place of one that ended. Returns `None` if there is none; then nothing is played.
+fn replace(ended: &Playback, playing: &Mutex<Playing>, news: &mpsc::UnboundedSender<News>) -> Option<Playback> {
+    let next =
+        play_after(ended, RATE.0).inspect_err(|error| tracing::debug!(%error, "no other program plays sound")).ok();
+    if next.is_none() {
+        let mut playing = lock(playing);
+        playing.is_broken = true;
+        playing.pieces.clear();
+    }
+    // Nobody listens to a conversation that is over.
+    news.send(News::Ended { program: ended.name, next: next.as_ref().map(|next| next.name) }).ok();
+    next
 }
 
 impl Playing {
@@ -131,7 +158,10 @@ impl Player for Loudspeaker {
             resampler.finish(&mut samples);
             samples
         };
-        self.lock().pieces.push_back(samples);
+        let mut playing = self.lock();
+        if !playing.is_broken {
+            playing.pieces.push_back(samples);
+        }
     }
 
     fn pause(&mut self) {

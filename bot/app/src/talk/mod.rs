@@ -28,7 +28,7 @@ use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::TalkOptions;
 use crate::{catch_up, voice_engines};
 use aloud::Aloud;
-use loudspeaker::Loudspeaker;
+use loudspeaker::{Loudspeaker, News};
 use microphone::Frame;
 
 /// Bytes of lines that wait for the engine.
@@ -41,8 +41,8 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     let person = Person::new(&options.name).context("the name in --as cannot be used")?;
     let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
     let frames = microphone::open()?;
-    let (over, pieces_over) = mpsc::unbounded_channel();
-    let loudspeaker = Loudspeaker::open(over)?;
+    let (tell, news) = mpsc::unbounded_channel();
+    let loudspeaker = Loudspeaker::open(tell)?;
     let engines = voice_engines::load(config).await?;
     let clock = Arc::new(SystemClock);
     let answers = options.model.as_deref().map_or(ModelChoice::Chosen, ModelChoice::named);
@@ -75,8 +75,9 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
         lines,
         is_open: options.hands_free,
         hands_free: options.hands_free,
+        is_written_alone: false,
     };
-    let channels = Channels { frames, requests, told, reported, pieces_over };
+    let channels = Channels { frames, requests, told, reported, news };
     let typed = Options { commands: COMMANDS, persona, ..Options::default() };
     let input = Input::Pipe { from: Box::new(BufReader::new(from)), per: MessagePer::Line };
     let (heard, read) = tokio::join!(session.run(channels), type_and_read(&console, &app.engine, typed, input));
@@ -92,7 +93,7 @@ struct Channels {
     requests: mpsc::UnboundedReceiver<Request>,
     told: mpsc::UnboundedReceiver<Told>,
     reported: mpsc::UnboundedReceiver<Report>,
-    pieces_over: mpsc::UnboundedReceiver<()>,
+    news: mpsc::UnboundedReceiver<News>,
 }
 
 /// A conversation at this machine.
@@ -108,10 +109,12 @@ struct Session {
     /// True while the microphone is listened to.
     is_open: bool,
     hands_free: bool,
+    /// True once nothing plays sound any more. Replies then stand in the terminal alone.
+    is_written_alone: bool,
 }
 
 impl Session {
-    /// Talks until the standard input ends, or a device does.
+    /// Talks until the standard input ends, or the microphone does.
     async fn run(mut self, mut channels: Channels) -> anyhow::Result<()> {
         eprintln!("{}", self.hint());
         let mut typed = BufReader::new(tokio::io::stdin()).lines();
@@ -124,9 +127,9 @@ impl Session {
                     None => break,
                 },
                 frame = channels.frames.recv() => self.frame(frame.context("the microphone stopped")?).await,
-                Some(request) = channels.requests.recv() => self.talk.request(request).await,
+                Some(request) = channels.requests.recv() => self.say(request).await,
                 Some(told) = channels.told.recv() => self.talk.told(told).await,
-                Some(()) = channels.pieces_over.recv() => self.talk.speak_on().await,
+                Some(news) = channels.news.recv() => self.played(&news).await,
                 Some(report) = channels.reported.recv() => self.report(report).await?,
                 () = tokio::time::sleep_until(wake) => self.talk.tick().await,
             }
@@ -136,6 +139,26 @@ impl Session {
             self.report(report).await?;
         }
         Ok(())
+    }
+
+    /// Lets the conversation say something, unless nothing would play it.
+    async fn say(&mut self, request: Request) {
+        if !self.is_written_alone {
+            self.talk.request(request).await;
+        }
+    }
+
+    /// Takes in what happens to the loudspeaker.
+    async fn played(&mut self, news: &News) {
+        match news {
+            News::PieceOver => {}
+            News::Ended { program, next: Some(next) } => eprintln!("({program} stopped; {next} plays from here on)"),
+            News::Ended { program, next: None } => {
+                self.is_written_alone = true;
+                eprintln!("({program} stopped, and nothing else here plays sound: my answers are text from here on)");
+            }
+        }
+        self.talk.speak_on().await;
     }
 
     fn hint(&self) -> &'static str {
@@ -191,7 +214,7 @@ impl Session {
             }
             Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
             Report::Muted(false) => eprintln!("(no longer quiet)"),
-            Report::Ask(_) | Report::Alone => {}
+            Report::Ask(_) | Report::Alone | Report::Uttered { .. } => {}
         }
         Ok(())
     }

@@ -81,16 +81,39 @@ pub fn record(rate: u32) -> anyhow::Result<(Running, ChildStdout, Vec<u8>)> {
     bail!("there is no microphone:{}", why.concat())
 }
 
-/// Starts the first program that plays, and returns the pipe to it.
+/// A running program that plays what is written to it.
+pub struct Playback {
+    _running: Running,
+    /// Takes the samples.
+    pub sound: ChildStdin,
+    /// The name of the program.
+    pub name: &'static str,
+    /// Its place among the players.
+    place: usize,
+}
+
+/// Starts the first program that plays.
 ///
 /// # Errors
 /// No program plays: the error names what each of them said, or the package that has it.
-pub fn play(rate: u32) -> anyhow::Result<(Running, ChildStdin)> {
+pub fn play(rate: u32) -> anyhow::Result<Playback> {
+    play_from(0, rate)
+}
+
+/// Starts the first program that plays and comes after this one, which ended.
+///
+/// # Errors
+/// As with [`play`].
+pub fn play_after(ended: &Playback, rate: u32) -> anyhow::Result<Playback> {
+    play_from(ended.place + 1, rate)
+}
+
+fn play_from(first: usize, rate: u32) -> anyhow::Result<Playback> {
     let mut why = Vec::new();
-    for program in &PLAYERS {
+    for (place, program) in PLAYERS.iter().enumerate().skip(first) {
         let Some(mut child) = start(program, rate, true, &mut why)? else { continue };
         if let Some(sound) = child.stdin.take() {
-            return Ok((Running(child), sound));
+            return Ok(Playback { _running: Running(child), sound, name: program.name, place });
         }
     }
     bail!("nothing can play sound:{}", why.concat())

@@ -158,6 +158,7 @@ const FORMS: &[Form] = &[
     ("voice", "mute", &[], Members),
     ("voice", "unmute", &[], Members),
     ("voice", "consent", &[("choice", "yes")], Members),
+    ("voice", "captions", &[("choice", "on")], Members),
     ("voice", "transcript", &[], Members),
     ("voice", "replies", &[], Members),
     // Whether these are allowed depends on the person's own messages. Other tests check that.
@@ -188,6 +189,7 @@ fn options(world: &mut World, name: &str, form: &str, values: &[(&str, &str)]) -
         let kind = &declared.iter().find(|option| option["name"] == *name).expect("it is declared")["type"];
         let value = match kind.as_u64() {
             Some(4) => json!(value.parse::<u64>().expect("a number")),
+            Some(5) => json!(*value == "true"),
             Some(11) => json!(world.hand_in("persona.md", value.as_bytes())),
             _ => json!(value),
         };

@@ -206,6 +206,31 @@ fn a_spoken_question_gets_a_spoken_answer() {
 }
 
 #[test]
+fn captions_stand_in_a_thread_until_they_are_forgotten() {
+    let room = Room::open(&["Ann"], ANSWER);
+    let (voice, ears) = (Voice::open(), Ears::open());
+    room.press(0, "Hear me");
+    let answer = room.command(0, "captions", &[("choice", "on")]);
+    let thread: u64 = answer.split(['#', '>']).nth(1).and_then(|id| id.parse().ok()).expect("a link to a thread");
+    room.hear(&ears, 0);
+    let spoken = room.spoken();
+    room.say(&voice, 0, "When does the last train leave today?", Network::default());
+    room.hear(&ears, spoken);
+    let shown = || {
+        let texts = |messages: Vec<&serde_json::Value>| messages.into_iter().map(text).collect::<Vec<_>>().join("\n");
+        room.fake.world(|world| texts(world.bots_messages(thread)))
+    };
+    let captions = until("the captions", || Some(shown()).filter(|shown| shown.contains(ANSWER)));
+    assert!(captions.contains("**Ann:**") && captions.contains(&format!("**Azera:** {ANSWER}")), "{captions}");
+    give(&room.fake, room.square, room.people[0], "forget", "me", &[("quotes", "true")]);
+    let left = until("the captions to go", || Some(shown()).filter(|shown| !shown.contains("train")));
+    assert!(left.contains("Ann turned them on"), "{left}");
+    room.fake.world(|world| world.leave_voice(room.people[0]));
+    room.command(0, "leave", &[]);
+    as_described(&room.fake);
+}
+
+#[test]
 fn nobody_reads_what_was_said_before_they_came() {
     let room = Room::open(&["Ann", "Bob"], ANSWER);
     room.fake.world(|world| world.leave_voice(room.people[1]));

@@ -1,8 +1,9 @@
 //! `azera voice` from outside: programs in the place of a microphone and a loudspeaker.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use azera_voice_api::{Audio, RECOGNITION_RATE, SampleRate};
@@ -32,6 +33,79 @@ fn sound(folder: &Path, words: &str) -> Vec<u8> {
     samples.flat_map(|sample| ((sample * f32::from(i16::MAX)) as i16).to_le_bytes()).collect()
 }
 
+/// A running `azera voice`. Dropping it ends it.
+struct Talking(Child);
+
+impl Talking {
+    fn start(command: &mut Command) -> Self {
+        Self(command.spawn().expect("the binary runs"))
+    }
+
+    /// Ends the conversation at the end of its input, and returns what stood in the terminal as errors and notices.
+    #[track_caller]
+    fn end(&mut self) -> String {
+        drop(self.0.stdin.take());
+        let mut notices = String::new();
+        self.0.stderr.take().expect("a pipe").read_to_string(&mut notices).expect("UTF-8");
+        assert!(self.0.wait().expect("it ends").success(), "{notices}");
+        notices
+    }
+}
+
+impl Drop for Talking {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Returns the command with nothing to find but the programs in a folder. A microphone is there, and hears silence.
+fn talk_with_programs_of(home: &Path) -> Command {
+    program(home, "arecord", "/usr/bin/head -c 64000 /dev/zero; exec /usr/bin/tail -f /dev/null");
+    let mut talk = command(home, &["voice", "--model", "scripted", "--as", "Ann"]);
+    talk.env("PATH", home);
+    talk
+}
+
+/// Returns true if sound stands in a file, and not only silence.
+fn has_sound(file: &Path) -> bool {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    bytes.as_chunks().0.iter().any(|pair| i16::from_le_bytes(*pair).unsigned_abs() > 1_000)
+}
+
+#[test]
+fn the_next_program_plays_when_one_stops() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, played) = (scratch.path(), scratch.path().join("played.raw"));
+    program(home, "aplay", "/usr/bin/head -c 20000 > /dev/null; exit 1");
+    program(home, "pacat", &format!("exec /usr/bin/cat > '{}'", played.display()));
+    let mut talking = Talking::start(&mut talk_with_programs_of(home));
+    writeln!(talking.0.stdin.as_mut().expect("a pipe"), "Where is the old lighthouse?").expect("it reads");
+    let begun = Instant::now();
+    while !has_sound(&played) {
+        assert!(begun.elapsed() < PATIENCE, "nothing is played");
+    }
+    let notices = talking.end();
+    assert!(notices.contains("(aplay stopped; pacat plays from here on)"), "{notices}");
+}
+
+#[test]
+fn without_a_loudspeaker_it_goes_on_as_text() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    program(home, "aplay", "exit 1");
+    let mut talking = Talking::start(&mut talk_with_programs_of(home));
+    let mut output = BufReader::new(talking.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    for question in ["Where is the old lighthouse?", "And who lives there?"] {
+        writeln!(talking.0.stdin.as_mut().expect("a pipe"), "{question}").expect("it reads");
+        assert!(output.any(|line| !line.trim().is_empty()), "an answer to {question}");
+    }
+    let notices = talking.end();
+    let notice = "(aplay stopped, and nothing else here plays sound: my answers are text from here on)";
+    assert_eq!(notices.matches(notice).count(), 1, "{notices}");
+}
+
 #[test]
 fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -41,8 +115,8 @@ fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
     program(home, "arecord", &format!("cat '{}'; exec tail -f /dev/null", question.display()));
     program(home, "aplay", &format!("exec cat > '{}'", answer.display()));
     let mut talk = command(home, &["voice", "--hands-free", "--model", "scripted", "--as", "Ann"]);
-    let mut running = talk.env("PATH", format!("{}:/usr/bin:/bin", home.display())).spawn().expect("the binary runs");
-    let mut output = BufReader::new(running.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let mut talking = Talking::start(talk.env("PATH", format!("{}:/usr/bin:/bin", home.display())));
+    let mut output = BufReader::new(talking.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
     let heard = output.next().expect("what was heard").to_lowercase();
     assert!(heard.starts_with("ann: ") && heard.contains("light"), "{heard}");
     let written = output.find(|line| !line.trim().is_empty()).expect("the answer");
@@ -53,8 +127,7 @@ fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
         assert!(begun.elapsed() < PATIENCE, "nothing is played");
     }
     // The end of the input ends the conversation.
-    drop(running.stdin.take());
-    assert!(running.wait().expect("it ends").success());
+    talking.end();
     let bytes = std::fs::read(&answer).expect("the file");
     let samples = bytes.as_chunks().0.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / f32::from(i16::MAX));
     let samples: Vec<f32> = samples.skip_while(|sample| sample.abs() < 0.001).collect();

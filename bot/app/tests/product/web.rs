@@ -17,9 +17,20 @@ use crate::{azera, command};
 /// How long the bot may take to start. It learns its classifiers meanwhile.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// A process of the bot. Dropping it ends it, so that a failed test leaves none behind.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
 /// A running `azera run` with nothing but the web.
 pub struct Running {
-    child: Child,
+    process: Process,
     pub address: String,
     pub setup: Option<String>,
 }
@@ -37,8 +48,9 @@ impl Running {
             .env("AZERA__HTTP__LISTEN", "127.0.0.1:0")
             .env("AZERA__MEMORY__MIN_AGE_S", "0");
         command.envs(settings.iter().copied());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the binary runs");
-        let output = BufReader::new(child.stderr.take().expect("a pipe"));
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the binary runs");
+        let mut process = Process(child);
+        let output = BufReader::new(process.0.stderr.take().expect("a pipe"));
         let (sender, heard) = channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
@@ -52,7 +64,7 @@ impl Running {
         let file = std::fs::read_to_string(Path::new(data).join("web.json")).expect("the file of the web");
         let local: Value = serde_json::from_str(&file).expect("JSON");
         let text = |name: &str| local[name].as_str().map(str::to_owned);
-        Self { child, address: text("address").expect("an address"), setup: text("setup") }
+        Self { process, address: text("address").expect("an address"), setup: text("setup") }
     }
 
     /// Sends a request. Returns the status, the headers and the body.
@@ -109,15 +121,15 @@ impl Running {
 
     /// Ends the bot as a crash does.
     pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
+        self.process.0.kill().expect("it runs");
+        self.process.0.wait().expect("it ends");
     }
 
     /// Ends the bot as a service manager does.
     pub fn stop(mut self) {
-        let id = self.child.id().to_string();
+        let id = self.process.0.id().to_string();
         let killed = Command::new("kill").args(["-TERM", &id]).status().expect("there is kill");
-        assert!(killed.success() && self.child.wait().expect("it ends").success(), "the bot ends cleanly");
+        assert!(killed.success() && self.process.0.wait().expect("it ends").success(), "the bot ends cleanly");
     }
 }
 

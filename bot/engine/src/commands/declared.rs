@@ -423,6 +423,12 @@ pub const COMMANDS: &[Command] = &[
                 "choose whether I may hear you there",
                 &[optional("choice", "`yes` or `no`", OptionKind::Word)],
             ),
+            form(
+                "captions",
+                "captions",
+                "show the words of the call in a thread, while it runs",
+                &[optional("choice", "`on` or `off`; `yes` or `no` for your own words", OptionKind::Word)],
+            ),
             form("transcript", "transcript", "show what was said, as far as you heard it", &[]),
             form(
                 "replies",

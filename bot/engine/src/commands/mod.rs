@@ -4,6 +4,7 @@
 
 mod archive;
 mod autocomplete;
+mod captions;
 mod charts;
 mod chat;
 mod checkin;

@@ -1,4 +1,5 @@
-//! `/voice`: joins and leaves voice channels, and records who may be heard there. `/voice replies` is in `voice_replies.rs`.
+//! `/voice`: joins and leaves voice channels, and records who may be heard there. `/voice replies` is in
+//! `voice_replies.rs`, `/voice captions` in `captions.rs`.
 
 use azera_adapter::{Choice, CommandAnswer, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
@@ -14,6 +15,9 @@ const TRANSCRIPT: usize = 40;
 /// What people consent to.
 const NOTICE: &str = "I recognise what you say here, answer it aloud, and remember the words as yours, for those who were \
                       in the room. I keep no sound. `/voice consent no` ends it.";
+
+/// Said to somebody who agreed to be heard, but not to captions.
+const CAPTIONED: &str = "Captions of this call run, and I hear only people who agree to them: `/voice captions yes`.";
 
 impl Commands {
     pub(super) async fn voice_command(&self, at: &CommandContext<'_>, arguments: &str) -> Result<CommandAnswer, Error> {
@@ -44,11 +48,13 @@ impl Commands {
             ("stop", "") => Ok(answered(voice.stop(chat, person).await, "I am quiet.")),
             ("say", text) if !text.is_empty() => Ok(answered(voice.say(chat, person, text).await, "I say it.")),
             ("consent", decision) => self.voice_consent(at, voice, decision).await,
+            ("captions", wish) => self.voice_captions(at, voice, wish).await,
             ("transcript", "") => self.voice_transcript(at, voice).await,
             ("" | "settings", "") => self.voice_settings(at, voice).await,
             _ => Ok(refused(
                 "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice mute`, `/voice unmute`, \
-                 `/voice consent yes`, `/voice consent no`, `/voice transcript`, `/voice settings` or `/voice replies`."
+                 `/voice consent yes`, `/voice consent no`, `/voice captions on`, `/voice captions off`, \
+                 `/voice transcript`, `/voice settings` or `/voice replies`."
                     .into(),
             )),
         }
@@ -72,11 +78,14 @@ impl Commands {
         let (chat, person) = (voice_chat.clone(), at.line.person.clone());
         self.services.blocking(move |memory| memory.consent().set_voice(&chat, &person, consent)).await?;
         let may_be_heard = consent == VoiceConsent::Given;
-        voice.decided(&voice_chat, &at.line.person, may_be_heard).await;
-        Ok(done(if may_be_heard {
-            format!("Thank you. {NOTICE}")
-        } else {
-            "I do not hear you in this voice channel. What you said before stays until you forget it: `/forget`.".into()
+        let is_heard = voice.decided(&voice_chat, &at.line.person, may_be_heard).await;
+        Ok(done(match (may_be_heard, is_heard) {
+            (true, true) => format!("Thank you. {NOTICE}"),
+            (true, false) => format!("Thank you. {NOTICE} {CAPTIONED}"),
+            (false, _) => {
+                "I do not hear you in this voice channel. What you said before stays until you forget it: `/forget`."
+                    .into()
+            }
         }))
     }
 
@@ -140,6 +149,6 @@ fn answered(result: Result<(), VoiceError>, text: &str) -> CommandAnswer {
     }
 }
 
-fn no(why: &VoiceError) -> CommandAnswer {
+pub(super) fn no(why: &VoiceError) -> CommandAnswer {
     refused(why.to_string())
 }

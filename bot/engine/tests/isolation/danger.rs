@@ -1,16 +1,15 @@
 //! People in danger are shown help lines, whatever state the classifiers are in.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
-use azera_adapter::{Host, InboundEvent, Outcome, Platform, PlatformError, VoiceChannels, VoiceError, VoiceStatus};
-use azera_types::{ChatId, MessageId, PersonId};
+use azera_adapter::{Host, InboundEvent, Outcome, Platform};
 use tokio::sync::Notify;
 
 use crate::findings::{AN, ANN, COMMONS, DM_ANN, GUILD, Scene};
 use crate::test_engine::classifiers;
+use crate::voice_fakes::Channels;
 use crate::world::Change;
 
 /// What somebody says, and whether help lines have to stand below the reply.
@@ -195,52 +194,10 @@ async fn a_role_under_18_holds_for_everybody_in_the_room() {
     assert!(reply.contains(azera_affect::Listener::default().refusal()), "{reply}");
 }
 
-/// Voice channels that keep the help lines that they are to send: for which question, for whom, and the lines.
-#[derive(Default)]
-struct Helped(Mutex<Vec<(MessageId, PersonId, String)>>);
-
-#[async_trait]
-impl VoiceChannels for Helped {
-    async fn chat_of(&self, _: &ChatId, _: &PersonId) -> Option<ChatId> {
-        None
-    }
-
-    async fn send_help(&self, of: &MessageId, _: &ChatId, to: &PersonId, lines: &str) -> Result<(), PlatformError> {
-        self.0.lock().unwrap().push((of.clone(), to.clone(), lines.to_owned()));
-        Ok(())
-    }
-
-    async fn join(&self, _: &ChatId, _: &PersonId) -> Result<String, VoiceError> {
-        Err(VoiceError::NotThere)
-    }
-
-    async fn leave(&self, _: &ChatId, _: &PersonId) -> Result<(), VoiceError> {
-        Err(VoiceError::NotThere)
-    }
-
-    async fn say(&self, _: &ChatId, _: &PersonId, _: &str) -> Result<(), VoiceError> {
-        Err(VoiceError::NotThere)
-    }
-
-    async fn mute(&self, _: &ChatId, _: &PersonId, _: bool) -> Result<(), VoiceError> {
-        Err(VoiceError::NotThere)
-    }
-
-    async fn stop(&self, _: &ChatId, _: &PersonId) -> Result<(), VoiceError> {
-        Err(VoiceError::NotThere)
-    }
-
-    async fn decided(&self, _: &ChatId, _: &PersonId, _: bool) {}
-
-    async fn status(&self, _: &ChatId, _: &PersonId) -> Result<VoiceStatus, VoiceError> {
-        Err(VoiceError::NotThere)
-    }
-}
-
 #[tokio::test]
 async fn help_lines_reach_a_person_who_left_before_their_reply() {
     let mut scene = Scene::open(false, false).await;
-    let channels = Arc::<Helped>::default();
+    let channels = Arc::<Channels>::default();
     assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
     // Ann leaves while the reply is written, and so after it was made.
     let (first, platform) = (scene.message(ANN, COMMONS, "I want to kill myself."), scene.engine.platform.clone());
@@ -250,7 +207,7 @@ async fn help_lines_reach_a_person_who_left_before_their_reply() {
     // What she said as she left is too late for a turn.
     let second = scene.message(ANN, COMMONS, "I want to die.");
     assert!(scene.submit(second.clone()).await.is_err());
-    let helped = channels.0.lock().unwrap().clone();
+    let helped = channels.helped.lock().unwrap().clone();
     assert!(helped.iter().all(|(_, person, lines)| *person == first.person && helps(lines)), "{helped:?}");
     for question in [&first.id, &second.id] {
         assert!(helped.iter().any(|(of, ..)| of == question), "{helped:?}");

@@ -64,7 +64,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 76] = [
+const SHOWN_TO_NOBODY: [&str; 77] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -90,6 +90,8 @@ const SHOWN_TO_NOBODY: [&str; 76] = [
     "turns().see",
     // Which files of a message the engine fetches.
     "files().wanted",
+    // Whether a message was forgotten, for captions that still show it.
+    "messages().stands",
     // Which persona a message is meant for, not what it says.
     "messages().owner",
     // The turn's own work.

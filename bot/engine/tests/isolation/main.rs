@@ -14,6 +14,7 @@ mod addressee;
 mod again;
 mod audiences;
 mod away;
+mod captions;
 mod danger;
 mod dispatch;
 mod drawn_larger;

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 98] = [
+pub const SHOWING: [&str; 100] = [
     "/me",
     "/why",
     "/memory stats",
@@ -99,5 +99,7 @@ pub const SHOWING: [&str; 98] = [
     "/voice mute",
     "/voice unmute",
     "/voice consent yes",
+    "/voice captions on",
+    "/voice captions yes",
     "/voice transcript",
 ];

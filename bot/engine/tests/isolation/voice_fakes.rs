@@ -1,13 +1,15 @@
-//! A listener and a speaker for whom sound is the bytes of the words.
+//! A listener and a speaker for whom sound is the bytes of the words, and voice channels that keep what is asked of them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use azera_adapter::{CaptionStatus, CaptionWish, PlatformError, VoiceChannels, VoiceError, VoiceStatus};
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
-use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text, VoiceNote};
+use azera_types::{ChatId, FetchError, Fetching, InboundPart, MessageId, Part, PartSource, PersonId, Text, VoiceNote};
 use azera_voice_api::{HearError, Heard, Listener, Manner, Recorded, SpeakError, Speaker};
 
 /// Hears the words in the bytes, and counts how often it listens.
@@ -61,4 +63,86 @@ pub fn spoken(words: &[u8], expired: bool) -> InboundPart {
     let part = Part::new("voice-message.ogg", Some("audio/ogg"), words.len() as u64).spoken(Some(1_000));
     let source: Arc<dyn PartSource> = if expired { Arc::new(Expired) } else { Arc::new(words.to_vec()) };
     InboundPart { part, source }
+}
+
+/// Voice channels. What is said in one is the chat in which somebody asks.
+#[derive(Default)]
+pub struct Channels {
+    /// The help lines that were to be sent: for which question, for whom, and the lines.
+    pub helped: Mutex<Vec<(MessageId, PersonId, String)>>,
+    /// What was forgotten.
+    pub gone: Mutex<Vec<(ChatId, MessageId)>>,
+    /// Who agreed to captions; `None` while none run.
+    pub captions: Mutex<Option<BTreeSet<PersonId>>>,
+}
+
+#[async_trait]
+impl VoiceChannels for Channels {
+    async fn chat_of(&self, chat: &ChatId, _: &PersonId) -> Option<ChatId> {
+        Some(chat.clone())
+    }
+
+    async fn send_help(&self, of: &MessageId, _: &ChatId, to: &PersonId, lines: &str) -> Result<(), PlatformError> {
+        self.helped.lock().unwrap().push((of.clone(), to.clone(), lines.to_owned()));
+        Ok(())
+    }
+
+    async fn join(&self, _: &ChatId, _: &PersonId) -> Result<String, VoiceError> {
+        Err(VoiceError::NotThere)
+    }
+
+    async fn leave(&self, _: &ChatId, _: &PersonId) -> Result<(), VoiceError> {
+        Err(VoiceError::NotThere)
+    }
+
+    async fn say(&self, _: &ChatId, _: &PersonId, _: &str) -> Result<(), VoiceError> {
+        Err(VoiceError::NotThere)
+    }
+
+    async fn mute(&self, _: &ChatId, _: &PersonId, _: bool) -> Result<(), VoiceError> {
+        Err(VoiceError::NotThere)
+    }
+
+    async fn stop(&self, _: &ChatId, _: &PersonId) -> Result<(), VoiceError> {
+        Err(VoiceError::NotThere)
+    }
+
+    async fn decided(&self, _: &ChatId, person: &PersonId, may_be_heard: bool) -> bool {
+        let captions = self.captions.lock().unwrap();
+        may_be_heard && captions.as_ref().is_none_or(|agreed| agreed.contains(person))
+    }
+
+    async fn captions(
+        &self,
+        chat: &ChatId,
+        person: &PersonId,
+        wish: CaptionWish,
+    ) -> Result<Option<CaptionStatus>, VoiceError> {
+        let mut captions = self.captions.lock().unwrap();
+        match (wish, captions.as_mut()) {
+            (CaptionWish::On, _) => *captions = Some(BTreeSet::from([person.clone()])),
+            (CaptionWish::Off, _) => *captions = None,
+            (CaptionWish::Agree, Some(agreed)) => {
+                agreed.insert(person.clone());
+            }
+            (CaptionWish::Refuse, Some(agreed)) => {
+                agreed.remove(person);
+            }
+            (CaptionWish::Show | CaptionWish::Agree | CaptionWish::Refuse, _) => {}
+        }
+        Ok(captions.as_ref().map(|agreed| CaptionStatus {
+            by: "Ann".to_owned(),
+            place: chat.to_string(),
+            people: agreed.len(),
+            shows_yours: agreed.contains(person),
+        }))
+    }
+
+    async fn withdraw(&self, gone: &[(ChatId, MessageId)]) {
+        self.gone.lock().unwrap().extend_from_slice(gone);
+    }
+
+    async fn status(&self, _: &ChatId, _: &PersonId) -> Result<VoiceStatus, VoiceError> {
+        Err(VoiceError::NotThere)
+    }
 }

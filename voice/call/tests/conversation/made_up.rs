@@ -156,6 +156,8 @@ pub struct MadeUp {
     pub said: Vec<String>,
     /// How far replies were heard: the words, and whether that is all.
     pub reach: Vec<(String, bool)>,
+    /// What was said of replies, and whether that was all.
+    pub uttered: Vec<(String, bool)>,
 }
 
 pub fn id(name: &str) -> MessageId {
@@ -187,6 +189,7 @@ impl MadeUp {
             heard,
             said: Vec::new(),
             reach: Vec::new(),
+            uttered: Vec::new(),
         };
         let person = PersonId::new("ann").unwrap();
         made_up.talk.request(Request::Joined { person, name: "Ann".into(), decision: Some(true) }).await;
@@ -241,6 +244,7 @@ impl MadeUp {
             match report {
                 Report::Said(said, _) => self.said.push(said.text.as_str().to_owned()),
                 Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
+                Report::Uttered { heard, is_whole, .. } => self.uttered.push((heard, is_whole)),
                 _ => {}
             }
         }

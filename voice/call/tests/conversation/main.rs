@@ -25,6 +25,7 @@ async fn the_line_is_open_when_the_answer_begins() {
     let written = Instant::now();
     room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
     room.pass(SECOND, false).await;
+    assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)]);
     let heard = room.heard.lock().unwrap()[0];
     assert!(heard - written < Duration::from_millis(100), "{:?}", heard - written);
     // What was not asked for begins with silence, because the beginning of a sound is swallowed.
@@ -75,6 +76,7 @@ async fn a_reply_that_was_stopped_goes_on_from_the_sentence_in_which_it_was() {
     room.say("Please go on.", SECOND).await;
     room.pass(LETTER * 100, false).await;
     assert_eq!(room.reach[1..], [(LONG.to_owned(), true)]);
+    assert_eq!(room.uttered, room.reach, "as far as it was heard, each time");
     assert_eq!(room.said.len(), 1, "orders are no messages");
     // Nothing is left of it.
     room.say("Go on.", SECOND).await;
@@ -90,6 +92,7 @@ async fn replies_that_are_never_said_were_not_heard() {
     }
     room.pass(SECOND, false).await;
     assert_eq!(room.reach, vec![(String::new(), false); 4], "eight wait");
+    assert!(room.uttered.is_empty());
     room.talk.end().await;
     room.pass(SECOND / 10, false).await;
     assert_eq!(room.reach.len(), 12);

@@ -1,0 +1,380 @@
+//! Live captions: what is said in a call stands in a thread of a text channel while the call runs.
+//!
+//! Readers of the thread need not be in the room. So while captions run, the bot hears only people who agreed to them, and
+//! nothing that was said before they began is used in the room (see [`VoiceCalls::captioned_since`]). Then whatever the
+//! bot answers rests on what stands in the thread already. The thread is never readable by more people than the text
+//! chat of the voice channel.
+//!
+//! `board` holds the lines that wait, `post` posts them, and `log` knows where each caption stands, so that it goes when
+//! its utterance is forgotten.
+
+mod board;
+mod log;
+mod post;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use azera_adapter::{CaptionStatus, CaptionWish, Choice, REPLY_MARK, VoiceError};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
+use serenity::all::{
+    AutoArchiveDuration, ChannelId, ChannelType, CreateAllowedMentions, CreateMessage, CreateThread, GuildId,
+    Permissions, UserId,
+};
+
+use super::VoiceCalls;
+use crate::commands::choices;
+use crate::error::in_words;
+use crate::id;
+use board::Board;
+
+pub(super) use log::CaptionLog;
+
+/// Permissions that the bot needs in the text channel.
+const NEEDED: Permissions = Permissions::VIEW_CHANNEL
+    .union(Permissions::CREATE_PUBLIC_THREADS)
+    .union(Permissions::SEND_MESSAGES_IN_THREADS)
+    .union(Permissions::READ_MESSAGE_HISTORY);
+
+/// Longest name of a thread, in characters.
+const NAME_CHARS: usize = 100;
+
+/// Utterances whose answers are captions, too.
+const MAX_SHOWN: usize = 256;
+
+/// Most people who are called by name when captions begin. The others hear of it.
+const MAX_CALLED: usize = 20;
+
+/// Said aloud when captions begin.
+const ALOUD: &str =
+    "Captions are on. What I hear now stands in a text channel, and I hear only people who agree to that.";
+
+/// Said aloud when they end.
+const ALOUD_OVER: &str = "Captions are off.";
+
+/// Written below the last caption.
+const TURNED_OFF: &str = "*Somebody turned the captions off.*";
+const CALL_OVER: &str = "*The call is over, and so are its captions.*";
+const MORE_READERS: &str = "*The captions end: more people can read this channel than the chat of the voice channel.*";
+
+/// The captions of a call.
+pub(super) struct Captions {
+    board: Arc<Board>,
+    /// Who turned them on.
+    by: String,
+    since: Timestamp,
+    agreed: BTreeSet<PersonId>,
+    asked: BTreeSet<PersonId>,
+    /// The utterances that were shown lately.
+    shown: VecDeque<MessageId>,
+    /// The reply that was stopped last, with what was heard of it.
+    stopped: Option<(MessageId, String)>,
+}
+
+impl Captions {
+    /// Ends them, because the call is over.
+    pub(super) fn call_is_over(self) {
+        self.board.end(CALL_OVER);
+    }
+
+    /// Records that a person agrees no longer. What they said last may stand in no caption, so it is not used either.
+    fn refused(&mut self, person: &PersonId, now: Timestamp) {
+        if self.agreed.remove(person) {
+            self.since = now;
+        }
+    }
+
+    fn status(&self, person: &PersonId) -> CaptionStatus {
+        CaptionStatus {
+            by: self.by.clone(),
+            place: format!("<#{}>", self.board.thread),
+            people: self.agreed.len(),
+            shows_yours: self.agreed.contains(person),
+        }
+    }
+
+    /// Returns what is new of a reply that was heard so far.
+    fn new_words(&mut self, reply: &MessageId, heard: &str, is_whole: bool) -> String {
+        let before = self.stopped.take().filter(|(stopped, _)| stopped == reply);
+        let new = before.as_ref().and_then(|(_, before)| heard.strip_prefix(before.as_str())).unwrap_or(heard);
+        let new = new.trim();
+        if is_whole || new.is_empty() {
+            return new.to_owned();
+        }
+        self.stopped = Some((reply.clone(), heard.to_owned()));
+        format!("{new}\u{2026}")
+    }
+}
+
+impl VoiceCalls {
+    /// Reads or changes the captions of the call in a channel, on behalf of a person who takes part in it.
+    pub(super) async fn captions(
+        self: &Arc<Self>,
+        chat: &ChatId,
+        (guild, channel): (GuildId, ChannelId),
+        person: &PersonId,
+        wish: CaptionWish,
+    ) -> Result<Option<CaptionStatus>, VoiceError> {
+        match wish {
+            CaptionWish::Show => {}
+            CaptionWish::On => self.turn_on(chat, (guild, channel), person).await?,
+            CaptionWish::Off => self.turn_off((guild, channel), TURNED_OFF).await,
+            CaptionWish::Agree => {
+                self.change(channel, |captions| captions.agreed.insert(person.clone()));
+            }
+            CaptionWish::Refuse => {
+                let now = self.clock.now();
+                let is_on = self.change(channel, |captions| captions.refused(person, now)).is_some();
+                if let Some(call) = self.call_in(channel).filter(|_| is_on) {
+                    call.decided(person.clone(), false);
+                }
+            }
+        }
+        Ok(self.change(channel, |captions| captions.status(person)))
+    }
+
+    /// Changes the captions of a call; returns `None` if there are none.
+    fn change<T>(&self, channel: ChannelId, change: impl FnOnce(&mut Captions) -> T) -> Option<T> {
+        let mut calls = self.calls();
+        let captions = calls.values_mut().find(|ongoing| ongoing.channel == channel)?.captions.as_mut()?;
+        Some(change(captions))
+    }
+
+    /// Returns since when the captions of a call run. What was said before is not used in the room while they do.
+    pub(super) fn captioned_since(&self, channel: ChannelId) -> Option<Timestamp> {
+        self.change(channel, |captions| captions.since)
+    }
+
+    async fn turn_on(
+        self: &Arc<Self>,
+        chat: &ChatId,
+        (guild, channel): (GuildId, ChannelId),
+        person: &PersonId,
+    ) -> Result<(), VoiceError> {
+        if self.captioned_since(channel).is_some() {
+            return Ok(());
+        }
+        let line = self.line()?;
+        let parent = self.place_for_captions(chat, (guild, channel))?;
+        let room = line.directory.channel(channel).map_or_else(|| "the voice channel".to_owned(), |found| found.name);
+        let name: String = format!("Captions of {room}").chars().take(NAME_CHARS).collect();
+        let thread =
+            CreateThread::new(name).kind(ChannelType::PublicThread).auto_archive_duration(AutoArchiveDuration::OneDay);
+        let thread = line.http.create_thread(parent, &thread, None).await.map_err(|error| {
+            tracing::warn!(error = in_words(&error), "cannot make a thread for captions");
+            VoiceError::Unavailable("Discord does not let me make a thread here now. Try again in a minute.".to_owned())
+        })?;
+        let board = Arc::new(Board::new(channel, parent, thread.id));
+        let by = id::user_of(person).map_or_else(|| "somebody".to_owned(), |user| self.name(guild, user));
+        // Who turns them on agrees to them, but not to being heard.
+        let voice_chat = id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?;
+        let is_heard = self.may_be_heard(&voice_chat, person).await;
+        let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
+        let others = begun.ok_or(VoiceError::NotThere)?;
+        self.tell(
+            board.thread,
+            &format!(
+                "Captions of what is said in <#{channel}>. {by} turned them on. They show what people say who agreed to it, \
+                 and what I answer. They end with the call, or by `/voice captions off`."
+            ),
+        )
+        .await;
+        self.followed().spawn(self.clone().post_captions(guild, board.clone()));
+        self.announce(&board, &by, &others).await;
+        Ok(())
+    }
+
+    /// Returns the text channel in which somebody asks for captions, if they may stand there.
+    fn place_for_captions(
+        &self,
+        chat: &ChatId,
+        (guild, channel): (GuildId, ChannelId),
+    ) -> Result<ChannelId, VoiceError> {
+        let unavailable = |why: &str| VoiceError::Unavailable(why.to_owned());
+        let directory = &self.line()?.directory;
+        let found = id::channel_of(chat).and_then(|parent| directory.channel(parent));
+        let parent = found
+            .filter(|found| found.kind == ChannelType::Text && found.guild_id == guild)
+            .ok_or_else(|| {
+                unavailable("Captions stand in a thread: write `/voice captions on` in a text channel of this server.")
+            })?
+            .id;
+        if !directory.reads_within(parent, channel) {
+            return Err(unavailable(
+                "More people can read this channel than the chat of the voice channel, or I cannot tell. Write \
+                 `/voice captions on` in a channel that only they can read.",
+            ));
+        }
+        if !directory.own_permissions(parent).contains(NEEDED) {
+            return Err(unavailable(
+                "I need the permissions Create Public Threads, Send Messages in Threads and Read Message History in \
+                 this channel.",
+            ));
+        }
+        Ok(parent)
+    }
+
+    /// Lets captions begin: nobody but the person who asked is heard until they agree. Returns the others who are there,
+    /// or `None` if the call is over.
+    fn begin_captions(
+        &self,
+        (guild, channel): (GuildId, ChannelId),
+        (person, is_heard): (&PersonId, bool),
+        by: &str,
+        board: Arc<Board>,
+    ) -> Option<Vec<UserId>> {
+        let people = self.people(guild, channel).into_iter().filter_map(|user| Some((user, id::person(user).ok()?)));
+        let others: Vec<(UserId, PersonId)> = people.filter(|(_, other)| other != person).collect();
+        let call = {
+            let mut calls = self.calls();
+            let ongoing = calls.values_mut().find(|ongoing| ongoing.channel == channel)?;
+            let captions = Captions {
+                board,
+                by: by.to_owned(),
+                since: self.clock.now(),
+                agreed: is_heard.then(|| person.clone()).into_iter().collect(),
+                asked: others.iter().map(|(_, other)| other.clone()).collect(),
+                shown: VecDeque::new(),
+                stopped: None,
+            };
+            if let Some(before) = ongoing.captions.replace(captions) {
+                before.board.end(TURNED_OFF);
+            }
+            ongoing.call.clone()
+        };
+        // What is being said may rest on what was said before.
+        call.stop();
+        for (_, other) in &others {
+            call.decided(other.clone(), false);
+        }
+        call.say(ALOUD);
+        Some(others.into_iter().map(|(user, _)| user).collect())
+    }
+
+    /// Tells the readers of the voice channel's text chat about captions, and asks those who are in the room.
+    async fn announce(&self, board: &Board, by: &str, others: &[UserId]) {
+        let called: Vec<UserId> = others.iter().take(MAX_CALLED).copied().collect();
+        let names: String = called.iter().map(|user| format!("<@{user}> ")).collect();
+        let text = format!(
+            "{names}{by} turned on captions: what I hear in this call, and what I answer, now stands in <#{}>, for \
+             everybody who can read it there. While they run, I hear only people who agree to that. \
+             `/voice captions off` ends them.",
+            board.thread
+        );
+        self.ask_with_buttons(board.voice, text, called).await;
+    }
+
+    async fn ask_with_buttons(&self, channel: ChannelId, text: String, called: Vec<UserId>) {
+        let Ok(line) = self.line() else { return };
+        let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
+        let buttons = choices(&[
+            choice("Hear me and show my words", "/voice captions yes"),
+            choice("Do not hear me", "/voice captions no"),
+        ]);
+        let question = CreateMessage::new()
+            .content(text)
+            .components(buttons)
+            .allowed_mentions(CreateAllowedMentions::new().users(called));
+        if let Err(error) = line.http.send_message(channel, Vec::new(), &question).await {
+            tracing::warn!(error = in_words(&error), "cannot ask people about captions");
+        }
+    }
+
+    /// Ends the captions of a call, and hears everybody again who agreed to be heard.
+    pub(super) async fn turn_off(self: &Arc<Self>, (guild, channel): (GuildId, ChannelId), farewell: &'static str) {
+        let ended = {
+            let mut calls = self.calls();
+            let ongoing = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel);
+            ongoing.and_then(|ongoing| Some((ongoing.captions.take()?, ongoing.call.clone())))
+        };
+        let Some((captions, call)) = ended else { return };
+        captions.board.end(farewell);
+        call.say(ALOUD_OVER);
+        let (Ok(chat), Some((_, host))) = (id::voice_chat(channel), self.speech.get()) else { return };
+        for person in self.people(guild, channel).into_iter().filter_map(|user| id::person(user).ok()) {
+            match host.may_be_heard(&chat, &person).await {
+                Ok(Some(true)) => call.decided(person, true),
+                Ok(Some(false)) => {}
+                Ok(None) => drop(tokio::spawn(self.clone().ask(channel, person))),
+                Err(error) => tracing::warn!(%error, "cannot read whether a person may be heard; they are not"),
+            }
+        }
+    }
+
+    /// Returns whether a person who is in the room is heard now, from what they decided. While captions run, only people
+    /// who agreed to them are heard; each of the others is asked once.
+    pub(super) fn heard_now(
+        self: &Arc<Self>,
+        channel: ChannelId,
+        person: &PersonId,
+        decision: Option<bool>,
+    ) -> Option<bool> {
+        let now = self.clock.now();
+        let state = |captions: &mut Captions| {
+            if decision == Some(false) {
+                captions.refused(person, now);
+            }
+            let is_agreed = captions.agreed.contains(person);
+            let is_new = !is_agreed && decision != Some(false) && captions.asked.insert(person.clone());
+            (is_agreed, is_new.then(|| (captions.by.clone(), captions.board.clone())))
+        };
+        let Some((is_agreed, asked)) = self.change(channel, state) else { return decision };
+        if is_agreed {
+            return decision;
+        }
+        if let (Some((by, board)), Some(user)) = (asked, id::user_of(person)) {
+            let calls = self.clone();
+            tokio::spawn(async move { calls.announce(&board, &by, &[user]).await });
+        }
+        Some(false)
+    }
+
+    /// Shows what a person said, if they agreed to it.
+    pub(super) fn caption_said(&self, said: &Inbound) {
+        let Some(channel) = id::voice_channel_of(&said.chat) else { return };
+        self.change(channel, |captions| {
+            if captions.agreed.contains(&said.person) && said.at >= captions.since {
+                if captions.shown.len() >= MAX_SHOWN {
+                    captions.shown.pop_front();
+                }
+                captions.shown.push_back(said.id.clone());
+                captions.board.add(&said.id, &said.name, &said.text);
+            }
+        });
+    }
+
+    /// Shows what was heard of a reply, if what it answers stands there, too.
+    pub(super) fn caption_reply(&self, channel: ChannelId, reply: &MessageId, heard: &str, is_whole: bool) {
+        let Some((question, _)) = reply.as_str().rsplit_once(REPLY_MARK) else { return };
+        let name = self.persona_in(channel);
+        self.change(channel, |captions| {
+            if captions.shown.iter().any(|shown| shown.as_str() == question) {
+                let words = captions.new_words(reply, heard, is_whole);
+                captions.board.add(reply, &name, &words);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_goes_on_is_not_shown_twice() {
+        let id = |text: &str| MessageId::new(text).unwrap();
+        let mut captions = Captions {
+            board: Arc::new(Board::new(ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))),
+            by: "Ann".to_owned(),
+            since: Timestamp::UNIX_EPOCH,
+            agreed: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            shown: VecDeque::new(),
+            stopped: None,
+        };
+        assert_eq!(captions.new_words(&id("a"), "First you walk", false), "First you walk\u{2026}");
+        assert_eq!(captions.new_words(&id("a"), "First you walk to the bay.", true), "to the bay.");
+        assert_eq!(captions.new_words(&id("b"), "", false), "");
+        assert_eq!(captions.new_words(&id("b"), "All of it.", true), "All of it.");
+    }
+}

@@ -1,0 +1,231 @@
+//! Posts captions, and takes them back when what they show is forgotten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use azera_adapter::VoiceHost;
+use azera_types::{ChatId, MessageId};
+use serde_json::json;
+use serenity::all::{ChannelId, CreateMessage, EditMessage, GuildId, Http, Message, Nonce};
+use sha2::{Digest, Sha256};
+
+use super::board::{Board, Line, content};
+use super::log::Posted;
+use super::{MORE_READERS, VoiceCalls};
+use crate::error::{Failure, failure, in_words};
+use crate::id;
+use crate::replies::nobody;
+
+/// How long lines are collected for one message. Discord takes about five messages in five seconds.
+const BATCH: Duration = Duration::from_secs(2);
+
+/// How long to wait for the record to know what was said, and how often to look.
+const UNKNOWN: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Failures in a row after which captions end.
+const MAX_FAILED: u32 = 10;
+
+/// Written when captions cannot go on.
+const CANNOT_GO_ON: &str = "*I cannot write captions here any more.*";
+
+/// What became of the next message.
+enum Next {
+    Posted,
+    /// There is nothing to post yet.
+    Waits,
+    /// Discord or the record cannot be reached.
+    Failed,
+    /// The captions must end, with this farewell.
+    End(&'static str),
+}
+
+impl VoiceCalls {
+    /// Posts the captions of a call until they are over.
+    pub(super) async fn post_captions(self: Arc<Self>, guild: GuildId, board: Arc<Board>) {
+        let mut failed = 0;
+        loop {
+            if board.farewell().is_none() {
+                if board.next().is_empty() {
+                    board.woken().await;
+                }
+                tokio::time::sleep(if board.farewell().is_none() { BATCH } else { LOOK }).await;
+            }
+            let next = self.post_next(&board).await;
+            failed = if matches!(next, Next::Failed) { failed + 1 } else { 0 };
+            match next {
+                Next::Posted => {}
+                Next::Waits | Next::Failed if failed <= MAX_FAILED => tokio::time::sleep(LOOK).await,
+                Next::Waits | Next::Failed => self.end_captions(guild, &board, CANNOT_GO_ON).await,
+                Next::End(farewell) => self.end_captions(guild, &board, farewell).await,
+            }
+            if let Some(farewell) = board.farewell().filter(|_| board.next().is_empty()) {
+                return self.tell(board.thread, farewell).await;
+            }
+        }
+    }
+
+    async fn end_captions(self: &Arc<Self>, guild: GuildId, board: &Board, farewell: &'static str) {
+        board.clear();
+        board.end(farewell);
+        if self.change(board.voice, |captions| std::ptr::eq(&raw const *captions.board, board)) == Some(true) {
+            self.turn_off((guild, board.voice), farewell).await;
+        }
+    }
+
+    /// Posts the lines that come next, as far as they still stand in the record.
+    async fn post_next(&self, board: &Board) -> Next {
+        let (Ok(line), Some((_, host))) = (self.line(), self.speech.get()) else { return Next::Failed };
+        // Nothing is forgotten between the look into the record and the note where it is shown.
+        let log = self.caption_log.lock().await;
+        if !line.directory.reads_within(board.parent, board.voice) {
+            return Next::End(MORE_READERS);
+        }
+        let Some(lines) = standing(board, host.as_ref()).await else { return Next::Failed };
+        if lines.is_empty() {
+            return Next::Waits;
+        }
+        let is_gap = board.is_gap();
+        let text = content(&lines.iter().collect::<Vec<_>>(), is_gap);
+        let message = match post(&line.http, board.thread, &text, &lines).await {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::warn!(error = in_words(&error), "cannot post captions");
+                return if failure(&error) == Failure::Unknown { Next::Failed } else { Next::End(CANNOT_GO_ON) };
+            }
+        };
+        let gap = is_gap.then(|| MessageId::new("gap").ok()).flatten();
+        let shown = gap.into_iter().chain(lines.iter().map(|line| line.said.clone())).map(Some).collect();
+        if let Err(error) = log.add(board.voice, &Posted { thread: board.thread, message: message.id, lines: shown }) {
+            tracing::error!(%error, "cannot note where captions stand; they end");
+            if let Err(error) = line.http.delete_message(board.thread, message.id, None).await {
+                tracing::error!(error = in_words(&error), "cannot remove captions");
+            }
+            return Next::End(CANNOT_GO_ON);
+        }
+        if is_gap {
+            board.gap_is_said();
+        }
+        board.done(&lines);
+        Next::Posted
+    }
+
+    /// Takes back the captions of what was forgotten.
+    pub(in crate::voice) async fn withdraw_captions(self: &Arc<Self>, gone: &[(ChatId, MessageId)]) {
+        let mut by_channel = BTreeMap::<ChannelId, BTreeSet<&MessageId>>::new();
+        for (chat, message) in gone {
+            if let Some(channel) = id::voice_channel_of(chat) {
+                by_channel.entry(channel).or_default().insert(message);
+            }
+        }
+        if by_channel.is_empty() {
+            return;
+        }
+        {
+            let mut log = self.caption_log.lock().await;
+            for (channel, messages) in &by_channel {
+                if let Err(error) = log.withdraw(*channel, messages) {
+                    tracing::error!(%channel, %error, "cannot note which captions must go");
+                }
+            }
+        }
+        // Many messages take a while.
+        tokio::spawn(self.clone().remove_due_captions());
+    }
+
+    /// Removes the captions that must go. What fails is tried again when the next ones must go, and after a start.
+    pub(in crate::voice) async fn remove_due_captions(self: Arc<Self>) {
+        let Ok(line) = self.line() else { return };
+        let mut tried = BTreeSet::new();
+        loop {
+            let mut log = self.caption_log.lock().await;
+            let due = log.due().into_iter().find(|(_, posted)| !tried.contains(&posted.message));
+            let Some((channel, posted)) = due else { return };
+            tried.insert(posted.message);
+            if let Err(error) = remove_from(&line.http, &posted).await {
+                tracing::warn!(message = %posted.message, error = in_words(&error), "cannot remove a forgotten caption");
+            } else if let Err(error) = log.settle(channel, posted.message) {
+                tracing::error!(%channel, %error, "cannot note that captions are gone");
+            }
+        }
+    }
+}
+
+/// Returns the lines that come next and stand in the record, and drops those that were forgotten or are unknown for
+/// long. `None` if the record cannot be read.
+async fn standing(board: &Board, host: &dyn VoiceHost) -> Option<Vec<Line>> {
+    let (mut standing, mut gone) = (Vec::new(), Vec::new());
+    for line in board.next() {
+        match host.stands(&line.said).await {
+            Ok(Some(true)) => standing.push(line),
+            // A reply is stored a moment after it was said.
+            Ok(None) if line.since.elapsed() < UNKNOWN => break,
+            Ok(_) => gone.push(line),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read whether something was forgotten; it waits");
+                return None;
+            }
+        }
+    }
+    board.done(&gone);
+    Some(standing)
+}
+
+/// Posts a message once, even if an earlier attempt did so without an answer.
+async fn post(http: &Http, thread: ChannelId, text: &str, lines: &[Line]) -> serenity::Result<Message> {
+    let message = CreateMessage::new()
+        .content(text)
+        .allowed_mentions(nobody())
+        .nonce(Nonce::String(nonce(lines)))
+        .enforce_nonce(true);
+    let posted = http.send_message(thread, Vec::new(), &message).await?;
+    if posted.content == text {
+        return Ok(posted);
+    }
+    // It is the message of an earlier attempt, and something of it was forgotten since.
+    let edit = EditMessage::new().content(text).allowed_mentions(nobody());
+    http.edit_message(thread, posted.id, &edit, Vec::new()).await
+}
+
+/// Returns the mark by which Discord posts a message only once.
+fn nonce(lines: &[Line]) -> String {
+    /// Bytes of a nonce of 24 letters; Discord allows 25.
+    const BYTES: usize = 12;
+    let first = lines.first().map(|line| format!("caption {} {}", line.said, line.text)).unwrap_or_default();
+    let digest = Sha256::digest(first);
+    data_encoding::HEXLOWER.encode(digest.get(..BYTES).unwrap_or(&digest))
+}
+
+/// Removes the lines of a message that must go. Nobody can change a message in an archived thread, so it is opened first.
+async fn remove_from(http: &Http, posted: &Posted) -> serenity::Result<()> {
+    match remove_lines(http, posted).await {
+        Err(error) if failure(&error) == Failure::Refused => {
+            http.edit_thread(posted.thread, &json!({"archived": false}), None).await?;
+            remove_lines(http, posted).await
+        }
+        removed => removed,
+    }
+}
+
+/// Removes the lines of a message that must go, or the message if no other line is left.
+async fn remove_lines(http: &Http, posted: &Posted) -> serenity::Result<()> {
+    let is_gone = |error: &serenity::Error| failure(error) == Failure::Gone;
+    let message = match http.get_message(posted.thread, posted.message).await {
+        Err(error) if is_gone(&error) => return Ok(()),
+        message => message?,
+    };
+    let lines: Vec<&str> = message.content.lines().collect();
+    let kept: Vec<&str> =
+        lines.iter().zip(&posted.lines).filter(|(_, shown)| shown.is_some()).map(|(line, _)| *line).collect();
+    let removed = if kept.is_empty() || lines.len() != posted.lines.len() {
+        http.delete_message(posted.thread, posted.message, None).await
+    } else {
+        let edit = EditMessage::new().content(kept.join("\n")).allowed_mentions(nobody());
+        http.edit_message(posted.thread, posted.message, &edit, Vec::new()).await.map(drop)
+    };
+    match removed {
+        Err(error) if !is_gone(&error) => Err(error),
+        _ => Ok(()),
+    }
+}

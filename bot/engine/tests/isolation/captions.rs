@@ -1,0 +1,72 @@
+//! Captions of calls: who agreed to them, and that they go with what they show.
+
+use std::sync::Arc;
+
+use azera_adapter::{Outcome, VoiceHost as _};
+use azera_types::MessageId;
+
+use crate::findings::{AN, ANN, COMMONS, Scene};
+use crate::test_engine::{chat, person};
+use crate::voice_fakes::Channels;
+
+impl Scene {
+    fn channels(&self) -> Arc<Channels> {
+        let channels = Arc::<Channels>::default();
+        assert!(self.engine.platform.channels.set(channels.clone()).is_ok());
+        channels
+    }
+
+    /// Says something, and returns the ids of the message and of its reply.
+    async fn exchange(&mut self, who: usize, text: &str) -> [MessageId; 2] {
+        match self.say(who, COMMONS, text).await {
+            Outcome::Replied(turn) => [turn.to, turn.reply],
+            Outcome::Skipped(why) => panic!("silent: {}", why.why()),
+        }
+    }
+
+    async fn stands(&self, message: &MessageId) -> Option<bool> {
+        self.engine.azera.stands(message).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn captions_go_with_what_was_forgotten_and_with_nothing_else() {
+    let mut scene = Scene::open(true, false).await;
+    let channels = scene.channels();
+    let first = scene.exchange(ANN, "the boats are green").await;
+    let others = scene.exchange(AN, "the boats are yellow").await;
+    let last = scene.exchange(ANN, "the boats are gone").await;
+    assert_eq!(scene.stands(&last[0]).await, Some(true));
+    scene.command(ANN, COMMONS, "/forget last quotes").await;
+    let gone = std::mem::take(&mut *channels.gone.lock().unwrap());
+    assert_eq!(gone, last.clone().map(|id| (chat(COMMONS), id)));
+    // A caption that is not posted yet is looked up before.
+    assert_eq!((scene.stands(&last[0]).await, scene.stands(&last[1]).await), (Some(false), Some(false)));
+    scene.command(ANN, COMMONS, "/forget me").await;
+    let gone = std::mem::take(&mut *channels.gone.lock().unwrap());
+    assert_eq!(gone, [(chat(COMMONS), first[0].clone())], "her own words, and not what others said");
+    for id in &others {
+        assert_eq!(scene.stands(id).await, Some(true));
+    }
+    assert_eq!(scene.stands(&MessageId::new("unknown").unwrap()).await, None);
+}
+
+#[tokio::test]
+async fn only_those_who_agree_to_captions_are_heard_while_they_run() {
+    let scene = Scene::open(true, false).await;
+    scene.channels();
+    let heard = async |who: usize| scene.engine.azera.may_be_heard(&chat(COMMONS), &person(who)).await.unwrap();
+    // Nobody agrees to captions that do not run.
+    let answer = scene.command(AN, COMMONS, "/voice captions yes").await;
+    assert!(answer.starts_with("No captions run") && heard(AN).await.is_none(), "{answer}");
+    assert!(scene.command(ANN, COMMONS, "/voice captions on").await.contains("1 person agreed"));
+    let answer = scene.command(AN, COMMONS, "/voice consent yes").await;
+    assert!(answer.contains("`/voice captions yes`"), "{answer}");
+    assert!(scene.command(AN, COMMONS, "/voice captions").await.contains("unless you agree"));
+    assert!(scene.command(AN, COMMONS, "/voice captions yes").await.starts_with("Thank you."));
+    assert_eq!(heard(AN).await, Some(true));
+    assert!(scene.command(AN, COMMONS, "/voice captions").await.contains("2 people agreed"));
+    assert!(scene.command(AN, COMMONS, "/voice captions no").await.starts_with("I do not hear you"));
+    assert_eq!(scene.command(ANN, COMMONS, "/voice captions off").await, "The captions are off.");
+    assert!(scene.command(ANN, COMMONS, "/voice captions sideways").await.contains("`/voice captions on`"));
+}
