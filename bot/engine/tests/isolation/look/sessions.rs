@@ -26,9 +26,11 @@ impl Looking<'_> {
         }
         let query = Text::new("what is the lighthouse password?");
         let line = SearchRequest { chat: at.chat.clone(), person: at.person.clone(), query, limit: Some(50) };
-        let found = azera.search_projects(platform, line, None).await.unwrap();
-        let found: Vec<&str> = found.iter().map(|hit| hit.text.as_str()).collect();
-        self.saw("SessionReader::search_projects", found.join("\n"));
+        let texts =
+            |hits: Vec<azera_adapter::Hit>| hits.iter().map(|hit| format!("{}\n", hit.text)).collect::<String>();
+        // A chat may have a persona that is gone.
+        let found = azera.search_projects(platform, line, None).await.map_or_else(|error| error.to_string(), texts);
+        self.saw("SessionReader::search_projects", found);
         let context = azera.project_context(platform, at.clone(), PROJECT.to_owned(), 8_000).await.unwrap();
         self.saw("SessionReader::procedures", steps.join("\n"));
         self.saw("SessionReader::coding_sessions", sessions.join("\n"));
