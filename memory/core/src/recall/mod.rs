@@ -280,12 +280,10 @@ impl Recall<'_> {
         });
         waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
         let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
-        let likeness = |one: &Hit, other: &Hit| {
-            let cosine = vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
-            duplicates::likeness(&one.memory, &other.memory, cosine, self.0.config.near_duplicate)
-        };
+        let cosine = |one: &Hit, other: &Hit| vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
-        let mut chosen = Chosen::new(query.results.max(changes::COMPARED));
+        let wanted = query.results.max(changes::COMPARED);
+        let mut chosen = Chosen::new(wanted, self.0.config.near_duplicate, cosine);
         let mut orders: HashMap<MemoryId, f32> = HashMap::new();
         loop {
             let best = ranked.peek().map(|ranked| ranked.hit.score);
@@ -301,7 +299,7 @@ impl Recall<'_> {
             let next = ranked.pop().filter(|ranked| chosen.may_change(ranked.hit.score));
             let Some(Ranked { hit, passage, order }) = next else { break };
             orders.insert(hit.memory.id, order);
-            chosen.take(self.with_excerpt(hit, passage, query), &likeness);
+            chosen.take(self.with_excerpt(hit, passage, query));
         }
         let mut hits = chosen.into_hits();
         // What holds in many chats of a place comes forward there.
