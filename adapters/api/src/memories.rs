@@ -97,6 +97,14 @@ pub trait MemoryReader: Send + Sync {
     /// Returns a memory; `None` if there is none that may be shown.
     async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError>;
 
+    /// Returns those of these memories that may be shown, in their order. What may be shown is asked once for all of them.
+    async fn memories_by_id(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, HostError>;
+
     /// Returns a page of the memories, newest first.
     async fn memories(
         &self,

@@ -33,6 +33,21 @@ impl Engine {
         Ok(row.map(shown))
     }
 
+    async fn get_memories(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let read = move |memory: &azera_memory::Memory| {
+            let found = ids.into_iter().take(MAX_LISTED).map(|id| memory.memories().get(&here.read_scope, id));
+            found.collect::<Result<Vec<_>, _>>()
+        };
+        let rows = self.0.services.blocking(read).await?;
+        Ok(rows.into_iter().flatten().map(shown).collect())
+    }
+
     async fn list_memories(
         &self,
         platform: &PlatformId,
@@ -91,6 +106,15 @@ fn shown_entity(entity: Entity) -> ShownEntity {
 impl MemoryReader for Engine {
     async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
         self.for_adapter(self.get_memory(platform, at, id).await)
+    }
+
+    async fn memories_by_id(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, HostError> {
+        self.for_adapter(self.get_memories(platform, at, ids).await)
     }
 
     async fn memories(

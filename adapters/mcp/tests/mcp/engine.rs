@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use azera_adapter::{
@@ -32,6 +33,8 @@ pub struct Engine {
     /// While set, searches wait for ever, and tell `searching` that they began.
     pub hangs: std::sync::atomic::AtomicBool,
     pub searching: Notify,
+    /// How often memories were read.
+    pub reads: AtomicUsize,
 }
 
 /// Whether a search ended before its answer.
@@ -280,7 +283,19 @@ impl Reader for Engine {
 #[async_trait]
 impl MemoryReader for Engine {
     async fn memory(&self, _: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         Ok(self.shown(&at).into_iter().find(|memory| memory.id == id))
+    }
+
+    async fn memories_by_id(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, HostError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let shown = self.shown(&at);
+        Ok(ids.iter().filter_map(|id| shown.iter().find(|memory| memory.id == *id).cloned()).collect())
     }
 
     async fn memories(&self, _: &PlatformId, at: Reading, page: MemoryPage) -> Result<Vec<ShownMemory>, HostError> {

@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 36] = [
+pub const TELLING: [&str; 37] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -27,6 +27,7 @@ pub const TELLING: [&str; 36] = [
     "Reader::messages",
     "Reader::writings",
     "MemoryReader::memory",
+    "MemoryReader::memories_by_id",
     "MemoryReader::memories",
     "MemoryReader::entities",
     "Memory::memories().newest",

@@ -197,11 +197,14 @@ impl Looking<'_> {
         self.read_entities(platform, &at).await;
         self.read_coding_sessions(platform, &at).await;
         let mut found = Vec::new();
-        for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
-            found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
+        let newest: Vec<_> = self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS).collect();
+        for id in &newest {
+            found.extend(azera.memory(platform, at.clone(), *id).await.unwrap());
         }
+        let together = azera.memories_by_id(platform, at, newest).await.unwrap();
         self.saw("MemoryReader::memories", listed.iter().map(text).collect::<Vec<_>>().join("\n"));
         self.saw("MemoryReader::counts", format!("{:?}", counts.by_kind));
+        self.saw("MemoryReader::memories_by_id", together.iter().map(text).collect::<Vec<_>>().join("\n"));
         self.saw("MemoryReader::memory", found.iter().map(text).collect::<Vec<_>>().join("\n"));
     }
 
