@@ -25,12 +25,20 @@ const SHARED: usize = 3;
 /// A text split into words, to be compared with many others: splitting takes far longer than comparing.
 pub(crate) struct Statement {
     words: Vec<String>,
+    /// Places of the words that are fillers in no language.
+    lasting: Vec<usize>,
     asks: bool,
 }
 
 impl Statement {
     pub(crate) fn new(text: &str) -> Self {
-        Self { words: words(text), asks: asks(text) }
+        let (words, languages) = (words(text), Languages::get());
+        let lasting = (0..words.len()).filter(|place| !languages.is_filler_anywhere(&words[*place])).collect();
+        Self { words, lasting, asks: asks(text) }
+    }
+
+    fn lasting(&self) -> impl Iterator<Item = &String> {
+        self.lasting.iter().filter_map(|place| self.words.get(*place))
     }
 
     /// See [`same_statement`].
@@ -41,6 +49,10 @@ impl Statement {
         }
         if left == right {
             return true;
+        }
+        // Whatever their language is. To find it takes far longer.
+        if !self.lasting().eq(other.lasting()) {
+            return false;
         }
         let Some(language) = Languages::get().of(left.iter().chain(right).map(String::as_str)) else { return false };
         let telling = |words: &'_ Vec<String>| -> Vec<String> {
