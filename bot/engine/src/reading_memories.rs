@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation,
+    HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation, ShownTheme,
+    ShownThemes,
 };
-use azera_memory::{Entity, EntityLink, Label, MemoryRow};
+use azera_memory::{Entity, EntityLink, Label, MemoryRow, Theme};
 use azera_types::{MemoryId, PlatformId};
 
 use crate::engine::Engine;
@@ -102,6 +103,34 @@ fn shown_entity(entity: Entity) -> ShownEntity {
     }
 }
 
+impl Engine {
+    async fn list_themes(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownThemes, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(ShownThemes::default()) };
+        let list =
+            move |memory: &azera_memory::Memory| memory.themes().list(&here.read_scope, skip, limit.min(MAX_LISTED));
+        let found = self.0.services.blocking(list).await?;
+        Ok(ShownThemes { themes: found.themes.into_iter().map(shown_theme).collect(), total: found.total })
+    }
+}
+
+fn shown_theme(theme: Theme) -> ShownTheme {
+    ShownTheme {
+        words: theme.words,
+        scope: theme.scope,
+        memories: theme.memories,
+        said: theme.said,
+        typical: shown(theme.typical),
+        newest: shown(theme.newest),
+        parts: theme.parts.into_iter().map(shown_theme).collect(),
+    }
+}
+
 #[async_trait]
 impl MemoryReader for Engine {
     async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
@@ -128,6 +157,16 @@ impl MemoryReader for Engine {
 
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
         self.for_adapter(self.list_entities(platform, at, name).await)
+    }
+
+    async fn themes(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownThemes, HostError> {
+        self.for_adapter(self.list_themes(platform, at, skip, limit).await)
     }
 
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

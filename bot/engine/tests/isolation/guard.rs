@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 37] = [
+pub const TELLING: [&str; 39] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -30,6 +30,7 @@ pub const TELLING: [&str; 37] = [
     "MemoryReader::memories_by_id",
     "MemoryReader::memories",
     "MemoryReader::entities",
+    "MemoryReader::themes",
     "Memory::memories().newest",
     "Memory::writings().list",
     "Memory::writings().notes",
@@ -40,6 +41,7 @@ pub const TELLING: [&str; 37] = [
     "/graph",
     "Memory::graph().about",
     "Memory::graph().names",
+    "Memory::themes().list",
     "/why",
     "/branch",
     "/persona",
@@ -65,7 +67,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 76] = [
+const SHOWN_TO_NOBODY: [&str; 77] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -133,6 +135,8 @@ const SHOWN_TO_NOBODY: [&str; 76] = [
     // The engine itself fills the indexes and compares them with the record.
     "indexing().index_words",
     "indexing().indexed",
+    // Which places are to be grouped.
+    "themes().next_due",
     // Numbers, not words; what the turn makes of them stands in its reply's prompt.
     "minds().list",
     "minds().bond",

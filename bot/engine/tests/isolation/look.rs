@@ -126,6 +126,7 @@ mod graph;
 mod lists;
 mod places;
 mod sessions;
+mod themes;
 
 impl Looking<'_> {
     fn host(&self) -> WatchedHost<'_> {
@@ -195,6 +196,7 @@ impl Looking<'_> {
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
         self.read_entities(platform, &at).await;
+        self.read_shown_themes(platform, &at).await;
         self.read_coding_sessions(platform, &at).await;
         let mut found = Vec::new();
         let newest: Vec<_> = self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS).collect();
@@ -326,6 +328,7 @@ impl Looking<'_> {
                 .unwrap_or_default());
         }
         self.read_graph(&read_scope);
+        self.read_themes(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);

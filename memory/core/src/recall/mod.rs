@@ -29,9 +29,10 @@ use crate::rows::{Kind, MemoryRow};
 use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
 
 pub(crate) use authors::AuthorCache;
+pub(crate) use fuse::dot;
 pub use query::{Limits, Query};
-pub(crate) use question::name_tokens;
 pub use question::{AskedEvent, Question, Speaker};
+pub(crate) use question::{is_filler, name_tokens};
 
 use duplicates::Chosen;
 use fuse::Features;
