@@ -44,7 +44,9 @@ pub use host::{
 };
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
-pub use memories::{MemoryCounts, MemoryPage, MemoryReader, ShownEntity, ShownMemory, ShownRelation};
+pub use memories::{
+    MemoryCounts, MemoryPage, MemoryReader, ShownEntity, ShownMemory, ShownRelation, ShownTheme, ShownThemes,
+};
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use pictures::{PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, ShownPicture};

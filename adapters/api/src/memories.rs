@@ -81,6 +81,40 @@ impl std::fmt::Debug for ShownEntity {
     }
 }
 
+/// Something that is talked about. `Debug` shows no words.
+#[derive(Clone, PartialEq)]
+pub struct ShownTheme {
+    /// Words that people use about it and not about other themes.
+    pub words: Vec<String>,
+    /// The place where it is talked about.
+    pub scope: Scope,
+    /// How many memories that may be read are about it.
+    pub memories: usize,
+    /// When it was talked about first and last.
+    pub said: (Timestamp, Timestamp),
+    /// The memory closest to the middle of it.
+    pub typical: ShownMemory,
+    /// The newest memory about it.
+    pub newest: ShownMemory,
+    /// The themes that it is made of, if they are several.
+    pub parts: Vec<ShownTheme>,
+}
+
+impl std::fmt::Debug for ShownTheme {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShownTheme[{} memories]", self.memories)
+    }
+}
+
+/// A page of themes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ShownThemes {
+    /// The themes, those with most memories first.
+    pub themes: Vec<ShownTheme>,
+    /// How many there are on all pages.
+    pub total: usize,
+}
+
 /// How many memories may be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryCounts {
@@ -97,6 +131,14 @@ pub trait MemoryReader: Send + Sync {
     /// Returns a memory; `None` if there is none that may be shown.
     async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError>;
 
+    /// Returns those of these memories that may be shown, in their order. What may be shown is asked once for all of them.
+    async fn memories_by_id(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, HostError>;
+
     /// Returns a page of the memories, newest first.
     async fn memories(
         &self,
@@ -107,6 +149,15 @@ pub trait MemoryReader: Send + Sync {
 
     /// Returns what the knowledge graph says of a name: one entity, or several if it may mean several.
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError>;
+
+    /// Returns what is talked about most: at most `limit` themes behind the first `skip`.
+    async fn themes(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownThemes, HostError>;
 
     /// Counts the memories.
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError>;

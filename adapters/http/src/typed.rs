@@ -16,7 +16,7 @@ pub(crate) fn need(line: &str, commands: &[Command]) -> Need {
     }
     match (name.as_str(), verb) {
         ("forget", "" | "last" | "chat") => Need::Scope(Scope::Chat),
-        ("memory", "" | "search" | "stats" | "files" | "file" | "export") => Need::Scope(Scope::MemoryRead),
+        ("memory", "" | "search" | "stats" | "themes" | "files" | "file" | "export") => Need::Scope(Scope::MemoryRead),
         ("dream" | "journal" | "garden", "" | "list" | "show" | "search" | "export") => Need::Scope(Scope::MemoryRead),
         ("graph", "merge" | "split") => Need::Scope(Scope::MemoryWrite),
         ("me" | "notes" | "graph", _) => Need::Scope(Scope::MemoryRead),

@@ -25,6 +25,7 @@ mod server;
 mod session;
 mod stream;
 mod texts;
+mod themes;
 mod tools;
 mod vault;
 mod writing;

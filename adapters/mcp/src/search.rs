@@ -1,5 +1,7 @@
 //! Tools that find memories: `recall`, `hybrid_search`, `search` and `similar`.
 
+use std::collections::HashMap;
+
 use azera_adapter::{Hit, Reading, SearchRequest, ShownMemory};
 use azera_types::{MemoryId, Text};
 use schemars::JsonSchema;
@@ -151,13 +153,12 @@ impl Caller {
         let after = list.after(cursor)?;
         let (hits, next_cursor) =
             paging::page(list, hits, after, paging::limit(limit)?, |hit| hit.memory.0.to_string())?;
-        let mut memories = Vec::new();
-        for hit in hits {
-            // What was forgotten since is left out.
-            if let Some(whole) = self.shown(at, hit.memory.0).await? {
-                memories.push(found(hit, whole));
-            }
-        }
+        let ids = hits.iter().map(|hit| hit.memory.0).collect();
+        let whole = self.engine.memories.memories_by_id(&self.session.platform, at.clone(), ids).await?;
+        let mut whole: HashMap<MemoryId, ShownMemory> = whole.into_iter().map(|memory| (memory.id, memory)).collect();
+        // What was forgotten since is left out.
+        let memories = hits.into_iter().filter_map(|hit| whole.remove(&hit.memory.0).map(|whole| found(hit, whole)));
+        let memories = memories.collect();
         Ok(Results { notice: QUOTED, memories, next_cursor })
     }
 

@@ -15,6 +15,7 @@ use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
 use crate::search::{AcrossProjects, By, Like, Results, Words};
 use crate::session::{Caller, Rights};
 use crate::texts::QUOTES_DATA;
+use crate::themes;
 use crate::vault::{Deleted, OfEntry, Stored, ToStore, VaultList, VaultSecret};
 use crate::writing::{Composed, Done, Feedback, Forgotten, Kept, ToForget, ToKeep, ToSupersede, ToUpdate};
 use crate::writings::{Page, Writings};
@@ -214,6 +215,14 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     ),
+    tool::<themes::Asked, themes::Themes>(
+        "themes",
+        "Themes",
+        "Lists what is talked about most: groups of memories that are alike, each with its words, a typical memory and the newest \
+         one, since when and how often.",
+        Effect::Reads,
+        reads,
+    ),
     tool::<Page, Writings>(
         "episodes",
         "Episodes",
@@ -376,6 +385,7 @@ impl Caller {
             "list" => value(self.list(arguments(given)?).await?),
             "relations" => value(self.relations(arguments(given)?).await?),
             "graph_explore" => value(self.explore(arguments(given)?).await?),
+            "themes" => value(self.themes(arguments(given)?).await?),
             "episodes" => value(self.journal(tool, "diary", arguments(given)?).await?),
             "reflections" => value(self.journal(tool, "reflection", arguments(given)?).await?),
             "sessions" => value(self.sessions(arguments(given)?).await?),

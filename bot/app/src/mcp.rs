@@ -102,6 +102,7 @@ async fn keep_tidy(app: &App) {
         if let Err(error) = tidy(app).await {
             tracing::warn!("memories are indexed and overwritten later: {error:#}");
         }
+        app.engine.find_themes_if_due().await;
     }
 }
 

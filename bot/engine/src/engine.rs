@@ -201,6 +201,11 @@ impl Engine {
         self.0.indexer.index_all_words().await
     }
 
+    /// Groups memories that are alike, where enough is new, unless that was done a short while ago.
+    pub async fn find_themes_if_due(&self) {
+        self.0.indexer.find_themes_if_due().await;
+    }
+
     /// Indexes what is queued in the background, once the engine was started.
     pub fn index_soon(&self) {
         self.0.indexer.wake();

@@ -186,6 +186,7 @@ impl Host for Engine {
         self.run_jobs().await;
         // The writings of the jobs are indexed, too.
         self.0.indexer.index_all().await?;
+        self.0.indexer.find_themes().await?;
         Ok(())
     }
 }

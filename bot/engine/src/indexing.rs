@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use azera_memory::{Embedded, IndexWork};
 use azera_model_api::{Priority, Purpose};
-use azera_types::{MemoryId, PersonaId};
+use azera_types::{MemoryId, PersonaId, Timestamp};
 use tokio::sync::Notify;
 
 use crate::error::Error;
@@ -21,6 +21,8 @@ pub(crate) struct Indexer {
     /// Held while one round of indexing runs.
     running: tokio::sync::Mutex<()>,
     wanted: Notify,
+    /// When themes were last looked for.
+    looked_for_themes: Mutex<Option<Timestamp>>,
 }
 
 /// Memories embedded in one batch.
@@ -61,6 +63,9 @@ const WORDS_BATCH: usize = 1_024;
 /// A text without words, which no working model refuses.
 const WORDLESS: &str = ".";
 
+/// Minimum time between two looks for themes. Each reads the newest rows of every place.
+const LOOK_FOR_THEMES: Duration = Duration::from_secs(10 * 60);
+
 /// Memories that one turn may add: the message and the reply.
 const TURN_MEMORIES: usize = 2;
 
@@ -83,7 +88,13 @@ pub(crate) struct Bound {
 
 impl Indexer {
     pub(crate) fn new(services: Arc<Services>) -> Self {
-        Self { services, bounded: Mutex::default(), running: tokio::sync::Mutex::default(), wanted: Notify::new() }
+        Self {
+            services,
+            bounded: Mutex::default(),
+            running: tokio::sync::Mutex::default(),
+            wanted: Notify::new(),
+            looked_for_themes: Mutex::default(),
+        }
     }
 
     /// Says that something may be queued.
@@ -153,6 +164,53 @@ impl Indexer {
             }
         }
         Ok(())
+    }
+
+    /// Groups the memories of places where enough was said since, for `/memory themes`. Returns how many places were grouped.
+    pub(crate) async fn find_themes(&self) -> Result<usize, Error> {
+        while self.services.blocking(|memory| memory.themes().fill(BATCH)).await? {
+            if self.services.stopping.is_cancelled() {
+                return Ok(0);
+            }
+            self.services.foreground.until_quiet(LONGEST_LULL).await;
+        }
+        let now = self.services.clock.now();
+        let (mut after, mut grouped) = (None, 0);
+        loop {
+            if self.services.stopping.is_cancelled() {
+                return Ok(grouped);
+            }
+            let next = self.services.blocking(move |memory| memory.themes().next_due(after.as_ref(), now)).await?;
+            let Some(place) = next else { return Ok(grouped) };
+            self.services.foreground.until_quiet(LONGEST_LULL).await;
+            after = Some(place.clone());
+            match self.services.blocking(move |memory| memory.themes().group(&place)).await {
+                Ok(changed) => tracing::debug!(changed, "memories of a place were grouped by themes"),
+                // The other places need not wait for this one.
+                Err(error) => tracing::warn!(%error, "cannot group the memories of a place by themes"),
+            }
+            grouped += 1;
+        }
+    }
+
+    /// Looks for themes, unless that was done a short while ago.
+    pub(crate) async fn find_themes_if_due(&self) {
+        if self.is_time_for_themes()
+            && let Err(error) = self.find_themes().await
+        {
+            tracing::warn!(%error, "cannot find themes");
+        }
+    }
+
+    /// Returns true if it is time to look for themes, and notes that.
+    fn is_time_for_themes(&self) -> bool {
+        let now = self.services.clock.now();
+        let mut looked = self.looked_for_themes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = looked.is_none_or(|looked| now.duration_since(looked).unsigned_abs() >= LOOK_FOR_THEMES);
+        if is_due {
+            *looked = Some(now);
+        }
+        is_due
     }
 
     /// Records that a persona got a memory, if its memories are limited.
@@ -384,6 +442,7 @@ impl Indexer {
         if let Err(error) = self.scrub().await {
             tracing::warn!(%error, "cannot overwrite forgotten bytes yet");
         }
+        self.find_themes_if_due().await;
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation,
+    HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation, ShownTheme,
+    ShownThemes,
 };
-use azera_memory::{Entity, EntityLink, Label, MemoryRow};
+use azera_memory::{Entity, EntityLink, Label, MemoryRow, Theme};
 use azera_types::{MemoryId, PlatformId};
 
 use crate::engine::Engine;
@@ -31,6 +32,21 @@ impl Engine {
         let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
         let row = self.0.services.blocking(move |memory| memory.memories().get(&here.read_scope, id)).await?;
         Ok(row.map(shown))
+    }
+
+    async fn get_memories(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let read = move |memory: &azera_memory::Memory| {
+            let found = ids.into_iter().take(MAX_LISTED).map(|id| memory.memories().get(&here.read_scope, id));
+            found.collect::<Result<Vec<_>, _>>()
+        };
+        let rows = self.0.services.blocking(read).await?;
+        Ok(rows.into_iter().flatten().map(shown).collect())
     }
 
     async fn list_memories(
@@ -87,10 +103,47 @@ fn shown_entity(entity: Entity) -> ShownEntity {
     }
 }
 
+impl Engine {
+    async fn list_themes(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownThemes, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(ShownThemes::default()) };
+        let list =
+            move |memory: &azera_memory::Memory| memory.themes().list(&here.read_scope, skip, limit.min(MAX_LISTED));
+        let found = self.0.services.blocking(list).await?;
+        Ok(ShownThemes { themes: found.themes.into_iter().map(shown_theme).collect(), total: found.total })
+    }
+}
+
+fn shown_theme(theme: Theme) -> ShownTheme {
+    ShownTheme {
+        words: theme.words,
+        scope: theme.scope,
+        memories: theme.memories,
+        said: theme.said,
+        typical: shown(theme.typical),
+        newest: shown(theme.newest),
+        parts: theme.parts.into_iter().map(shown_theme).collect(),
+    }
+}
+
 #[async_trait]
 impl MemoryReader for Engine {
     async fn memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
         self.for_adapter(self.get_memory(platform, at, id).await)
+    }
+
+    async fn memories_by_id(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, HostError> {
+        self.for_adapter(self.get_memories(platform, at, ids).await)
     }
 
     async fn memories(
@@ -104,6 +157,16 @@ impl MemoryReader for Engine {
 
     async fn entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, HostError> {
         self.for_adapter(self.list_entities(platform, at, name).await)
+    }
+
+    async fn themes(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownThemes, HostError> {
+        self.for_adapter(self.list_themes(platform, at, skip, limit).await)
     }
 
     async fn counts(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, HostError> {

@@ -16,7 +16,7 @@ use crate::rows::{BranchRow, ChatRow, InboxRow, MemoryRow, MessageRow, OutboxRow
 use crate::salience::mark_key;
 use crate::vaults::VaultRow;
 use crate::writings::writing_key;
-use crate::{Error, Memory, Store, Table, codec, graph, keys};
+use crate::{Error, Memory, Store, Table, codec, graph, keys, themes};
 
 /// The result of checking the whole record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -207,6 +207,7 @@ impl CheckReport {
         }
         self.broke("marks of memories that are missing", marks.len());
         self.check_graph(store, &memories)?;
+        self.check_themes(store, &memories)?;
         let mut writings: HashSet<Vec<u8>> = HashSet::new();
         for (key, _) in self.rows::<WritingRow>(store, Table::Writings)? {
             writings.insert(key);
@@ -225,6 +226,18 @@ impl CheckReport {
             keys.iter().filter(|key| !keys::number("memories", key).is_ok_and(|id| ids.contains(&MemoryId(id)))).count()
         };
         self.broke("links to memories that are missing", lost(&by_message) + lost(&by_chat));
+        Ok(())
+    }
+
+    /// Compares the rows of the themes with the memories that may belong to one.
+    fn check_themes(&mut self, store: &dyn Store, memories: &[(Vec<u8>, MemoryRow)]) -> Result<(), Error> {
+        let mut rows = self.key_set(store, Table::Themes)?;
+        let is_whole = themes::is_whole(store)?;
+        for (_, memory) in memories.iter().filter(|(_, memory)| themes::is_eligible(memory)) {
+            let missing = !rows.remove(&themes::key(memory));
+            self.broke("memories missing from the themes", usize::from(is_whole && missing));
+        }
+        self.broke("themes of memories that are missing", rows.len());
         Ok(())
     }
 

@@ -14,7 +14,7 @@ mod working;
 pub use crate::graph::{MentionOf, mentions};
 
 pub use place::{assert_no_bytes, copy_dir};
-pub use record::{record, record_with_files, settings};
+pub use record::{record, record_with_files, record_with_vectors, settings};
 pub use store::{store, store_against_map};
 pub use text::text;
 pub use vector::{DIMENSION, vector};

@@ -95,6 +95,10 @@ pub struct Pictures<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Graph<'a>(pub(crate) &'a Memory);
 
+/// Themes: what is talked about most.
+#[derive(Clone, Copy)]
+pub struct Themes<'a>(pub(crate) &'a Memory);
+
 /// Sealed vaults of people.
 #[derive(Clone, Copy)]
 pub struct Vaults<'a>(pub(crate) &'a Memory);
@@ -213,6 +217,11 @@ impl Memory {
     /// The knowledge graph: who and what people name, and how that belongs together.
     pub fn graph(&self) -> Graph<'_> {
         Graph(self)
+    }
+
+    /// Themes: what is talked about most.
+    pub fn themes(&self) -> Themes<'_> {
+        Themes(self)
     }
 
     /// Sealed vaults of people.

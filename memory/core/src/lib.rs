@@ -74,6 +74,7 @@ mod settings;
 mod stats;
 mod store;
 mod surprise;
+mod themes;
 mod trainable;
 mod turns;
 mod validity;
@@ -91,7 +92,8 @@ pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
     Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Imports, Indexing, Links, Memories, Messages,
-    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Training, Turns, Vaults, Writings,
+    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Themes, Training, Turns, Vaults,
+    Writings,
 };
 pub use embeddings::CacheUse;
 pub use error::Error;
@@ -144,6 +146,7 @@ pub use settings::{
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use surprise::Surprise;
+pub use themes::{Theme, ThemePage, ThemedPlace};
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
 pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};

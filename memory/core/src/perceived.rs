@@ -5,7 +5,7 @@ use azera_types::{MessageId, Part, PartKind, Text, Timestamp};
 use crate::domains::Turns;
 use crate::rows::{Kind, MemoryRow, MessageRow};
 use crate::salience::mark_key;
-use crate::{Batch, Durability, Error, Table, codec, graph, keys};
+use crate::{Batch, Durability, Error, Table, codec, graph, keys, themes};
 
 impl Turns<'_> {
     /// Stores that a recording of a message was heard, and the text that the message has with its words, in one flushed
@@ -70,6 +70,7 @@ impl Turns<'_> {
                 let memory =
                     MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
                 graph::change(&mut batch, &old, &memory);
+                themes::put(&mut batch, &memory);
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
             }

@@ -11,7 +11,9 @@ use crate::forget_log::PendingBackupForgets;
 use crate::settings::revoke_all_consent;
 use azera_types::{BlobId, Clock, SystemClock};
 
-use crate::{Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, graph, keys, migrate};
+use crate::{
+    Batch, BlobStore, Change, Durability, Error, Memory, Order, Store, Table, codec, graph, keys, migrate, themes,
+};
 
 /// Key in [`Table::Meta`]: the record was restored and not opened since.
 const RESTORED: &[u8] = b"restored";
@@ -26,7 +28,7 @@ const FOLDERS: &[u8] = b"backup_folders";
 const GRAPH_PAGE: usize = 1_024;
 
 /// Rows of [`Table::Meta`] about the indexes and the backup folders.
-const ABOUT_OTHERS: [&[u8]; 5] = [b"embedder", b"rebuild", b"scrub", FOLDERS, graph::PROGRESS];
+const ABOUT_OTHERS: [&[u8]; 6] = [b"embedder", b"rebuild", b"scrub", FOLDERS, graph::PROGRESS, themes::PROGRESS];
 
 /// The whole record without a read scope. It is used for the operator's files only; nobody is shown any of it.
 pub struct Record<'a> {
@@ -207,6 +209,7 @@ impl Memory {
         self.raise_numbers(unused_numbers(self.store.as_ref())?)?;
         migrate::name_anew(self.store.as_ref())?;
         graph::begin_anew(self.store.as_ref())?;
+        themes::begin_anew(self.store.as_ref())?;
         while self.graph().build(GRAPH_PAGE)? {}
         for (message, _) in self.turns().all_open()? {
             self.turns().leave(&message.id)?;
@@ -248,8 +251,8 @@ pub(crate) fn unused_numbers(store: &dyn Store) -> Result<u64, Error> {
 
 fn without_indexes(batch: Batch) -> Batch {
     let left_out = |table: Table, key: &[u8]| match table {
-        // The index of speakers and the graph are rebuilt from the memories, and the passages with the indexes.
-        Table::IndexQueue | Table::Names | Table::Passages | Table::Graph => true,
+        // The index of speakers, the graph and the themes are rebuilt from the memories, and the passages with the indexes.
+        Table::IndexQueue | Table::Names | Table::Passages | Table::Graph | Table::Themes => true,
         // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
         Table::Meta => ABOUT_OTHERS.contains(&key),

@@ -21,13 +21,13 @@ use crate::rows::{
 use crate::salience::mark_key;
 use crate::vaults::VaultRow;
 use crate::writings::writing_key;
-use crate::{Batch, Durability, Error, Store, Table, codec, graph, keys, names};
+use crate::{Batch, Durability, Error, Store, Table, codec, graph, keys, names, themes};
 
 /// Changes that one transaction commits.
 const PAGE: usize = 4_096;
 
 /// Tables that are rebuilt from messages and memories.
-const FOLLOWING: [Table; 8] = [
+const FOLLOWING: [Table; 9] = [
     Table::ChatLog,
     Table::PersonLog,
     Table::Answers,
@@ -36,6 +36,7 @@ const FOLLOWING: [Table; 8] = [
     Table::Names,
     Table::Marks,
     Table::Graph,
+    Table::Themes,
 ];
 
 /// The result of repairing a record.
@@ -275,6 +276,7 @@ impl Work<'_> {
                 self.batch.put(Table::Names, key, []);
             }
             graph::put(&mut self.batch, &memory);
+            themes::put(&mut self.batch, &memory);
             *self.done.rows_kept.entry(Table::Memories.name()).or_default() += 1;
             self.commit_page()?;
         }
@@ -315,7 +317,7 @@ impl Work<'_> {
     fn linking(&mut self, id: MemoryId) -> Result<Vec<(Table, Vec<u8>)>, Error> {
         self.commit()?;
         let mut found = Vec::new();
-        for table in [Table::MemoryByMessage, Table::Names, Table::Graph] {
+        for table in [Table::MemoryByMessage, Table::Names, Table::Graph, Table::Themes] {
             codec::walk(self.store, table, b"", |key, _| {
                 if keys::number(table.name(), key)? == id.0 {
                     found.push((table, key.to_vec()));

@@ -5,7 +5,7 @@ use azera_types::{MemoryId, MessageId};
 use crate::domains::Turns;
 use crate::rows::{Kind, MemoryRow, MessageRow};
 use crate::salience::mark_key;
-use crate::{Batch, Error, Order, Table, codec, graph, keys, names, ratings};
+use crate::{Batch, Error, Order, Table, codec, graph, keys, names, ratings, themes};
 
 impl Turns<'_> {
     /// Gives the memory of a message its new text. Writings about it and chunks of its files are removed.
@@ -22,6 +22,7 @@ impl Turns<'_> {
                 let memory =
                     MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
                 graph::change(batch, &old, &memory);
+                themes::put(batch, &memory);
                 codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(batch, &memory)?;
             }
@@ -67,6 +68,7 @@ impl Turns<'_> {
             batch.put(Table::Names, key, []);
         }
         graph::put(batch, memory);
+        themes::put(batch, memory);
         self.0.indexing().queue_with_neighbours(batch, memory)
     }
 
@@ -119,6 +121,7 @@ impl Turns<'_> {
             batch.remove(Table::Names, key);
         }
         graph::remove(batch, memory);
+        themes::remove(batch, memory);
         ratings::remove(self.0.store.as_ref(), batch, memory.id)
     }
 }

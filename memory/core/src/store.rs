@@ -68,11 +68,13 @@ pub enum Table {
     Ratings = 28,
     /// Sealed vaults of people: person.
     Vaults = 29,
+    /// Themes: persona, scope, memory.
+    Themes = 30,
 }
 
 impl Table {
     /// Every table, in key order.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Meta,
         Self::Messages,
         Self::ChatLog,
@@ -103,6 +105,7 @@ impl Table {
         Self::Graph,
         Self::Ratings,
         Self::Vaults,
+        Self::Themes,
     ];
 
     /// Returns the table with this number.
@@ -142,6 +145,7 @@ impl Table {
             Self::Pictures => "pictures",
             Self::Graph => "graph",
             Self::Ratings => "ratings",
+            Self::Themes => "themes",
             Self::Vaults => "vaults",
         }
     }

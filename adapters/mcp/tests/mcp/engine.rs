@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
     PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, SessionReader, ShownEntity, ShownEvidence,
-    ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession, ShownWriting, State, WritingKind,
+    ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession, ShownTheme, ShownThemes, ShownWriting,
+    State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -32,6 +34,8 @@ pub struct Engine {
     /// While set, searches wait for ever, and tell `searching` that they began.
     pub hangs: std::sync::atomic::AtomicBool,
     pub searching: Notify,
+    /// How often memories were read.
+    pub reads: AtomicUsize,
 }
 
 /// Whether a search ended before its answer.
@@ -280,7 +284,34 @@ impl Reader for Engine {
 #[async_trait]
 impl MemoryReader for Engine {
     async fn memory(&self, _: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, HostError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         Ok(self.shown(&at).into_iter().find(|memory| memory.id == id))
+    }
+
+    async fn memories_by_id(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        ids: Vec<MemoryId>,
+    ) -> Result<Vec<ShownMemory>, HostError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let shown = self.shown(&at);
+        Ok(ids.iter().filter_map(|id| shown.iter().find(|memory| memory.id == *id).cloned()).collect())
+    }
+
+    async fn themes(&self, _: &PlatformId, at: Reading, skip: usize, limit: usize) -> Result<ShownThemes, HostError> {
+        // Each memory is a theme of its own.
+        let shown = self.shown(&at);
+        let theme = |memory: &ShownMemory| ShownTheme {
+            words: memory.text.split_whitespace().next().map(str::to_owned).into_iter().collect(),
+            scope: memory.scope.clone(),
+            memories: 1,
+            said: (memory.at, memory.at),
+            typical: memory.clone(),
+            newest: memory.clone(),
+            parts: Vec::new(),
+        };
+        Ok(ShownThemes { themes: shown.iter().skip(skip).take(limit).map(theme).collect(), total: shown.len() })
     }
 
     async fn memories(&self, _: &PlatformId, at: Reading, page: MemoryPage) -> Result<Vec<ShownMemory>, HostError> {

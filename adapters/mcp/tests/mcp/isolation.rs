@@ -23,6 +23,7 @@ async fn everything(client: &Client) -> String {
         ("core_memory", json!({})),
         ("relations", json!({"name": "Oslo"})),
         ("graph_explore", json!({"name": "Mia"})),
+        ("themes", json!({})),
         ("episodes", json!({})),
         ("reflections", json!({})),
         ("vault_list", json!({})),

@@ -1,6 +1,7 @@
 //! What the tools do.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use azera_adapter_mcp::Rights;
 use serde_json::{Value, json};
@@ -91,6 +92,39 @@ async fn pages_hold_each_item_once() {
     let messages = pages(&client, "timeline", json!({"session": "ann:main", "limit": 2}), "messages").await;
     assert_eq!(messages, [4, 3, 2, 1, 0].map(|number| format!("ann:main:{number}")));
     assert_eq!(pages(&client, "sessions", json!({}), "sessions").await, ["ann:main"]);
+    client.end().await;
+}
+
+#[tokio::test]
+async fn the_memories_of_a_page_are_read_at_once() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    for number in 0..7 {
+        client.remember(&format!("word {number}")).await;
+    }
+    let before = engine.reads.load(Ordering::Relaxed);
+    let found = Client::good(client.call("recall", json!({"query": "word", "limit": 5})).await);
+    assert_eq!(found["memories"].as_array().unwrap().len(), 5);
+    assert_eq!(engine.reads.load(Ordering::Relaxed) - before, 1, "a read asks the platform who may see what");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn themes_come_with_their_memories_page_by_page() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    for text in ["boats are wet", "soup is hot", "trains are late"] {
+        client.remember(text).await;
+    }
+    let first = Client::good(client.call("themes", json!({"limit": 2})).await);
+    assert_eq!((&first["total"], &first["themes"][0]["words"]), (&json!(3), &json!(["trains"])));
+    assert_eq!(first["themes"][1]["newest"]["text"], "soup is hot");
+    let rest = Client::good(client.call("themes", json!({"limit": 2, "cursor": first["next_cursor"]})).await);
+    assert_eq!(rest["themes"][0]["typical"]["text"], "boats are wet");
+    assert!(rest.get("next_cursor").is_none(), "{rest}");
+    let list = Client::good(client.call("list", json!({"limit": 1})).await);
+    let refused = Client::refusal(client.call("themes", json!({"cursor": list["next_cursor"]})).await);
+    assert!(refused.contains("belongs to another call"), "{refused}");
     client.end().await;
 }
 

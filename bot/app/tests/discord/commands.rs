@@ -59,6 +59,7 @@ const FORMS: &[Form] = &[
     ("memory", "current", &[("mnumber", "m999999")], Members),
     ("memory", "rate", &[("mnumber", "m999999"), ("rating", "helpful")], Members),
     ("memory", "learnt", &[], Members),
+    ("memory", "themes", &[], Members),
     ("memory", "files", &[], Members),
     ("memory", "file", &[("id", "nothing.txt")], Members),
     ("graph", "list", &[], Members),

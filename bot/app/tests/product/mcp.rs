@@ -279,6 +279,7 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("core_memory", json!({})),
         ("relations", json!({"name": "Mia"})),
         ("graph_explore", json!({"name": "Mia"})),
+        ("themes", json!({})),
         ("episodes", json!({})),
         ("reflections", json!({})),
         ("sessions", json!({})),

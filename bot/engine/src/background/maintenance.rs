@@ -67,6 +67,7 @@ impl Background {
             self.minds.agenda.look_again(&home, again, now);
             self.services.foreground.until_quiet(MAX_YIELD).await;
         }
+        self.indexer.find_themes_if_due().await;
     }
 
     /// Does what is due in a place. Returns when to maintain it again.

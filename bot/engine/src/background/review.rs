@@ -18,6 +18,9 @@ const COUNTED: usize = 5_000;
 /// Maximum number of writings counted.
 const WRITINGS: usize = 100;
 
+/// Maximum number of themes counted.
+const THEMES: usize = 50;
+
 impl Background {
     /// Returns one line per topic, from what everybody in the place may see.
     pub(super) async fn numbers(
@@ -26,19 +29,21 @@ impl Background {
         at: &WritingContext,
         now: Timestamp,
     ) -> Result<String, Error> {
-        let (since, read_scope) = (before(now, A_WEEK), at.read_scope.clone());
-        let (recent, written, stats) = self
+        // Only this place counts; what happens in others is for those who are there.
+        let scope = at.place.scope();
+        let here = |of: &Scope| *of == scope || *of == home.place;
+        let (since, read_scope, own) = (before(now, A_WEEK), at.read_scope.clone(), at.read_scope.narrowed_to(here));
+        let (recent, written, stats, themes) = self
             .services
             .blocking(move |memory| {
                 let recent = memory.writings().recent(&read_scope, since, COUNTED)?;
                 let written =
                     memory.writings().list(&read_scope, &[Kind::Dream, Kind::Reflection, Kind::Diary], WRITINGS)?;
-                Ok((recent, written, memory.stats(&read_scope)?))
+                // A review goes on without them.
+                let themes = own.map(|own| memory.themes().list(&own, 0, THEMES).unwrap_or_default().themes);
+                Ok((recent, written, memory.stats(&read_scope)?, themes.unwrap_or_default()))
             })
             .await?;
-        // Only this place counts; what happens in others is for those who are there.
-        let scope = at.place.scope();
-        let here = |of: &Scope| *of == scope || *of == home.place;
         let recent: Vec<_> = recent.into_iter().filter(|row| here(&row.scope)).collect();
         let people: BTreeSet<&PersonId> = recent.iter().filter_map(|row| row.author.person()).collect();
         let chats: BTreeSet<&ChatId> = recent.iter().filter_map(|row| row.chat.as_ref()).collect();
@@ -64,6 +69,11 @@ impl Background {
         ));
         let remembered = stats.counts.iter().filter(|(_, of, _)| here(of)).map(|(.., count)| count).sum();
         lines.push(format!("Memory: I remember {} here.", counted(remembered, "thing", "things")));
+        let new = themes.iter().filter(|theme| theme.said.0 >= since).count();
+        if !themes.is_empty() {
+            let themes = counted(themes.len(), "theme", "themes");
+            lines.push(format!("Themes: people come back to {themes} here, {new} of them new this week."));
+        }
         if let Some(state) = self.minds.states.state(&home.persona, &home.place, now) {
             let share = |value: f64| (value * 100.0).round();
             lines.push(format!(

@@ -21,6 +21,11 @@ const MAX_MATERIAL: usize = 200;
 /// Newest dreams that a garden piece may also build on.
 const DREAMS: usize = 2;
 
+/// Themes that dreams draw on, in turn.
+const RECURRING: usize = 5;
+
+const DAY_S: i64 = 24 * 3_600;
+
 /// Cosine similarity from which a dream or a piece repeats an earlier one.
 const SAME: f32 = 0.85;
 
@@ -155,7 +160,25 @@ impl Background {
             let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
             said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
         }
+        // A dream is about the day: it needs a line of its own.
+        if work == WritingTask::Dream && !material::telling(said.clone(), 1).is_empty() {
+            said.splice(0..0, self.recurring_line(at, &said, now).await);
+        }
         Ok(Material { said, lines: None })
+    }
+
+    /// Returns a message that is typical of something that people come back to, another one each night. It is `None` if
+    /// the message is among the lines of the day.
+    async fn recurring_line(&self, at: &WritingContext, said: &[SourceLine], now: Timestamp) -> Option<SourceLine> {
+        let night = usize::try_from(now.as_second().div_euclid(DAY_S)).unwrap_or(0) % RECURRING;
+        let read_scope = at.read_scope.clone();
+        let found = self.services.blocking(move |memory| memory.themes().list(&read_scope, night, 1)).await;
+        // A dream goes on without them.
+        let found = found.unwrap_or_default();
+        let typical = found.themes.first().map(|theme| &theme.typical);
+        // A kept fact has no message that the dream could go with.
+        let typical = typical.filter(|memory| !memory.sources.is_empty()).map(SourceLine::from);
+        typical.filter(|line| said.iter().all(|known| known.sources != line.sources))
     }
 
     /// Stores a text, and posts it if everybody who would read it may read its sources now.

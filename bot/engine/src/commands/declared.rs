@@ -57,6 +57,7 @@ const NEW_TEXT: CommandOption = needed("text", "what holds now", OptionKind::Tex
 const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to take it back", OptionKind::Word);
 const THEME: CommandOption = optional("theme", "the colours of the picture: dark or light", OptionKind::Theme);
 const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
+const PAGE: CommandOption = optional("page", "the page to show; without it, the first one", OptionKind::Count);
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
 
 pub(super) const SEARCH: Form =
@@ -174,6 +175,7 @@ pub const COMMANDS: &[Command] = &[
             form("current", "current", "let something hold again that you replaced", &[MEMORY]),
             form("rate", "rate", "say whether a memory helps in this place", &[MEMORY, RATING]),
             form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
+            form("themes", "themes", "show what is talked about most", &[PAGE]),
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),

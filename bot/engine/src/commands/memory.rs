@@ -40,13 +40,14 @@ impl Commands {
             ("current", id) if !id.is_empty() => self.unreplace_memory(at, id).await,
             ("rate", what) if !what.is_empty() => self.rate_memory(at, what).await,
             ("learnt", "") => self.learnt_memory(at).await,
+            ("themes", page) => self.list_themes(at, page).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
                 "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
-                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory files`, `/memory file ID`, `/memory \
+                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory themes`, `/memory files`, `/memory file ID`, `/memory \
                  export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),

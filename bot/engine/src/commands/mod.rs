@@ -33,6 +33,7 @@ mod portrait;
 mod privacy;
 mod redraw;
 mod settings;
+mod themes;
 mod upload;
 mod voice;
 mod voice_replies;

@@ -11,7 +11,7 @@ use syn::{FnArg, ImplItem, Item, ReturnType, TraitItem, Visibility};
 use crate::watch::{BY_A_LINK, Record};
 
 /// Ways by which secrets must have been shown rightly; otherwise the worlds prove nothing.
-pub const TELLING: [&str; 36] = [
+pub const TELLING: [&str; 39] = [
     BY_A_LINK,
     "Receipt of a message",
     "Receipt of an edit",
@@ -27,8 +27,10 @@ pub const TELLING: [&str; 36] = [
     "Reader::messages",
     "Reader::writings",
     "MemoryReader::memory",
+    "MemoryReader::memories_by_id",
     "MemoryReader::memories",
     "MemoryReader::entities",
+    "MemoryReader::themes",
     "Memory::memories().newest",
     "Memory::writings().list",
     "Memory::writings().notes",
@@ -39,6 +41,7 @@ pub const TELLING: [&str; 36] = [
     "/graph",
     "Memory::graph().about",
     "Memory::graph().names",
+    "Memory::themes().list",
     "/why",
     "/branch",
     "/persona",
@@ -134,6 +137,8 @@ const SHOWN_TO_NOBODY: [&str; 77] = [
     // The engine itself fills the indexes and compares them with the record.
     "indexing().index_words",
     "indexing().indexed",
+    // Which places are to be grouped.
+    "themes().next_due",
     // Numbers, not words; what the turn makes of them stands in its reply's prompt.
     "minds().list",
     "minds().bond",

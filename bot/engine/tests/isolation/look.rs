@@ -126,6 +126,7 @@ mod graph;
 mod lists;
 mod places;
 mod sessions;
+mod themes;
 
 impl Looking<'_> {
     fn host(&self) -> WatchedHost<'_> {
@@ -195,13 +196,17 @@ impl Looking<'_> {
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
         self.read_entities(platform, &at).await;
+        self.read_shown_themes(platform, &at).await;
         self.read_coding_sessions(platform, &at).await;
         let mut found = Vec::new();
-        for id in self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS) {
-            found.extend(azera.memory(platform, at.clone(), id).await.unwrap());
+        let newest: Vec<_> = self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS).collect();
+        for id in &newest {
+            found.extend(azera.memory(platform, at.clone(), *id).await.unwrap());
         }
+        let together = azera.memories_by_id(platform, at, newest).await.unwrap();
         self.saw("MemoryReader::memories", listed.iter().map(text).collect::<Vec<_>>().join("\n"));
         self.saw("MemoryReader::counts", format!("{:?}", counts.by_kind));
+        self.saw("MemoryReader::memories_by_id", together.iter().map(text).collect::<Vec<_>>().join("\n"));
         self.saw("MemoryReader::memory", found.iter().map(text).collect::<Vec<_>>().join("\n"));
     }
 
@@ -325,6 +330,7 @@ impl Looking<'_> {
                 .unwrap_or_default());
         }
         self.read_graph(&read_scope);
+        self.read_themes(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);

@@ -1,10 +1,11 @@
 //! Two tellings of a world are compared without the numbers of memories and messages.
 
 /// What is looked up by the numbers of memories.
-pub const BY_NUMBER: [&str; 4] = [
+pub const BY_NUMBER: [&str; 5] = [
     "Memory::memories().get",
     "Memory::memories().may_be_replaced",
     "MemoryReader::memory",
+    "MemoryReader::memories_by_id",
     "Memory::writings().written",
 ];
 

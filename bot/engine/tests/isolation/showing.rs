@@ -13,6 +13,8 @@ pub const SHOWING: [&str; 100] = [
     "/memory files",
     "/memory file log.txt",
     "/memory learnt",
+    "/memory themes",
+    "/memory themes 2",
     "/memory pin m99999",
     "/memory update m99999 nothing",
     "/memory replace m99999 m99998",

@@ -22,9 +22,9 @@ use proptest::prelude::*;
 
 type Row = (Table, String, String);
 
-/// Returns all rows of a store by table, without those about indexes, open work and backups.
+/// Returns all rows of a store by table, without those about indexes, themes, open work and backups.
 fn rows(store: &RamStore) -> Vec<Row> {
-    let apart = [Table::Meta, Table::IndexQueue, Table::Inbox, Table::Outbox, Table::Forgotten];
+    let apart = [Table::Meta, Table::IndexQueue, Table::Inbox, Table::Outbox, Table::Forgotten, Table::Themes];
     let tables = Table::ALL.into_iter().filter(|table| !apart.contains(table));
     let rows = |table| {
         let rows = store.scan(table, b"", None, Order::Ascending, usize::MAX).unwrap();

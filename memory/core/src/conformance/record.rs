@@ -92,20 +92,28 @@ pub fn record(store: Arc<dyn Store>) -> Memory {
     record_with_files(store, Arc::new(RamBlobs::default()), settings()).expect("the record can be opened")
 }
 
+/// Returns a memory like [`record`] with this vector index.
+///
+/// # Panics
+///
+/// Panics if the record cannot be opened.
+pub fn record_with_vectors(store: Arc<dyn Store>, vectors: Arc<dyn VectorIndex>) -> Memory {
+    let layers = Layers { vectors, ..layers(store, Arc::new(RamBlobs::default())) };
+    Memory::open(layers, settings()).expect("the record can be opened")
+}
+
 /// Returns a memory like [`record`] with this blob store and these settings.
 pub fn record_with_files(
     store: Arc<dyn Store>,
     blobs: Arc<dyn BlobStore>,
     settings: MemoryConfig,
 ) -> Result<Memory, Error> {
-    let layers = Layers {
-        store,
-        vectors: Arc::new(NoIndex),
-        text: Arc::new(NoIndex),
-        working: Arc::new(RamWorking::default()),
-        blobs,
-    };
-    Memory::open(layers, settings)
+    Memory::open(layers(store, blobs), settings)
+}
+
+fn layers(store: Arc<dyn Store>, blobs: Arc<dyn BlobStore>) -> Layers {
+    let (vectors, text, working) = (Arc::new(NoIndex), Arc::new(NoIndex), Arc::new(RamWorking::default()));
+    Layers { store, vectors, text, working, blobs }
 }
 
 /// Returns settings for tests that embed nothing.

@@ -1,8 +1,10 @@
 //! Decides when two memories say the same thing, and which of them is shown.
 
+use std::cell::OnceCell;
+
 use super::{Again, Hit};
 use crate::rows::MemoryRow;
-use crate::words::{differ_in_one_place, same_statement};
+use crate::words::Statement;
 
 /// Cosine similarity from which two memories with the same words but for one place look alike.
 const NEAR_IN_WORDS: f32 = 0.7;
@@ -20,18 +22,35 @@ pub(super) enum Likeness {
     Different,
 }
 
+/// A memory whose words are split once, and only if they are compared.
+struct Compared<'a> {
+    memory: &'a MemoryRow,
+    words: &'a OnceCell<Statement>,
+}
+
+impl Compared<'_> {
+    fn words(&self) -> &Statement {
+        self.words.get_or_init(|| Statement::new(&self.memory.text))
+    }
+}
+
 /// Compares two memories. Vectors alone would make two locker codes equal. So texts are the same only if all words that
 /// may tell them apart are.
-pub(super) fn likeness(a: &MemoryRow, b: &MemoryRow, cosine: Option<f32>, threshold: f32) -> Likeness {
-    if a.persona != b.persona || a.scope != b.scope || a.author != b.author {
+fn likeness(a: &Compared<'_>, b: &Compared<'_>, cosine: impl FnOnce() -> Option<f32>, threshold: f32) -> Likeness {
+    let (one, other) = (a.memory, b.memory);
+    if one.persona != other.persona || one.scope != other.scope || one.author != other.author {
         return Likeness::Different;
     }
+    if one.text == other.text {
+        return Likeness::Same;
+    }
+    let cosine = cosine();
     let near = cosine.is_some_and(|cosine| cosine >= threshold);
-    if a.text == b.text || near && same_statement(&a.text, &b.text) {
+    if near && a.words().is_same(b.words()) {
         return Likeness::Same;
     }
     let near_in_words =
-        || cosine.is_some_and(|cosine| cosine >= NEAR_IN_WORDS) && differ_in_one_place(&a.text, &b.text);
+        || cosine.is_some_and(|cosine| cosine >= NEAR_IN_WORDS) && a.words().differs_in_one_place(b.words());
     if near || near_in_words() { Likeness::Near } else { Likeness::Different }
 }
 
@@ -40,16 +59,31 @@ pub(super) fn likeness(a: &MemoryRow, b: &MemoryRow, cosine: Option<f32>, thresh
 const NEAR_SCORE: f32 = 0.25;
 
 /// The hits of a recall, best first.
-pub(super) struct Chosen {
-    hits: Vec<Hit>,
+pub(super) struct Chosen<F> {
+    hits: Vec<Choice>,
     wanted: usize,
     /// The lowest score among the hits.
     lowest: f32,
+    /// Returns the cosine similarity of two hits.
+    cosine: F,
+    /// Cosine similarity from which two memories look alike.
+    threshold: f32,
 }
 
-impl Chosen {
-    pub(super) fn new(wanted: usize) -> Self {
-        Self { hits: Vec::with_capacity(wanted.min(128)), wanted, lowest: f32::INFINITY }
+struct Choice {
+    hit: Hit,
+    words: OnceCell<Statement>,
+}
+
+impl Choice {
+    fn compared(&self) -> Compared<'_> {
+        Compared { memory: &self.hit.memory, words: &self.words }
+    }
+}
+
+impl<F: Fn(&Hit, &Hit) -> Option<f32>> Chosen<F> {
+    pub(super) fn new(wanted: usize, threshold: f32, cosine: F) -> Self {
+        Self { hits: Vec::with_capacity(wanted.min(128)), wanted, lowest: f32::INFINITY, cosine, threshold }
     }
 
     /// Returns true if a hit with this score may still be chosen. Beyond the number wanted, only a later memory that
@@ -60,38 +94,46 @@ impl Chosen {
 
     /// Takes the next best hit. Of two memories that say the same, the later one is shown. Of two that look alike, both
     /// are, the later first; a date in the question comes before that.
-    pub(super) fn take(&mut self, mut hit: Hit, likeness: &impl Fn(&Hit, &Hit) -> Likeness) {
+    pub(super) fn take(&mut self, hit: Hit) {
+        let mut new = Choice { hit, words: OnceCell::new() };
         let dated = |hit: &Hit| hit.signals.contains(&"date");
         let is_later = |hit: &Hit, other: &Hit| hit.memory.at > other.memory.at && (dated(hit) || !dated(other));
-        let alike: Vec<Likeness> = self.hits.iter().map(|other| likeness(&hit, other)).collect();
+        let alike: Vec<Likeness> = self
+            .hits
+            .iter()
+            .map(|other| {
+                let cosine = || (self.cosine)(&new.hit, &other.hit);
+                likeness(&new.compared(), &other.compared(), cosine, self.threshold)
+            })
+            .collect();
         let same = alike.iter().position(|alike| *alike == Likeness::Same);
         if let Some(other) = same.and_then(|place| self.hits.get_mut(place)) {
-            if !is_later(&hit, other) {
-                say_again(other, &hit);
+            if !is_later(&new.hit, &other.hit) {
+                say_again(&mut other.hit, &new.hit);
                 return;
             }
-            say_again(&mut hit, other);
+            say_again(&mut new.hit, &other.hit);
         }
         let near = self.hits.iter().zip(&alike).position(|(other, alike)| {
-            *alike == Likeness::Near && is_later(&hit, other) && other.score - hit.score <= NEAR_SCORE
+            *alike == Likeness::Near && is_later(&new.hit, &other.hit) && other.hit.score - new.hit.score <= NEAR_SCORE
         });
         let Some(place) = same.into_iter().chain(near).min() else {
             if self.hits.len() < self.wanted {
-                self.lowest = hit.score;
-                self.hits.push(hit);
+                self.lowest = new.hit.score;
+                self.hits.push(new);
             }
             return;
         };
-        hit.score = self.hits.get(place).map_or(hit.score, |other| other.score);
+        new.hit.score = self.hits.get(place).map_or(new.hit.score, |other| other.hit.score);
         if let Some(same) = same {
             self.hits.remove(same);
         }
-        self.hits.insert(place, hit);
+        self.hits.insert(place, new);
         self.hits.truncate(self.wanted);
     }
 
     pub(super) fn into_hits(self) -> Vec<Hit> {
-        self.hits
+        self.hits.into_iter().map(|choice| choice.hit).collect()
     }
 }
 
@@ -128,11 +170,17 @@ mod tests {
         }
     }
 
+    fn compare(one: &MemoryRow, other: &MemoryRow, cosine: Option<f32>) -> Likeness {
+        let words = [OnceCell::new(), OnceCell::new()];
+        let [one, other] = [(one, &words[0]), (other, &words[1])].map(|(memory, words)| Compared { memory, words });
+        likeness(&one, &other, || cosine, 0.95)
+    }
+
     #[test]
     fn the_same_statement_in_other_words_is_a_duplicate() {
         #[track_caller]
         fn check(a: &str, b: &str, cosine: f32, want: bool) {
-            let found = likeness(&memory(a, "ann"), &memory(b, "ann"), Some(cosine), 0.95);
+            let found = compare(&memory(a, "ann"), &memory(b, "ann"), Some(cosine));
             assert_eq!(found == Likeness::Same, want, "{a:?} {b:?}: {found:?}");
         }
         check("My locker is 4711", "My locker is 4711", 1.0, true);
@@ -164,11 +212,10 @@ mod tests {
 
     #[track_caller]
     fn check_chosen(wanted: usize, hits: &[(u64, &str, f32)], want: &[u64]) {
-        let mut chosen = Chosen::new(wanted);
+        let mut chosen = Chosen::new(wanted, 0.95, |_: &Hit, _: &Hit| Some(0.99));
         for (id, text, score) in hits {
             if chosen.may_change(*score) {
-                chosen
-                    .take(hit(*id, text, *score), &|one, other| likeness(&one.memory, &other.memory, Some(0.99), 0.95));
+                chosen.take(hit(*id, text, *score));
             }
         }
         let ids: Vec<u64> = chosen.into_hits().iter().map(|hit| hit.memory.id.0).collect();
@@ -192,12 +239,12 @@ mod tests {
 
     #[test]
     fn a_statement_counts_each_chat_once() {
-        let mut chosen = Chosen::new(5);
+        let mut chosen = Chosen::new(5, 0.95, |_: &Hit, _: &Hit| None);
         for (id, chat) in [(1, "a"), (4, "b"), (2, "c"), (3, "b")] {
             let mut hit = hit(id, "I like tea", 1.0);
             hit.memory.chat = azera_types::ChatId::new(chat).ok();
             hit.memory.kind = Kind::Fact;
-            chosen.take(hit, &|one, other| likeness(&one.memory, &other.memory, None, 0.95));
+            chosen.take(hit);
         }
         let hits = chosen.into_hits();
         let ids: Vec<u64> = hits[0].again.iter().map(|again| again.memory.0).collect();
@@ -207,13 +254,13 @@ mod tests {
     #[test]
     fn stock_phrases_and_words_of_the_persona_are_not_counted() {
         let chats = |kind: Kind, author: Option<Author>| {
-            let mut chosen = Chosen::new(5);
+            let mut chosen = Chosen::new(5, 0.95, |_: &Hit, _: &Hit| None);
             for (id, chat) in [(1, "a"), (2, "b"), (3, "c")] {
                 let mut hit = hit(id, "good morning", 1.0);
                 hit.memory.chat = azera_types::ChatId::new(chat).ok();
                 hit.memory.kind = kind;
                 hit.memory.author = author.clone().unwrap_or(hit.memory.author);
-                chosen.take(hit, &|one, other| likeness(&one.memory, &other.memory, None, 0.95));
+                chosen.take(hit);
             }
             let hits = chosen.into_hits();
             (hits.len(), hits[0].chats(), hits[0].again.len())
@@ -226,6 +273,6 @@ mod tests {
     #[test]
     fn memories_of_different_people_are_no_duplicates() {
         let (a, b) = (memory("the sea is calm", "ann"), memory("the sea is calm", "bob"));
-        assert_eq!(likeness(&a, &b, Some(1.0), 0.95), Likeness::Different);
+        assert_eq!(compare(&a, &b, Some(1.0)), Likeness::Different);
     }
 }

@@ -89,9 +89,17 @@ pub(super) fn lexical_norm(idf: f32, has_time: bool) -> f32 {
     if idf > 0.0 { 1.0 / (BM25_CEILING * idf) } else { 0.0 }
 }
 
-/// Returns the cosine of two unit vectors.
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+/// Returns the cosine of two unit vectors. Eight sums side by side let the processor add eight numbers at once.
+pub(crate) fn dot(one: &[f32], other: &[f32]) -> f32 {
+    let ((one, one_rest), (other, other_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    let mut sums = [0.0_f32; 8];
+    for (a, b) in one.iter().zip(other) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let rest: f32 = one_rest.iter().zip(other_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 #[cfg(test)]

@@ -29,9 +29,10 @@ use crate::rows::{Kind, MemoryRow};
 use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
 
 pub(crate) use authors::AuthorCache;
+pub(crate) use fuse::dot;
 pub use query::{Limits, Query};
-pub(crate) use question::name_tokens;
 pub use question::{AskedEvent, Question, Speaker};
+pub(crate) use question::{is_filler, name_tokens};
 
 use duplicates::Chosen;
 use fuse::Features;
@@ -280,12 +281,10 @@ impl Recall<'_> {
         });
         waiting.sort_by(|a, b| a.at_most.total_cmp(&b.at_most).then(b.id.cmp(&a.id)));
         let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
-        let likeness = |one: &Hit, other: &Hit| {
-            let cosine = vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
-            duplicates::likeness(&one.memory, &other.memory, cosine, self.0.config.near_duplicate)
-        };
+        let cosine = |one: &Hit, other: &Hit| vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
-        let mut chosen = Chosen::new(query.results.max(changes::COMPARED));
+        let wanted = query.results.max(changes::COMPARED);
+        let mut chosen = Chosen::new(wanted, self.0.config.near_duplicate, cosine);
         let mut orders: HashMap<MemoryId, f32> = HashMap::new();
         loop {
             let best = ranked.peek().map(|ranked| ranked.hit.score);
@@ -301,7 +300,7 @@ impl Recall<'_> {
             let next = ranked.pop().filter(|ranked| chosen.may_change(ranked.hit.score));
             let Some(Ranked { hit, passage, order }) = next else { break };
             orders.insert(hit.memory.id, order);
-            chosen.take(self.with_excerpt(hit, passage, query), &likeness);
+            chosen.take(self.with_excerpt(hit, passage, query));
         }
         let mut hits = chosen.into_hits();
         // What holds in many chats of a place comes forward there.

@@ -8,6 +8,8 @@ use super::fold::{fold, fold_case};
 /// What is known of the languages. Words of statements keep their diacritics, words of searches do not.
 pub(super) struct Languages {
     each: Vec<Language>,
+    /// Fillers of any language.
+    fillers: HashSet<String>,
     /// Words of any language that tell statements apart.
     telling: HashMap<String, Group>,
     /// Parts after an apostrophe without a meaning of their own.
@@ -100,6 +102,7 @@ impl Languages {
         let folded = |words: &str| words.split_whitespace().map(fold).collect::<Vec<_>>();
         let mut languages = Self {
             each: Vec::new(),
+            fillers: HashSet::new(),
             telling: HashMap::new(),
             apostrophe_endings: cased(&file.apostrophe_endings).into_iter().collect(),
             negating_endings: file.negating_endings.iter().map(|ending| fold_case(ending)).collect(),
@@ -119,6 +122,7 @@ impl Languages {
             let fillers: HashSet<String> = cased(&entry.fillers).into_iter().collect();
             let neutral: HashSet<String> = cased(&entry.neutral).into_iter().collect();
             let mut known = &fillers | &neutral;
+            languages.fillers.extend(fillers.iter().cloned());
             for (words, group) in groups {
                 for word in cased(words) {
                     known.insert(word.clone());
@@ -143,6 +147,11 @@ impl Languages {
             return Some(Group::Negation);
         }
         self.telling.get(word).copied()
+    }
+
+    /// Returns true for a filler of some language.
+    pub(super) fn is_filler_anywhere(&self, word: &str) -> bool {
+        self.fillers.contains(word)
     }
 
     /// Returns the language that knows most of these words; `None` if none knows one, or if two know as many.

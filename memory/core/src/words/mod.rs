@@ -14,8 +14,7 @@ pub use fold::{fold, fold_case};
 pub(crate) use lookup::{lookup_words, spaced_words};
 pub(crate) use split::is_written_alike;
 pub use split::{carries_meaning, document_words, query_words};
-pub(crate) use statement::is_function_word;
+pub(crate) use statement::{Statement, is_function_word};
 pub use statement::{
-    differ_in_one_place, has_number, is_number, known_language, replaces_numbers, same_statement, telling_words,
-    turning_words,
+    has_number, is_number, known_language, replaces_numbers, same_statement, telling_words, turning_words,
 };

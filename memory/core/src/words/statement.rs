@@ -13,17 +13,7 @@ const NEGATION: &str = "not";
 /// Returns true if two texts say the same in the same words. Case, punctuation and fillers make no difference; every
 /// other word and the order of the words do.
 pub fn same_statement(a: &str, b: &str) -> bool {
-    let (left, right) = (words(a), words(b));
-    if asks(a) != asks(b) {
-        return false;
-    }
-    if left == right {
-        return true;
-    }
-    let Some(language) = Languages::get().of(left.iter().chain(&right).map(String::as_str)) else { return false };
-    let telling = |words: Vec<String>| words.into_iter().filter(|word| !language.is_filler(word)).collect::<Vec<_>>();
-    let (left, right) = (telling(left), telling(right));
-    !left.is_empty() && left == right
+    Statement::new(a).is_same(&Statement::new(b))
 }
 
 /// Most words at the one place where two similar statements differ.
@@ -32,16 +22,59 @@ const DIFFERING: usize = 2;
 /// Fewest words that two similar statements share around that place.
 const SHARED: usize = 3;
 
-/// Returns true if two texts have the same words but for one place, where one or two words differ, or stand in one text
-/// alone.
-pub fn differ_in_one_place(a: &str, b: &str) -> bool {
-    let (left, right) = (words(a), words(b));
-    let shorter = left.len().min(right.len());
-    let before = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
-    let after = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
-    let shared = before + after.min(shorter - before);
-    let differing = left.len().max(right.len()) - shared;
-    (1..=DIFFERING).contains(&differing) && shared >= SHARED
+/// A text split into words, to be compared with many others: splitting takes far longer than comparing.
+pub(crate) struct Statement {
+    words: Vec<String>,
+    /// Places of the words that are fillers in no language.
+    lasting: Vec<usize>,
+    asks: bool,
+}
+
+impl Statement {
+    pub(crate) fn new(text: &str) -> Self {
+        let (words, languages) = (words(text), Languages::get());
+        let lasting = (0..words.len()).filter(|place| !languages.is_filler_anywhere(&words[*place])).collect();
+        Self { words, lasting, asks: asks(text) }
+    }
+
+    fn lasting(&self) -> impl Iterator<Item = &String> {
+        self.lasting.iter().filter_map(|place| self.words.get(*place))
+    }
+
+    /// See [`same_statement`].
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let (left, right) = (&self.words, &other.words);
+        if self.asks != other.asks {
+            return false;
+        }
+        if left == right {
+            return true;
+        }
+        // Whatever their language is. To find it takes far longer.
+        if !self.lasting().eq(other.lasting()) {
+            return false;
+        }
+        let Some(language) = Languages::get().of(left.iter().chain(right).map(String::as_str)) else { return false };
+        let telling = |words: &'_ Vec<String>| -> Vec<String> {
+            words.iter().filter(|word| !language.is_filler(word)).cloned().collect()
+        };
+        let (left, right) = (telling(left), telling(right));
+        !left.is_empty() && left == right
+    }
+
+    /// Returns true if two texts have the same words but for one place, where one or two words differ, or stand in one text
+    /// alone.
+    pub(crate) fn differs_in_one_place(&self, other: &Self) -> bool {
+        let (left, right) = (&self.words, &other.words);
+        let (shorter, longer) = (left.len().min(right.len()), left.len().max(right.len()));
+        if longer - shorter > DIFFERING {
+            return false;
+        }
+        let before = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+        let after = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
+        let shared = before + after.min(shorter - before);
+        (1..=DIFFERING).contains(&(longer - shared)) && shared >= SHARED
+    }
 }
 
 /// Returns the words that tell a statement from similar ones, in their order: numbers, negations, units, pronouns,
@@ -272,6 +305,10 @@ mod tests {
         same("Ich mag Tee wirklich sehr", "Ich mag Tee");
         same("Zoe\u{308} sings", "Zoë sings.");
         same("昨日は雨でした", "昨日は雨でした。");
+    }
+
+    fn differ_in_one_place(one: &str, other: &str) -> bool {
+        Statement::new(one).differs_in_one_place(&Statement::new(other))
     }
 
     #[test]

@@ -150,6 +150,10 @@ export const t = {
   memory: {
     search: "Search",
     about: "About you",
+    themes: "Themes",
+    themesTitle: "What you talk about most",
+    before: "Previous page",
+    after: "Next page",
     words: "What do you look for?",
     kind: "Kind",
     kinds: { "": "Every kind", conversation: "Conversations", fact: "Facts", reflection: "Reflections", dream: "Dreams" },

@@ -7,5 +7,8 @@ export function memoryIds(text: string): string[] {
   return [...new Set([...text.matchAll(ID)].map((found) => found[1] ?? ""))];
 }
 
+/** Returns true if an answer of `/memory themes` names a page behind it. */
+export const nextPage = (text: string): boolean => /`\/memory themes \d+` goes on\./.test(text);
+
 /** Leaves out the place of a direct message, which is this account itself. */
 export const withoutOwnPlace = (text: string): string => text.replace(/ (?:from dm:\S+|\(dm:[^)]*\))/g, "");

@@ -1,0 +1,95 @@
+//! The tool `themes`: what is talked about most.
+
+use azera_adapter::{ShownTheme, ShownThemes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::memories::Memory;
+use crate::paging::{self, List};
+use crate::session::Caller;
+use crate::texts::QUOTED;
+
+/// Which themes to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// Most themes of this page, 1 to 100; 20 unless given.
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// A theme within another one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Part {
+    /// Words that people use about it and not about other themes.
+    pub(crate) words: Vec<String>,
+    /// How many memories are about it.
+    pub(crate) memories: usize,
+}
+
+/// Something that is talked about.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Theme {
+    /// Words that people use about it and not about other themes.
+    pub(crate) words: Vec<String>,
+    /// Who may read it, such as `dm:PERSON`.
+    pub(crate) scope: String,
+    /// How many memories are about it.
+    pub(crate) memories: usize,
+    /// When it was talked about first (RFC 3339).
+    pub(crate) since: String,
+    /// When it was talked about last (RFC 3339).
+    pub(crate) until: String,
+    /// The memory closest to the middle of it.
+    pub(crate) typical: Memory,
+    /// The newest memory about it.
+    pub(crate) newest: Memory,
+    /// The themes that it is made of, if they are several.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A page of themes, those with most memories first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Themes {
+    /// What the texts are.
+    pub(crate) notice: &'static str,
+    /// The themes. They are found in quiet times, so the newest memories may be missing.
+    pub(crate) themes: Vec<Theme>,
+    /// How many there are on all pages.
+    pub(crate) total: usize,
+    /// Pass this as `cursor` for the next page. It is missing on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl Caller {
+    pub(crate) async fn themes(&self, asked: Asked) -> Result<Themes, Failure> {
+        let (list, limit) = (List::new("themes", &[]), paging::limit(asked.limit)?);
+        let skip = list.after(asked.cursor.as_deref())?.map(str::parse::<usize>).transpose();
+        let skip = skip.map_err(|_| Failure::invalid("`cursor` is no cursor of this tool."))?.unwrap_or(0);
+        let at = self.begin().await?;
+        let ShownThemes { themes, total } =
+            self.engine.memories.themes(&self.session.platform, at, skip, limit).await?;
+        let next = skip.saturating_add(limit);
+        let next_cursor = (next < total).then(|| list.cursor(&next.to_string()));
+        Ok(Themes { notice: QUOTED, themes: themes.into_iter().map(theme).collect(), total, next_cursor })
+    }
+}
+
+fn theme(theme: ShownTheme) -> Theme {
+    let part = |part: ShownTheme| Part { words: part.words, memories: part.memories };
+    Theme {
+        words: theme.words,
+        scope: theme.scope.to_string(),
+        memories: theme.memories,
+        since: theme.said.0.to_string(),
+        until: theme.said.1.to_string(),
+        typical: theme.typical.into(),
+        newest: theme.newest.into(),
+        parts: theme.parts.into_iter().map(part).collect(),
+    }
+}

@@ -1,0 +1,31 @@
+//! Reads what is talked about most.
+
+use azera_adapter::{MemoryReader, Reading, ShownTheme};
+use azera_memory::{Memory, ReadScope, Theme};
+use azera_types::PlatformId;
+
+use super::{Looking, MANY};
+
+fn describe_shown(theme: &ShownTheme) -> String {
+    let parts: String = theme.parts.iter().map(describe_shown).collect();
+    let (typical, newest) = (theme.typical.text.as_str(), theme.newest.text.as_str());
+    format!("{:?} {} {} [{typical}] [{newest}]\n{parts}", theme.words, theme.scope, theme.memories)
+}
+
+fn describe(theme: &Theme) -> String {
+    let parts: String = theme.parts.iter().map(describe).collect();
+    let (typical, newest) = (theme.typical.text.as_str(), theme.newest.text.as_str());
+    format!("{:?} {} {} [{typical}] [{newest}]\n{parts}", theme.words, theme.scope, theme.memories)
+}
+
+impl Looking<'_> {
+    pub(super) async fn read_shown_themes(&mut self, platform: &PlatformId, at: &Reading) {
+        let found = self.engine.azera.themes(platform, at.clone(), 0, MANY).await.unwrap();
+        self.saw("MemoryReader::themes", found.themes.iter().map(describe_shown).collect());
+    }
+
+    pub(super) fn read_themes(&mut self, read_scope: &ReadScope) {
+        let memory: &Memory = &self.engine.memory;
+        read!(self, memory.themes().list(read_scope, 0, MANY), |found| found.themes.iter().map(describe).collect());
+    }
+}
