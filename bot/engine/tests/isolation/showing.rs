@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 100] = [
+pub const SHOWING: [&str; 102] = [
     "/me",
     "/why",
     "/memory stats",
