@@ -109,6 +109,8 @@ impl std::fmt::Debug for ShownTheme {
 /// A page of themes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShownThemes {
+    /// True if older memories were too many to count.
+    pub is_cut: bool,
     /// The themes, those with most memories first.
     pub themes: Vec<ShownTheme>,
     /// How many there are on all pages.

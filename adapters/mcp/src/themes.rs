@@ -1,6 +1,7 @@
 //! The tool `themes`: what is talked about most.
 
-use azera_adapter::{ShownTheme, ShownThemes};
+use azera_adapter::{ShownMemory, ShownTheme, ShownThemes};
+use azera_types::Text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,9 @@ use crate::memories::Memory;
 use crate::paging::{self, List};
 use crate::session::Caller;
 use crate::texts::QUOTED;
+
+/// The most characters of a shown memory.
+const MAX_CHARS: usize = 400;
 
 /// Which themes to list.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,9 +48,9 @@ pub(crate) struct Theme {
     pub(crate) since: String,
     /// When it was talked about last (RFC 3339).
     pub(crate) until: String,
-    /// The memory closest to the middle of it.
+    /// The memory closest to the middle of it, cut after 400 characters.
     pub(crate) typical: Memory,
-    /// The newest memory about it.
+    /// The newest memory about it, cut in the same way.
     pub(crate) newest: Memory,
     /// The themes that it is made of, if they are several.
     pub(crate) parts: Vec<Part>,
@@ -61,6 +65,8 @@ pub(crate) struct Themes {
     pub(crate) themes: Vec<Theme>,
     /// How many there are on all pages.
     pub(crate) total: usize,
+    /// True if older memories were too many to count.
+    pub(crate) is_cut: bool,
     /// Pass this as `cursor` for the next page. It is missing on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
@@ -72,11 +78,11 @@ impl Caller {
         let skip = list.after(asked.cursor.as_deref())?.map(str::parse::<usize>).transpose();
         let skip = skip.map_err(|_| Failure::invalid("`cursor` is no cursor of this tool."))?.unwrap_or(0);
         let at = self.begin().await?;
-        let ShownThemes { themes, total } =
+        let ShownThemes { is_cut, themes, total } =
             self.engine.memories.themes(&self.session.platform, at, skip, limit).await?;
         let next = skip.saturating_add(limit);
         let next_cursor = (next < total).then(|| list.cursor(&next.to_string()));
-        Ok(Themes { notice: QUOTED, themes: themes.into_iter().map(theme).collect(), total, next_cursor })
+        Ok(Themes { notice: QUOTED, themes: themes.into_iter().map(theme).collect(), total, is_cut, next_cursor })
     }
 }
 
@@ -88,8 +94,17 @@ fn theme(theme: ShownTheme) -> Theme {
         memories: theme.memories,
         since: theme.said.0.to_string(),
         until: theme.said.1.to_string(),
-        typical: theme.typical.into(),
-        newest: theme.newest.into(),
+        typical: beginning(theme.typical).into(),
+        newest: beginning(theme.newest).into(),
         parts: theme.parts.into_iter().map(part).collect(),
     }
+}
+
+/// Cuts the text of a memory: a page of whole texts could fill an assistant's context. `get` returns all of it.
+fn beginning(mut memory: ShownMemory) -> ShownMemory {
+    if memory.text.chars().count() > MAX_CHARS {
+        let cut: String = memory.text.chars().take(MAX_CHARS).collect();
+        memory.text = Text::new(format!("{}…", cut.trim_end()));
+    }
+    memory
 }

@@ -115,7 +115,8 @@ impl Engine {
         let list =
             move |memory: &azera_memory::Memory| memory.themes().list(&here.read_scope, skip, limit.min(MAX_LISTED));
         let found = self.0.services.blocking(list).await?;
-        Ok(ShownThemes { themes: found.themes.into_iter().map(shown_theme).collect(), total: found.total })
+        let (is_cut, total) = (found.is_cut, found.total);
+        Ok(ShownThemes { is_cut, themes: found.themes.into_iter().map(shown_theme).collect(), total })
     }
 }
 

@@ -311,7 +311,8 @@ impl MemoryReader for Engine {
             newest: memory.clone(),
             parts: Vec::new(),
         };
-        Ok(ShownThemes { themes: shown.iter().skip(skip).take(limit).map(theme).collect(), total: shown.len() })
+        let is_cut = false;
+        Ok(ShownThemes { is_cut, themes: shown.iter().skip(skip).take(limit).map(theme).collect(), total: shown.len() })
     }
 
     async fn memories(&self, _: &PlatformId, at: Reading, page: MemoryPage) -> Result<Vec<ShownMemory>, HostError> {

@@ -113,14 +113,18 @@ async fn the_memories_of_a_page_are_read_at_once() {
 async fn themes_come_with_their_memories_page_by_page() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;
-    for text in ["boats are wet", "soup is hot", "trains are late"] {
+    let long = format!("boats are wet{}", " and wet".repeat(100));
+    for text in [long.as_str(), "soup is hot", "trains are late"] {
         client.remember(text).await;
     }
     let first = Client::good(client.call("themes", json!({"limit": 2})).await);
     assert_eq!((&first["total"], &first["themes"][0]["words"]), (&json!(3), &json!(["trains"])));
     assert_eq!(first["themes"][1]["newest"]["text"], "soup is hot");
     let rest = Client::good(client.call("themes", json!({"limit": 2, "cursor": first["next_cursor"]})).await);
-    assert_eq!(rest["themes"][0]["typical"]["text"], "boats are wet");
+    let shown = rest["themes"][0]["typical"]["text"].as_str().unwrap();
+    assert!(shown.starts_with("boats are wet and wet") && shown.ends_with('…'), "{shown}");
+    assert!(shown.chars().count() <= 401 && long.len() > 800, "{shown}");
+    assert_eq!(rest["is_cut"], json!(false));
     assert!(rest.get("next_cursor").is_none(), "{rest}");
     let list = Client::good(client.call("list", json!({"limit": 1})).await);
     let refused = Client::refusal(client.call("themes", json!({"cursor": list["next_cursor"]})).await);
