@@ -275,11 +275,13 @@ impl VoiceCalls {
         let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
         self.attendance.came(channel, user, self.clock.now());
         let Some((_, host)) = self.speech.get() else { return };
-        let decision = host.may_be_heard(&chat, &person).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
-            Some(false)
-        });
-        let decision = self.heard_now(channel, &person, decision);
+        let decision = match host.may_be_heard(&chat, &person).await {
+            Ok(decision) => self.heard_now(channel, &person, decision),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
+                Some(false)
+            }
+        };
         call.joined(person, self.name(guild, user), decision);
     }
 

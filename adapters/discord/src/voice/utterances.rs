@@ -47,7 +47,7 @@ impl VoiceCalls {
     async fn record(self: Arc<Self>, mut waiting: mpsc::Receiver<Inbound>) {
         while let Some(inbound) = waiting.recv().await {
             let Some(host) = self.host.get() else { return };
-            if !self.may_be_heard(&inbound.chat, &inbound.person).await {
+            if !self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
                 continue;
             }
             let (chat, is_asked) = (inbound.chat.clone(), inbound.mentions_bot);

@@ -37,8 +37,8 @@ impl Room {
         })
     }
 
-    /// Presses the button below the question about captions.
-    fn agree(&self, person: usize) {
+    /// Presses the button below the question about captions, and returns it.
+    fn agree(&self, person: usize) -> (u64, String) {
         let (message, custom_id) = self.fake.wait("the question", |world| {
             world.bots_messages(self.channel).into_iter().find_map(|message| {
                 let buttons = message["components"][0]["components"].as_array()?;
@@ -48,6 +48,11 @@ impl Room {
                 Some((message["id"].as_str()?.parse::<u64>().ok()?, button["custom_id"].as_str()?.to_owned()))
             })
         });
+        self.press_again(person, (message, custom_id.clone()));
+        (message, custom_id)
+    }
+
+    fn press_again(&self, person: usize, (message, custom_id): (u64, String)) {
         let who = self.people[person];
         let pressed = self.fake.world(|world| world.invoke(self.channel, who, Invoked::Button { message, custom_id }));
         self.fake.wait("the answer to the button", |world| world.interaction(pressed).answer.message.clone());
@@ -120,6 +125,39 @@ fn captions_show_the_words_of_those_who_agreed() {
         room.runtime.block_on(room.discord.leave());
         let text = room.shown(thread, "turned the captions off");
         assert!(!text.contains("loud"), "{text}");
+    });
+}
+
+#[test]
+fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
+    in_own_process("captions::who_agrees_to_captions_alone_is_heard_no_longer_than_they_run", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.press(1, "No");
+        let thread = room.turn_on(room.text_channel("square"));
+        room.hear(0);
+        let button = room.agree(1);
+        room.say(1, "Ann, I was at the market yesterday.", Network::default());
+        check("I was at the market yesterday", &room.said(1));
+        room.shown(thread, "**Robert:**");
+        // He writes in the text chat of another voice channel, and agrees to what runs where he is.
+        let cellar = room.fake.world(|world| {
+            let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+            world.voice_channel(guild, "cellar")
+        });
+        let status = room
+            .until("the bot to know the channel", || room.captions(cellar, 1, CaptionWish::Agree(None)).ok().flatten());
+        assert!(status.shows_yours);
+        let here = ChatId::new(format!("discord:voice:{}", room.channel)).expect("an id");
+        assert_eq!(room.engine.kept().asked, [here].into());
+        // What he decided for other times still counts.
+        assert_eq!(room.engine.kept().consent[&room.person(1)], Some(false));
+        assert_eq!(room.captions(room.channel, 0, CaptionWish::Off), Ok(None));
+        room.press_again(1, button);
+        assert_eq!(room.engine.kept().captioned, [Ok(()), Err(VoiceError::CaptionsEnded)]);
+        let decoded = room.counts()[1];
+        room.say(1, "Ann, I tell you something private.", Network::default());
+        assert_eq!(room.counts()[1], decoded, "nothing of it is decoded");
     });
 }
 

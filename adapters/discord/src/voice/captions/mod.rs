@@ -63,6 +63,7 @@ pub(super) struct Captions {
     /// Who turned them on.
     by: String,
     since: Timestamp,
+    /// Who agreed to them. They are heard while captions run, also if they refused it for other times.
     agreed: BTreeSet<PersonId>,
     asked: BTreeSet<PersonId>,
     /// The utterances that were shown lately.
@@ -77,6 +78,11 @@ impl Captions {
         self.board.end(CALL_OVER);
     }
 
+    /// Returns the name of these captions among those of the call.
+    fn name(&self) -> String {
+        self.board.thread.to_string()
+    }
+
     /// Records that a person agrees no longer. What they said last may stand in no caption, so it is not used either.
     fn refused(&mut self, person: &PersonId, now: Timestamp) {
         if self.agreed.remove(person) {
@@ -86,6 +92,7 @@ impl Captions {
 
     fn status(&self, person: &PersonId) -> CaptionStatus {
         CaptionStatus {
+            name: self.name(),
             by: self.by.clone(),
             place: format!("<#{}>", self.board.thread),
             people: self.agreed.len(),
@@ -119,13 +126,9 @@ impl VoiceCalls {
             CaptionWish::Show => {}
             CaptionWish::On => self.turn_on(chat, (guild, channel), person).await?,
             CaptionWish::Off => self.turn_off((guild, channel), TURNED_OFF).await,
-            CaptionWish::Agree => {
-                self.change(channel, |captions| captions.agreed.insert(person.clone()));
-            }
+            CaptionWish::Agree(name) => self.agree(channel, person, name.as_deref()).await?,
             CaptionWish::Refuse => {
-                let now = self.clock.now();
-                let is_on = self.change(channel, |captions| captions.refused(person, now)).is_some();
-                if let Some(call) = self.call_in(channel).filter(|_| is_on) {
+                if let Some(call) = self.call_in(channel).filter(|_| self.refuse_captions(channel, person)) {
                     call.decided(person.clone(), false);
                 }
             }
@@ -143,6 +146,45 @@ impl VoiceCalls {
     /// Returns since when the captions of a call run. What was said before is not used in the room while they do.
     pub(super) fn captioned_since(&self, channel: ChannelId) -> Option<Timestamp> {
         self.change(channel, |captions| captions.since)
+    }
+
+    /// Lets a person be heard while captions run. Nothing of it is recorded, so it ends with them.
+    async fn agree(&self, channel: ChannelId, person: &PersonId, name: Option<&str>) -> Result<(), VoiceError> {
+        let unavailable = || VoiceError::Unavailable("I cannot look up your choice now. Try again.".to_owned());
+        let is_meant = |captions: &mut Captions| name.is_none_or(|name| captions.name() == name);
+        match self.change(channel, is_meant) {
+            None if name.is_none() => return Ok(()),
+            None | Some(false) => return Err(VoiceError::CaptionsEnded),
+            Some(true) => {}
+        }
+        let (Ok(chat), Some((_, host))) = (id::voice_chat(channel), self.speech.get()) else {
+            return Err(unavailable());
+        };
+        // From now on a person who is unknown to the record was forgotten, see `heard_now`.
+        host.was_asked(&chat, person).await.map_err(|error| {
+            tracing::warn!(%error, "cannot record that a person was asked; they are not heard");
+            unavailable()
+        })?;
+        let agreed = self.change(channel, |captions| {
+            let is_meant = is_meant(captions);
+            if is_meant {
+                captions.agreed.insert(person.clone());
+            }
+            is_meant
+        });
+        if agreed != Some(true) {
+            return Err(VoiceError::CaptionsEnded);
+        }
+        if let Some(call) = self.call_in(channel) {
+            call.decided(person.clone(), true);
+        }
+        Ok(())
+    }
+
+    /// Records that a person agrees to captions no longer. Returns whether some run.
+    pub(super) fn refuse_captions(&self, channel: ChannelId, person: &PersonId) -> bool {
+        let now = self.clock.now();
+        self.change(channel, |captions| captions.refused(person, now)).is_some()
     }
 
     async fn turn_on(
@@ -168,7 +210,7 @@ impl VoiceCalls {
         let by = id::user_of(person).map_or_else(|| "somebody".to_owned(), |user| self.name(guild, user));
         // Who turns them on agrees to them, but not to being heard.
         let voice_chat = id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?;
-        let is_heard = self.may_be_heard(&voice_chat, person).await;
+        let is_heard = self.may_be_heard(&voice_chat, person, self.clock.now()).await;
         let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
         let others = begun.ok_or(VoiceError::NotThere)?;
         self.tell(
@@ -261,14 +303,14 @@ impl VoiceCalls {
              `/voice captions off` ends them.",
             board.thread
         );
-        self.ask_with_buttons(board.voice, text, called).await;
+        self.ask_with_buttons((board.voice, board.thread), text, called).await;
     }
 
-    async fn ask_with_buttons(&self, channel: ChannelId, text: String, called: Vec<UserId>) {
+    async fn ask_with_buttons(&self, (channel, thread): (ChannelId, ChannelId), text: String, called: Vec<UserId>) {
         let Ok(line) = self.line() else { return };
         let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
         let buttons = choices(&[
-            choice("Hear me and show my words", "/voice captions yes"),
+            choice("Hear me and show my words", &format!("/voice captions yes {thread}")),
             choice("Do not hear me", "/voice captions no"),
         ]);
         let question = CreateMessage::new()
@@ -293,16 +335,21 @@ impl VoiceCalls {
         let (Ok(chat), Some((_, host))) = (id::voice_chat(channel), self.speech.get()) else { return };
         for person in self.people(guild, channel).into_iter().filter_map(|user| id::person(user).ok()) {
             match host.may_be_heard(&chat, &person).await {
-                Ok(Some(true)) => call.decided(person, true),
-                Ok(Some(false)) => {}
-                Ok(None) => drop(tokio::spawn(self.clone().ask(channel, person))),
-                Err(error) => tracing::warn!(%error, "cannot read whether a person may be heard; they are not"),
+                Ok(Some(decision)) => call.decided(person, decision),
+                Ok(None) => {
+                    call.decided(person.clone(), false);
+                    tokio::spawn(self.clone().ask(channel, person));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
+                    call.decided(person, false);
+                }
             }
         }
     }
 
-    /// Returns whether a person who is in the room is heard now, from what they decided. While captions run, only people
-    /// who agreed to them are heard; each of the others is asked once.
+    /// Returns whether a person who is in the room is heard now, from what they decided for other times. While captions
+    /// run, those who agreed to them are heard, and nobody else; each of the others is asked once.
     pub(super) fn heard_now(
         self: &Arc<Self>,
         channel: ChannelId,
@@ -311,7 +358,8 @@ impl VoiceCalls {
     ) -> Option<bool> {
         let now = self.clock.now();
         let state = |captions: &mut Captions| {
-            if decision == Some(false) {
+            if decision.is_none() {
+                // Whoever agreed was asked: they were forgotten since.
                 captions.refused(person, now);
             }
             let is_agreed = captions.agreed.contains(person);
@@ -320,13 +368,31 @@ impl VoiceCalls {
         };
         let Some((is_agreed, asked)) = self.change(channel, state) else { return decision };
         if is_agreed {
-            return decision;
+            return Some(true);
         }
         if let (Some((by, board)), Some(user)) = (asked, id::user_of(person)) {
             let calls = self.clone();
             tokio::spawn(async move { calls.announce(&board, &by, &[user]).await });
         }
         Some(false)
+    }
+
+    /// Returns whether what a person said at a time may be recorded, from what they decided for other times.
+    pub(super) fn may_record(
+        &self,
+        channel: ChannelId,
+        person: &PersonId,
+        at: Timestamp,
+        decision: Option<bool>,
+    ) -> bool {
+        let now = self.clock.now();
+        let may = |captions: &mut Captions| {
+            if decision.is_none() {
+                captions.refused(person, now);
+            }
+            captions.agreed.contains(person) || (decision == Some(true) && at < captions.since)
+        };
+        self.change(channel, may).unwrap_or(decision == Some(true))
     }
 
     /// Shows what a person said, if they agreed to it.
