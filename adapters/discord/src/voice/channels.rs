@@ -134,7 +134,7 @@ impl VoiceChannels for Channels {
     }
 
     async fn withdraw(&self, gone: &[(ChatId, MessageId)]) {
-        self.0.withdraw_captions(gone).await;
+        self.0.withdraw_captions(gone);
     }
 
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError> {

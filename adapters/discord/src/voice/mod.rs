@@ -37,7 +37,7 @@ pub use azera_voice_discord::Engines;
 use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
-use captions::{CaptionLog, Captions};
+use captions::{CaptionLog, Captions, Withdrawn};
 
 pub(crate) use channels::Channels;
 
@@ -97,6 +97,7 @@ pub(crate) struct VoiceCalls {
     clock: Arc<dyn Clock>,
     attendance: Attendance,
     caption_log: AsyncMutex<CaptionLog>,
+    withdrawn: Withdrawn,
     speech: OnceLock<(Arc<dyn Speech>, Arc<dyn VoiceHost>)>,
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
@@ -115,6 +116,7 @@ impl VoiceCalls {
             clock,
             attendance: Attendance::open(folder),
             caption_log: AsyncMutex::new(CaptionLog::open(folder)),
+            withdrawn: Withdrawn::default(),
             speech: OnceLock::new(),
             line: OnceLock::new(),
             host: OnceLock::new(),
@@ -145,12 +147,17 @@ impl VoiceCalls {
         self.host.get_or_init(|| host);
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut waiting) = waiting else { return };
-        tokio::spawn(self.clone().remove_due_captions());
-        while let Some(event) = waiting.recv().await {
-            match event {
-                VoiceEvent::Server(server) => self.server(*server),
-                VoiceEvent::State(state) => self.state(*state).await,
+        let events = async {
+            while let Some(event) = waiting.recv().await {
+                match event {
+                    VoiceEvent::Server(server) => self.server(*server),
+                    VoiceEvent::State(state) => self.state(*state).await,
+                }
             }
+        };
+        tokio::select! {
+            () = self.clone().keep_captions() => {}
+            () = events => {}
         }
     }
 

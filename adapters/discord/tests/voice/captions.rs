@@ -162,6 +162,35 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
 }
 
 #[test]
+fn captions_of_what_the_record_does_not_know_go_at_the_next_start() {
+    in_own_process("captions::captions_of_what_the_record_does_not_know_go_at_the_next_start", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let thread = room.turn_on(room.text_channel("square"));
+        room.hear(0);
+        let spoken = room.spoken();
+        room.say(0, "Azera, when does the last ferry leave today?", Network::default());
+        room.hear(spoken);
+        room.shown(thread, &format!("**Azera:** {}", ANSWER.concat()));
+        room.runtime.block_on(room.discord.leave());
+        room.shown(thread, "The call is over");
+        // The record forgets it without a word to the bot.
+        let engine = room.engine_of_another_start();
+        let asked = room.engine.kept().said[0].clone();
+        engine.kept().forgotten.push(asked.0.id.clone());
+        engine.kept().said.push(asked);
+        room.start_again(&root, engine);
+        let text = room.fake.wait("the caption to go", |world| {
+            let messages = world.bots_messages(thread);
+            let text: Vec<&str> = messages.iter().filter_map(|it| it["content"].as_str()).collect();
+            let text = text.join("\n");
+            (!text.contains("**Ann:**")).then_some(text)
+        });
+        assert!(text.contains("**Azera:**"), "{text}");
+    });
+}
+
+#[test]
 fn captions_have_no_more_readers_than_the_chat_of_the_voice_channel() {
     in_own_process("captions::captions_have_no_more_readers_than_the_chat_of_the_voice_channel", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);

@@ -6,11 +6,12 @@
 //! chat of the voice channel.
 //!
 //! `board` holds the lines that wait, `post` posts them, and `log` knows where each caption stands, so that it goes when
-//! its utterance is forgotten.
+//! its utterance is forgotten: `withdraw` takes it back.
 
 mod board;
 mod log;
 mod post;
+mod withdraw;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::id;
 use board::Board;
 
 pub(super) use log::CaptionLog;
+pub(super) use withdraw::Withdrawn;
 
 /// Permissions that the bot needs in the text channel.
 const NEEDED: Permissions = Permissions::VIEW_CHANNEL
