@@ -30,6 +30,7 @@ use serenity::all::{ChannelId, GuildId, Http, UserId, VoiceServerUpdateEvent, Vo
 use serenity::gateway::ShardManager;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 pub use azera_voice_discord::Engines;
@@ -73,6 +74,10 @@ struct Ongoing {
     /// The name of the persona.
     persona: String,
     captions: Option<Captions>,
+    /// Held while captions begin or end.
+    captions_turn: Arc<AsyncMutex<()>>,
+    /// The threads with captions of this call, by their text channels.
+    caption_threads: HashMap<ChannelId, ChannelId>,
 }
 
 impl Ongoing {
@@ -98,6 +103,8 @@ pub(crate) struct VoiceCalls {
     attendance: Attendance,
     caption_log: AsyncMutex<CaptionLog>,
     withdrawn: Withdrawn,
+    /// When captions began lately, by voice channels.
+    captions_begun: Mutex<HashMap<ChannelId, Instant>>,
     speech: OnceLock<(Arc<dyn Speech>, Arc<dyn VoiceHost>)>,
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
@@ -117,6 +124,7 @@ impl VoiceCalls {
             attendance: Attendance::open(folder),
             caption_log: AsyncMutex::new(CaptionLog::open(folder)),
             withdrawn: Withdrawn::default(),
+            captions_begun: Mutex::default(),
             speech: OnceLock::new(),
             line: OnceLock::new(),
             host: OnceLock::new(),
@@ -228,6 +236,8 @@ impl VoiceCalls {
             is_muted,
             persona,
             captions: None,
+            captions_turn: Arc::default(),
+            caption_threads: HashMap::new(),
         };
         if is_muted {
             call.mute(true);

@@ -154,6 +154,8 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
         assert_eq!(room.engine.kept().consent[&room.person(1)], Some(false));
         assert_eq!(room.captions(room.channel, 0, CaptionWish::Off), Ok(None));
         room.press_again(1, button);
+        let too_soon = room.captions(room.text_channel("den"), 0, CaptionWish::On).err();
+        assert!(matches!(&too_soon, Some(VoiceError::Unavailable(why)) if why.contains("minute")), "{too_soon:?}");
         assert_eq!(room.engine.kept().captioned, [Ok(()), Err(VoiceError::CaptionsEnded)]);
         let decoded = room.counts()[1];
         room.say(1, "Ann, I tell you something private.", Network::default());
@@ -195,7 +197,7 @@ fn captions_have_no_more_readers_than_the_chat_of_the_voice_channel() {
     in_own_process("captions::captions_have_no_more_readers_than_the_chat_of_the_voice_channel", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
         room.press(0, "Hear me");
-        let (square, den) = (room.text_channel("square"), room.text_channel("den"));
+        let [square, den, hall] = ["square", "den", "hall"].map(|name| room.text_channel(name));
         let guild = room.fake.world(|world| world.channels[&room.channel].guild.expect("a channel of a server"));
         let hidden = Overwrite { id: guild, user: false, allow: Bits::default(), deny: Bits::VIEW };
         let seen = |id: u64| Overwrite { id, user: true, allow: Bits::VIEW, deny: Bits::default() };
@@ -212,6 +214,13 @@ fn captions_have_no_more_readers_than_the_chat_of_the_voice_channel() {
         room.until("the bot to know who sees it", || {
             let place = room.runtime.block_on(room.discord.place(&chat, &room.person(1)));
             matches!(place, Ok(None)).then_some(())
+        });
+        // Ann may read the hall, but not write there.
+        let mute = Overwrite { id: room.people[0], user: true, allow: Bits::VIEW, deny: Bits::SEND };
+        room.fake.world(|world| world.set_overwrites(hall, vec![hidden, mute, seen(BOT)]));
+        room.until("the bot to know that", || {
+            let refused = room.captions(hall, 0, CaptionWish::On).err();
+            matches!(&refused, Some(VoiceError::Unavailable(why)) if why.starts_with("You may not")).then_some(())
         });
         let refused = room.captions(square, 0, CaptionWish::On).err();
         assert!(

@@ -41,6 +41,8 @@ struct Waiting {
 
 /// The captions of a call, on their way into a thread.
 pub(super) struct Board {
+    /// Names these captions, and no others.
+    pub(super) name: String,
     /// The voice channel, the text channel of the thread, and the thread.
     pub(super) voice: ChannelId,
     /// See `voice`.
@@ -52,8 +54,8 @@ pub(super) struct Board {
 }
 
 impl Board {
-    pub(super) fn new(voice: ChannelId, parent: ChannelId, thread: ChannelId) -> Self {
-        Self { voice, parent, thread, waiting: Mutex::default(), wake: Notify::new() }
+    pub(super) fn new(name: String, voice: ChannelId, parent: ChannelId, thread: ChannelId) -> Self {
+        Self { name, voice, parent, thread, waiting: Mutex::default(), wake: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -166,7 +168,7 @@ mod tests {
     }
 
     fn board() -> Board {
-        Board::new(ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))
+        Board::new(String::new(), ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))
     }
 
     #[tokio::test]

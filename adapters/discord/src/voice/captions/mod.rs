@@ -13,17 +13,22 @@ mod log;
 mod post;
 mod withdraw;
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use azera_adapter::{CaptionStatus, CaptionWish, Choice, REPLY_MARK, VoiceError};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
+use serde_json::json;
 use serenity::all::{
     AutoArchiveDuration, ChannelId, ChannelType, CreateAllowedMentions, CreateMessage, CreateThread, GuildId,
     Permissions, UserId,
 };
 
-use super::VoiceCalls;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
+
+use super::{Ongoing, VoiceCalls};
 use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
@@ -46,6 +51,9 @@ const MAX_SHOWN: usize = 256;
 
 /// Most people who are called by name when captions begin. The others hear of it.
 const MAX_CALLED: usize = 20;
+
+/// Shortest time between two beginnings of captions in a voice channel.
+const COOLDOWN: Duration = Duration::from_secs(60);
 
 /// Said aloud when captions begin.
 const ALOUD: &str =
@@ -82,7 +90,7 @@ impl Captions {
 
     /// Returns the name of these captions among those of the call.
     fn name(&self) -> String {
-        self.board.thread.to_string()
+        self.board.name.clone()
     }
 
     /// Records that a person agrees no longer. What they said last may stand in no caption, so it is not used either.
@@ -90,6 +98,15 @@ impl Captions {
         if self.agreed.remove(person) {
             self.since = now;
         }
+    }
+
+    /// Returns whether what a person said at a time may be recorded: only those who agreed are heard since captions began.
+    fn may_record(&mut self, person: &PersonId, at: Timestamp, decision: Option<bool>, now: Timestamp) -> bool {
+        if decision.is_none() {
+            // Whoever agreed was asked: they were forgotten since.
+            self.refused(person, now);
+        }
+        self.agreed.contains(person) || (decision == Some(true) && at < self.since)
     }
 
     fn status(&self, person: &PersonId) -> CaptionStatus {
@@ -124,10 +141,12 @@ impl VoiceCalls {
         person: &PersonId,
         wish: CaptionWish,
     ) -> Result<Option<CaptionStatus>, VoiceError> {
+        let turn = self.captions_turn(channel).ok_or(VoiceError::NotThere)?;
+        let turn = turn.lock().await;
         match wish {
             CaptionWish::Show => {}
             CaptionWish::On => self.turn_on(chat, (guild, channel), person).await?,
-            CaptionWish::Off => self.turn_off((guild, channel), TURNED_OFF).await,
+            CaptionWish::Off => self.turn_off((guild, channel), None, TURNED_OFF).await,
             CaptionWish::Agree(name) => self.agree(channel, person, name.as_deref()).await?,
             CaptionWish::Refuse => {
                 if let Some(call) = self.call_in(channel).filter(|_| self.refuse_captions(channel, person)) {
@@ -135,7 +154,15 @@ impl VoiceCalls {
                 }
             }
         }
-        Ok(self.change(channel, |captions| captions.status(person)))
+        let status = self.change(channel, |captions| captions.status(person));
+        drop(turn);
+        Ok(status)
+    }
+
+    /// Returns what is held while captions of a call begin or end; `None` without a call.
+    fn captions_turn(&self, channel: ChannelId) -> Option<Arc<AsyncMutex<()>>> {
+        let calls = self.calls();
+        calls.values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.captions_turn.clone())
     }
 
     /// Changes the captions of a call; returns `None` if there are none.
@@ -198,23 +225,20 @@ impl VoiceCalls {
         if self.captioned_since(channel).is_some() {
             return Ok(());
         }
-        let line = self.line()?;
-        let parent = self.place_for_captions(chat, (guild, channel))?;
-        let room = line.directory.channel(channel).map_or_else(|| "the voice channel".to_owned(), |found| found.name);
-        let name: String = format!("Captions of {room}").chars().take(NAME_CHARS).collect();
-        let thread =
-            CreateThread::new(name).kind(ChannelType::PublicThread).auto_archive_duration(AutoArchiveDuration::OneDay);
-        let thread = line.http.create_thread(parent, &thread, None).await.map_err(|error| {
-            tracing::warn!(error = in_words(&error), "cannot make a thread for captions");
-            VoiceError::Unavailable("Discord does not let me make a thread here now. Try again in a minute.".to_owned())
-        })?;
-        let board = Arc::new(Board::new(channel, parent, thread.id));
+        let parent = self.place_for_captions(chat, (guild, channel), person).await?;
+        self.not_too_often(channel)?;
+        let thread = self.thread_for_captions(channel, parent).await?;
+        let name = format!("{thread}-{}", self.clock.now().as_millisecond());
+        let board = Arc::new(Board::new(name, channel, parent, thread));
         let by = id::user_of(person).map_or_else(|| "somebody".to_owned(), |user| self.name(guild, user));
         // Who turns them on agrees to them, but not to being heard.
         let voice_chat = id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?;
         let is_heard = self.may_be_heard(&voice_chat, person, self.clock.now()).await;
         let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
-        let others = begun.ok_or(VoiceError::NotThere)?;
+        let Some(others) = begun else {
+            self.remove_thread(thread).await;
+            return Err(VoiceError::NotThere);
+        };
         self.tell(
             board.thread,
             &format!(
@@ -228,11 +252,60 @@ impl VoiceCalls {
         Ok(())
     }
 
-    /// Returns the text channel in which somebody asks for captions, if they may stand there.
-    fn place_for_captions(
+    /// Lets captions of a call begin once in a minute, because everybody there is called each time.
+    fn not_too_often(&self, channel: ChannelId) -> Result<(), VoiceError> {
+        let mut begun = self.captions_begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain(|_, begun| begun.elapsed() < COOLDOWN);
+        if begun.contains_key(&channel) {
+            return Err(VoiceError::Unavailable(
+                "Captions of this voice channel began less than a minute ago. Try again in a minute.".to_owned(),
+            ));
+        }
+        begun.insert(channel, Instant::now());
+        Ok(())
+    }
+
+    /// Returns the thread for captions of a call in a text channel: the one that it has, or else a new one.
+    async fn thread_for_captions(&self, channel: ChannelId, parent: ChannelId) -> Result<ChannelId, VoiceError> {
+        let line = self.line()?;
+        let find = |calls: &HashMap<GuildId, Ongoing>| {
+            calls.values().find(|ongoing| ongoing.channel == channel)?.caption_threads.get(&parent).copied()
+        };
+        let known = find(&self.calls());
+        if let Some(known) = known
+            && line.http.edit_thread(known, &json!({"archived": false}), None).await.is_ok()
+        {
+            return Ok(known);
+        }
+        let room = line.directory.channel(channel).map_or_else(|| "the voice channel".to_owned(), |found| found.name);
+        let name: String = format!("Captions of {room}").chars().take(NAME_CHARS).collect();
+        let thread =
+            CreateThread::new(name).kind(ChannelType::PublicThread).auto_archive_duration(AutoArchiveDuration::OneDay);
+        let thread = line.http.create_thread(parent, &thread, None).await.map_err(|error| {
+            tracing::warn!(error = in_words(&error), "cannot make a thread for captions");
+            VoiceError::Unavailable("Discord does not let me make a thread here now. Try again in a minute.".to_owned())
+        })?;
+        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| ongoing.channel == channel) {
+            ongoing.caption_threads.insert(parent, thread.id);
+        }
+        Ok(thread.id)
+    }
+
+    /// Removes a thread whose call ended meanwhile.
+    async fn remove_thread(&self, thread: ChannelId) {
+        let Ok(line) = self.line() else { return };
+        if let Err(error) = line.http.delete_channel(thread, None).await {
+            tracing::debug!(error = in_words(&error), "cannot remove a thread for captions");
+            self.tell(thread, CALL_OVER).await;
+        }
+    }
+
+    /// Returns the text channel in which somebody asks for captions, if they may write there and captions may stand there.
+    async fn place_for_captions(
         &self,
         chat: &ChatId,
         (guild, channel): (GuildId, ChannelId),
+        person: &PersonId,
     ) -> Result<ChannelId, VoiceError> {
         let unavailable = |why: &str| VoiceError::Unavailable(why.to_owned());
         let directory = &self.line()?.directory;
@@ -243,6 +316,10 @@ impl VoiceCalls {
                 unavailable("Captions stand in a thread: write `/voice captions on` in a text channel of this server.")
             })?
             .id;
+        let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
+        if !directory.can_write(parent, user).await {
+            return Err(unavailable("You may not write in this channel, so you cannot turn on captions here."));
+        }
         if !directory.reads_within(parent, channel) {
             return Err(unavailable(
                 "More people can read this channel than the chat of the voice channel, or I cannot tell. Write \
@@ -305,31 +382,46 @@ impl VoiceCalls {
              `/voice captions off` ends them.",
             board.thread
         );
-        self.ask_with_buttons((board.voice, board.thread), text, called).await;
+        self.ask_with_buttons(board, text, called).await;
     }
 
-    async fn ask_with_buttons(&self, (channel, thread): (ChannelId, ChannelId), text: String, called: Vec<UserId>) {
+    async fn ask_with_buttons(&self, board: &Board, text: String, called: Vec<UserId>) {
         let Ok(line) = self.line() else { return };
         let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
         let buttons = choices(&[
-            choice("Hear me and show my words", &format!("/voice captions yes {thread}")),
+            choice("Hear me and show my words", &format!("/voice captions yes {}", board.name)),
             choice("Do not hear me", "/voice captions no"),
         ]);
         let question = CreateMessage::new()
             .content(text)
             .components(buttons)
             .allowed_mentions(CreateAllowedMentions::new().users(called));
-        if let Err(error) = line.http.send_message(channel, Vec::new(), &question).await {
+        if let Err(error) = line.http.send_message(board.voice, Vec::new(), &question).await {
             tracing::warn!(error = in_words(&error), "cannot ask people about captions");
         }
     }
 
-    /// Ends the captions of a call, and hears everybody again who agreed to be heard.
-    pub(super) async fn turn_off(self: &Arc<Self>, (guild, channel): (GuildId, ChannelId), farewell: &'static str) {
+    /// Ends captions whose turn nobody else has: those of a board, if they still run, or else any.
+    async fn end_in_turn(self: &Arc<Self>, guild: GuildId, board: &Board, farewell: &'static str) {
+        let Some(turn) = self.captions_turn(board.voice) else { return };
+        let _turn = turn.lock().await;
+        self.turn_off((guild, board.voice), Some(board), farewell).await;
+    }
+
+    /// Ends the captions of a call, and hears everybody again who agreed to be heard. With a board, it ends no others.
+    /// The caller holds the turn.
+    async fn turn_off(
+        self: &Arc<Self>,
+        (guild, channel): (GuildId, ChannelId),
+        board: Option<&Board>,
+        farewell: &'static str,
+    ) {
+        let is_meant =
+            |captions: &mut Captions| board.is_none_or(|board| std::ptr::eq(&raw const *captions.board, board));
         let ended = {
             let mut calls = self.calls();
             let ongoing = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel);
-            ongoing.and_then(|ongoing| Some((ongoing.captions.take()?, ongoing.call.clone())))
+            ongoing.and_then(|ongoing| Some((ongoing.captions.take_if(is_meant)?, ongoing.call.clone())))
         };
         let Some((captions, call)) = ended else { return };
         captions.board.end(farewell);
@@ -388,12 +480,7 @@ impl VoiceCalls {
         decision: Option<bool>,
     ) -> bool {
         let now = self.clock.now();
-        let may = |captions: &mut Captions| {
-            if decision.is_none() {
-                captions.refused(person, now);
-            }
-            captions.agreed.contains(person) || (decision == Some(true) && at < captions.since)
-        };
+        let may = |captions: &mut Captions| captions.may_record(person, at, decision, now);
         self.change(channel, may).unwrap_or(decision == Some(true))
     }
 
@@ -428,18 +515,36 @@ impl VoiceCalls {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_reply_that_goes_on_is_not_shown_twice() {
-        let id = |text: &str| MessageId::new(text).unwrap();
-        let mut captions = Captions {
-            board: Arc::new(Board::new(ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))),
+    fn captions() -> Captions {
+        Captions {
+            board: Arc::new(Board::new(String::new(), ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))),
             by: "Ann".to_owned(),
             since: Timestamp::UNIX_EPOCH,
             agreed: BTreeSet::new(),
             asked: BTreeSet::new(),
             shown: VecDeque::new(),
             stopped: None,
-        };
+        }
+    }
+
+    #[test]
+    fn only_those_who_agreed_are_recorded_since_captions_began() {
+        let (ann, robert) = (PersonId::new("ann").unwrap(), PersonId::new("robert").unwrap());
+        let [before, since, after] = [1, 2, 3].map(|second| Timestamp::from_second(second).unwrap());
+        let mut captions = Captions { since, agreed: BTreeSet::from([ann.clone()]), ..captions() };
+        assert!(captions.may_record(&ann, after, Some(false), after), "she agreed to captions alone");
+        assert!(!captions.may_record(&robert, since, Some(true), after), "he agreed to be heard at other times");
+        assert!(captions.may_record(&robert, before, Some(true), after));
+        assert!(!captions.may_record(&robert, before, Some(false), after));
+        // Forgetting her takes her agreement away.
+        assert!(!captions.may_record(&ann, after, None, after));
+        assert!(!captions.may_record(&ann, after, Some(false), after));
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_is_not_shown_twice() {
+        let id = |text: &str| MessageId::new(text).unwrap();
+        let mut captions = captions();
         assert_eq!(captions.new_words(&id("a"), "First you walk", false), "First you walk\u{2026}");
         assert_eq!(captions.new_words(&id("a"), "First you walk to the bay.", true), "to the bay.");
         assert_eq!(captions.new_words(&id("b"), "", false), "");

@@ -67,9 +67,7 @@ impl VoiceCalls {
     async fn end_captions(self: &Arc<Self>, guild: GuildId, board: &Board, farewell: &'static str) {
         board.clear();
         board.end(farewell);
-        if self.change(board.voice, |captions| std::ptr::eq(&raw const *captions.board, board)) == Some(true) {
-            self.turn_off((guild, board.voice), farewell).await;
-        }
+        self.end_in_turn(guild, board, farewell).await;
     }
 
     /// Posts the lines that come next, as far as they still stand in the record.
