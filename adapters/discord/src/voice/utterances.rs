@@ -36,7 +36,8 @@ impl Utterances {
                 new.insert(queue)
             }
         };
-        if queue.try_send(inbound).is_err() {
+        if let Err(lost) = queue.try_send(inbound) {
+            self.calls.caption_is_missing(&lost.into_inner());
             tracing::error!("too many utterances of one person wait; one of them is not recorded");
         }
     }
@@ -55,6 +56,8 @@ impl VoiceCalls {
             let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
             if recorded.is_ok() {
                 self.caption_said(&said);
+            } else {
+                self.caption_is_missing(&said);
             }
             tokio::spawn(self.clone().answered(recorded, chat, is_asked));
         }

@@ -134,8 +134,8 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
         room.press(0, "Hear me");
         room.press(1, "No");
-        let thread = room.turn_on(room.text_channel("square"));
-        room.hear(0);
+        let square = room.text_channel("square");
+        let thread = room.turn_on(square);
         let button = room.agree(1);
         room.say(1, "Ann, I was at the market yesterday.", Network::default());
         check("I was at the market yesterday", &room.said(1));
@@ -154,7 +154,7 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
         assert_eq!(room.engine.kept().consent[&room.person(1)], Some(false));
         assert_eq!(room.captions(room.channel, 0, CaptionWish::Off), Ok(None));
         room.press_again(1, button);
-        let too_soon = room.captions(room.text_channel("den"), 0, CaptionWish::On).err();
+        let too_soon = room.captions(square, 0, CaptionWish::On).err();
         assert!(matches!(&too_soon, Some(VoiceError::Unavailable(why)) if why.contains("minute")), "{too_soon:?}");
         assert_eq!(room.engine.kept().captioned, [Ok(()), Err(VoiceError::CaptionsEnded)]);
         let decoded = room.counts()[1];

@@ -498,6 +498,16 @@ impl VoiceCalls {
         });
     }
 
+    /// Records that something a person said cannot be shown, if they agreed to captions.
+    pub(super) fn caption_is_missing(&self, said: &Inbound) {
+        let Some(channel) = id::voice_channel_of(&said.chat) else { return };
+        self.change(channel, |captions| {
+            if captions.agreed.contains(&said.person) && said.at >= captions.since {
+                captions.board.miss();
+            }
+        });
+    }
+
     /// Shows what was heard of a reply, if what it answers stands there, too.
     pub(super) fn caption_reply(&self, channel: ChannelId, reply: &MessageId, heard: &str, is_whole: bool) {
         let Some((question, _)) = reply.as_str().rsplit_once(REPLY_MARK) else { return };

@@ -8,6 +8,7 @@ use azera_adapter::VoiceHost;
 use azera_types::MessageId;
 use serenity::all::{ChannelId, CreateMessage, EditMessage, GuildId, Http, Message, Nonce};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use super::board::{Board, Line, content};
 use super::log::{GAP, Posted};
@@ -22,8 +23,8 @@ const BATCH: Duration = Duration::from_secs(2);
 const UNKNOWN: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Failures in a row after which captions end.
-const MAX_FAILED: u32 = 10;
+/// How long Discord or the record may fail until captions end.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Written when captions cannot go on.
 const CANNOT_GO_ON: &str = "*I cannot write captions here any more.*";
@@ -42,7 +43,7 @@ enum Next {
 impl VoiceCalls {
     /// Posts the captions of a call until they are over.
     pub(super) async fn post_captions(self: Arc<Self>, guild: GuildId, board: Arc<Board>) {
-        let mut failed = 0;
+        let mut failing: Option<Instant> = None;
         loop {
             if board.farewell().is_none() {
                 if board.next().is_empty() {
@@ -51,15 +52,24 @@ impl VoiceCalls {
                 tokio::time::sleep(if board.farewell().is_none() { BATCH } else { LOOK }).await;
             }
             let next = self.post_next(&board).await;
-            failed = if matches!(next, Next::Failed) { failed + 1 } else { 0 };
             match next {
-                Next::Posted => {}
-                Next::Waits | Next::Failed if failed <= MAX_FAILED => tokio::time::sleep(LOOK).await,
-                Next::Waits | Next::Failed => self.end_captions(guild, &board, CANNOT_GO_ON).await,
+                Next::Failed => {
+                    if failing.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+                        tokio::time::sleep(LOOK).await;
+                    } else {
+                        self.end_captions(guild, &board, CANNOT_GO_ON).await;
+                    }
+                }
+                Next::Posted | Next::Waits => {
+                    failing = None;
+                    if matches!(next, Next::Waits) {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                }
                 Next::End(farewell) => self.end_captions(guild, &board, farewell).await,
             }
-            if let Some(farewell) = board.farewell().filter(|_| board.next().is_empty()) {
-                return self.tell(board.thread, farewell).await;
+            if let Some(last) = board.last_words() {
+                return self.tell(board.thread, &last).await;
             }
         }
     }
