@@ -200,3 +200,27 @@ impl VoiceCalls {
         }
     }
 }
+
+/// Returns the code blocks of a text.
+pub(super) fn code_of(text: &str) -> Option<String> {
+    /// What begins and ends a code block.
+    const FENCE: &str = "```";
+    let blocks = text.split(FENCE).skip(1).step_by(2).filter(|block| !block.trim().is_empty());
+    let code: Vec<String> = blocks.map(|block| format!("{FENCE}{}\n{FENCE}", block.trim_end())).collect();
+    (!code.is_empty()).then(|| code.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_found_in_a_reply() {
+        assert_eq!(code_of("Hello there."), None);
+        assert_eq!(
+            code_of("Run:\n```sh\nls\n```\nor\n```\nls -l\n```").as_deref(),
+            Some("```sh\nls\n```\n```\nls -l\n```")
+        );
+        assert_eq!(code_of("An open one:\n```sh\nls").as_deref(), Some("```sh\nls\n```"));
+    }
+}

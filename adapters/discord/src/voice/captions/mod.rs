@@ -5,30 +5,24 @@
 //! bot answers rests on what stands in the thread already. The thread is never readable by more people than the text
 //! chat of the voice channel.
 //!
-//! `board` holds the lines that wait, `post` posts them, and `log` knows where each caption stands, so that it goes when
-//! its utterance is forgotten: `withdraw` takes it back.
+//! `place` finds the thread, `board` holds the lines that wait, `post` posts them, and `log` knows where each caption
+//! stands, so that it goes when its utterance is forgotten: `withdraw` takes it back.
 
 mod board;
 mod log;
+mod place;
 mod post;
 mod withdraw;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use azera_adapter::{CaptionStatus, CaptionWish, Choice, REPLY_MARK, VoiceError};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
-use serde_json::json;
-use serenity::all::{
-    AutoArchiveDuration, ChannelId, ChannelType, CreateAllowedMentions, CreateMessage, CreateThread, GuildId,
-    Permissions, UserId,
-};
-
+use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::time::Instant;
 
-use super::{Ongoing, VoiceCalls};
+use super::VoiceCalls;
 use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
@@ -37,23 +31,11 @@ use board::Board;
 pub(super) use log::CaptionLog;
 pub(super) use withdraw::Withdrawn;
 
-/// Permissions that the bot needs in the text channel.
-const NEEDED: Permissions = Permissions::VIEW_CHANNEL
-    .union(Permissions::CREATE_PUBLIC_THREADS)
-    .union(Permissions::SEND_MESSAGES_IN_THREADS)
-    .union(Permissions::READ_MESSAGE_HISTORY);
-
-/// Longest name of a thread, in characters.
-const NAME_CHARS: usize = 100;
-
 /// Utterances whose answers are captions, too.
 const MAX_SHOWN: usize = 256;
 
 /// Most people who are called by name when captions begin. The others hear of it.
 const MAX_CALLED: usize = 20;
-
-/// Shortest time between two beginnings of captions in a voice channel.
-const COOLDOWN: Duration = Duration::from_secs(60);
 
 /// Said aloud when captions begin.
 const ALOUD: &str =
@@ -250,89 +232,6 @@ impl VoiceCalls {
         self.followed().spawn(self.clone().post_captions(guild, board.clone()));
         self.announce(&board, &by, &others).await;
         Ok(())
-    }
-
-    /// Lets captions of a call begin once in a minute, because everybody there is called each time.
-    fn not_too_often(&self, channel: ChannelId) -> Result<(), VoiceError> {
-        let mut begun = self.captions_begun.lock().unwrap_or_else(PoisonError::into_inner);
-        begun.retain(|_, begun| begun.elapsed() < COOLDOWN);
-        if begun.contains_key(&channel) {
-            return Err(VoiceError::Unavailable(
-                "Captions of this voice channel began less than a minute ago. Try again in a minute.".to_owned(),
-            ));
-        }
-        begun.insert(channel, Instant::now());
-        Ok(())
-    }
-
-    /// Returns the thread for captions of a call in a text channel: the one that it has, or else a new one.
-    async fn thread_for_captions(&self, channel: ChannelId, parent: ChannelId) -> Result<ChannelId, VoiceError> {
-        let line = self.line()?;
-        let find = |calls: &HashMap<GuildId, Ongoing>| {
-            calls.values().find(|ongoing| ongoing.channel == channel)?.caption_threads.get(&parent).copied()
-        };
-        let known = find(&self.calls());
-        if let Some(known) = known
-            && line.http.edit_thread(known, &json!({"archived": false}), None).await.is_ok()
-        {
-            return Ok(known);
-        }
-        let room = line.directory.channel(channel).map_or_else(|| "the voice channel".to_owned(), |found| found.name);
-        let name: String = format!("Captions of {room}").chars().take(NAME_CHARS).collect();
-        let thread =
-            CreateThread::new(name).kind(ChannelType::PublicThread).auto_archive_duration(AutoArchiveDuration::OneDay);
-        let thread = line.http.create_thread(parent, &thread, None).await.map_err(|error| {
-            tracing::warn!(error = in_words(&error), "cannot make a thread for captions");
-            VoiceError::Unavailable("Discord does not let me make a thread here now. Try again in a minute.".to_owned())
-        })?;
-        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| ongoing.channel == channel) {
-            ongoing.caption_threads.insert(parent, thread.id);
-        }
-        Ok(thread.id)
-    }
-
-    /// Removes a thread whose call ended meanwhile.
-    async fn remove_thread(&self, thread: ChannelId) {
-        let Ok(line) = self.line() else { return };
-        if let Err(error) = line.http.delete_channel(thread, None).await {
-            tracing::debug!(error = in_words(&error), "cannot remove a thread for captions");
-            self.tell(thread, CALL_OVER).await;
-        }
-    }
-
-    /// Returns the text channel in which somebody asks for captions, if they may write there and captions may stand there.
-    async fn place_for_captions(
-        &self,
-        chat: &ChatId,
-        (guild, channel): (GuildId, ChannelId),
-        person: &PersonId,
-    ) -> Result<ChannelId, VoiceError> {
-        let unavailable = |why: &str| VoiceError::Unavailable(why.to_owned());
-        let directory = &self.line()?.directory;
-        let found = id::channel_of(chat).and_then(|parent| directory.channel(parent));
-        let parent = found
-            .filter(|found| found.kind == ChannelType::Text && found.guild_id == guild)
-            .ok_or_else(|| {
-                unavailable("Captions stand in a thread: write `/voice captions on` in a text channel of this server.")
-            })?
-            .id;
-        let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
-        if !directory.can_write(parent, user).await {
-            return Err(unavailable("You may not write in this channel, so you cannot turn on captions here."));
-        }
-        if !directory.reads_within(parent, channel) {
-            return Err(unavailable(
-                "More people can read this channel than the chat of the voice channel, or I cannot tell. Write \
-                 `/voice captions on` in a channel that only they can read.",
-            ));
-        }
-        if !directory.own_permissions(parent).contains(NEEDED) {
-            return Err(unavailable(
-                "I need the permissions Create Public Threads, Send Messages in Threads and Read Message History in \
-                 this channel.",
-            ));
-        }
-        Ok(parent)
     }
 
     /// Lets captions begin: nobody but the person who asked is heard until they agree. Returns the others who are there,
