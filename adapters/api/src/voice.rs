@@ -21,6 +21,9 @@ pub enum VoiceError {
     /// The bot lacks a permission.
     #[error("I may not do that: I need the permissions View Channel, Connect and Speak in that channel.")]
     NoPermission,
+    /// The captions that a button belongs to run no longer.
+    #[error("These captions have ended.")]
+    CaptionsEnded,
     /// Speech does not work on this machine; the text says why and what to do.
     #[error("{0}")]
     Unavailable(String),
@@ -40,7 +43,7 @@ pub struct VoiceStatus {
 }
 
 /// What somebody wants of the captions of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaptionWish {
     /// To know whether there are some.
     Show,
@@ -48,8 +51,9 @@ pub enum CaptionWish {
     On,
     /// No captions.
     Off,
-    /// To be heard while captions run, with their words in them.
-    Agree,
+    /// To be heard while captions run, with their words in them. With a name, only in the captions of that name: see
+    /// [`CaptionStatus::name`].
+    Agree(Option<String>),
     /// Not to be heard while captions run.
     Refuse,
 }
@@ -57,6 +61,8 @@ pub enum CaptionWish {
 /// Captions of a call: its words, as they are said, in a text channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptionStatus {
+    /// Names these captions, also in a button that agrees to them and to no others.
+    pub name: String,
     /// The name of the person who turned them on.
     pub by: String,
     /// Where they stand, as the platform links it.
@@ -108,7 +114,7 @@ pub trait VoiceChannels: Send + Sync {
     async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool) -> bool;
 
     /// Shows or changes the captions of the call in the voice channel that the person is in. Returns `None` if none run
-    /// afterwards.
+    /// afterwards. Agreement ends with the captions, and what the person chose for other times stays as it is.
     async fn captions(
         &self,
         chat: &ChatId,

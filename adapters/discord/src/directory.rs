@@ -126,9 +126,20 @@ impl Directory {
     /// Returns true if a person sees a channel of a guild now. If that cannot be told, they do not.
     #[cfg(feature = "voice")]
     pub(crate) async fn can_see(&self, channel: ChannelId, user: UserId) -> bool {
+        self.has(channel, user, Permissions::VIEW_CHANNEL).await
+    }
+
+    /// Returns true if a person may write in a channel of a guild now. If that cannot be told, they may not.
+    #[cfg(feature = "voice")]
+    pub(crate) async fn can_write(&self, channel: ChannelId, user: UserId) -> bool {
+        self.has(channel, user, Permissions::VIEW_CHANNEL | Permissions::SEND_MESSAGES).await
+    }
+
+    #[cfg(feature = "voice")]
+    async fn has(&self, channel: ChannelId, user: UserId, needed: Permissions) -> bool {
         let Some(at) = self.locate(channel) else { return false };
         let granted = self.permissions(&at, user).await;
-        granted.is_ok_and(|granted| granted.is_some_and(|granted| granted.contains(Permissions::VIEW_CHANNEL)))
+        granted.is_ok_and(|granted| granted.is_some_and(|granted| granted.contains(needed)))
     }
 
     /// Returns the current member.

@@ -113,6 +113,9 @@ impl VoiceChannels for Channels {
 
     async fn decided(&self, voice_chat: &ChatId, person: &PersonId, may_be_heard: bool) -> bool {
         let Some(channel) = id::voice_channel_of(voice_chat) else { return may_be_heard };
+        if !may_be_heard {
+            self.0.refuse_captions(channel, person);
+        }
         let is_heard = self.0.heard_now(channel, person, Some(may_be_heard)) == Some(true);
         if let Some(call) = self.0.call_in(channel) {
             call.decided(person.clone(), is_heard);
@@ -131,7 +134,7 @@ impl VoiceChannels for Channels {
     }
 
     async fn withdraw(&self, gone: &[(ChatId, MessageId)]) {
-        self.0.withdraw_captions(gone).await;
+        self.0.withdraw_captions(gone);
     }
 
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError> {

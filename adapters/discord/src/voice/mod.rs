@@ -30,6 +30,7 @@ use serenity::all::{ChannelId, GuildId, Http, UserId, VoiceServerUpdateEvent, Vo
 use serenity::gateway::ShardManager;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 pub use azera_voice_discord::Engines;
@@ -37,7 +38,8 @@ pub use azera_voice_discord::Engines;
 use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
-use captions::{CaptionLog, Captions};
+use captions::{CaptionLog, Captions, Withdrawn};
+use reports::code_of;
 
 pub(crate) use channels::Channels;
 
@@ -73,6 +75,10 @@ struct Ongoing {
     /// The name of the persona.
     persona: String,
     captions: Option<Captions>,
+    /// Held while captions begin or end.
+    captions_turn: Arc<AsyncMutex<()>>,
+    /// The threads with captions of this call, by their text channels.
+    caption_threads: HashMap<ChannelId, ChannelId>,
 }
 
 impl Ongoing {
@@ -97,6 +103,9 @@ pub(crate) struct VoiceCalls {
     clock: Arc<dyn Clock>,
     attendance: Attendance,
     caption_log: AsyncMutex<CaptionLog>,
+    withdrawn: Withdrawn,
+    /// When captions began lately, by voice channels.
+    captions_begun: Mutex<HashMap<ChannelId, Instant>>,
     speech: OnceLock<(Arc<dyn Speech>, Arc<dyn VoiceHost>)>,
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
@@ -115,6 +124,8 @@ impl VoiceCalls {
             clock,
             attendance: Attendance::open(folder),
             caption_log: AsyncMutex::new(CaptionLog::open(folder)),
+            withdrawn: Withdrawn::default(),
+            captions_begun: Mutex::default(),
             speech: OnceLock::new(),
             line: OnceLock::new(),
             host: OnceLock::new(),
@@ -145,12 +156,17 @@ impl VoiceCalls {
         self.host.get_or_init(|| host);
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut waiting) = waiting else { return };
-        tokio::spawn(self.clone().remove_due_captions());
-        while let Some(event) = waiting.recv().await {
-            match event {
-                VoiceEvent::Server(server) => self.server(*server),
-                VoiceEvent::State(state) => self.state(*state).await,
+        let events = async {
+            while let Some(event) = waiting.recv().await {
+                match event {
+                    VoiceEvent::Server(server) => self.server(*server),
+                    VoiceEvent::State(state) => self.state(*state).await,
+                }
             }
+        };
+        tokio::select! {
+            () = self.clone().keep_captions() => {}
+            () = events => {}
         }
     }
 
@@ -221,6 +237,8 @@ impl VoiceCalls {
             is_muted,
             persona,
             captions: None,
+            captions_turn: Arc::default(),
+            caption_threads: HashMap::new(),
         };
         if is_muted {
             call.mute(true);
@@ -275,11 +293,13 @@ impl VoiceCalls {
         let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
         self.attendance.came(channel, user, self.clock.now());
         let Some((_, host)) = self.speech.get() else { return };
-        let decision = host.may_be_heard(&chat, &person).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
-            Some(false)
-        });
-        let decision = self.heard_now(channel, &person, decision);
+        let decision = match host.may_be_heard(&chat, &person).await {
+            Ok(decision) => self.heard_now(channel, &person, decision),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
+                Some(false)
+            }
+        };
         call.joined(person, self.name(guild, user), decision);
     }
 
@@ -461,28 +481,4 @@ impl VoiceCalls {
 /// Returns the person of a user id.
 fn person_of(user: u64) -> Option<PersonId> {
     if user == 0 { None } else { id::person(UserId::new(user)).ok() }
-}
-
-/// Returns the code blocks of a text.
-fn code_of(text: &str) -> Option<String> {
-    /// What begins and ends a code block.
-    const FENCE: &str = "```";
-    let blocks = text.split(FENCE).skip(1).step_by(2).filter(|block| !block.trim().is_empty());
-    let code: Vec<String> = blocks.map(|block| format!("{FENCE}{}\n{FENCE}", block.trim_end())).collect();
-    (!code.is_empty()).then(|| code.join("\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_is_found_in_a_reply() {
-        assert_eq!(code_of("Hello there."), None);
-        assert_eq!(
-            code_of("Run:\n```sh\nls\n```\nor\n```\nls -l\n```").as_deref(),
-            Some("```sh\nls\n```\n```\nls -l\n```")
-        );
-        assert_eq!(code_of("An open one:\n```sh\nls").as_deref(), Some("```sh\nls\n```"));
-    }
 }

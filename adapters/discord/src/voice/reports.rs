@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Choice, ExpectedMessage};
-use azera_types::{ChatId, Inbound, PersonId};
+use azera_types::{ChatId, Inbound, PersonId, Timestamp};
 use azera_voice_discord::{Report, RoomReport};
 use azera_voice_room::{Expected, Said};
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
@@ -77,7 +77,7 @@ impl VoiceCalls {
         let calls = self.clone();
         tokio::spawn(async move {
             let Some((_, host)) = calls.speech.get() else { return };
-            if calls.may_be_heard(&chat, &person).await {
+            if calls.may_be_heard(&chat, &person, calls.clock.now()).await {
                 host.expect(&calls.platform, ExpectedMessage { chat, person, name, text }).await;
             }
         });
@@ -114,12 +114,12 @@ impl VoiceCalls {
         utterances.submit(inbound);
     }
 
-    /// Returns whether a person may still be heard. Forgetting a person takes their consent away.
-    pub(super) async fn may_be_heard(&self, chat: &ChatId, person: &PersonId) -> bool {
-        let Some((_, host)) = self.speech.get() else { return false };
+    /// Returns whether what a person says at a time may still be heard. Forgetting a person takes their consent away.
+    pub(super) async fn may_be_heard(&self, chat: &ChatId, person: &PersonId, at: Timestamp) -> bool {
+        let (Some((_, host)), Some(channel)) = (self.speech.get(), id::voice_channel_of(chat)) else { return false };
         let decision = host.may_be_heard(chat, person).await;
-        let may = matches!(decision, Ok(Some(true)));
-        if !may && let Some(call) = id::voice_channel_of(chat).and_then(|channel| self.call_in(channel)) {
+        let may = decision.is_ok_and(|decision| self.may_record(channel, person, at, decision));
+        if !may && let Some(call) = self.call_in(channel) {
             call.decided(person.clone(), false);
         }
         may
@@ -198,5 +198,29 @@ impl VoiceCalls {
                 return;
             }
         }
+    }
+}
+
+/// Returns the code blocks of a text.
+pub(super) fn code_of(text: &str) -> Option<String> {
+    /// What begins and ends a code block.
+    const FENCE: &str = "```";
+    let blocks = text.split(FENCE).skip(1).step_by(2).filter(|block| !block.trim().is_empty());
+    let code: Vec<String> = blocks.map(|block| format!("{FENCE}{}\n{FENCE}", block.trim_end())).collect();
+    (!code.is_empty()).then(|| code.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_found_in_a_reply() {
+        assert_eq!(code_of("Hello there."), None);
+        assert_eq!(
+            code_of("Run:\n```sh\nls\n```\nor\n```\nls -l\n```").as_deref(),
+            Some("```sh\nls\n```\n```\nls -l\n```")
+        );
+        assert_eq!(code_of("An open one:\n```sh\nls").as_deref(), Some("```sh\nls\n```"));
     }
 }

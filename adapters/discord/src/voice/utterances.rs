@@ -36,7 +36,8 @@ impl Utterances {
                 new.insert(queue)
             }
         };
-        if queue.try_send(inbound).is_err() {
+        if let Err(lost) = queue.try_send(inbound) {
+            self.calls.caption_is_missing(&lost.into_inner());
             tracing::error!("too many utterances of one person wait; one of them is not recorded");
         }
     }
@@ -47,7 +48,7 @@ impl VoiceCalls {
     async fn record(self: Arc<Self>, mut waiting: mpsc::Receiver<Inbound>) {
         while let Some(inbound) = waiting.recv().await {
             let Some(host) = self.host.get() else { return };
-            if !self.may_be_heard(&inbound.chat, &inbound.person).await {
+            if !self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
                 continue;
             }
             let (chat, is_asked) = (inbound.chat.clone(), inbound.mentions_bot);
@@ -55,6 +56,8 @@ impl VoiceCalls {
             let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
             if recorded.is_ok() {
                 self.caption_said(&said);
+            } else {
+                self.caption_is_missing(&said);
             }
             tokio::spawn(self.clone().answered(recorded, chat, is_asked));
         }

@@ -37,8 +37,8 @@ impl Room {
         })
     }
 
-    /// Presses the button below the question about captions.
-    fn agree(&self, person: usize) {
+    /// Presses the button below the question about captions, and returns it.
+    fn agree(&self, person: usize) -> (u64, String) {
         let (message, custom_id) = self.fake.wait("the question", |world| {
             world.bots_messages(self.channel).into_iter().find_map(|message| {
                 let buttons = message["components"][0]["components"].as_array()?;
@@ -48,6 +48,11 @@ impl Room {
                 Some((message["id"].as_str()?.parse::<u64>().ok()?, button["custom_id"].as_str()?.to_owned()))
             })
         });
+        self.press_again(person, (message, custom_id.clone()));
+        (message, custom_id)
+    }
+
+    fn press_again(&self, person: usize, (message, custom_id): (u64, String)) {
         let who = self.people[person];
         let pressed = self.fake.world(|world| world.invoke(self.channel, who, Invoked::Button { message, custom_id }));
         self.fake.wait("the answer to the button", |world| world.interaction(pressed).answer.message.clone());
@@ -124,11 +129,85 @@ fn captions_show_the_words_of_those_who_agreed() {
 }
 
 #[test]
+fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
+    in_own_process("captions::who_agrees_to_captions_alone_is_heard_no_longer_than_they_run", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.press(1, "No");
+        // Robert may not write in the hall.
+        let hall = room.fake.world(|world| {
+            let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+            let mute = Overwrite { id: room.people[1], user: true, allow: Bits::VIEW, deny: Bits::SEND };
+            world.channel(guild, "hall", vec![mute])
+        });
+        room.until("the bot to know the hall", || {
+            let refused = room.captions(hall, 1, CaptionWish::On).err();
+            matches!(&refused, Some(VoiceError::Unavailable(why)) if why.starts_with("You may not")).then_some(())
+        });
+        let square = room.text_channel("square");
+        let thread = room.turn_on(square);
+        let button = room.agree(1);
+        room.say(1, "Ann, I was at the market yesterday.", Network::default());
+        check("I was at the market yesterday", &room.said(1));
+        room.shown(thread, "**Robert:**");
+        // He writes in the text chat of another voice channel, and agrees to what runs where he is.
+        let cellar = room.fake.world(|world| {
+            let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+            world.voice_channel(guild, "cellar")
+        });
+        let status = room
+            .until("the bot to know the channel", || room.captions(cellar, 1, CaptionWish::Agree(None)).ok().flatten());
+        assert!(status.shows_yours);
+        let here = ChatId::new(format!("discord:voice:{}", room.channel)).expect("an id");
+        assert_eq!(room.engine.kept().asked, [here].into());
+        // What he decided for other times still counts.
+        assert_eq!(room.engine.kept().consent[&room.person(1)], Some(false));
+        assert_eq!(room.captions(room.channel, 0, CaptionWish::Off), Ok(None));
+        room.press_again(1, button);
+        let too_soon = room.captions(square, 0, CaptionWish::On).err();
+        assert!(matches!(&too_soon, Some(VoiceError::Unavailable(why)) if why.contains("minute")), "{too_soon:?}");
+        assert_eq!(room.engine.kept().captioned, [Ok(()), Err(VoiceError::CaptionsEnded)]);
+        let decoded = room.counts()[1];
+        room.say(1, "Ann, I tell you something private.", Network::default());
+        assert_eq!(room.counts()[1], decoded, "nothing of it is decoded");
+    });
+}
+
+#[test]
+fn captions_of_what_the_record_does_not_know_go_at_the_next_start() {
+    in_own_process("captions::captions_of_what_the_record_does_not_know_go_at_the_next_start", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let thread = room.turn_on(room.text_channel("square"));
+        room.hear(0);
+        let spoken = room.spoken();
+        room.say(0, "Azera, when does the last ferry leave today?", Network::default());
+        room.hear(spoken);
+        room.shown(thread, &format!("**Azera:** {}", ANSWER.concat()));
+        room.runtime.block_on(room.discord.leave());
+        room.shown(thread, "The call is over");
+        // The record forgets it without a word to the bot.
+        let engine = room.engine_of_another_start();
+        let asked = room.engine.kept().said[0].clone();
+        engine.kept().forgotten.push(asked.0.id.clone());
+        engine.kept().said.push(asked);
+        room.start_again(&root, engine);
+        let text = room.fake.wait("the caption to go", |world| {
+            let messages = world.bots_messages(thread);
+            let text: Vec<&str> = messages.iter().filter_map(|it| it["content"].as_str()).collect();
+            let text = text.join("\n");
+            (!text.contains("**Ann:**")).then_some(text)
+        });
+        assert!(text.contains("**Azera:**"), "{text}");
+    });
+}
+
+#[test]
 fn captions_have_no_more_readers_than_the_chat_of_the_voice_channel() {
     in_own_process("captions::captions_have_no_more_readers_than_the_chat_of_the_voice_channel", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
         room.press(0, "Hear me");
-        let (square, den) = (room.text_channel("square"), room.text_channel("den"));
+        let [square, den] = ["square", "den"].map(|name| room.text_channel(name));
         let guild = room.fake.world(|world| world.channels[&room.channel].guild.expect("a channel of a server"));
         let hidden = Overwrite { id: guild, user: false, allow: Bits::default(), deny: Bits::VIEW };
         let seen = |id: u64| Overwrite { id, user: true, allow: Bits::VIEW, deny: Bits::default() };

@@ -1,6 +1,6 @@
 //! A minimal engine: it keeps what people said, and answers with fixed words.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CallPersona, CaptionWish, CommandAnswer, CommandLine, ExpectedMessage,
     Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest,
-    SkipReason, State, StreamEvent, VoiceHost,
+    SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -31,6 +31,10 @@ pub struct Kept {
     pub whole: usize,
     /// What people seemed to be saying.
     pub expected: Vec<String>,
+    /// The voice channels in which people were asked.
+    pub asked: BTreeSet<ChatId>,
+    /// What became of presses of buttons about captions.
+    pub captioned: Vec<Result<(), VoiceError>>,
     /// What was forgotten.
     pub forgotten: Vec<MessageId>,
     /// A person about whom nothing is answered for now.
@@ -83,7 +87,8 @@ impl VoiceHost for Engine {
         Ok(self.kept().consent.get(person).map(|decision| *decision == Some(true)))
     }
 
-    async fn was_asked(&self, _: &ChatId, person: &PersonId) -> Result<(), HostError> {
+    async fn was_asked(&self, chat: &ChatId, person: &PersonId) -> Result<(), HostError> {
+        self.kept().asked.insert(chat.clone());
         self.kept().consent.entry(person.clone()).or_default();
         Ok(())
     }
@@ -158,14 +163,13 @@ impl Host for Engine {
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         let voice = self.discord().voice().expect("Discord has voice channels");
         let wish = match line.text.as_str() {
-            "/voice captions yes" => Some(CaptionWish::Agree),
             "/voice captions no" => Some(CaptionWish::Refuse),
-            _ => None,
+            text => text.strip_prefix("/voice captions yes ").map(|name| CaptionWish::Agree(Some(name.to_owned()))),
         };
         if let Some(wish) = wish {
-            voice.captions(&line.chat, &line.person, wish).await.expect("a call");
-        }
-        if wish != Some(CaptionWish::Refuse) {
+            let status = voice.captions(&line.chat, &line.person, wish).await;
+            self.kept().captioned.push(status.map(drop));
+        } else {
             let decision = line.text.as_str() != "/voice consent no";
             self.kept().consent.insert(line.person.clone(), Some(decision));
             let chat = voice.chat_of(&line.chat, &line.person).await.expect("a voice channel");

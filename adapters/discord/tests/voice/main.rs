@@ -62,7 +62,7 @@ struct Room {
     channel: u64,
     voice: Voice,
     ears: Ears,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 fn settings(fake: &FakeDiscord, root: &Path) -> Settings {
@@ -113,13 +113,28 @@ impl Room {
         runtime.block_on(discord.begin()).expect("a connection");
         let (listening, host) = (discord.clone(), engine.clone());
         runtime.spawn(async move { listening.listen(host).await });
-        let room = Self { fake, discord, engine, runtime, people, channel, voice, ears, _folder: folder };
+        let room = Self { fake, discord, engine, runtime, people, channel, voice, ears, folder };
         for person in &room.people {
             room.fake.world(|world| world.join_voice(channel, *person));
         }
         assert_eq!(room.join(), Ok("parlour".to_owned()));
         room.fake.wait("the call", |world| world.is_voice_ready(channel).then_some(()));
         room
+    }
+
+    fn engine_of_another_start(&self) -> Arc<Engine> {
+        Arc::new(Engine::new(ANSWER))
+    }
+
+    /// Starts the bot anew with the same folder and another record.
+    fn start_again(&self, root: &Path, engine: Arc<Engine>) {
+        let settings = settings(&self.fake, root);
+        let discord = Discord::new(settings, self.folder.path(), Arc::new(SystemClock), &[], &[]).expect("settings");
+        let discord = Arc::new(discord);
+        discord.set_speech(Arc::new(OwnSpeech::of(&self.voice, &self.ears)), engine.clone());
+        engine.attach(discord.clone());
+        self.runtime.block_on(discord.begin()).expect("a connection");
+        self.runtime.spawn(async move { discord.listen(engine).await });
     }
 
     fn channels(&self) -> &dyn VoiceChannels {

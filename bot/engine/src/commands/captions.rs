@@ -1,7 +1,6 @@
 //! `/voice captions`: the words of a call in a text channel, while it runs.
 
-use azera_adapter::{CaptionStatus, CaptionWish, Choice, CommandAnswer, VoiceChannels, VoiceError};
-use azera_memory::VoiceConsent;
+use azera_adapter::{CaptionStatus, CaptionWish, Choice, CommandAnswer, VoiceChannels};
 
 use super::voice::no;
 use super::{CommandContext, done, refused};
@@ -23,8 +22,9 @@ impl Commands {
             "" => CaptionWish::Show,
             "on" => CaptionWish::On,
             "off" => CaptionWish::Off,
-            "yes" => CaptionWish::Agree,
+            "yes" => CaptionWish::Agree(None),
             "no" => CaptionWish::Refuse,
+            _ if let Some(name) = choice.strip_prefix("yes ") => CaptionWish::Agree(Some(name.trim().to_owned())),
             _ => {
                 return Ok(refused(
                     "`/voice captions on`, `/voice captions off`, `/voice captions yes` or `/voice captions no`."
@@ -32,46 +32,32 @@ impl Commands {
                 ));
             }
         };
-        let status = match voice.captions(&at.line.chat, &at.line.person, wish).await {
+        let status = match voice.captions(&at.line.chat, &at.line.person, wish.clone()).await {
             Ok(status) => status,
             Err(why) => return Ok(no(&why)),
         };
         let Some(status) = status else {
             return Ok(done(if wish == CaptionWish::Off { "The captions are off.".into() } else { OFF.into() }));
         };
-        if wish == CaptionWish::Agree {
-            return self.agree_to_captions(at, voice, &status).await;
-        }
-        Ok(described(wish, &status))
-    }
-
-    /// Records that a person may be heard: their words cannot stand in captions otherwise.
-    async fn agree_to_captions(
-        &self,
-        at: &CommandContext<'_>,
-        voice: &dyn VoiceChannels,
-        status: &CaptionStatus,
-    ) -> Result<CommandAnswer, Error> {
-        let Some(voice_chat) = voice.chat_of(&at.line.chat, &at.line.person).await else {
-            return Ok(no(&VoiceError::NotInChannel));
-        };
-        let (chat, person) = (voice_chat.clone(), at.line.person.clone());
-        self.services.blocking(move |memory| memory.consent().set_voice(&chat, &person, VoiceConsent::Given)).await?;
-        voice.decided(&voice_chat, &at.line.person, true).await;
-        Ok(done(format!(
-            "Thank you. I hear you in this voice channel, and what you say stands in {} while captions run. \
-             `/voice captions no` ends it.",
-            status.place
-        )))
+        Ok(described(&wish, &status))
     }
 }
 
-fn described(wish: CaptionWish, status: &CaptionStatus) -> CommandAnswer {
-    let CaptionStatus { by, place, people, shows_yours } = status;
-    if wish == CaptionWish::Refuse {
-        return done(format!(
-            "I do not hear you while captions run. What already stands in {place} stays until you forget it: `/forget`."
-        ));
+fn described(wish: &CaptionWish, status: &CaptionStatus) -> CommandAnswer {
+    let CaptionStatus { name, by, place, people, shows_yours } = status;
+    match wish {
+        CaptionWish::Refuse => {
+            return done(format!(
+                "I do not hear you while captions run. What already stands in {place} stays until you forget it: `/forget`."
+            ));
+        }
+        CaptionWish::Agree(_) => {
+            return done(format!(
+                "Thank you. I hear you while captions run, and what you say stands in {place}. `/voice captions no` ends it. \
+                 Your choice for other times stays as it is: `/voice consent`."
+            ));
+        }
+        CaptionWish::Show | CaptionWish::On | CaptionWish::Off => {}
     }
     let yours = if *shows_yours {
         "Your words stand there: `/voice captions no` ends that."
@@ -83,7 +69,7 @@ fn described(wish: CaptionWish, status: &CaptionStatus) -> CommandAnswer {
     let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
     let choices = match shows_yours {
         true => vec![choice("Captions off", "/voice captions off")],
-        false => vec![choice("Hear me and show my words", "/voice captions yes")],
+        false => vec![choice("Hear me and show my words", &format!("/voice captions yes {name}"))],
     };
     CommandAnswer { choices, ..done(text) }
 }

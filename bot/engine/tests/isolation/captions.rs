@@ -63,8 +63,10 @@ async fn only_those_who_agree_to_captions_are_heard_while_they_run() {
     let answer = scene.command(AN, COMMONS, "/voice consent yes").await;
     assert!(answer.contains("`/voice captions yes`"), "{answer}");
     assert!(scene.command(AN, COMMONS, "/voice captions").await.contains("unless you agree"));
+    // What they decided for other times stays as it is.
+    scene.command(AN, COMMONS, "/voice consent no").await;
     assert!(scene.command(AN, COMMONS, "/voice captions yes").await.starts_with("Thank you."));
-    assert_eq!(heard(AN).await, Some(true));
+    assert_eq!(heard(AN).await, Some(false));
     assert!(scene.command(AN, COMMONS, "/voice captions").await.contains("2 people agreed"));
     assert!(scene.command(AN, COMMONS, "/voice captions no").await.starts_with("I do not hear you"));
     assert_eq!(scene.command(ANN, COMMONS, "/voice captions off").await, "The captions are off.");

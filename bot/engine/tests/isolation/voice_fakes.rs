@@ -122,15 +122,16 @@ impl VoiceChannels for Channels {
         match (wish, captions.as_mut()) {
             (CaptionWish::On, _) => *captions = Some(BTreeSet::from([person.clone()])),
             (CaptionWish::Off, _) => *captions = None,
-            (CaptionWish::Agree, Some(agreed)) => {
+            (CaptionWish::Agree(_), Some(agreed)) => {
                 agreed.insert(person.clone());
             }
             (CaptionWish::Refuse, Some(agreed)) => {
                 agreed.remove(person);
             }
-            (CaptionWish::Show | CaptionWish::Agree | CaptionWish::Refuse, _) => {}
+            (CaptionWish::Show | CaptionWish::Agree(_) | CaptionWish::Refuse, _) => {}
         }
         Ok(captions.as_ref().map(|agreed| CaptionStatus {
+            name: "1".to_owned(),
             by: "Ann".to_owned(),
             place: chat.to_string(),
             people: agreed.len(),

@@ -41,6 +41,8 @@ struct Waiting {
 
 /// The captions of a call, on their way into a thread.
 pub(super) struct Board {
+    /// Names these captions, and no others.
+    pub(super) name: String,
     /// The voice channel, the text channel of the thread, and the thread.
     pub(super) voice: ChannelId,
     /// See `voice`.
@@ -52,8 +54,8 @@ pub(super) struct Board {
 }
 
 impl Board {
-    pub(super) fn new(voice: ChannelId, parent: ChannelId, thread: ChannelId) -> Self {
-        Self { voice, parent, thread, waiting: Mutex::default(), wake: Notify::new() }
+    pub(super) fn new(name: String, voice: ChannelId, parent: ChannelId, thread: ChannelId) -> Self {
+        Self { name, voice, parent, thread, waiting: Mutex::default(), wake: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -121,9 +123,23 @@ impl Board {
         self.lock().is_gap = false;
     }
 
+    /// Records that a line is missing.
+    pub(super) fn miss(&self) {
+        self.lock().is_gap = true;
+    }
+
     /// Drops all lines.
     pub(super) fn clear(&self) {
-        self.lock().lines.clear();
+        let mut waiting = self.lock();
+        waiting.is_gap |= !waiting.lines.is_empty();
+        waiting.lines.clear();
+    }
+
+    /// Returns what is written below the last line, once the captions are over and all lines are posted.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let waiting = self.lock();
+        let farewell = waiting.farewell.filter(|_| waiting.lines.is_empty())?;
+        Some(if waiting.is_gap { format!("{MISSING}\n{farewell}") } else { farewell.to_owned() })
     }
 }
 
@@ -166,7 +182,7 @@ mod tests {
     }
 
     fn board() -> Board {
-        Board::new(ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))
+        Board::new(String::new(), ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))
     }
 
     #[tokio::test]
@@ -201,7 +217,14 @@ mod tests {
         board.end("Over again.");
         board.add(&id("late"), "Ann", "Hello.");
         assert_eq!(board.farewell(), Some("Over."));
+        assert_eq!(board.last_words(), None, "lines wait");
         assert!(board.next().iter().all(|line| line.said != id("late")));
+        board.clear();
+        assert_eq!(board.last_words(), Some(format!("{MISSING}\nOver.")));
+        board.gap_is_said();
+        assert_eq!(board.last_words().as_deref(), Some("Over."));
+        board.miss();
+        assert!(board.is_gap());
     }
 
     #[test]

@@ -10,6 +10,9 @@ use azera_types::MessageId;
 use serde::{Deserialize, Serialize};
 use serenity::all::{ChannelId, MessageId as ShownId};
 
+/// Stands for a line which says that captions are missing.
+pub(super) const GAP: &str = "gap";
+
 /// A message with captions. Its text has a line for each utterance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Posted {
@@ -39,11 +42,22 @@ impl CaptionLog {
     /// Opens the log in a folder.
     pub(in crate::voice) fn open(folder: &Path) -> Self {
         let mut log = Self { folder: folder.join("discord-captions"), due: BTreeSet::new() };
-        let files = std::fs::read_dir(&log.folder).into_iter().flatten().flatten();
-        let channels = files.filter_map(|file| file.path().file_stem()?.to_str()?.parse().ok().filter(|id| *id != 0));
-        log.due =
-            channels.map(ChannelId::new).filter(|channel| log.read(*channel).iter().any(Posted::is_due)).collect();
+        log.due = log.channels().filter(|channel| log.read(*channel).iter().any(Posted::is_due)).collect();
         log
+    }
+
+    /// Returns the voice channels with captions.
+    fn channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
+        let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let ids = files.filter_map(|file| file.path().file_stem()?.to_str()?.parse().ok().filter(|id| *id != 0));
+        ids.map(ChannelId::new)
+    }
+
+    /// Returns the utterances and replies that stand in captions, with their voice channels.
+    pub(super) fn shown(&self) -> Vec<(ChannelId, BTreeSet<MessageId>)> {
+        let of = |channel| self.read(channel).into_iter().flat_map(|posted| posted.lines).flatten();
+        let said = |channel| of(channel).filter(|said| said.as_str() != GAP).collect();
+        self.channels().map(|channel| (channel, said(channel))).collect()
     }
 
     fn path(&self, channel: ChannelId) -> PathBuf {
@@ -175,6 +189,7 @@ mod tests {
         let mut log = CaptionLog::open(folder.path());
         let due = log.due();
         assert_eq!(due.len(), 2);
+        assert_eq!(log.shown(), [(ROOM, BTreeSet::from([id("a")]))]);
         assert_eq!(due[0].1.lines, [Some(id("a")), None]);
         log.settle(ROOM, ShownId::new(11)).unwrap();
         assert_eq!(log.due().len(), 1);

@@ -5,22 +5,22 @@
 //! bot answers rests on what stands in the thread already. The thread is never readable by more people than the text
 //! chat of the voice channel.
 //!
-//! `board` holds the lines that wait, `post` posts them, and `log` knows where each caption stands, so that it goes when
-//! its utterance is forgotten.
+//! `place` finds the thread, `board` holds the lines that wait, `post` posts them, and `log` knows where each caption
+//! stands, so that it goes when its utterance is forgotten: `withdraw` takes it back.
 
 mod board;
 mod log;
+mod place;
 mod post;
+mod withdraw;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use azera_adapter::{CaptionStatus, CaptionWish, Choice, REPLY_MARK, VoiceError};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
-use serenity::all::{
-    AutoArchiveDuration, ChannelId, ChannelType, CreateAllowedMentions, CreateMessage, CreateThread, GuildId,
-    Permissions, UserId,
-};
+use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
+use tokio::sync::Mutex as AsyncMutex;
 
 use super::VoiceCalls;
 use crate::commands::choices;
@@ -29,15 +29,7 @@ use crate::id;
 use board::Board;
 
 pub(super) use log::CaptionLog;
-
-/// Permissions that the bot needs in the text channel.
-const NEEDED: Permissions = Permissions::VIEW_CHANNEL
-    .union(Permissions::CREATE_PUBLIC_THREADS)
-    .union(Permissions::SEND_MESSAGES_IN_THREADS)
-    .union(Permissions::READ_MESSAGE_HISTORY);
-
-/// Longest name of a thread, in characters.
-const NAME_CHARS: usize = 100;
+pub(super) use withdraw::Withdrawn;
 
 /// Utterances whose answers are captions, too.
 const MAX_SHOWN: usize = 256;
@@ -63,6 +55,7 @@ pub(super) struct Captions {
     /// Who turned them on.
     by: String,
     since: Timestamp,
+    /// Who agreed to them. They are heard while captions run, also if they refused it for other times.
     agreed: BTreeSet<PersonId>,
     asked: BTreeSet<PersonId>,
     /// The utterances that were shown lately.
@@ -77,6 +70,11 @@ impl Captions {
         self.board.end(CALL_OVER);
     }
 
+    /// Returns the name of these captions among those of the call.
+    fn name(&self) -> String {
+        self.board.name.clone()
+    }
+
     /// Records that a person agrees no longer. What they said last may stand in no caption, so it is not used either.
     fn refused(&mut self, person: &PersonId, now: Timestamp) {
         if self.agreed.remove(person) {
@@ -84,8 +82,18 @@ impl Captions {
         }
     }
 
+    /// Returns whether what a person said at a time may be recorded: only those who agreed are heard since captions began.
+    fn may_record(&mut self, person: &PersonId, at: Timestamp, decision: Option<bool>, now: Timestamp) -> bool {
+        if decision.is_none() {
+            // Whoever agreed was asked: they were forgotten since.
+            self.refused(person, now);
+        }
+        self.agreed.contains(person) || (decision == Some(true) && at < self.since)
+    }
+
     fn status(&self, person: &PersonId) -> CaptionStatus {
         CaptionStatus {
+            name: self.name(),
             by: self.by.clone(),
             place: format!("<#{}>", self.board.thread),
             people: self.agreed.len(),
@@ -115,22 +123,28 @@ impl VoiceCalls {
         person: &PersonId,
         wish: CaptionWish,
     ) -> Result<Option<CaptionStatus>, VoiceError> {
+        let turn = self.captions_turn(channel).ok_or(VoiceError::NotThere)?;
+        let turn = turn.lock().await;
         match wish {
             CaptionWish::Show => {}
             CaptionWish::On => self.turn_on(chat, (guild, channel), person).await?,
-            CaptionWish::Off => self.turn_off((guild, channel), TURNED_OFF).await,
-            CaptionWish::Agree => {
-                self.change(channel, |captions| captions.agreed.insert(person.clone()));
-            }
+            CaptionWish::Off => self.turn_off((guild, channel), None, TURNED_OFF).await,
+            CaptionWish::Agree(name) => self.agree(channel, person, name.as_deref()).await?,
             CaptionWish::Refuse => {
-                let now = self.clock.now();
-                let is_on = self.change(channel, |captions| captions.refused(person, now)).is_some();
-                if let Some(call) = self.call_in(channel).filter(|_| is_on) {
+                if let Some(call) = self.call_in(channel).filter(|_| self.refuse_captions(channel, person)) {
                     call.decided(person.clone(), false);
                 }
             }
         }
-        Ok(self.change(channel, |captions| captions.status(person)))
+        let status = self.change(channel, |captions| captions.status(person));
+        drop(turn);
+        Ok(status)
+    }
+
+    /// Returns what is held while captions of a call begin or end; `None` without a call.
+    fn captions_turn(&self, channel: ChannelId) -> Option<Arc<AsyncMutex<()>>> {
+        let calls = self.calls();
+        calls.values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.captions_turn.clone())
     }
 
     /// Changes the captions of a call; returns `None` if there are none.
@@ -145,6 +159,45 @@ impl VoiceCalls {
         self.change(channel, |captions| captions.since)
     }
 
+    /// Lets a person be heard while captions run. Nothing of it is recorded, so it ends with them.
+    async fn agree(&self, channel: ChannelId, person: &PersonId, name: Option<&str>) -> Result<(), VoiceError> {
+        let unavailable = || VoiceError::Unavailable("I cannot look up your choice now. Try again.".to_owned());
+        let is_meant = |captions: &mut Captions| name.is_none_or(|name| captions.name() == name);
+        match self.change(channel, is_meant) {
+            None if name.is_none() => return Ok(()),
+            None | Some(false) => return Err(VoiceError::CaptionsEnded),
+            Some(true) => {}
+        }
+        let (Ok(chat), Some((_, host))) = (id::voice_chat(channel), self.speech.get()) else {
+            return Err(unavailable());
+        };
+        // From now on a person who is unknown to the record was forgotten, see `heard_now`.
+        host.was_asked(&chat, person).await.map_err(|error| {
+            tracing::warn!(%error, "cannot record that a person was asked; they are not heard");
+            unavailable()
+        })?;
+        let agreed = self.change(channel, |captions| {
+            let is_meant = is_meant(captions);
+            if is_meant {
+                captions.agreed.insert(person.clone());
+            }
+            is_meant
+        });
+        if agreed != Some(true) {
+            return Err(VoiceError::CaptionsEnded);
+        }
+        if let Some(call) = self.call_in(channel) {
+            call.decided(person.clone(), true);
+        }
+        Ok(())
+    }
+
+    /// Records that a person agrees to captions no longer. Returns whether some run.
+    pub(super) fn refuse_captions(&self, channel: ChannelId, person: &PersonId) -> bool {
+        let now = self.clock.now();
+        self.change(channel, |captions| captions.refused(person, now)).is_some()
+    }
+
     async fn turn_on(
         self: &Arc<Self>,
         chat: &ChatId,
@@ -154,23 +207,20 @@ impl VoiceCalls {
         if self.captioned_since(channel).is_some() {
             return Ok(());
         }
-        let line = self.line()?;
-        let parent = self.place_for_captions(chat, (guild, channel))?;
-        let room = line.directory.channel(channel).map_or_else(|| "the voice channel".to_owned(), |found| found.name);
-        let name: String = format!("Captions of {room}").chars().take(NAME_CHARS).collect();
-        let thread =
-            CreateThread::new(name).kind(ChannelType::PublicThread).auto_archive_duration(AutoArchiveDuration::OneDay);
-        let thread = line.http.create_thread(parent, &thread, None).await.map_err(|error| {
-            tracing::warn!(error = in_words(&error), "cannot make a thread for captions");
-            VoiceError::Unavailable("Discord does not let me make a thread here now. Try again in a minute.".to_owned())
-        })?;
-        let board = Arc::new(Board::new(channel, parent, thread.id));
+        let parent = self.place_for_captions(chat, (guild, channel), person).await?;
+        self.not_too_often(channel)?;
+        let thread = self.thread_for_captions(channel, parent).await?;
+        let name = format!("{thread}-{}", self.clock.now().as_millisecond());
+        let board = Arc::new(Board::new(name, channel, parent, thread));
         let by = id::user_of(person).map_or_else(|| "somebody".to_owned(), |user| self.name(guild, user));
         // Who turns them on agrees to them, but not to being heard.
         let voice_chat = id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?;
-        let is_heard = self.may_be_heard(&voice_chat, person).await;
+        let is_heard = self.may_be_heard(&voice_chat, person, self.clock.now()).await;
         let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
-        let others = begun.ok_or(VoiceError::NotThere)?;
+        let Some(others) = begun else {
+            self.remove_thread(thread).await;
+            return Err(VoiceError::NotThere);
+        };
         self.tell(
             board.thread,
             &format!(
@@ -182,36 +232,6 @@ impl VoiceCalls {
         self.followed().spawn(self.clone().post_captions(guild, board.clone()));
         self.announce(&board, &by, &others).await;
         Ok(())
-    }
-
-    /// Returns the text channel in which somebody asks for captions, if they may stand there.
-    fn place_for_captions(
-        &self,
-        chat: &ChatId,
-        (guild, channel): (GuildId, ChannelId),
-    ) -> Result<ChannelId, VoiceError> {
-        let unavailable = |why: &str| VoiceError::Unavailable(why.to_owned());
-        let directory = &self.line()?.directory;
-        let found = id::channel_of(chat).and_then(|parent| directory.channel(parent));
-        let parent = found
-            .filter(|found| found.kind == ChannelType::Text && found.guild_id == guild)
-            .ok_or_else(|| {
-                unavailable("Captions stand in a thread: write `/voice captions on` in a text channel of this server.")
-            })?
-            .id;
-        if !directory.reads_within(parent, channel) {
-            return Err(unavailable(
-                "More people can read this channel than the chat of the voice channel, or I cannot tell. Write \
-                 `/voice captions on` in a channel that only they can read.",
-            ));
-        }
-        if !directory.own_permissions(parent).contains(NEEDED) {
-            return Err(unavailable(
-                "I need the permissions Create Public Threads, Send Messages in Threads and Read Message History in \
-                 this channel.",
-            ));
-        }
-        Ok(parent)
     }
 
     /// Lets captions begin: nobody but the person who asked is heard until they agree. Returns the others who are there,
@@ -261,31 +281,46 @@ impl VoiceCalls {
              `/voice captions off` ends them.",
             board.thread
         );
-        self.ask_with_buttons(board.voice, text, called).await;
+        self.ask_with_buttons(board, text, called).await;
     }
 
-    async fn ask_with_buttons(&self, channel: ChannelId, text: String, called: Vec<UserId>) {
+    async fn ask_with_buttons(&self, board: &Board, text: String, called: Vec<UserId>) {
         let Ok(line) = self.line() else { return };
         let choice = |label: &str, line: &str| Choice { label: label.to_owned(), line: line.to_owned() };
         let buttons = choices(&[
-            choice("Hear me and show my words", "/voice captions yes"),
+            choice("Hear me and show my words", &format!("/voice captions yes {}", board.name)),
             choice("Do not hear me", "/voice captions no"),
         ]);
         let question = CreateMessage::new()
             .content(text)
             .components(buttons)
             .allowed_mentions(CreateAllowedMentions::new().users(called));
-        if let Err(error) = line.http.send_message(channel, Vec::new(), &question).await {
+        if let Err(error) = line.http.send_message(board.voice, Vec::new(), &question).await {
             tracing::warn!(error = in_words(&error), "cannot ask people about captions");
         }
     }
 
-    /// Ends the captions of a call, and hears everybody again who agreed to be heard.
-    pub(super) async fn turn_off(self: &Arc<Self>, (guild, channel): (GuildId, ChannelId), farewell: &'static str) {
+    /// Ends captions whose turn nobody else has: those of a board, if they still run, or else any.
+    async fn end_in_turn(self: &Arc<Self>, guild: GuildId, board: &Board, farewell: &'static str) {
+        let Some(turn) = self.captions_turn(board.voice) else { return };
+        let _turn = turn.lock().await;
+        self.turn_off((guild, board.voice), Some(board), farewell).await;
+    }
+
+    /// Ends the captions of a call, and hears everybody again who agreed to be heard. With a board, it ends no others.
+    /// The caller holds the turn.
+    async fn turn_off(
+        self: &Arc<Self>,
+        (guild, channel): (GuildId, ChannelId),
+        board: Option<&Board>,
+        farewell: &'static str,
+    ) {
+        let is_meant =
+            |captions: &mut Captions| board.is_none_or(|board| std::ptr::eq(&raw const *captions.board, board));
         let ended = {
             let mut calls = self.calls();
             let ongoing = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel);
-            ongoing.and_then(|ongoing| Some((ongoing.captions.take()?, ongoing.call.clone())))
+            ongoing.and_then(|ongoing| Some((ongoing.captions.take_if(is_meant)?, ongoing.call.clone())))
         };
         let Some((captions, call)) = ended else { return };
         captions.board.end(farewell);
@@ -293,16 +328,21 @@ impl VoiceCalls {
         let (Ok(chat), Some((_, host))) = (id::voice_chat(channel), self.speech.get()) else { return };
         for person in self.people(guild, channel).into_iter().filter_map(|user| id::person(user).ok()) {
             match host.may_be_heard(&chat, &person).await {
-                Ok(Some(true)) => call.decided(person, true),
-                Ok(Some(false)) => {}
-                Ok(None) => drop(tokio::spawn(self.clone().ask(channel, person))),
-                Err(error) => tracing::warn!(%error, "cannot read whether a person may be heard; they are not"),
+                Ok(Some(decision)) => call.decided(person, decision),
+                Ok(None) => {
+                    call.decided(person.clone(), false);
+                    tokio::spawn(self.clone().ask(channel, person));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
+                    call.decided(person, false);
+                }
             }
         }
     }
 
-    /// Returns whether a person who is in the room is heard now, from what they decided. While captions run, only people
-    /// who agreed to them are heard; each of the others is asked once.
+    /// Returns whether a person who is in the room is heard now, from what they decided for other times. While captions
+    /// run, those who agreed to them are heard, and nobody else; each of the others is asked once.
     pub(super) fn heard_now(
         self: &Arc<Self>,
         channel: ChannelId,
@@ -311,7 +351,8 @@ impl VoiceCalls {
     ) -> Option<bool> {
         let now = self.clock.now();
         let state = |captions: &mut Captions| {
-            if decision == Some(false) {
+            if decision.is_none() {
+                // Whoever agreed was asked: they were forgotten since.
                 captions.refused(person, now);
             }
             let is_agreed = captions.agreed.contains(person);
@@ -320,13 +361,26 @@ impl VoiceCalls {
         };
         let Some((is_agreed, asked)) = self.change(channel, state) else { return decision };
         if is_agreed {
-            return decision;
+            return Some(true);
         }
         if let (Some((by, board)), Some(user)) = (asked, id::user_of(person)) {
             let calls = self.clone();
             tokio::spawn(async move { calls.announce(&board, &by, &[user]).await });
         }
         Some(false)
+    }
+
+    /// Returns whether what a person said at a time may be recorded, from what they decided for other times.
+    pub(super) fn may_record(
+        &self,
+        channel: ChannelId,
+        person: &PersonId,
+        at: Timestamp,
+        decision: Option<bool>,
+    ) -> bool {
+        let now = self.clock.now();
+        let may = |captions: &mut Captions| captions.may_record(person, at, decision, now);
+        self.change(channel, may).unwrap_or(decision == Some(true))
     }
 
     /// Shows what a person said, if they agreed to it.
@@ -339,6 +393,16 @@ impl VoiceCalls {
                 }
                 captions.shown.push_back(said.id.clone());
                 captions.board.add(&said.id, &said.name, &said.text);
+            }
+        });
+    }
+
+    /// Records that something a person said cannot be shown, if they agreed to captions.
+    pub(super) fn caption_is_missing(&self, said: &Inbound) {
+        let Some(channel) = id::voice_channel_of(&said.chat) else { return };
+        self.change(channel, |captions| {
+            if captions.agreed.contains(&said.person) && said.at >= captions.since {
+                captions.board.miss();
             }
         });
     }
@@ -360,18 +424,36 @@ impl VoiceCalls {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_reply_that_goes_on_is_not_shown_twice() {
-        let id = |text: &str| MessageId::new(text).unwrap();
-        let mut captions = Captions {
-            board: Arc::new(Board::new(ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))),
+    fn captions() -> Captions {
+        Captions {
+            board: Arc::new(Board::new(String::new(), ChannelId::new(1), ChannelId::new(2), ChannelId::new(3))),
             by: "Ann".to_owned(),
             since: Timestamp::UNIX_EPOCH,
             agreed: BTreeSet::new(),
             asked: BTreeSet::new(),
             shown: VecDeque::new(),
             stopped: None,
-        };
+        }
+    }
+
+    #[test]
+    fn only_those_who_agreed_are_recorded_since_captions_began() {
+        let (ann, robert) = (PersonId::new("ann").unwrap(), PersonId::new("robert").unwrap());
+        let [before, since, after] = [1, 2, 3].map(|second| Timestamp::from_second(second).unwrap());
+        let mut captions = Captions { since, agreed: BTreeSet::from([ann.clone()]), ..captions() };
+        assert!(captions.may_record(&ann, after, Some(false), after), "she agreed to captions alone");
+        assert!(!captions.may_record(&robert, since, Some(true), after), "he agreed to be heard at other times");
+        assert!(captions.may_record(&robert, before, Some(true), after));
+        assert!(!captions.may_record(&robert, before, Some(false), after));
+        // Forgetting her takes her agreement away.
+        assert!(!captions.may_record(&ann, after, None, after));
+        assert!(!captions.may_record(&ann, after, Some(false), after));
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_is_not_shown_twice() {
+        let id = |text: &str| MessageId::new(text).unwrap();
+        let mut captions = captions();
         assert_eq!(captions.new_words(&id("a"), "First you walk", false), "First you walk\u{2026}");
         assert_eq!(captions.new_words(&id("a"), "First you walk to the bay.", true), "to the bay.");
         assert_eq!(captions.new_words(&id("b"), "", false), "");

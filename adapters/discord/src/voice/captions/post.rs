@@ -1,20 +1,19 @@
-//! Posts captions, and takes them back when what they show is forgotten.
+//! Posts captions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::VoiceHost;
-use azera_types::{ChatId, MessageId};
-use serde_json::json;
+use azera_types::MessageId;
 use serenity::all::{ChannelId, CreateMessage, EditMessage, GuildId, Http, Message, Nonce};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use super::board::{Board, Line, content};
-use super::log::Posted;
+use super::log::{GAP, Posted};
 use super::{MORE_READERS, VoiceCalls};
 use crate::error::{Failure, failure, in_words};
-use crate::id;
 use crate::replies::nobody;
 
 /// How long lines are collected for one message. Discord takes about five messages in five seconds.
@@ -24,8 +23,8 @@ const BATCH: Duration = Duration::from_secs(2);
 const UNKNOWN: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Failures in a row after which captions end.
-const MAX_FAILED: u32 = 10;
+/// How long Discord or the record may fail until captions end.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Written when captions cannot go on.
 const CANNOT_GO_ON: &str = "*I cannot write captions here any more.*";
@@ -44,7 +43,7 @@ enum Next {
 impl VoiceCalls {
     /// Posts the captions of a call until they are over.
     pub(super) async fn post_captions(self: Arc<Self>, guild: GuildId, board: Arc<Board>) {
-        let mut failed = 0;
+        let mut failing: Option<Instant> = None;
         loop {
             if board.farewell().is_none() {
                 if board.next().is_empty() {
@@ -53,15 +52,24 @@ impl VoiceCalls {
                 tokio::time::sleep(if board.farewell().is_none() { BATCH } else { LOOK }).await;
             }
             let next = self.post_next(&board).await;
-            failed = if matches!(next, Next::Failed) { failed + 1 } else { 0 };
             match next {
-                Next::Posted => {}
-                Next::Waits | Next::Failed if failed <= MAX_FAILED => tokio::time::sleep(LOOK).await,
-                Next::Waits | Next::Failed => self.end_captions(guild, &board, CANNOT_GO_ON).await,
+                Next::Failed => {
+                    if failing.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+                        tokio::time::sleep(LOOK).await;
+                    } else {
+                        self.end_captions(guild, &board, CANNOT_GO_ON).await;
+                    }
+                }
+                Next::Posted | Next::Waits => {
+                    failing = None;
+                    if matches!(next, Next::Waits) {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                }
                 Next::End(farewell) => self.end_captions(guild, &board, farewell).await,
             }
-            if let Some(farewell) = board.farewell().filter(|_| board.next().is_empty()) {
-                return self.tell(board.thread, farewell).await;
+            if let Some(last) = board.last_words() {
+                return self.tell(board.thread, &last).await;
             }
         }
     }
@@ -69,16 +77,12 @@ impl VoiceCalls {
     async fn end_captions(self: &Arc<Self>, guild: GuildId, board: &Board, farewell: &'static str) {
         board.clear();
         board.end(farewell);
-        if self.change(board.voice, |captions| std::ptr::eq(&raw const *captions.board, board)) == Some(true) {
-            self.turn_off((guild, board.voice), farewell).await;
-        }
+        self.end_in_turn(guild, board, farewell).await;
     }
 
     /// Posts the lines that come next, as far as they still stand in the record.
     async fn post_next(&self, board: &Board) -> Next {
         let (Ok(line), Some((_, host))) = (self.line(), self.speech.get()) else { return Next::Failed };
-        // Nothing is forgotten between the look into the record and the note where it is shown.
-        let log = self.caption_log.lock().await;
         if !line.directory.reads_within(board.parent, board.voice) {
             return Next::End(MORE_READERS);
         }
@@ -95,9 +99,11 @@ impl VoiceCalls {
                 return if failure(&error) == Failure::Unknown { Next::Failed } else { Next::End(CANNOT_GO_ON) };
             }
         };
-        let gap = is_gap.then(|| MessageId::new("gap").ok()).flatten();
+        let gap = is_gap.then(|| MessageId::new(GAP).ok()).flatten();
         let shown = gap.into_iter().chain(lines.iter().map(|line| line.said.clone())).map(Some).collect();
-        if let Err(error) = log.add(board.voice, &Posted { thread: board.thread, message: message.id, lines: shown }) {
+        let posted = Posted { thread: board.thread, message: message.id, lines: shown };
+        let noted = self.caption_log.lock().await.add(board.voice, &posted);
+        if let Err(error) = noted {
             tracing::error!(%error, "cannot note where captions stand; they end");
             if let Err(error) = line.http.delete_message(board.thread, message.id, None).await {
                 tracing::error!(error = in_words(&error), "cannot remove captions");
@@ -108,47 +114,19 @@ impl VoiceCalls {
             board.gap_is_said();
         }
         board.done(&lines);
+        self.take_back_gone(board, &lines, host.as_ref()).await;
         Next::Posted
     }
 
-    /// Takes back the captions of what was forgotten.
-    pub(in crate::voice) async fn withdraw_captions(self: &Arc<Self>, gone: &[(ChatId, MessageId)]) {
-        let mut by_channel = BTreeMap::<ChannelId, BTreeSet<&MessageId>>::new();
-        for (chat, message) in gone {
-            if let Some(channel) = id::voice_channel_of(chat) {
-                by_channel.entry(channel).or_default().insert(message);
+    /// Takes back lines that were forgotten before the log knew where they stand.
+    async fn take_back_gone(&self, board: &Board, lines: &[Line], host: &dyn VoiceHost) {
+        let mut gone = BTreeSet::new();
+        for line in lines {
+            if !matches!(host.stands(&line.said).await, Ok(Some(true))) {
+                gone.insert(line.said.clone());
             }
         }
-        if by_channel.is_empty() {
-            return;
-        }
-        {
-            let mut log = self.caption_log.lock().await;
-            for (channel, messages) in &by_channel {
-                if let Err(error) = log.withdraw(*channel, messages) {
-                    tracing::error!(%channel, %error, "cannot note which captions must go");
-                }
-            }
-        }
-        // Many messages take a while.
-        tokio::spawn(self.clone().remove_due_captions());
-    }
-
-    /// Removes the captions that must go. What fails is tried again when the next ones must go, and after a start.
-    pub(in crate::voice) async fn remove_due_captions(self: Arc<Self>) {
-        let Ok(line) = self.line() else { return };
-        let mut tried = BTreeSet::new();
-        loop {
-            let mut log = self.caption_log.lock().await;
-            let due = log.due().into_iter().find(|(_, posted)| !tried.contains(&posted.message));
-            let Some((channel, posted)) = due else { return };
-            tried.insert(posted.message);
-            if let Err(error) = remove_from(&line.http, &posted).await {
-                tracing::warn!(message = %posted.message, error = in_words(&error), "cannot remove a forgotten caption");
-            } else if let Err(error) = log.settle(channel, posted.message) {
-                tracing::error!(%channel, %error, "cannot note that captions are gone");
-            }
-        }
+        self.withdrawn.note(board.voice, gone);
     }
 }
 
@@ -195,37 +173,4 @@ fn nonce(lines: &[Line]) -> String {
     let first = lines.first().map(|line| format!("caption {} {}", line.said, line.text)).unwrap_or_default();
     let digest = Sha256::digest(first);
     data_encoding::HEXLOWER.encode(digest.get(..BYTES).unwrap_or(&digest))
-}
-
-/// Removes the lines of a message that must go. Nobody can change a message in an archived thread, so it is opened first.
-async fn remove_from(http: &Http, posted: &Posted) -> serenity::Result<()> {
-    match remove_lines(http, posted).await {
-        Err(error) if failure(&error) == Failure::Refused => {
-            http.edit_thread(posted.thread, &json!({"archived": false}), None).await?;
-            remove_lines(http, posted).await
-        }
-        removed => removed,
-    }
-}
-
-/// Removes the lines of a message that must go, or the message if no other line is left.
-async fn remove_lines(http: &Http, posted: &Posted) -> serenity::Result<()> {
-    let is_gone = |error: &serenity::Error| failure(error) == Failure::Gone;
-    let message = match http.get_message(posted.thread, posted.message).await {
-        Err(error) if is_gone(&error) => return Ok(()),
-        message => message?,
-    };
-    let lines: Vec<&str> = message.content.lines().collect();
-    let kept: Vec<&str> =
-        lines.iter().zip(&posted.lines).filter(|(_, shown)| shown.is_some()).map(|(line, _)| *line).collect();
-    let removed = if kept.is_empty() || lines.len() != posted.lines.len() {
-        http.delete_message(posted.thread, posted.message, None).await
-    } else {
-        let edit = EditMessage::new().content(kept.join("\n")).allowed_mentions(nobody());
-        http.edit_message(posted.thread, posted.message, &edit, Vec::new()).await.map(drop)
-    };
-    match removed {
-        Err(error) if !is_gone(&error) => Err(error),
-        _ => Ok(()),
-    }
 }
