@@ -1,7 +1,7 @@
 // Somebody talks with the persona in the web console, with a microphone that plays a file. Fails at the first thing that is
 // not as it should be.
 //
-// Usage: node talk.mjs ADDRESS SETUP_LINK SOUND WORD. SOUND is a WAV file in which WORD is said.
+// Usage: node talk.mjs ADDRESS SETUP_LINK SOUND WORD. SOUND is a WAV file in which WORD, a regular expression, is said.
 
 import { strict as assert } from 'node:assert';
 
