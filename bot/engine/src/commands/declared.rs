@@ -428,7 +428,7 @@ pub const COMMANDS: &[Command] = &[
             form(
                 "captions",
                 "captions",
-                "show the words of the call in a thread, while it runs",
+                "show the words of the call in a thread",
                 &[optional("choice", "`on` or `off`; `yes` or `no` for your own words", OptionKind::Word)],
             ),
             form("transcript", "transcript", "show what was said, as far as you heard it", &[]),
