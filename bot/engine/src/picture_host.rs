@@ -9,12 +9,12 @@ use azera_adapter::{
 use azera_memory::{Memory, PictureRow};
 use azera_model_image::MAX_PROMPT_CHARS;
 use azera_pictures::Wish;
-use azera_types::{MessageId, PersonaId, PlatformId};
+use azera_types::{MessageId, PlatformId};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::pictures::{
-    AS_LARGE_AS_CAN_BE, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH, Start,
+    AS_LARGE_AS_CAN_BE, Base, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH,
     VARIATION_STRENGTH, is_suitable,
 };
 use crate::reading::{Here, MAX_LISTED};
@@ -42,16 +42,6 @@ fn shown(row: PictureRow) -> Option<ShownPicture> {
         at: row.drawn_at?,
         is_pinned: row.is_pinned,
     })
-}
-
-/// What a wanted picture is based on besides its prompt.
-#[derive(Default)]
-struct Base {
-    name: Option<String>,
-    original: Option<Basis>,
-    start: Option<Start>,
-    is_upscaled: bool,
-    portrait_of: Option<PersonaId>,
 }
 
 impl Engine {

@@ -3,13 +3,13 @@
 use azera_adapter::{Access, Choice, CommandAnswer};
 use azera_memory::{Forget, Memory, PictureRow, Pinned};
 use azera_pictures::{MAX_FORBIDDEN_CHARS, Wish, forbidden_word};
-use azera_types::{MessageId, PersonaId};
+use azera_types::MessageId;
 
 use super::mind::may_configure_place;
 use super::redraw::split_number;
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{Basis, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, Start, is_suitable};
+use crate::pictures::{Base, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, is_suitable};
 
 /// Most words that a place forbids.
 const MAX_FORBIDDEN: usize = 200;
@@ -28,19 +28,6 @@ pub(super) fn message_of(number: u64) -> Option<MessageId> {
 /// Returns true if what follows a number cannot make it a part of a prompt.
 fn is_number_alone(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with("--")
-}
-
-/// What a wanted picture is based on besides its prompt.
-#[derive(Default)]
-pub(super) struct Base {
-    /// The picture whose prompt and settings it takes over.
-    pub(super) original: Option<Basis>,
-    /// The picture that the drawing starts from.
-    pub(super) start: Option<Start>,
-    /// True if it is that picture, drawn larger.
-    pub(super) is_upscaled: bool,
-    /// The persona that it portrays.
-    pub(super) portrait_of: Option<PersonaId>,
 }
 
 impl Commands {
@@ -102,7 +89,7 @@ impl Commands {
         &self,
         at: &CommandContext<'_>,
         wish: Wish,
-        Base { original, start, is_upscaled, portrait_of }: Base,
+        Base { name, original, start, is_upscaled, portrait_of }: Base,
     ) -> Result<CommandAnswer, Error> {
         let loaded = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?;
         let request = PictureRequest {
@@ -114,7 +101,7 @@ impl Commands {
             person: &at.line.person,
             day: at.day(self.services.clock.now()),
             wish,
-            name: None,
+            name,
             original,
             start,
             is_upscaled,

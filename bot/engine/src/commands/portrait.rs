@@ -9,12 +9,11 @@ use azera_types::{MessageId, Scope};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::pictures::Base;
 use super::upload::realm_to_change;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
-use crate::pictures::PictureLook;
+use crate::pictures::{Base, PictureLook};
 
 /// The section of a persona file that says how the persona looks.
 const SECTION: &str = "Appearance";

@@ -6,10 +6,12 @@ use azera_model_image::MAX_PROMPT_CHARS;
 use azera_pictures::{MAX_NEGATIVE_CHARS, Wish};
 use azera_types::MessageId;
 
-use super::pictures::{Base, NO_SUCH, message_of};
+use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{AS_LARGE_AS_CAN_BE, Basis, PictureLook, REMIX_STRENGTH, Start, VARIATION_STRENGTH, is_suitable};
+use crate::pictures::{
+    AS_LARGE_AS_CAN_BE, Base, Basis, PictureLook, REMIX_STRENGTH, Start, VARIATION_STRENGTH, is_suitable,
+};
 
 /// A drawn picture to make another one from.
 struct Original {
@@ -36,7 +38,7 @@ impl Original {
     /// Returns what another picture is based on. With words of people in its prompt, it is no portrait any more.
     fn base(self, start: Option<Start>) -> Base {
         let portrait_of = self.look.portrait_of.filter(|_| self.changes.prompt.is_empty());
-        Base { original: Some(Basis::drawn(&self.row)), start, is_upscaled: false, portrait_of }
+        Base { original: Some(Basis::drawn(&self.row)), start, portrait_of, ..Base::default() }
     }
 }
 

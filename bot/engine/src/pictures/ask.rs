@@ -72,6 +72,21 @@ fn named(request: &PictureRequest<'_>, style: &PictureStyle, rules: &PromptRules
     Ok(Traits::of(&texts).and(start_traits))
 }
 
+/// What a wanted picture is based on besides its prompt.
+#[derive(Default)]
+pub(crate) struct Base {
+    /// What it is called.
+    pub(crate) name: Option<String>,
+    /// The picture whose prompt and settings it takes over.
+    pub(crate) original: Option<Basis>,
+    /// The picture that the drawing starts from.
+    pub(crate) start: Option<Start>,
+    /// True if it is that picture, drawn larger.
+    pub(crate) is_upscaled: bool,
+    /// The persona that it portrays.
+    pub(crate) portrait_of: Option<PersonaId>,
+}
+
 impl Pictures {
     /// Queues a picture.
     pub(crate) async fn ask(&self, mut request: PictureRequest<'_>) -> Result<Queued, Error> {

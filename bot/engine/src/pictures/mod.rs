@@ -28,7 +28,7 @@ use azera_types::{MessageId, PersonId, Scope};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use ask::{PictureRequest, Queued};
+pub(crate) use ask::{Base, PictureRequest, Queued};
 pub(crate) use caption::shortened;
 pub(crate) use naming::is_suitable;
 pub use settings::PictureSettings;

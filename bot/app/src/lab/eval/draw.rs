@@ -142,7 +142,7 @@ impl ImageModel for Collector {
 }
 
 pub async fn draw(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCode> {
-    let talks = read(&options)?;
+    let talks: Vec<Talk> = world::cases(&options, TALKS)?;
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
     let mut config = stores::scratch_config(config, scratch.path());
     // No real server may see these prompts.
@@ -199,18 +199,6 @@ fn settings(config: &Config, collector: Arc<Collector>) -> PictureSettings {
         in_replies: true,
         tells_every_model: true,
     }
-}
-
-fn read(options: &EvalFacts) -> anyhow::Result<Vec<Talk>> {
-    let text = match &options.file {
-        Some(file) => std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?,
-        None => TALKS.to_owned(),
-    };
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .take(options.limit.unwrap_or(usize::MAX))
-        .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("line {}", index + 1)))
-        .collect()
 }
 
 /// Builds a direct chat as one timeline for each message, with a minute between messages and an hour between

@@ -50,7 +50,7 @@ struct Outcome {
 }
 
 pub async fn talk(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCode> {
-    let talks = read(&options)?;
+    let talks: Vec<Talk> = world::cases(&options, TALKS)?;
     let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
     let config = stores::scratch_config(config, scratch.path());
     let clock = ManualClock::new("2026-03-02T09:00:00Z".parse()?);
@@ -75,18 +75,6 @@ pub async fn talk(config: &Config, options: EvalFacts) -> anyhow::Result<ExitCod
     let report = report(&app.model.info().name, &outcomes);
     println!("{}", if options.json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
     Ok(ExitCode::SUCCESS)
-}
-
-fn read(options: &EvalFacts) -> anyhow::Result<Vec<Talk>> {
-    let text = match &options.file {
-        Some(file) => std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?,
-        None => TALKS.to_owned(),
-    };
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .take(options.limit.unwrap_or(usize::MAX))
-        .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("line {}", index + 1)))
-        .collect()
 }
 
 /// Builds a direct chat, with a minute between messages and an hour between conversations.

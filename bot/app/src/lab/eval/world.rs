@@ -1,12 +1,28 @@
-//! Sets up people and chats on the simulated platform.
+//! Reads the sets of evaluations, and sets up people and chats on the simulated platform.
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use azera_adapter::Host;
 use azera_fake_sim::{Session, SessionError, SimPlatform, Timeline, replay};
 use azera_types::{ManualClock, Timestamp};
+use serde::de::DeserializeOwned;
 
 use crate::bootstrap::App;
+use crate::cli::EvalFacts;
+
+/// Reads the first cases of a set, one JSON object per line: those of the file that somebody named, else the built-in ones.
+pub fn cases<T: DeserializeOwned>(options: &EvalFacts, built_in: &str) -> anyhow::Result<Vec<T>> {
+    let text = match &options.file {
+        Some(file) => std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?,
+        None => built_in.to_owned(),
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .take(options.limit.unwrap_or(usize::MAX))
+        .map(|(index, line)| serde_json::from_str(line).with_context(|| format!("line {}", index + 1)))
+        .collect()
+}
 
 /// Plays a timeline that only describes the world.
 pub async fn set_up(app: &App, clock: &ManualClock, sim: &Arc<SimPlatform>, timeline: &Timeline) -> anyhow::Result<()> {
