@@ -323,8 +323,9 @@ impl Form {
         if is_name && is_whole {
             self.word(&if has_value { format!("{name}={LEFT_OUT}") } else { name.to_owned() });
         } else {
-            let short: String = name.chars().take(2).collect();
-            self.word(&format!("{short}{LEFT_OUT}"));
+            // The letter alone may be known. A quoted word may hold any sign there, the end of a line too.
+            let letter = name.chars().nth(1).filter(|c| c.is_ascii_alphanumeric() || *c == '-');
+            self.word(&format!("-{}{LEFT_OUT}", letter.map(String::from).unwrap_or_default()));
         }
         if has_value {
             Next::Any

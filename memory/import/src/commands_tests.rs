@@ -130,6 +130,13 @@ fn no_plain_word_is_kept_where_a_secret_stands() {
     assert_eq!(form("docker exec db mysql -uroot -ptulip"), "docker exec db mysql …");
 }
 
+#[test]
+fn an_option_that_is_no_letter_is_left_out() {
+    assert_eq!(form("tool -\"\n\" end"), "tool -… end");
+    assert_eq!(form("tool -\"é\" end"), "tool -… end");
+    assert_eq!(form("tool -\" \" end"), "tool -… end");
+}
+
 proptest! {
     #[test]
     fn any_line_gets_a_bounded_form_or_none(line in "[a-z \"'$()|&;<>=\\\\\\n`#-]{0,80}") {
