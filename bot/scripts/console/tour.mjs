@@ -50,8 +50,10 @@ step('another window of the same person shows what is said in the first');
 const second = await ann.context.newPage();
 await second.goto(ann.page.url());
 await second.locator('article.user strong', { hasText: 'bold' }).waitFor();
-await ann.say('Two windows show this.');
-await second.locator('article.user', { hasText: 'Two windows show this.' }).waitFor();
+await ann.say('Two windows show:\n- one\n- two\nThat is all.');
+const shown = second.locator('article.user', { hasText: 'Two windows show' });
+await shown.waitFor();
+assert.deepEqual(await shown.locator('li').allInnerTexts(), ['one', 'two'], 'a line without indentation ends a list');
 await second.close();
 
 step('each reply says what it rests on');
