@@ -151,20 +151,34 @@ mod tests {
         }
     }
 
+    /// The expected numbers come from the filters that OpenAI ships with Whisper; 128 bands are those of large-v3.
     #[test]
     fn the_filters_are_those_of_slaneys_scale() {
-        let filters = filters(80);
-        for (frequency, band, expected) in [
+        fn check(bands: usize, sum: f32, expected: &[(usize, usize, f32)]) {
+            let filters = filters(bands);
+            for (frequency, band, expected) in expected {
+                let found: f32 = filters[frequency * bands + band];
+                assert!((found - expected).abs() < 1e-6, "{bands} bands: {frequency}, {band}: {found}");
+            }
+            assert!((filters.iter().sum::<f32>() - sum).abs() < 1e-4, "{bands} bands");
+        }
+        let of_80 = [
             (1, 0, 0.024_862_6),
             (1, 1, 0.001_990_8),
             (40, 38, 0.014_854_3),
             (75, 55, 0.003_870_8),
             (150, 72, 0.002_193_4),
             (199, 79, 0.000_448_8),
-        ] {
-            let found: f32 = filters[frequency * 80 + band];
-            assert!((found - expected).abs() < 1e-6, "{frequency}, {band}: {found}");
-        }
-        assert!((filters.iter().sum::<f32>() - 1.999_02).abs() < 1e-4);
+        ];
+        check(80, 1.999_02, &of_80);
+        let of_128 = [
+            (1, 0, 0.012_374),
+            (1, 1, 0.030_392_6),
+            (40, 61, 0.019_425_6),
+            (75, 88, 0.004_390_2),
+            (150, 116, 0.006_443_7),
+            (199, 127, 0.001_114_3),
+        ];
+        check(128, 3.190_99, &of_128);
     }
 }

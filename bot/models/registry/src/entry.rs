@@ -1,5 +1,6 @@
 //! The registry's entry for a model.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -186,6 +187,10 @@ pub enum Source {
         /// The size of the installed file, in bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<u64>,
+        /// SHA-256 of each file before a conversion, by its path in the repository. Either all required files have one,
+        /// or none has.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        inputs: BTreeMap<String, String>,
     },
     /// A file in a wheel, or in parts in several, downloaded with the machine's own pip.
     Wheel {
@@ -228,6 +233,11 @@ impl Source {
             Self::Hub { size, .. } => *size,
             Self::Wheel { size, .. } => Some(*size),
         }
+    }
+
+    /// Returns true if the registry pins each file before its conversion.
+    pub(crate) fn pins_inputs(&self) -> bool {
+        matches!(self, Self::Hub { inputs, .. } if !inputs.is_empty())
     }
 
     /// Returns the file's path in the repository or wheel, or the folder for a conversion of a folder.
@@ -398,12 +408,19 @@ fn validate_source(source: &Source) -> Result<(), String> {
         return Err(format!("{source}: size must be above zero"));
     }
     match source {
-        Source::Hub { repo, file, revision, convert, .. } => {
+        Source::Hub { repo, file, revision, convert, inputs, .. } => {
             if !is_relative(repo) || !is_relative(revision) {
                 return Err(format!("{source}: repo and revision must be plain names"));
             }
             if !(is_relative(file) || file.is_empty() && *convert != Convert::None) {
                 return Err(format!("{source}: file must be a path inside the repository"));
+            }
+            let files = if *convert == Convert::None { Vec::new() } else { convert.inputs(file) };
+            let is_pinned = |path: &String| inputs.get(path).is_some_and(|sha256| is_sha256(sha256));
+            let is_known = |path: &String| files.iter().any(|(known, _)| known == path);
+            let fits = inputs.keys().all(is_known) && files.iter().all(|(path, required)| !required || is_pinned(path));
+            if !inputs.is_empty() && !fits {
+                return Err(format!("{source}: inputs must hold the SHA-256 of each file that is converted"));
             }
         }
         Source::Wheel { parts: Some(0), .. } => return Err(format!("{source}: parts must be above zero")),

@@ -122,10 +122,11 @@ async fn fetch(
         fs::remove_file(&file).at(&file)?;
     }
     checked?;
-    let checked_against = match (source.sha256(), by_hub) {
-        (Some(_), _) => CheckedAgainst::Registry,
-        (None, true) => CheckedAgainst::Hub,
-        (None, false) => CheckedAgainst::Nothing,
+    let checked_against = match source.sha256() {
+        Some(_) => CheckedAgainst::Registry,
+        None if source.pins_inputs() => CheckedAgainst::Registry,
+        None if by_hub => CheckedAgainst::Hub,
+        None => CheckedAgainst::Nothing,
     };
     Ok(Fetched { file, sha256, size, checked_against })
 }
@@ -160,7 +161,7 @@ async fn from_hub(
     folder: &Path,
     progress: Progress<'_>,
 ) -> Result<Option<(String, bool)>, Error> {
-    let Source::Hub { repo, file, revision, convert, sha256, size } = source else { return Ok(None) };
+    let Source::Hub { repo, file, revision, convert, sha256, size, inputs } = source else { return Ok(None) };
     let endpoint = &options.hub_endpoint;
     let hub = Hub::new(endpoint, options.hub_token.as_deref(), options.hub_attempts)?;
     let single = *convert == Convert::None;
@@ -171,7 +172,7 @@ async fn from_hub(
             repo,
             revision,
             file: &path,
-            sha256: sha256.as_deref().filter(|_| single),
+            sha256: if single { sha256.as_deref() } else { inputs.get(&path).map(String::as_str) },
             size: size.filter(|_| single),
         };
         match hub.fetch(&wanted, &target, progress).await {

