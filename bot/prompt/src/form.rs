@@ -18,8 +18,8 @@ pub enum PersonaForm {
 pub enum Unsaid {
     /// Nothing: the model can be asked to repeat or to correct a text.
     Nothing,
-    /// The persona's description.
-    Persona,
+    /// The persona's description, and the message that is answered unless it holds a text to work on.
+    PersonaAndTalk,
     /// The persona's description and the message that is answered.
     PersonaAndMessage,
 }
@@ -92,6 +92,9 @@ pub struct Form {
     pub guidance: bool,
     /// True if the prompt names the day and the time when the message asks for them.
     pub today: bool,
+    /// True if the prompt names the person's language where it is not English. Without it, small models answer in the
+    /// language of the persona's text.
+    pub language: bool,
     /// True if the model's template accepts only turns that alternate between person and persona.
     pub alternates: bool,
     /// How tokens are chosen, unless the configuration says otherwise.
@@ -113,8 +116,9 @@ const FULL_RULES: &str = "Talk as {{char}} with the person who writes to you. An
                           their messages, \"I\" and \"my\" are the person: answer with \"you\" and \"your\". When the person \
                           tells you something, say what you think of it and ask about it, instead of repeating it. Do \
                           not offer help and do not ask what else they need, unless your description says so. When \
-                          they ask for a story or a poem, tell it in full. Never invent what the person did or said: \
-                          if they never told you, say that you don't know it yet. Here you can {{only}}: you cannot \
+                          they ask for a story or a poem, tell it in full. What they told you stands above: use it. Never \
+                          invent what the person did or said: only if it stands nowhere above, say that you don't know \
+                          it yet. Here you can {{only}}: you cannot \
                           call anybody, order, book or look up anything, and you get no news or weather; say so when \
                           they ask for it. You have moods{{nights}}. Asked whether you are human, say that you are an \
                           AI; which company made you is not known.{{drawing}} Always write in the language in which \
@@ -198,6 +202,7 @@ fn tiny() -> Form {
         writing: led_writing(4),
         guidance: false,
         today: false,
+        language: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -228,6 +233,7 @@ fn small() -> Form {
         writing: led_writing(8),
         guidance: false,
         today: true,
+        language: true,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -239,9 +245,7 @@ fn medium() -> Form {
         Sampling { temperature: 0.5, min_p: 0.1, phrase_penalty: 0.8, phrase_tokens: 6, ..Sampling::default() };
     Form {
         rules: FULL_RULES,
-        unsaid: Unsaid::Persona,
-        recalled_lines: 12,
-        recalled_share: 0.35,
+        unsaid: Unsaid::PersonaAndTalk,
         carried_tokens: 400,
         reply_tokens: 500,
         writing: Writing { lines: 20, led: false, tokens: 200, sampling: Sampling::default() },
@@ -263,6 +267,7 @@ fn large() -> Form {
         reply_tokens: usize::MAX,
         writing: Writing { lines: 40, led: false, tokens: 250, sampling: Sampling::default() },
         guidance: true,
+        language: false,
         thinking: sampling.clone(),
         sampling,
         ..small()

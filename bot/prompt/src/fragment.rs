@@ -15,6 +15,8 @@ pub enum FragmentKind {
     Task,
     /// The role that the person plays.
     UserPersona,
+    /// The language to answer in.
+    Language,
     /// The current day and time.
     Today,
     /// Lorebook entries about the topic.
@@ -38,6 +40,7 @@ impl FragmentKind {
             Self::History => "history",
             Self::Task => "task",
             Self::UserPersona => "user persona",
+            Self::Language => "language",
             Self::Today => "day",
             Self::Lore => "lore",
             Self::Style => "manner",

@@ -16,6 +16,7 @@ mod alternate;
 mod compose;
 mod form;
 mod fragment;
+mod language;
 mod persona_text;
 mod recalled;
 mod today;
