@@ -467,6 +467,10 @@ impl Platform for Discord {
         Some(self)
     }
 
+    fn questions(&self) -> Option<&dyn azera_adapter::Questions> {
+        Some(self)
+    }
+
     fn place_names(&self) -> Option<&dyn azera_adapter::PlaceNames> {
         Some(self)
     }
@@ -481,7 +485,7 @@ impl Platform for Discord {
 impl Streaming for Discord {
     async fn event(&self, making: Making<'_>, event: &StreamEvent) {
         if id::voice_channel_of(making.chat).is_some() {
-            self.voice.event(making, event);
+            self.voice.event(making, event).await;
         } else if let Ok(connected) = self.connected() {
             connected.streams.event(making, event);
         }

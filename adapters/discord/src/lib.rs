@@ -27,6 +27,7 @@ mod menus;
 mod modals;
 mod place_names;
 mod presence;
+mod questions;
 mod rate_limit;
 mod reactions;
 #[cfg(feature = "voice")]
