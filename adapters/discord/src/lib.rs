@@ -41,6 +41,7 @@ mod servers;
 mod settings;
 mod split;
 mod stream;
+mod streaming;
 mod sync_cursor;
 mod typing;
 #[cfg(feature = "voice")]

@@ -231,9 +231,8 @@ impl Replies {
     /// Sends a question that mentions a person.
     pub(crate) async fn question(&self, chat: &ChatId, person: &OwnedUserId, text: &str) -> Result<(), Error> {
         let (room, thread) = self.0.place(chat)?;
-        let relation = Relation { reply_to: None, thread };
-        let mentions = [person.clone()];
-        let message = Message { kind: Kind::Text, text, speaker: None, relation: &relation, mentions: &mentions };
+        let (relation, mentions) = (Relation { reply_to: None, thread }, std::slice::from_ref(person));
+        let message = Message { kind: Kind::Text, text, speaker: None, relation: &relation, mentions };
         room.send_raw("m.room.message", message.content()).await?;
         Ok(())
     }

@@ -164,9 +164,8 @@ pub struct ChatRow {
 }
 
 impl ChatRow {
-    /// Returns what remains when everything said in the chat is forgotten: its settings, because the platform still has
-    /// the chat. Group and tags are removed. If its realm is forgotten (`with_realm`), title, invitations and chosen
-    /// voices are removed, too, and so is where an imported chat came from.
+    /// Returns the settings that remain when everything said in the chat is forgotten, because the platform still has it.
+    /// Group and tags go. If its realm is forgotten (`with_realm`), so do title, invitations, chosen voices and origin.
     pub(crate) fn emptied(self, head: Option<MessageId>, with_realm: bool) -> Self {
         let emptied = Self { head, branch: MAIN_BRANCH.into(), group: None, tags: BTreeSet::new(), ..self };
         if !with_realm {

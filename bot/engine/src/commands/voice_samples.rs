@@ -239,15 +239,19 @@ impl Commands {
         let accounts = self.services.accounts_of(&at.line.person).await?;
         let place = at.place.scope().to_string();
         let samples = self.services.samples().await?;
-        let may_use = |sample: &&Sample| {
-            let only = sample.given.as_ref().and_then(|given| given.place.as_ref());
-            sample.is_agreed() && only.is_none_or(|only| *only == place) && may_see(at, &accounts, sample)
+        // To see a recording is not to have its owner's consent.
+        let may_use = |sample: &&Sample| match &sample.given {
+            Some(given) => {
+                let is_theirs = accounts.has(&given.whose) || accounts.has(&given.by);
+                given.agreed_at.is_some() && is_theirs && given.place.as_ref().is_none_or(|only| *only == place)
+            }
+            None => at.access >= Access::Operator,
         };
         let named = |sample: &&Sample| sample.id == name || sample.name == name;
         let Some(sample) = samples.iter().filter(may_use).find(named) else {
             return Ok(refused(format!(
-                "There is no recording `{name}` that you may use here; `/voice samples list` shows those that you may see. \
-                 Somebody else's voice is used only where they agreed to it."
+                "There is no recording `{name}` that you may use here: only the person whose voice it is may, and the one who \
+                 gave it, where its owner agreed to it."
             )));
         };
         self.set_voice(at, Some(sample.id.clone())).await?;

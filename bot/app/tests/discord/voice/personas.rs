@@ -38,8 +38,8 @@ fn each_persona_in_a_call_speaks_with_its_own_voice() {
     let (fake, channel) = (&room.fake, room.channel);
     for (name, voice) in PERSONAS {
         let file = give(fake, channel, ann, "persona", "template", &[]).replacen("Here it is.", "", 1);
-        let file =
-            file.replace("Name", name).replacen("kind: assistant", &format!("kind: assistant\nvoice: {voice}"), 1);
+        let file = file.replace("Name", name).replacen("id: name", &format!("id: {}", name.to_lowercase()), 1);
+        let file = file.replacen("kind: assistant", &format!("kind: assistant\nvoice: {voice}"), 1);
         upload(fake, channel, ann, &file, "Add it");
     }
     give(fake, channel, ann, "persona", "use", &[("name", "Rosa")]);
