@@ -137,13 +137,13 @@ fn blend_layer(layer: &Key, node: &Node, problems: &mut Problems) -> Option<Blen
 fn voice(key: &Key, node: &Node, problems: &mut Problems) -> VoiceSettings {
     let mut voice = VoiceSettings::default();
     if let Value::Scalar { .. } = &node.value {
-        voice.name = Field { key, problems }.reference(node);
+        voice.name = Field { key, problems }.voice(node);
         return voice;
     }
     for (key, node) in entries(key, node, problems) {
         let mut field = Field { key, problems };
         match key.text.as_str() {
-            "name" => voice.name = field.reference(node),
+            "name" => voice.name = field.voice(node),
             "pace" => voice.pace = field.decimal(node, VoiceSettings::PACE),
             "liveliness" => voice.liveliness = field.decimal(node, VoiceSettings::LIVELINESS),
             _ => field.unknown("a voice setting", VOICE_KEYS),
@@ -253,7 +253,7 @@ impl Field<'_> {
         }
     }
 
-    /// Reads the name of a model or voice, which can be neither a path nor shell code.
+    /// Reads the name of a model, which can be neither a path nor shell code.
     fn reference(&mut self, node: &Node) -> Option<String> {
         let text = self.text(node, MAX_REFERENCE_CHARS)?;
         let allowed = text.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c));
@@ -261,6 +261,17 @@ impl Field<'_> {
             return Some(text);
         }
         self.reject(node, "must be a name from the ledger, such as `smollm2-135m`: letters, digits and . _ : / - only");
+        None
+    }
+
+    /// Reads the name of a voice. Servers of speech have names such as `Ana Florence` and mixes such as `af_heart+af_sky`.
+    fn voice(&mut self, node: &Node) -> Option<String> {
+        let text = self.text(node, MAX_REFERENCE_CHARS)?;
+        let allowed = text.chars().all(|c| c.is_alphanumeric() || "._:/-+() ".contains(c));
+        if allowed && !text.starts_with(['/', '.', '-']) && !text.contains("..") {
+            return Some(text);
+        }
+        self.reject(node, "must be the name of a voice: letters, digits, spaces and . _ : / - + ( ) only");
         None
     }
 

@@ -74,6 +74,8 @@ pub enum OptionKind {
     /// The contents of a file: its text, or a PNG picture as a `data:image/png;base64,` address. It must be the last
     /// option.
     File,
+    /// A recording, as a `data:audio/...;base64,` address. It must be the last option.
+    Sound,
 }
 
 /// An action on a message, for platforms where people can select one.
@@ -121,6 +123,23 @@ impl Command {
         let word = arguments.split_whitespace().next().unwrap_or_default();
         let forms = self.forms.iter().filter(|form| form.word.is_empty() || form.word == word);
         forms.flat_map(|form| form.options).any(|option| option.kind == OptionKind::Picture)
+    }
+
+    /// Returns true if a recording can come with these arguments.
+    pub fn takes_sound(&self, arguments: &str) -> bool {
+        self.words_before_sound(arguments).is_some()
+    }
+
+    /// Returns how many words of these arguments come before a recording; `None` if they take none.
+    pub fn words_before_sound(&self, arguments: &str) -> Option<usize> {
+        let begins = |form: &&Form| {
+            let mut words = arguments.split_whitespace();
+            form.word.split_whitespace().all(|word| words.next() == Some(word))
+        };
+        let forms = self.forms.iter().filter(|form| !form.word.is_empty()).filter(begins);
+        let takes = |form: &&Form| form.options.iter().any(|option| option.kind == OptionKind::Sound);
+        let form = forms.into_iter().find(takes)?;
+        Some(form.word.split_whitespace().count() + form.options.iter().filter(|option| option.required).count())
     }
 
     /// Returns the command line for a form, with the options that `value` returns. A file may replace a text.

@@ -7,6 +7,9 @@ pub const MAX_GIVEN_BYTES: usize = 8 << 20;
 /// Largest picture that a command accepts, in bytes.
 pub const MAX_GIVEN_PICTURE_BYTES: usize = 16 << 20;
 
+/// Largest recording that a command accepts, in bytes.
+pub const MAX_GIVEN_SOUND_BYTES: usize = 10 << 20;
+
 /// First bytes of a PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -39,6 +42,22 @@ pub fn given(bytes: Vec<u8>) -> Result<String, &'static str> {
     }
 }
 
+/// Converts a recording for a command line: a `data:` address. The error says why the file is not accepted.
+pub fn given_sound(bytes: Vec<u8>) -> Result<String, &'static str> {
+    if bytes.len() > MAX_GIVEN_SOUND_BYTES {
+        return Err("it is larger than 10 MB");
+    }
+    let kind = match bytes.as_slice() {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => "wav",
+        [b'O', b'g', b'g', b'S', ..] => "ogg",
+        [b'f', b'L', b'a', b'C', ..] => "flac",
+        [b'I', b'D', b'3', ..] => "mpeg",
+        [0xFF, second, ..] if second & 0xE0 == 0xE0 => "mpeg",
+        _ => return Err("it is no WAV, MP3, Ogg or FLAC file; another program can convert it"),
+    };
+    Ok(format!("data:audio/{kind};base64,{}", STANDARD.encode(bytes)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +72,15 @@ mod tests {
         assert!(given(b"RIFF\x1a\0\0\0WEBPVP8 ".to_vec()).unwrap_err().contains("WebP"));
         assert!(given(vec![0xff, 0xd8]).is_err());
         assert!(given(vec![b'a'; MAX_GIVEN_BYTES + 1]).is_err());
+    }
+
+    #[test]
+    fn a_recording_becomes_a_data_address_and_nothing_else_does() {
+        assert_eq!(given_sound(b"OggS".to_vec()).unwrap(), "data:audio/ogg;base64,T2dnUw==");
+        for sound in [&b"RIFF\x1a\0\0\0WAVE"[..], b"fLaC", b"ID3", &[0xFF, 0xFB]] {
+            assert!(given_sound(sound.to_vec()).unwrap().starts_with("data:audio/"), "{sound:?}");
+        }
+        assert!(given_sound(b"# Nix".to_vec()).unwrap_err().contains("no WAV"));
+        assert!(given_sound(vec![b'O'; MAX_GIVEN_SOUND_BYTES + 1]).unwrap_err().contains("10 MB"));
     }
 }

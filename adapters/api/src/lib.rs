@@ -22,6 +22,7 @@ mod outbound;
 mod pictures;
 mod places;
 mod platform;
+mod questions;
 mod reaction;
 mod reader;
 mod sessions;
@@ -36,7 +37,7 @@ pub use chart::{Bar, Chart, ChartLink, Column, Theme};
 pub use command::{Command, CommandOption, Form, MessageAction, OptionKind};
 pub use connection_log::{ConnectionHistory, ConnectionLog, Trouble};
 pub use event::{Making, StreamEvent};
-pub use given::{MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, given};
+pub use given::{MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES, given, given_sound};
 pub use host::{
     AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandForm, CommandLine,
     Edit, FileContent, FormField, GivenPicture, Hit, Host, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome,
@@ -54,6 +55,7 @@ pub use places::{
     AnswerMode, ChatPlace, PlaceChange, PlaceChanged, PlaceHost, PlatformPlaces, RealmPlaces, SpokenReplies,
 };
 pub use platform::{Access, Invitation, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming};
+pub use questions::Questions;
 pub use reaction::command_of;
 pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
@@ -64,6 +66,7 @@ pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use vault::{VaultEntry, VaultHost, VaultValue};
 pub use voice::{
-    CallPersona, CaptionStatus, CaptionWish, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost, VoiceStatus,
+    CallManner, CallPersona, CaptionStatus, CaptionWish, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost,
+    VoiceStatus,
 };
 pub use voice_messages::VoiceMessages;

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 use thiserror::Error;
 
-use crate::{ConnectionHistory, Making, Outbound, Post, StreamEvent, VoiceChannels, VoiceMessages};
+use crate::{ConnectionHistory, Making, Outbound, Post, Questions, StreamEvent, VoiceChannels, VoiceMessages};
 
 /// An error of a call to a platform.
 #[derive(Debug, Error)]
@@ -106,6 +106,11 @@ pub trait Platform: Send + Sync {
 
     /// Returns the platform's voice channels, if it has some.
     fn voice(&self) -> Option<&dyn VoiceChannels> {
+        None
+    }
+
+    /// Returns how to ask somebody; `None` where the bot asks nobody.
+    fn questions(&self) -> Option<&dyn Questions> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! Voice channels: what the engine asks of a platform that has some, and what the platform asks of the engine.
 
 use async_trait::async_trait;
-use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Text};
 use thiserror::Error;
 
 use crate::{HostError, PlatformError};
@@ -80,6 +80,13 @@ pub trait VoiceChannels: Send + Sync {
     /// said in a voice channel is a chat of its own, apart from what is written there.
     async fn chat_of(&self, chat: &ChatId, person: &PersonId) -> Option<ChatId>;
 
+    /// Returns the text chat of the voice channel `voice_chat`. Whoever answers there also talks in the voice channel.
+    fn text_chat_of(&self, voice_chat: &ChatId) -> Option<ChatId>;
+
+    /// Tells that the personas of a text chat, or how they speak, have changed. A call in a voice channel with this text
+    /// chat takes that in.
+    async fn personas_changed(&self, chat: &ChatId);
+
     /// Gives a person in danger the help lines of a reply that cannot be given in `voice_chat`, because they left it. The
     /// lines say nothing about anybody. `question` is the message that is answered. Does nothing if the chat is no voice
     /// channel, or if they are there.
@@ -129,11 +136,18 @@ pub trait VoiceChannels: Send + Sync {
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError>;
 }
 
-/// A persona in a voice channel.
+/// The personas of a voice channel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallPersona {
-    /// Names by which people call it.
+    /// Names by which people call those that answer there. The first is the name of the one that usually does.
     pub names: Vec<String>,
+    /// How that one speaks.
+    pub manner: CallManner,
+}
+
+/// How a persona speaks in a voice channel.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallManner {
     /// Id of its voice. Without one, or where nobody has it, the usual voice speaks.
     pub voice: Option<String>,
     /// Pace as a factor of the voice's own.
@@ -165,8 +179,16 @@ impl std::fmt::Debug for ExpectedMessage {
 /// What a platform with voice channels asks of the engine, besides [`crate::Host`].
 #[async_trait]
 pub trait VoiceHost: Send + Sync {
-    /// Returns the persona of a voice channel.
+    /// Returns the personas of a voice channel: those of the channel's text chat, if it has one.
     async fn call_persona(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, HostError>;
+
+    /// Returns how a persona speaks in a voice channel.
+    async fn call_manner(
+        &self,
+        platform: &PlatformId,
+        voice_chat: &ChatId,
+        persona: &PersonaId,
+    ) -> Result<CallManner, HostError>;
 
     /// Returns whether a person may be heard in a voice channel; `None` if they were never asked there. A person who
     /// was asked and did not answer may not be heard.

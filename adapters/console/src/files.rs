@@ -2,9 +2,12 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use azera_adapter::{Command, FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, OptionKind, given};
+use azera_adapter::{
+    Command, FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES, OptionKind,
+    given, given_sound,
+};
 
 /// Extensions of the files that commands accept.
 const EXTENSIONS: [&str; 6] = ["md", "markdown", "txt", "json", "jsonl", "png"];
@@ -59,18 +62,50 @@ pub(crate) fn with_picture(line: &str, commands: &[Command]) -> Result<(String, 
     let name = unquoted(named.trim());
     let failed = |why: &str| format!("The picture `{name}` cannot be used: {why}.");
     let path = path_of(name);
-    // A pipe or a device may never end; opening a pipe may wait for ever.
-    if !std::fs::metadata(&path).map_err(|error| failed(&error.to_string()))?.is_file() {
-        return Err(failed("it is not a file"));
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(&path).map_err(|error| failed(&error.to_string()))?;
-    let most = MAX_GIVEN_PICTURE_BYTES as u64 + 1;
-    file.take(most).read_to_end(&mut bytes).map_err(|error| failed(&error.to_string()))?;
+    let bytes = read(&path, MAX_GIVEN_PICTURE_BYTES).map_err(|why| failed(&why))?;
     if bytes.len() > MAX_GIVEN_PICTURE_BYTES {
         return Err(failed("it is larger than 16 MB"));
     }
     Ok((format!("{before}{rest}"), Some(GivenPicture { description: None, content: FileContent(bytes) })))
+}
+
+/// Replaces the path of a recording, at the end of a command that takes one, by the recording. The error says why it cannot
+/// be used.
+pub(crate) fn with_recording(line: &str, commands: &[Command]) -> Result<String, String> {
+    let none = || Ok(line.to_owned());
+    let Some((name, arguments)) = line.trim().trim_start_matches('/').split_once(char::is_whitespace) else {
+        return none();
+    };
+    let command = commands.iter().find(|command| command.name.eq_ignore_ascii_case(name));
+    let Some(words) = command.and_then(|command| command.words_before_sound(arguments)) else { return none() };
+    let Some((before, named)) = after_words(line.trim(), words + 1) else { return none() };
+    let name = unquoted(named);
+    let failed = |why: &str| format!("The recording `{name}` cannot be used: {why}.");
+    let bytes = read(&path_of(name), MAX_GIVEN_SOUND_BYTES).map_err(|why| failed(&why))?;
+    Ok(format!("{before} {}", given_sound(bytes).map_err(failed)?))
+}
+
+/// Splits a line behind this number of words; `None` if nothing follows.
+fn after_words(line: &str, words: usize) -> Option<(&str, &str)> {
+    let mut rest = line;
+    for _ in 0..words {
+        rest = rest.trim_start().split_once(char::is_whitespace)?.1;
+    }
+    let rest = rest.trim();
+    let before = line.get(..line.len() - rest.len())?.trim_end();
+    (!rest.is_empty()).then_some((before, rest))
+}
+
+/// Reads a file of at most this size, and one byte of a larger one.
+fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+    // A pipe or a device may never end; opening a pipe may wait for ever.
+    if !std::fs::metadata(path).map_err(|error| error.to_string())?.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
 }
 
 fn path_of(name: &str) -> PathBuf {
@@ -114,6 +149,29 @@ mod tests {
             Form { name: "search", word: "search", help: "", access: Access::Member, options: &[] },
         ],
     }];
+
+    #[test]
+    fn the_path_of_a_recording_is_replaced_by_the_recording() {
+        let option = |name, kind, required| CommandOption { name, help: "", kind, required };
+        let options: &'static [CommandOption] = Box::leak(Box::new([
+            option("name", OptionKind::Word, true),
+            option("recording", OptionKind::Sound, false),
+        ]));
+        let forms: &'static [Form] =
+            Box::leak(Box::new([Form { name: "add", word: "samples add", help: "", access: Access::Member, options }]));
+        let commands = [Command { name: "voice", help: "", access: Access::Member, terminal: false, forms }];
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("my voice.ogg");
+        std::fs::write(&path, b"OggS").unwrap();
+        let read = |line: &str| with_recording(line, &commands);
+        let sound = "/voice samples add ann data:audio/ogg;base64,T2dnUw==";
+        assert_eq!(read(&format!("/voice samples add ann {}", path.display())).unwrap(), sound);
+        assert_eq!(read(&format!("/voice samples add ann \"{}\"", path.display())).unwrap(), sound);
+        for line in ["/voice samples add ann", "/voice samples list", "/voice", "hello"] {
+            assert_eq!(read(line).unwrap(), line);
+        }
+        assert!(read("/voice samples add ann nothing.ogg").unwrap_err().contains("`nothing.ogg` cannot be used"));
+    }
 
     #[test]
     fn the_path_of_a_picture_is_taken_out_of_the_line() {

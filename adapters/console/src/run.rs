@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncBufRead;
 
 use crate::editor::{Editor, Typed};
-use crate::files::{with_file, with_picture};
+use crate::files::{with_file, with_picture, with_recording};
 use crate::id::message_id;
 use crate::lines::Messages;
 use crate::saved::save;
@@ -240,7 +240,9 @@ impl Talk<'_> {
                 if hears_all {
                     return self.command(text, None).await;
                 }
-                let read = with_file(text, self.commands).and_then(|line| with_picture(&line, self.commands));
+                let read = with_file(text, self.commands)
+                    .and_then(|line| with_recording(&line, self.commands))
+                    .and_then(|line| with_picture(&line, self.commands));
                 match read {
                     Ok((line, picture)) => self.command(&line, picture).await,
                     Err(why) => self.refuse(why),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES};
+use azera_adapter::{FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES};
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartSource, Text};
 use serenity::all::Attachment;
 
@@ -195,6 +195,14 @@ pub(crate) async fn given(client: &reqwest::Client, attachment: &Attachment) -> 
         return Err("it is larger than 8 MB");
     };
     azera_adapter::given(bytes)
+}
+
+/// Returns a recording given with a command as a `data:` address. The error says why not.
+pub(crate) async fn given_sound(client: &reqwest::Client, attachment: &Attachment) -> Result<String, &'static str> {
+    let (bytes, true) = bytes(client, attachment, MAX_GIVEN_SOUND_BYTES).await? else {
+        return Err("it is larger than 10 MB");
+    };
+    azera_adapter::given_sound(bytes)
 }
 
 /// Returns a picture given with a command. The error says why not.

@@ -118,12 +118,12 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,
-        OptionKind::File | OptionKind::Picture => CommandOptionType::Attachment,
+        OptionKind::File | OptionKind::Picture | OptionKind::Sound => CommandOptionType::Attachment,
     };
     let made = CreateCommandOption::new(kind, one.name, one.help).required(one.required);
     match one.kind {
         OptionKind::Count => made.min_int_value(0),
-        OptionKind::Flag | OptionKind::File | OptionKind::Picture => made,
+        OptionKind::Flag | OptionKind::File | OptionKind::Picture | OptionKind::Sound => made,
         words => made.max_length(OPTION_CHARS).set_autocomplete(words.has_autocomplete()),
     }
 }

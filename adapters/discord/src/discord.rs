@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, Avatars, Command, ConnectionLog, Host, Making, MessageAction, Outbound, Platform, PlatformError, Post,
-    StreamEvent, Streaming, Trouble, VoiceMessages,
+    Access, Avatars, Command, ConnectionLog, Host, MessageAction, Outbound, Platform, PlatformError, Post, Streaming,
+    Trouble, VoiceMessages,
 };
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
 use serenity::all::{
@@ -70,7 +70,7 @@ pub struct Discord {
     pub(crate) connection_log: Arc<ConnectionLog>,
     /// Used to end [`Discord::listen`].
     pub(crate) shards: Mutex<Option<Arc<ShardManager>>>,
-    voice: Arc<VoiceCalls>,
+    pub(crate) voice: Arc<VoiceCalls>,
     #[cfg(feature = "voice")]
     channels: crate::voice::Channels,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Connected {
     pub(crate) directory: Arc<Directory>,
     pub(crate) shown: Arc<Replies>,
     typing: Arc<Typing>,
-    streams: Streams,
+    pub(crate) streams: Streams,
     presence: Presence,
 }
 
@@ -467,6 +467,10 @@ impl Platform for Discord {
         Some(self)
     }
 
+    fn questions(&self) -> Option<&dyn azera_adapter::Questions> {
+        Some(self)
+    }
+
     fn place_names(&self) -> Option<&dyn azera_adapter::PlaceNames> {
         Some(self)
     }
@@ -474,23 +478,6 @@ impl Platform for Discord {
     #[cfg(feature = "voice")]
     fn voice(&self) -> Option<&dyn azera_adapter::VoiceChannels> {
         Some(&self.channels)
-    }
-}
-
-#[async_trait]
-impl Streaming for Discord {
-    async fn event(&self, making: Making<'_>, event: &StreamEvent) {
-        if id::voice_channel_of(making.chat).is_some() {
-            self.voice.event(making, event);
-        } else if let Ok(connected) = self.connected() {
-            connected.streams.event(making, event);
-        }
-    }
-
-    async fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
-        if let Ok(connected) = self.connected() {
-            connected.streams.progress(making, since, text);
-        }
     }
 }
 

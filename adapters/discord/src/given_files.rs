@@ -18,12 +18,16 @@ pub(crate) async fn attached(
     commands: &[Command],
     given: &CommandInteraction,
 ) -> Result<(Files, Option<GivenPicture>), String> {
-    let (client, picture) = (&registry.context.files, picture_option(commands, given));
+    let client = &registry.context.files;
+    let of_kind = |kind| option_of_kind(kind, commands, given);
+    let (picture, sound) = (of_kind(OptionKind::Picture), of_kind(OptionKind::Sound));
     let (mut files, mut shown) = (Files::new(), None);
     for attachment in given.data.resolved.attachments.values() {
         let cannot = |why| format!("{} cannot be used: {why}.", attachment.filename);
         if picture == Some(attachment.id) {
             shown = Some(attachments::given_picture(client, attachment).await.map_err(cannot)?);
+        } else if sound == Some(attachment.id) {
+            files.insert(attachment.id, attachments::given_sound(client, attachment).await.map_err(cannot)?);
         } else {
             files.insert(attachment.id, attachments::given(client, attachment).await.map_err(cannot)?);
         }
@@ -31,11 +35,11 @@ pub(crate) async fn attached(
     Ok((files, shown))
 }
 
-/// Returns the attachment that a command takes as a picture.
-fn picture_option(commands: &[Command], given: &CommandInteraction) -> Option<AttachmentId> {
+/// Returns the attachment that a command takes as an option of this kind.
+fn option_of_kind(kind: OptionKind, commands: &[Command], given: &CommandInteraction) -> Option<AttachmentId> {
     let command = commands.iter().find(|command| command.name == given.data.name)?;
     let (form, options) = form_of(command, &given.data.options)?;
-    let declared = form.options.iter().find(|option| option.kind == OptionKind::Picture)?;
+    let declared = form.options.iter().find(|option| option.kind == kind)?;
     match options.iter().find(|option| option.name == declared.name)?.value {
         CommandDataOptionValue::Attachment(id) => Some(id),
         _ => None,

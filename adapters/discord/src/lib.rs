@@ -27,6 +27,7 @@ mod menus;
 mod modals;
 mod place_names;
 mod presence;
+mod questions;
 mod rate_limit;
 mod reactions;
 #[cfg(feature = "voice")]
@@ -40,6 +41,7 @@ mod servers;
 mod settings;
 mod split;
 mod stream;
+mod streaming;
 mod sync_cursor;
 mod typing;
 #[cfg(feature = "voice")]

@@ -39,7 +39,7 @@ impl VoiceCalls {
 
     pub(crate) async fn forget(&self, _: &[ChannelId]) {}
 
-    pub(crate) fn event(&self, _: Making<'_>, _: &StreamEvent) {}
+    pub(crate) async fn event(&self, _: Making<'_>, _: &StreamEvent) {}
 
     pub(crate) async fn deliver(self: &Arc<Self>, _: &Outbound) -> Result<(), PlatformError> {
         Ok(())

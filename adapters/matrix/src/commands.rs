@@ -9,7 +9,7 @@ use crate::content::transaction;
 use crate::events::{RoomEvent, Said, heard};
 use crate::ids::{message_id, person_id, place_of};
 use crate::markdown::{PART_BYTES, parts};
-use crate::media::{Attached, given_file, given_picture};
+use crate::media::{Attached, given_file, given_picture, given_recording};
 use crate::{Error, Matrix};
 
 /// Commands with personal answers, which go to the person's direct chat.
@@ -110,6 +110,10 @@ impl Matrix {
             return self.tell(&here, Some(said), &text).await;
         }
         let line = match self.with_file(&room, said, line).await? {
+            Ok(line) => line,
+            Err(why) => return self.tell(&here, Some(said), &why).await,
+        };
+        let line = match self.with_recording(&room, said, line).await? {
             Ok(line) => line,
             Err(why) => return self.tell(&here, Some(said), &why).await,
         };
@@ -260,6 +264,32 @@ impl Matrix {
         given.map(Some).map_err(|why| format!("{} cannot be used: {why}.", file.name))
     }
 
+    /// Returns the file that a command was sent with, or the one that it replies to.
+    async fn file_with(&self, room: &Room, said: &Said) -> Result<Option<Attached>, Error> {
+        Ok(match (&said.file, &said.reply_to) {
+            (Some(file), _) => Some(file.clone()),
+            (None, Some(target)) => match heard(&room.event(target, None).await?, room.room_id()) {
+                Some(RoomEvent::Said(target)) => target.file,
+                _ => None,
+            },
+            (None, None) => None,
+        })
+    }
+
+    /// Adds a recording to the line of a command that takes one. The inner error says why not.
+    async fn with_recording(&self, room: &Room, said: &Said, line: String) -> Result<Result<String, String>, Error> {
+        let (name, arguments) = line.trim_start_matches('/').split_once(char::is_whitespace).unwrap_or((&line, ""));
+        let command = self.settings.commands.iter().find(|command| command.name.eq_ignore_ascii_case(name));
+        if !command.is_some_and(|command| command.takes_sound(arguments)) {
+            return Ok(Ok(line));
+        }
+        let Some(file) = self.file_with(room, said).await? else { return Ok(Ok(line)) };
+        Ok(match given_recording(&self.client, &file).await {
+            Ok(sound) => Ok(format!("{line} {sound}")),
+            Err(why) => Err(format!("{} cannot be used: {why}.", file.name)),
+        })
+    }
+
     /// Adds a file to a command's line: the one it was sent with, or the one it replies to. The inner error says why
     /// not.
     async fn with_file(&self, room: &Room, said: &Said, line: String) -> Result<Result<String, String>, Error> {
@@ -274,14 +304,7 @@ impl Matrix {
             _ => return Ok(Ok(line)),
         };
         let is_upload = wanted == "/persona upload";
-        let file = match (&said.file, &said.reply_to) {
-            (Some(file), _) => Some(file.clone()),
-            (None, Some(target)) => match heard(&room.event(target, None).await?, room.room_id()) {
-                Some(RoomEvent::Said(target)) => target.file,
-                _ => None,
-            },
-            (None, None) => None,
-        };
+        let file = self.file_with(room, said).await?;
         if file.is_none() && !is_upload {
             return Ok(Ok(line));
         }
@@ -350,7 +373,10 @@ fn is_personal(line: &str) -> bool {
     let name = words.next().unwrap_or_default().to_lowercase();
     // Forgetting concerns the memories of this room.
     let forgets = name == "memory" && words.next() == Some("forget");
-    PERSONAL.contains(&name.as_str()) && !forgets
+    // Whose voices there are is for the person alone.
+    let lists_voices = line.trim_start_matches('/').split_whitespace().eq(["voice", "samples"])
+        || line.trim_start_matches('/').split_whitespace().eq(["voice", "samples", "list"]);
+    (PERSONAL.contains(&name.as_str()) && !forgets) || lists_voices
 }
 
 #[cfg(test)]

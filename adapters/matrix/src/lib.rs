@@ -28,6 +28,7 @@ mod markdown;
 mod matrix;
 mod media;
 mod platform;
+mod questions;
 mod rate_limit;
 mod replies;
 mod reply_slot;

@@ -4,7 +4,9 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, given};
+use azera_adapter::{
+    FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES, given, given_sound,
+};
 use azera_types::{FetchError, Fetching, InboundPart, Part, PartKind, PartSource, Recording};
 use matrix_sdk::ruma::events::room::MediaSource;
 use matrix_sdk::ruma::{MxcUri, OwnedMxcUri};
@@ -78,6 +80,14 @@ pub(crate) async fn given_file(client: &Client, file: &Attached) -> Result<Strin
         return Err("it is larger than 8 MB");
     }
     given(fetch(client, file, MAX_GIVEN_BYTES).await?)
+}
+
+/// Returns a recording as it is put into a command's line; the error says why not.
+pub(crate) async fn given_recording(client: &Client, file: &Attached) -> Result<String, &'static str> {
+    if file.bytes.is_some_and(|bytes| bytes > MAX_GIVEN_SOUND_BYTES as u64) {
+        return Err("it is larger than 10 MB");
+    }
+    given_sound(fetch(client, file, MAX_GIVEN_SOUND_BYTES).await?)
 }
 
 /// Returns a picture that a command was sent with; the error says why not.

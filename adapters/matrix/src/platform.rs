@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ConnectionHistory, Invitation, Making, Outbound, PlaceNames, Platform, PlatformError, StreamEvent,
-    Streaming, VoiceMessages,
+    Access, ConnectionHistory, Invitation, Making, Outbound, PlaceNames, Platform, PlatformError, Questions,
+    StreamEvent, Streaming, VoiceMessages,
 };
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 
@@ -46,6 +46,10 @@ impl Platform for Matrix {
     }
 
     fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
+        Some(self)
+    }
+
+    fn questions(&self) -> Option<&dyn Questions> {
         Some(self)
     }
 

@@ -228,6 +228,15 @@ impl Replies {
         self.0.notice(chat, to, text, transaction).await
     }
 
+    /// Sends a question that mentions a person.
+    pub(crate) async fn question(&self, chat: &ChatId, person: &OwnedUserId, text: &str) -> Result<(), Error> {
+        let (room, thread) = self.0.place(chat)?;
+        let (relation, mentions) = (Relation { reply_to: None, thread }, std::slice::from_ref(person));
+        let message = Message { kind: Kind::Text, text, speaker: None, relation: &relation, mentions };
+        room.send_raw("m.room.message", message.content()).await?;
+        Ok(())
+    }
+
     /// Sends a picture, a recording or a file.
     pub(crate) async fn file(
         &self,

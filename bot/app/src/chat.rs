@@ -16,7 +16,7 @@ use azera_types::{PersonaId, Place, PlaceKind, ReadableScopes, SystemClock};
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ChatOptions;
-use crate::{catch_up, servers, stores};
+use crate::{catch_up, servers, speech, stores};
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
@@ -54,6 +54,7 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
         }
     }
     app.engine.attach(console.clone());
+    speech::keep_samples(&app.engine, config)?;
     catch_up::prepare(&app).await;
     app.engine.start().await?;
     let options = Options {

@@ -69,6 +69,7 @@ mod vault;
 mod vision;
 #[cfg(feature = "voice")]
 mod voice;
+mod voice_clones;
 mod voice_engines;
 mod voice_samples;
 mod waiting;

@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
 use crate::catch_up::catch_up;
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
-use crate::vault;
+use crate::{vault, voice_clones};
 
 /// How long forgetting waits for each store server to forget as well, while the server answers.
 const FORGET_WAIT: Duration = Duration::from_secs(600);
@@ -161,7 +161,11 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
         }
     }
     let app = open(config).await?;
-    let known = app.memory.is_known(what)?;
+    let samples = match what {
+        Forget::Person(person) => voice_clones::forget_person(&app.data, person)?,
+        _ => 0,
+    };
+    let known = app.memory.is_known(what)? || samples > 0;
     let receipt = app.memory.forgetting().forget(what, quotes);
     let unlearned = app.engine.withdraw_unfounded(None).await;
     let receipt = receipt?;
@@ -184,6 +188,7 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
             "memories": memories,
             "why": why,
             "chats": chats,
+            "voice_samples": samples,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
             "unlearnt": unlearned,

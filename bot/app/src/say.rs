@@ -64,7 +64,7 @@ fn speak(source: Source, sentences: &[String], options: &SayOptions) -> anyhow::
     let begin = Instant::now();
     let Source { name, open } = source;
     let engine = open()?;
-    let (name, rate) = voice_of(engine.voices(), name)?;
+    let (name, rate) = voice_of(&engine.voices(), name)?;
     let load = begin.elapsed();
     let style = Style { pace: options.pace, liveliness: options.liveliness, ..Style::of(name.as_str()) };
     let begin = Instant::now();

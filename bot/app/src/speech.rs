@@ -12,6 +12,7 @@ use azera_voice_engines::PiperVoice;
 use azera_voice_speech::{NoteSpeaker, Open, RecordingListener};
 use azera_voice_whisper::{Options, Whisper};
 
+use crate::voice_clones::GivenSamples;
 use crate::{bootstrap, speech_servers};
 
 /// The most threads; more do not make these small models faster.
@@ -24,12 +25,13 @@ const MAX_THREADS: usize = 8;
 /// The configuration names a model that is unknown, or of another kind, or a server in a way that cannot work.
 pub async fn give_voice(engine: &Engine, config: &Config) -> anyhow::Result<()> {
     if !config.voice.enabled {
-        return Ok(());
+        return keep_samples(engine, config);
     }
     let models = bootstrap::models(config)?;
     let voice = Voice {
         listener: listener(config, &models)?,
         speaker: speaker(config, &models).await?,
+        samples: Some(Arc::new(GivenSamples::new(config)?)),
         replies: match config.voice.replies {
             VoiceReplies::Auto => azera_memory::VoiceReplies::Auto,
             VoiceReplies::Always => azera_memory::VoiceReplies::Always,
@@ -42,6 +44,15 @@ pub async fn give_voice(engine: &Engine, config: &Config) -> anyhow::Result<()> 
         (None, _) => tracing::info!("voice messages are not heard"),
     }
     engine.give_voice(voice);
+    Ok(())
+}
+
+/// Lets the engine keep and forget recordings of people's voices, without hearing or speaking.
+///
+/// # Errors
+/// The configuration names a server in a way that cannot work.
+pub fn keep_samples(engine: &Engine, config: &Config) -> anyhow::Result<()> {
+    engine.give_voice(Voice { samples: Some(Arc::new(GivenSamples::new(config)?)), ..Voice::default() });
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Speech servers named in the configuration, each with the engine on this machine behind it.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +11,13 @@ use azera_voice_engines::PiperVoice;
 use azera_voice_samples::SampleFolder;
 use azera_voice_servers::{
     ApiKey, Failure, LazyRecognizer, LazyVoices, RecognizerConfig, ServerConfig, ServerError, ServerRecognizer,
-    ServerVoices, SoundFormat, Timeouts, VoiceSample, VoicesConfig, WithFallback,
+    ServerVoices, SoundFormat, Timeouts, VoicesConfig, WithFallback,
 };
 use tokio::runtime::Handle;
 
 use crate::bootstrap;
 use crate::doctor::Found;
+use crate::voice_clones::Clones;
 
 /// The folder of voice samples in the data folder.
 const SAMPLES: &str = "voice_samples";
@@ -35,7 +35,12 @@ pub fn samples(config: &Config) -> anyhow::Result<SampleFolder> {
 
 /// Returns the folder of the voice samples in a data folder.
 pub fn samples_in(data: &Path) -> SampleFolder {
-    SampleFolder::new(data.join(SAMPLES))
+    SampleFolder::new(samples_path(data))
+}
+
+/// Returns where the voice samples are in a data folder.
+pub fn samples_path(data: &Path) -> PathBuf {
+    data.join(SAMPLES)
 }
 
 /// Returns the server that recognises speech, if one is configured. `language` overrides the configured one. Requests
@@ -71,20 +76,12 @@ pub fn voices(config: &Config) -> anyhow::Result<Option<ServerVoices>> {
         }
         SpeechApi::Xtts => (azera_voice_servers::SpeechApi::Xtts, "http://127.0.0.1:8020"),
     };
-    let mut clones = BTreeMap::new();
-    if settings.api == SpeechApi::Xtts {
-        let folder = samples(config)?;
-        for sample in folder.list()? {
-            let wav = folder.wav(&sample.name)?.into();
-            clones.insert(sample.name, VoiceSample { wav });
-        }
-    }
     let voices = VoicesConfig {
         api,
         server: server("speech_server", &settings.url, default_url, &settings.key, settings.timeout_s),
         voice: settings.voice.clone(),
         language: settings.language.clone(),
-        samples: clones,
+        samples: Clones::of(&config.data_dir()?),
     };
     Ok(Some(ServerVoices::new(voices, Handle::current())?))
 }

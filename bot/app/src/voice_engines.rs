@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, Models, State};
-use azera_voice_api::{Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
+use azera_voice_api::{CLONE_MARK, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_call::Engines;
 use azera_voice_engines::{PiperVoice, SileroVad};
 use azera_voice_whisper::{Options, Whisper};
@@ -25,16 +25,17 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let activity = SileroVad::open(&installed(config, &models, Kind::Vad)?.path)?;
     let recogniser = recogniser(config, &models).await?;
     let speaker = speaker(config, &models).await?;
-    let usual = speaker.voices().first().context("the speech server has no voice")?.id.clone();
+    let usual = speaker
+        .voices()
+        .into_iter()
+        .find(|voice| !voice.id.starts_with(CLONE_MARK))
+        .context("the speech server has no voice")?
+        .id;
     let activity = Mutex::new(activity);
-    Ok(Engines {
-        recogniser,
-        speaker,
-        style: Style::of(usual),
-        activity: Arc::new(move || -> Box<dyn VoiceActivity> {
-            Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
-        }),
-    })
+    let open = move || -> Box<dyn VoiceActivity> {
+        Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
+    };
+    Ok(Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)))
 }
 
 async fn recogniser(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn SpeechToText>> {

@@ -5,11 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use azera_config::{Config, SpeechApi};
-use azera_voice_samples::{MAX_SAMPLE_BYTES, prepare};
+use azera_voice_api::CLONE_MARK;
+use azera_voice_samples::{GivenSample, MAX_SAMPLE_BYTES, prepare};
 
 use crate::bootstrap::now_text;
 use crate::cli::SamplesCommand;
 use crate::speech_servers::samples;
+use crate::voice_clones::Clones;
 
 pub fn run(config: &Config, command: SamplesCommand) -> anyhow::Result<ExitCode> {
     let folder = samples(config)?;
@@ -25,15 +27,27 @@ pub fn run(config: &Config, command: SamplesCommand) -> anyhow::Result<ExitCode>
         }
         SamplesCommand::List => {
             let listed = folder.list()?;
-            if listed.is_empty() {
+            let clones = Clones::of(&config.data_dir()?);
+            let given = clones.given().list()?;
+            if listed.is_empty() && given.is_empty() {
                 println!("There is no sample yet; `azera voice samples add` adds one.");
             }
             for sample in listed {
                 println!("{:<20} {:>5.1} s  {}  {}", sample.name, sample.seconds, sample.added_at, sample.consent);
             }
+            // Nobody sees what the person whose voice it is has not agreed to.
+            for (id, sample) in given {
+                if let Some(agreed_at) = sample.agreed_at {
+                    let GivenSample { name, seconds, whose, .. } = sample;
+                    println!("{CLONE_MARK}{id:<19} {seconds:>5.1} s  {agreed_at}  {name}: {whose} agreed in a chat");
+                }
+            }
         }
         SamplesCommand::Remove { name } => {
-            folder.remove(&name)?;
+            match name.strip_prefix(CLONE_MARK) {
+                Some(given) => Clones::of(&config.data_dir()?).given().remove(given)?,
+                None => folder.remove(&name)?,
+            }
             println!("{name} is removed. A server that cloned the voice forgets it when it is restarted.");
         }
     }

@@ -39,6 +39,9 @@ pub enum Error {
     /// Nobody gave the engine the keys of vaults.
     #[error("this Azera keeps no vaults")]
     NoVault,
+    /// Recordings of voices cannot be kept or read.
+    #[error("recordings of voices: {0}")]
+    Voice(String),
     /// The person cannot read the chat.
     #[error("that person cannot write in that chat")]
     NotAllowed,
@@ -64,6 +67,7 @@ impl Error {
             Self::Panicked { tries } => *tries < MAX_PANICS,
             Self::Prompt(_)
             | Self::NoAnswer
+            | Self::Voice(_)
             | Self::NoPersona(_)
             | Self::NoPlatform
             | Self::NotDispatched(_)

@@ -34,6 +34,7 @@ impl Forgetting {
         if let Forget::Person(person) = &what {
             self.access.codes.forget(person);
             self.services.references.forget(person);
+            self.services.forget_samples_of(person).await?;
         }
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self

@@ -16,6 +16,7 @@ mod addressee;
 mod background;
 mod carried;
 mod classifiers;
+mod clones;
 mod coding_sessions;
 mod commands;
 mod config;

@@ -19,6 +19,9 @@ impl Engine {
         self.0.services.tasks.spawn(Arc::clone(&self.0.turns).keep_delivering());
         self.0.services.tasks.spawn(Arc::clone(&self.0.pictures).keep_drawing());
         self.0.background.hear_again().await?;
+        if let Err(error) = self.0.services.samples().await {
+            tracing::warn!(%error, "cannot look for recordings of voices that wait for an answer");
+        }
         self.start_jobs();
         self.0.turns.deliver_outbox().await?;
         self.0.turns.take_up(|_| true).await?;

@@ -15,6 +15,7 @@ use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlatformId, RealmId
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clones::Unanswered;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
@@ -42,6 +43,8 @@ pub(crate) struct Services {
     pub(crate) config: ChatConfig,
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
+    /// When a recording of a voice has waited long enough for an answer.
+    pub(crate) unanswered: Unanswered,
     /// How much was heard of spoken replies that were interrupted.
     pub(crate) interruptions: Interruptions,
     /// What sees pictures; empty where nothing does.
@@ -79,6 +82,7 @@ impl Services {
             models,
             config,
             voice: OnceLock::new(),
+            unanswered: Unanswered::default(),
             interruptions: Interruptions::default(),
             viewer: OnceLock::new(),
             upscales: AtomicBool::new(false),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use azera_memory::VoiceReplies;
-use azera_voice_api::{Listener, Speaker};
+use azera_voice_api::{Listener, SampleStore, Speaker};
 
+use crate::clones::UnansweredSamples;
 use crate::engine::Engine;
 
 /// What hears voice messages and speaks replies. Either may be missing.
@@ -14,6 +15,8 @@ pub struct Voice {
     pub listener: Option<Arc<dyn Listener>>,
     /// Speaks replies.
     pub speaker: Option<Arc<dyn Speaker>>,
+    /// Keeps recordings of people's voices.
+    pub samples: Option<Arc<dyn SampleStore>>,
     /// When replies are also spoken, unless a chat has its own setting.
     pub replies: VoiceReplies,
 }
@@ -27,6 +30,9 @@ impl std::fmt::Debug for Voice {
 impl Engine {
     /// Lets the engine hear and speak. Call it once, before [`Engine::start`]; later calls change nothing.
     pub fn give_voice(&self, voice: Voice) {
-        self.0.services.voice.get_or_init(|| voice);
+        let keeps_samples = voice.samples.is_some();
+        if self.0.services.voice.set(voice).is_ok() && keeps_samples {
+            self.add_job(Arc::new(UnansweredSamples(Arc::clone(&self.0.services))));
+        }
     }
 }

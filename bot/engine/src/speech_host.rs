@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use azera_adapter::{FileContent, HostError, Reading, SpeechAnswer, SpeechHost, SpeechRequest};
 use azera_types::PlatformId;
-use azera_voice_api::{Manner, SpeakError};
+use azera_voice_api::{CLONE_MARK, Manner, SpeakError};
 
+use crate::clones::manner_in;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::turn::manner;
 
 /// Said where nothing speaks.
 const NO_VOICE: &str = "I cannot speak: no voice is on this machine. `azera models pull piper-en-us-joe` fetches one, and \
@@ -30,9 +30,16 @@ impl Engine {
         let Some(speaker) = services.voice().speaker else { return Ok(SpeechAnswer::Unavailable(NO_VOICE.to_owned())) };
         let persona = request.persona.as_ref().unwrap_or(&here.persona);
         let loaded = services.persona(here.place.shared_realm(), persona).await?;
+        let id = at.chat.clone();
+        let chat = services.blocking(move |memory| memory.chats().get(&id)).await?;
+        let own = manner_in(chat.as_ref(), persona, &loaded.persona.voice);
         let manner = match request.voice {
-            Some(voice) => Manner { voice: Some(voice), needs_voice: true, ..manner(&loaded.persona.voice) },
-            None => manner(&loaded.persona.voice),
+            // What somebody recorded in a chat speaks only where it was chosen.
+            Some(voice) if voice.starts_with(CLONE_MARK) => {
+                return Ok(SpeechAnswer::Refused(format!("I cannot say that: {}.", SpeakError::NoVoice)));
+            }
+            Some(voice) => Manner { voice: Some(voice), needs_voice: true, ..own },
+            None => own,
         };
         let sound = tokio::select! {
             sound = speaker.record(&request.text, &manner) => sound,

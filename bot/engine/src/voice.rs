@@ -2,45 +2,126 @@
 //! reply was heard.
 
 use async_trait::async_trait;
-use azera_adapter::{CallPersona, ExpectedMessage, HostError, VoiceHost};
-use azera_memory::VoiceConsent;
-use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text};
+use azera_adapter::{CallManner, CallPersona, ExpectedMessage, HostError, VoiceHost};
+use azera_memory::{ChatChange, ChatRow, NewChat, VoiceConsent};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Text};
 use azera_voice_api::Manner;
 
+use crate::clones::manner_in;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::turn::manner;
 
 /// What stands for a reply of which nothing was heard, and behind one that was cut.
 const CUT: &str = "\u{2026}";
 
 impl Engine {
-    async fn persona_in(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, Error> {
+    /// Returns the personas of a voice channel, after those of its text chat were taken over.
+    async fn personas_in(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, Error> {
         let services = &self.0.services;
-        let place = services.platform(platform)?.place_for_all(voice_chat).await?;
-        let chat = {
-            let chat = voice_chat.clone();
-            services.blocking(move |memory| memory.chats().get(&chat)).await?
-        };
-        let persona = chat.map_or_else(|| services.config.persona.clone(), |chat| chat.persona);
+        let chat = self.follow_text_chat(platform, voice_chat).await?;
+        let place = self.place_of_call(platform, voice_chat).await?;
         let realm = place.as_ref().and_then(|place| place.shared_realm());
-        let wake_names = services.config.wake_names.iter().cloned();
-        match services.persona(realm, &persona).await {
+        let usual = chat.as_ref().map_or_else(|| services.config.persona.clone(), |chat| chat.persona.clone());
+        let (mut names, manner) = match services.persona(realm, &usual).await {
             Ok(loaded) => {
-                let names = loaded.persona.answers_to().map(str::to_owned).chain(wake_names).collect();
-                let Manner { voice, pace, liveliness, .. } = manner(&loaded.persona.voice);
-                Ok(CallPersona { names, voice, pace, liveliness })
+                let names: Vec<String> = loaded.persona.answers_to().map(str::to_owned).collect();
+                (names, in_call(manner_in(chat.as_ref(), &usual, &loaded.persona.voice)))
             }
-            Err(Error::NoPersona(_)) => Ok(CallPersona { names: wake_names.collect(), ..CallPersona::default() }),
-            Err(error) => Err(error),
+            Err(Error::NoPersona(_)) => (Vec::new(), CallManner::default()),
+            Err(error) => return Err(error),
+        };
+        names.extend(services.config.wake_names.iter().cloned());
+        if let (Some(place), Some(chat)) = (&place, &chat) {
+            let invited = self.0.access.invited_here(place, chat).await?;
+            names.extend(invited.iter().flat_map(|(_, loaded)| loaded.persona.answers_to().map(str::to_owned)));
+        }
+        Ok(CallPersona { names, manner })
+    }
+
+    /// Lets the personas of a voice channel's text chat talk in the voice channel. Returns the chat of the voice channel,
+    /// if it is known.
+    async fn follow_text_chat(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Option<ChatRow>, Error> {
+        let services = &self.0.services;
+        let text_chat = services.platform(platform)?.voice().and_then(|voice| voice.text_chat_of(voice_chat));
+        let new = NewChat {
+            id: voice_chat.clone(),
+            platform: platform.clone(),
+            title: None,
+            persona: services.config.persona.clone(),
+        };
+        let now = services.clock.now();
+        services
+            .blocking(move |memory| {
+                let (id, chats) = (new.id.clone(), memory.chats());
+                let text = text_chat.map(|chat| chats.get(&chat)).transpose()?.flatten();
+                let Some(text) = text else { return chats.get(&id) };
+                let voice = chats.open(new, now)?;
+                if voice.persona != text.persona {
+                    chats.change(&id, ChatChange::Persona(text.persona.clone()))?;
+                }
+                for persona in voice.voices.keys().chain(text.voices.keys()) {
+                    let chosen = text.voices.get(persona).cloned();
+                    if voice.voices.get(persona) != chosen.as_ref() {
+                        chats.change(&id, ChatChange::Voice(persona.clone(), chosen))?;
+                    }
+                }
+                for gone in voice.invited.difference(&text.invited) {
+                    chats.change(&id, ChatChange::Invited(gone.clone(), false))?;
+                }
+                for new in text.invited.difference(&voice.invited) {
+                    chats.change(&id, ChatChange::Invited(new.clone(), true))?;
+                }
+                chats.get(&id)
+            })
+            .await
+    }
+
+    /// Returns the place of a voice channel. Before the call begins, it is that of the channel's text chat.
+    async fn place_of_call(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<Option<Place>, Error> {
+        let adapter = self.0.services.platform(platform)?;
+        if let Some(place) = adapter.place_for_all(voice_chat).await? {
+            return Ok(Some(place));
+        }
+        match adapter.voice().and_then(|voice| voice.text_chat_of(voice_chat)) {
+            Some(text_chat) => Ok(adapter.place_for_all(&text_chat).await?),
+            None => Ok(None),
         }
     }
+
+    async fn manner_of(
+        &self,
+        platform: &PlatformId,
+        voice_chat: &ChatId,
+        persona: &PersonaId,
+    ) -> Result<CallManner, Error> {
+        let place = self.place_of_call(platform, voice_chat).await?;
+        let realm = place.as_ref().and_then(|place| place.shared_realm());
+        let loaded = self.0.services.persona(realm, persona).await?;
+        let id = voice_chat.clone();
+        let chat = self.0.services.blocking(move |memory| memory.chats().get(&id)).await?;
+        Ok(in_call(manner_in(chat.as_ref(), persona, &loaded.persona.voice)))
+    }
+}
+
+/// Returns a manner in the form that calls take.
+fn in_call(manner: Manner) -> CallManner {
+    let Manner { voice, pace, liveliness, .. } = manner;
+    CallManner { voice, pace, liveliness }
 }
 
 #[async_trait]
 impl VoiceHost for Engine {
     async fn call_persona(&self, platform: &PlatformId, voice_chat: &ChatId) -> Result<CallPersona, HostError> {
-        Ok(self.persona_in(platform, voice_chat).await?)
+        Ok(self.personas_in(platform, voice_chat).await?)
+    }
+
+    async fn call_manner(
+        &self,
+        platform: &PlatformId,
+        voice_chat: &ChatId,
+        persona: &PersonaId,
+    ) -> Result<CallManner, HostError> {
+        Ok(self.manner_of(platform, voice_chat, persona).await?)
     }
 
     async fn may_be_heard(&self, voice_chat: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {

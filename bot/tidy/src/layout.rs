@@ -166,7 +166,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("serenity", &["adapters/discord"]),
     ("sled", &["memory/sled"]),
     ("songbird", &["voice/discord"]),
-    ("symphonia", &["voice/recordings"]),
+    ("symphonia", &["voice/discord", "voice/recordings"]),
     ("tantivy", &["memory/text"]),
     ("tokio-tungstenite", &["adapters/discord", "bot/models/image-servers"]),
     ("tracing-subscriber", &["bot/app", "bot/telemetry"]),

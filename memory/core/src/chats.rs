@@ -1,6 +1,6 @@
 //! Chats, their settings and their branches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use azera_types::{ChatId, MessageId, PersonaId, PlatformId, Timestamp};
 
@@ -42,6 +42,8 @@ pub enum ChatChange {
     Tag(String, bool),
     /// Invites a persona (`true`) or uninvites it (`false`). An invited persona answers when somebody calls it by name.
     Invited(PersonaId, bool),
+    /// Lets a persona speak with a voice; `None` for its own.
+    Voice(PersonaId, Option<String>),
 }
 
 impl Chats<'_> {
@@ -97,6 +99,7 @@ impl Chats<'_> {
                 tags: BTreeSet::new(),
                 invited: BTreeSet::new(),
                 voice_replies: None,
+                voices: BTreeMap::new(),
                 imported: None,
             },
         };
@@ -111,6 +114,19 @@ impl Chats<'_> {
         newest.first().map(|(_, value)| codec::decode(Table::ChatLog, value)).transpose()
     }
 
+    /// Lets no persona speak with a voice any more; returns the chats where one did.
+    pub fn drop_voice(self, voice: &str) -> Result<Vec<ChatRow>, Error> {
+        let chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, b"")?;
+        let users: Vec<ChatRow> = chats.into_iter().filter(|chat| chat.voices.values().any(|id| id == voice)).collect();
+        for chat in &users {
+            let _writing = self.0.writing(&chat.id)?;
+            let Some(mut chat) = self.get(&chat.id)? else { continue };
+            chat.voices.retain(|_, id| id != voice);
+            self.put(&chat)?;
+        }
+        Ok(users)
+    }
+
     /// Changes one setting; returns `false` if the chat is unknown.
     pub fn change(self, id: &ChatId, change: ChatChange) -> Result<bool, Error> {
         let _writing = self.0.writing(id)?;
@@ -121,6 +137,12 @@ impl Chats<'_> {
                 chat.persona = persona;
             }
             ChatChange::Answering(answering) => chat.answering = answering,
+            ChatChange::Voice(persona, Some(voice)) => {
+                chat.voices.insert(persona, voice);
+            }
+            ChatChange::Voice(persona, None) => {
+                chat.voices.remove(&persona);
+            }
             ChatChange::VoiceReplies(replies) => chat.voice_replies = replies,
             ChatChange::Group(group) => chat.group = group,
             ChatChange::Tag(tag, true) => {

@@ -295,6 +295,7 @@ impl Imports<'_> {
                 tags: std::collections::BTreeSet::new(),
                 invited: std::collections::BTreeSet::new(),
                 voice_replies: None,
+                voices: BTreeMap::new(),
                 imported: Some(ImportedChat::Kept {
                     by: import.by.clone(),
                     scope: import.scope.clone(),

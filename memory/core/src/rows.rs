@@ -1,6 +1,6 @@
 //! The rows of the record as they are stored. They are JSON, so that a newer version can read an older record.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use azera_types::{
     Author, ChatId, MemoryId, MessageId, Part, PersonId, PersonaId, PlatformId, RealmId, Scope, Text, Timestamp,
@@ -155,22 +155,24 @@ pub struct ChatRow {
     /// When replies are also spoken; `None` is the configured default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice_replies: Option<VoiceReplies>,
+    /// The voices that were chosen here, by the identities of the personas that speak with them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub voices: BTreeMap<PersonaId, String>,
     /// Where it came from, if somebody imported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedChat>,
 }
 
 impl ChatRow {
-    /// Returns what remains when everything said in the chat is forgotten: its settings, because the platform still has
-    /// the chat. Group and tags are removed. If its realm is forgotten (`with_realm`), title and invitations are
-    /// removed, too, and so is where an imported chat came from.
+    /// Returns the settings that remain when everything said in the chat is forgotten, because the platform still has it.
+    /// Group and tags go. If its realm is forgotten (`with_realm`), so do title, invitations, chosen voices and origin.
     pub(crate) fn emptied(self, head: Option<MessageId>, with_realm: bool) -> Self {
         let emptied = Self { head, branch: MAIN_BRANCH.into(), group: None, tags: BTreeSet::new(), ..self };
         if !with_realm {
             return emptied;
         }
         let imported = emptied.imported.as_ref().map(|_| ImportedChat::Forgotten);
-        Self { title: None, invited: BTreeSet::new(), imported, ..emptied }
+        Self { title: None, invited: BTreeSet::new(), voices: BTreeMap::new(), imported, ..emptied }
     }
 
     /// Returns true if a persona answers there, always or by invitation.

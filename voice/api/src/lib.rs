@@ -6,7 +6,9 @@
 
 mod audio;
 mod error;
+mod manner;
 mod messages;
+mod samples;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -15,7 +17,9 @@ use azera_types::Text;
 
 pub use audio::{Audio, RECOGNITION_RATE, SampleRate};
 pub use error::Error;
-pub use messages::{HearError, Heard, Listener, Manner, Recorded, SpeakError, Speaker};
+pub use manner::{Manner, MissingVoices};
+pub use messages::{HearError, Heard, Listener, Recorded, SpeakError, Speaker};
+pub use samples::{CLONE_MARK, Given, Sample, SampleError, SampleStore};
 
 /// Samples of one frame of [`VoiceActivity`]: 32 ms at [`RECOGNITION_RATE`].
 pub const FRAME_SAMPLES: usize = 512;
@@ -79,8 +83,8 @@ impl std::fmt::Debug for SpokenWord {
 
 /// Speaks text.
 pub trait TextToSpeech: Send + Sync {
-    /// Returns the voices that the engine has.
-    fn voices(&self) -> &[Voice];
+    /// Returns the voices that the engine has now, its usual one first.
+    fn voices(&self) -> Vec<Voice>;
 
     /// Speaks one sentence and hands over its sound piece by piece while it is made. A caller that breaks ends the
     /// call without an error. The sentence is plain words: numbers, markup and links are written out before.

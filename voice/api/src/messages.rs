@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use azera_types::{Text, VoiceNote};
 use thiserror::Error;
 
+use crate::Manner;
+
 /// Hears recordings.
 #[async_trait]
 pub trait Listener: Send + Sync {
@@ -76,19 +78,6 @@ impl std::fmt::Debug for Recorded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Recorded[{:?}]", self.duration)
     }
-}
-
-/// How a persona speaks.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Manner {
-    /// Id of its voice. Without one, or where nobody has it, the speaker's usual voice speaks.
-    pub voice: Option<String>,
-    /// Whether no other voice may speak where nobody has this one.
-    pub needs_voice: bool,
-    /// Pace as a factor of the voice's own.
-    pub pace: Option<f32>,
-    /// Liveliness as a factor of the voice's own.
-    pub liveliness: Option<f32>,
 }
 
 /// Why a text was not spoken. No text of an error contains what should have been said.

@@ -5,30 +5,50 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_types::{MessageId, PersonId};
-use azera_voice_api::{Audio, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
+use azera_voice_api::{Audio, Error, Manner, MissingVoices, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_room::{Expected, Said};
 
-/// The engines of speech.
+/// Returns a detector of speech for a new stream.
+pub type OpenActivity = Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>;
+
+/// The engines of speech, and how they speak. Clones share which missing voices the log has named.
 #[derive(Clone)]
 pub struct Engines {
     /// Recognises speech.
     pub recogniser: Arc<dyn SpeechToText>,
     /// Speaks.
     pub speaker: Arc<dyn TextToSpeech>,
-    /// How it speaks.
-    pub style: Style,
-    /// Returns a detector of speech for a new stream.
-    pub activity: Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>,
+    /// Opens detectors of speech.
+    pub activity: OpenActivity,
+    /// How the speaker speaks by itself.
+    usual: Style,
+    /// How the persona of the conversation speaks.
+    pub(crate) style: Style,
+    missing: Arc<MissingVoices>,
 }
 
 impl Engines {
-    /// Returns the engines with a persona's way to speak: its voice, if the speaker has it, its pace and liveliness.
-    pub fn with_manner(mut self, voice: Option<String>, pace: Option<f32>, liveliness: Option<f32>) -> Self {
-        let known = voice.filter(|id| self.speaker.voices().iter().any(|voice| voice.id == *id));
-        self.style.voice = known.unwrap_or(self.style.voice);
-        self.style.pace = pace.unwrap_or(self.style.pace);
-        self.style.liveliness = liveliness.unwrap_or(self.style.liveliness);
+    /// Puts the engines together. `usual` is how the speaker speaks for a persona without a manner of its own.
+    pub fn new(
+        recogniser: Arc<dyn SpeechToText>,
+        speaker: Arc<dyn TextToSpeech>,
+        usual: Style,
+        activity: OpenActivity,
+    ) -> Self {
+        Self { recogniser, speaker, activity, style: usual.clone(), usual, missing: Arc::default() }
+    }
+
+    /// Returns the engines with the manner of the conversation's persona.
+    pub fn with_manner(mut self, manner: &Manner) -> Self {
+        self.style = self.style_of(manner);
         self
+    }
+
+    /// Returns the style of a manner. If nobody has its voice, the usual one speaks, and the log says so once.
+    pub(crate) fn style_of(&self, manner: &Manner) -> Style {
+        let style = manner.style(&self.speaker.voices(), &self.usual);
+        self.missing.note(manner, &style);
+        style
     }
 
     /// Checks that the speaker has the voice of the style.
@@ -40,7 +60,7 @@ impl Engines {
         if voices.iter().any(|voice| voice.id == self.style.voice) {
             return Ok(());
         }
-        let known = voices.iter().map(|voice| voice.id.clone()).collect();
+        let known = voices.into_iter().map(|voice| voice.id).collect();
         Err(Error::UnknownVoice { voice: self.style.voice.clone(), known })
     }
 }
@@ -85,6 +105,10 @@ pub enum Request {
     Left(PersonId),
     /// A person decided about being heard.
     Decided(PersonId, bool),
+    /// Another persona has the conversation, or it has changed: the names by which people call it, and its manner.
+    Persona(Vec<String>, Manner),
+    /// How a reply is said that begins. Without it, it is said in the manner of the conversation's persona.
+    Manner(MessageId, Manner),
     /// The next piece of a reply. It is said as soon as it completes a sentence.
     Piece(MessageId, String),
     /// The pieces of a reply so far are no part of it.

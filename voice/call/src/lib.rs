@@ -12,5 +12,5 @@ mod contract;
 mod mouth;
 mod talk;
 
-pub use contract::{Engines, Player, Report, Request};
+pub use contract::{Engines, OpenActivity, Player, Report, Request};
 pub use talk::{Talk, Told};

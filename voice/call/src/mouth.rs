@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use azera_types::MessageId;
-use azera_voice_api::Audio;
+use azera_voice_api::{Audio, Manner, Style};
 use azera_voice_room::Script;
 use azera_voice_spoken::{Options, Reader, Sentence};
 use tokio::sync::mpsc;
@@ -37,11 +37,14 @@ pub(crate) struct Reach {
 /// A reply, or words that are no reply.
 struct Speech {
     reply: Option<MessageId>,
+    style: Style,
     reader: Reader,
     script: Script,
     /// The sentences whose sound was asked for; a line of the script each.
     begun: Vec<Sentence>,
     sentences: VecDeque<Sentence>,
+    /// True once a piece of it came.
+    has_pieces: bool,
     /// The whole text, once it is known.
     text: Option<String>,
     has_sound: bool,
@@ -50,13 +53,15 @@ struct Speech {
 }
 
 impl Speech {
-    fn new(reply: Option<MessageId>, script: Script) -> Self {
+    fn new(reply: Option<MessageId>, style: Style, script: Script) -> Self {
         Self {
             reply,
+            style,
             reader: Reader::new(Options::default()).eager(),
             script,
             begun: Vec::new(),
             sentences: VecDeque::new(),
+            has_pieces: false,
             text: None,
             has_sound: false,
             is_resumed: false,
@@ -64,6 +69,7 @@ impl Speech {
     }
 
     fn push(&mut self, text: &str) {
+        self.has_pieces = true;
         let sentences = self.reader.push(text);
         self.sentences.extend(sentences);
     }
@@ -79,6 +85,7 @@ impl Speech {
 /// What is left of a reply that was stopped.
 struct Rest {
     reply: MessageId,
+    style: Style,
     text: String,
     /// What was heard of it, and as far as whole sentences reach.
     heard: String,
@@ -123,6 +130,19 @@ impl Mouth {
         }
     }
 
+    /// Speaks in the manner of another persona from the next speech on.
+    pub(crate) fn set_engines(&mut self, engines: Engines) {
+        self.engines = engines;
+    }
+
+    /// Begins a reply that is said in a manner of its own.
+    pub(crate) fn begin(&mut self, reply: &MessageId, manner: &Manner) {
+        let style = self.engines.style_of(manner);
+        if let Some(speech) = self.speech(reply) {
+            speech.style = style;
+        }
+    }
+
     /// Adds a piece of a reply.
     pub(crate) fn piece(&mut self, reply: &MessageId, text: &str) {
         if let Some(speech) = self.speech(reply) {
@@ -140,9 +160,8 @@ impl Mouth {
 
     /// Completes a reply.
     pub(crate) fn whole(&mut self, reply: &MessageId, text: &str) {
-        let is_new = !self.speeches.iter().any(|speech| speech.reply.as_ref() == Some(reply));
         if let Some(speech) = self.speech(reply) {
-            if is_new {
+            if !speech.has_pieces {
                 speech.push(text);
             }
             speech.finish(text);
@@ -151,7 +170,8 @@ impl Mouth {
 
     /// Says words that are no reply.
     pub(crate) fn say(&mut self, text: &str) {
-        let mut speech = Speech::new(None, Script::new(self.take_before_next()));
+        let style = self.engines.style.clone();
+        let mut speech = Speech::new(None, style, Script::new(self.take_before_next()));
         speech.push(text);
         speech.finish(text);
         self.speeches.push_back(speech);
@@ -170,7 +190,8 @@ impl Mouth {
                 self.cut.extend(dropped.clone());
                 self.dropped.extend(dropped);
             }
-            let speech = Speech::new(Some(reply.clone()), Script::new(self.take_before_next()));
+            let style = self.engines.style.clone();
+            let speech = Speech::new(Some(reply.clone()), style, Script::new(self.take_before_next()));
             self.speeches.push_back(speech);
             self.speeches.len() - 1
         });
@@ -230,8 +251,8 @@ impl Mouth {
             let is_wanted = Arc::new(AtomicBool::new(true));
             self.making = Some(Making { number: self.number, is_wanted: is_wanted.clone() });
             let (engines, tell, number) = (self.engines.clone(), self.tell.clone(), self.number);
-            let words = sentence.spoken.clone();
-            tokio::task::spawn_blocking(move || make(&engines, &sentence.spoken, number, &is_wanted, &tell));
+            let (words, style) = (sentence.spoken.clone(), speech.style.clone());
+            tokio::task::spawn_blocking(move || make(&engines, &sentence.spoken, &style, number, &is_wanted, &tell));
             return Some(words);
         }
         None
@@ -292,10 +313,12 @@ impl Mouth {
 
     /// Goes on with the reply that was stopped. Returns false if there is none, or if its text was not known to the end.
     pub(crate) fn resume(&mut self) -> bool {
-        let Some(Rest { reply, text, heard, whole_sentences, sentences }) = self.rest.take() else { return false };
+        let Some(Rest { reply, style, text, heard, whole_sentences, sentences }) = self.rest.take() else {
+            return false;
+        };
         self.cut.retain(|cut| *cut != reply);
         let script = Script::resumed(self.take_before_next(), whole_sentences, heard);
-        let begun = Speech::new(Some(reply), script);
+        let begun = Speech::new(Some(reply), style, script);
         self.speeches.push_back(Speech { sentences, text: Some(text), is_resumed: true, ..begun });
         true
     }
@@ -308,17 +331,24 @@ impl Mouth {
 
 /// Returns what is left of a reply, from the sentence on in which it was stopped.
 fn rest(speech: Speech, played: Duration) -> Option<Rest> {
-    let (reply, text) = (speech.reply?, speech.text?);
+    let (reply, style, text) = (speech.reply?, speech.style, speech.text?);
     let heard = speech.script.heard(played);
     let mut sentences: VecDeque<Sentence> = speech.begun.into_iter().skip(heard.sentences).collect();
     sentences.extend(speech.sentences);
     let whole_sentences = speech.script.text_of(heard.sentences);
-    (!sentences.is_empty()).then_some(Rest { reply, text, heard: heard.text, whole_sentences, sentences })
+    (!sentences.is_empty()).then_some(Rest { reply, style, text, heard: heard.text, whole_sentences, sentences })
 }
 
 /// Makes the sound of a sentence, on a thread for blocking work.
-fn make(engines: &Engines, sentence: &str, number: u64, is_wanted: &AtomicBool, tell: &mpsc::UnboundedSender<Told>) {
-    let spoken = engines.speaker.speak(sentence, &engines.style, &mut |audio| {
+fn make(
+    engines: &Engines,
+    sentence: &str,
+    style: &Style,
+    number: u64,
+    is_wanted: &AtomicBool,
+    tell: &mpsc::UnboundedSender<Told>,
+) {
+    let spoken = engines.speaker.speak(sentence, style, &mut |audio| {
         if !is_wanted.load(Ordering::Acquire) || tell.send(Told::Made(number, audio)).is_err() {
             return ControlFlow::Break(());
         }

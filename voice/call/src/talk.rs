@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use azera_types::PersonId;
-use azera_voice_api::{Audio, Error, RECOGNITION_RATE, Transcript};
+use azera_voice_api::{Audio, Error, Manner, RECOGNITION_RATE, Transcript};
 use azera_voice_room::{Action, Event, Gate, RecognitionId, Room, Said, SealedPacket, Settings, Sound};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -135,7 +135,11 @@ impl<P: Player> Talk<P> {
             }
             Request::Left(person) => self.react(Event::Left(person)).await,
             Request::Decided(person, decision) => self.react(Event::Decided(person, decision)).await,
-            Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_muted => self.mouth.refuse(&reply),
+            Request::Persona(names, manner) => self.set_persona(names, &manner).await,
+            Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_muted => {
+                self.mouth.refuse(&reply);
+            }
+            Request::Manner(reply, manner) => self.mouth.begin(&reply, &manner),
             Request::Piece(reply, text) => self.mouth.piece(&reply, &text),
             Request::Retracted(reply) => self.mouth.retracted(&reply),
             Request::Whole(reply, text) => self.mouth.whole(&reply, &text),
@@ -186,6 +190,19 @@ impl<P: Player> Talk<P> {
         if std::mem::take(&mut self.goes_on) {
             self.speak_on().await;
         }
+    }
+
+    /// Speaks as another persona from now on, and answers to its names.
+    async fn set_persona(&mut self, names: Vec<String>, manner: &Manner) {
+        self.react(Event::Named(names)).await;
+        let style = self.engines.style_of(manner);
+        if style == self.engines.style {
+            return;
+        }
+        self.engines.style = style;
+        self.mouth.set_engines(self.engines.clone());
+        self.bridge = None;
+        bridge::prepare(&self.engines, &self.tell);
     }
 
     async fn react(&mut self, event: Event) {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use azera_types::{MessageId, PersonId};
-use azera_voice_api::Error;
+use azera_voice_api::{Error, Manner};
 use azera_voice_call::{Engines, Report as RoomReport, Request as TalkRequest};
 use azera_voice_room::Settings;
 use songbird::ConnectionInfo;
@@ -107,6 +107,16 @@ impl Call {
     /// A person decided about being heard.
     pub fn decided(&self, person: PersonId, decision: bool) {
         self.talk(TalkRequest::Decided(person, decision));
+    }
+
+    /// Another persona has the conversation, or it has changed.
+    pub fn persona(&self, names: Vec<String>, manner: Manner) {
+        self.talk(TalkRequest::Persona(names, manner));
+    }
+
+    /// Begins a reply that is said in a manner of its own.
+    pub fn begin(&self, reply: &MessageId, manner: Manner) {
+        self.talk(TalkRequest::Manner(reply.clone(), manner));
     }
 
     /// Says the next piece of a reply, as soon as it completes a sentence.

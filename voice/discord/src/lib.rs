@@ -8,6 +8,9 @@
 //! Sound is decoded from the packets, and not by songbird: under end-to-end encryption (DAVE) songbird 0.6.1 decodes
 //! garbage.
 
+// songbird plays raw sound with symphonia's decoder, and leaves it to others to enable its feature `pcm`.
+use symphonia as _;
+
 mod call;
 mod capture;
 mod ear;
@@ -15,5 +18,6 @@ mod garble;
 mod player;
 mod session;
 
+pub use azera_voice_api::Manner;
 pub use azera_voice_call::{Engines, Report as RoomReport};
 pub use call::{Call, Counts, Report, Server, join};

@@ -144,3 +144,18 @@ impl EventHandler for Over {
         Some(Event::Cancel)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use azera_voice_api::SampleRate;
+    use songbird::input::codecs::{get_codec_registry, get_probe};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn raw_sound_can_be_decoded_by_this_crate_alone() {
+        let sound = Audio { rate: SampleRate(24_000), samples: vec![0.1; 480] };
+        let playable = input(&sound).make_playable_async(get_codec_registry(), get_probe()).await;
+        assert!(playable.is_ok_and(|input| input.is_playable()));
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use azera_types::PersonId;
-use azera_voice_call::{Engines, Request as TalkRequest, Talk};
+use azera_voice_call::{Engines, OpenActivity, Request as TalkRequest, Talk};
 use azera_voice_room::{Event, Settings, StreamId};
 use songbird::driver::{Bitrate, DecodeMode, MixMode};
 use songbird::{Config, Driver};
@@ -38,7 +38,7 @@ pub(crate) enum Inbox {
 
 struct Session {
     talk: Talk<CallPlayer>,
-    activity: Arc<dyn Fn() -> Box<dyn azera_voice_api::VoiceActivity> + Send + Sync>,
+    activity: OpenActivity,
     driver: Arc<Mutex<Driver>>,
     capture: Capture,
     ears: HashMap<StreamId, (PersonId, Ear)>,

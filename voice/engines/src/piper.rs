@@ -80,8 +80,8 @@ impl PiperVoice {
 }
 
 impl TextToSpeech for PiperVoice {
-    fn voices(&self) -> &[Voice] {
-        &self.voices
+    fn voices(&self) -> Vec<Voice> {
+        self.voices.to_vec()
     }
 
     fn speak(

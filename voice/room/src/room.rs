@@ -95,6 +95,8 @@ pub enum Event {
     Silent,
     /// The bot is to speak and answer, or not.
     Muted(bool),
+    /// People call the bot by other names from now on.
+    Named(Vec<String>),
     /// Time passed.
     Tick,
 }
@@ -111,6 +113,7 @@ impl std::fmt::Debug for Event {
             Self::Saying(_) => "Saying",
             Self::Silent => "Silent",
             Self::Muted(_) => "Muted",
+            Self::Named(_) => "Named",
             Self::Tick => "Tick",
         })
     }
@@ -296,6 +299,7 @@ impl Room {
                 self.conversation.replied(at);
             }
             Event::Muted(is_muted) => self.is_muted = is_muted,
+            Event::Named(names) => self.settings.names = names,
             Event::Tick => {}
         }
         self.end_utterances(at, &mut actions);

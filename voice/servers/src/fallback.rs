@@ -14,7 +14,6 @@ use azera_voice_recordings::Resampler;
 pub struct WithFallback<T: ?Sized> {
     first: Arc<T>,
     second: Arc<T>,
-    voices: Vec<Voice>,
     /// Why `first` failed at last; `None` while it works.
     trouble: Mutex<Option<String>>,
 }
@@ -52,7 +51,7 @@ fn both(first: &Error, second: Error) -> Error {
 impl WithFallback<dyn SpeechToText> {
     /// Puts `second` behind `first`.
     pub fn recognizer(first: Arc<dyn SpeechToText>, second: Arc<dyn SpeechToText>) -> Self {
-        Self { first, second, voices: Vec::new(), trouble: Mutex::new(None) }
+        Self { first, second, trouble: Mutex::new(None) }
     }
 }
 
@@ -77,12 +76,10 @@ impl SpeechToText for WithFallback<dyn SpeechToText> {
 }
 
 impl WithFallback<dyn TextToSpeech> {
-    /// Puts `second` behind `first`. The voices are those that both know now. A voice of `second` alone is spoken by
+    /// Puts `second` behind `first`. The voices are those that either knows. A voice of `second` alone is spoken by
     /// `second`; a voice of `first` alone becomes the first voice of `second` while `first` fails.
     pub fn voices(first: Arc<dyn TextToSpeech>, second: Arc<dyn TextToSpeech>) -> Self {
-        let mut voices = first.voices().to_vec();
-        voices.extend(second.voices().iter().filter(|voice| !has(&*first, &voice.id)).cloned());
-        Self { first, second, voices, trouble: Mutex::new(None) }
+        Self { first, second, trouble: Mutex::new(None) }
     }
 
     fn speak_instead(
@@ -96,7 +93,8 @@ impl WithFallback<dyn TextToSpeech> {
         let voice = same.or_else(|| voices.first()).map_or(&style.voice, |voice| &voice.id);
         let style_instead = Style { voice: voice.clone(), ..style.clone() };
         // The caller expects the rate of the voice that it asked for.
-        let promised = self.voices.iter().find(|voice| voice.id == style.voice).map(|voice| voice.rate);
+        let known = TextToSpeech::voices(self);
+        let promised = known.iter().find(|voice| voice.id == style.voice).map(|voice| voice.rate);
         let Some(promised) = promised else { return self.second.speak(sentence, &style_instead, take) };
         let mut resampler = None;
         let mut wish = ControlFlow::Continue(());
@@ -125,8 +123,12 @@ fn has(engine: &dyn TextToSpeech, id: &str) -> bool {
 }
 
 impl TextToSpeech for WithFallback<dyn TextToSpeech> {
-    fn voices(&self) -> &[Voice] {
-        &self.voices
+    fn voices(&self) -> Vec<Voice> {
+        let mut voices = self.first.voices();
+        let more = self.second.voices().into_iter().filter(|voice| !voices.iter().any(|known| known.id == voice.id));
+        let more: Vec<Voice> = more.collect();
+        voices.extend(more);
+        voices
     }
 
     fn speak(

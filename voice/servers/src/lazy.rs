@@ -73,8 +73,8 @@ impl LazyVoices {
 }
 
 impl TextToSpeech for LazyVoices {
-    fn voices(&self) -> &[Voice] {
-        &self.voices
+    fn voices(&self) -> Vec<Voice> {
+        self.voices.clone()
     }
 
     fn speak(

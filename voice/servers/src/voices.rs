@@ -1,16 +1,17 @@
 //! Synthesis of speech on servers.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
-use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
+use azera_voice_api::{Audio, CLONE_MARK, Error, SampleRate, Style, TextToSpeech, Voice};
 use reqwest::Response;
 use tokio::runtime::Handle;
 
 use crate::config::ServerConfig;
 use crate::error::ServerError;
 use crate::openai::{self, SoundFormat};
+use crate::samples::Samples;
 use crate::server::{Server, content_type};
 use crate::sound::SoundStream;
 use crate::xtts;
@@ -34,21 +35,8 @@ pub enum SpeechApi {
     Xtts,
 }
 
-/// A recording of a voice, which an XTTS server can clone.
-#[derive(Clone)]
-pub struct VoiceSample {
-    /// A WAV file, mono, at 24 kHz.
-    pub wav: Arc<[u8]>,
-}
-
-impl std::fmt::Debug for VoiceSample {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "VoiceSample[{} bytes]", self.wav.len())
-    }
-}
-
 /// The voices of a server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct VoicesConfig {
     /// The interface.
     pub api: SpeechApi,
@@ -59,8 +47,18 @@ pub struct VoicesConfig {
     pub voice: Option<String>,
     /// The language to speak, such as `en`.
     pub language: String,
-    /// Samples by the names of their voices.
-    pub samples: BTreeMap<String, VoiceSample>,
+    /// Recordings that an XTTS server may clone.
+    pub samples: Arc<dyn Samples>,
+}
+
+/// Leaves out the recordings.
+impl std::fmt::Debug for VoicesConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { api, server, voice, language, .. } = self;
+        let mut shown = f.debug_struct("VoicesConfig");
+        shown.field("api", api).field("server", server).field("voice", voice).field("language", language);
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// Speaks with the voices of a server. Calls block; see the crate's documentation.
@@ -77,7 +75,6 @@ pub struct ServerVoices {
 
 /// What the server told about itself.
 struct Told {
-    voices: Vec<Voice>,
     /// Ids that the server listed itself; `None` if it has no list.
     listed: Option<Vec<String>>,
     xtts: Option<xtts::Found>,
@@ -114,7 +111,7 @@ impl ServerVoices {
         let mut notes = Vec::new();
         if let (Some(voice), Some(listed)) = (&self.config.voice, &told.listed)
             && !listed.contains(voice)
-            && !self.config.samples.contains_key(voice)
+            && self.config.samples.numbers(voice).is_none()
         {
             let names: Vec<&str> = listed.iter().map(String::as_str).take(20).collect();
             notes.push(format!("it does not list the voice {voice}; it lists: {}", names.join(", ")));
@@ -125,7 +122,7 @@ impl ServerVoices {
                 let codes = xtts.languages().join(", ");
                 return Err(self.server.wrong("language", &format!("is none that it speaks; it speaks {codes}")));
             }
-            if !xtts.takes_samples() && !self.config.samples.is_empty() {
+            if !xtts.takes_samples() && !self.config.samples.ids().is_empty() {
                 notes.push("it takes no samples of voices; put them into its own folder of speakers".to_owned());
             }
         }
@@ -133,6 +130,14 @@ impl ServerVoices {
             notes.push("what is said goes there unencrypted: use https where others share the network".to_owned());
         }
         Ok(notes)
+    }
+
+    /// Asks whether recordings can be cloned.
+    ///
+    /// # Errors
+    /// [`ServerError`] if the server cannot be reached, or answers in another form.
+    pub async fn takes_samples(&self) -> Result<bool, ServerError> {
+        Ok(self.told().await?.xtts.as_ref().is_some_and(xtts::Found::takes_samples))
     }
 
     /// Returns the server's kind and address.
@@ -152,18 +157,25 @@ impl ServerVoices {
                 (Some(found.voices()), Some(found))
             }
         };
-        let mut ids: Vec<String> = self.config.voice.iter().cloned().collect();
-        if xtts.as_ref().is_some_and(xtts::Found::takes_samples) {
-            ids.extend(self.config.samples.keys().cloned());
-        }
-        ids.extend(listed.iter().flatten().take(MAX_VOICES).cloned());
-        let mut known = std::collections::BTreeSet::new();
-        ids.retain(|id| known.insert(id.clone()));
-        if ids.is_empty() {
+        let told = Told { listed, xtts };
+        if self.ids(&told).is_empty() {
             return Err(self.server.wrong("voice", "must name a voice: the server lists none"));
         }
-        let voices = ids.iter().map(|id| voice(&self.server, &self.config, id)).collect();
-        Ok(self.told.get_or_init(|| Told { voices, listed, xtts }))
+        Ok(self.told.get_or_init(|| told))
+    }
+
+    /// Returns the ids of the voices: the configured one, the operator's recordings, those that the server lists, and at
+    /// last those that people recorded in chats.
+    fn ids(&self, told: &Told) -> Vec<String> {
+        let clones = match &told.xtts {
+            Some(xtts) if xtts.takes_samples() => self.config.samples.ids(),
+            _ => Vec::new(),
+        };
+        let (given, kept): (Vec<String>, Vec<String>) = clones.into_iter().partition(|id| id.starts_with(CLONE_MARK));
+        let listed = told.listed.iter().flatten().take(MAX_VOICES).cloned();
+        let all = self.config.voice.iter().cloned().chain(kept).chain(listed).chain(given);
+        let mut known = BTreeSet::new();
+        all.filter(|id| known.insert(id.clone())).collect()
     }
 
     async fn request(
@@ -177,8 +189,8 @@ impl ServerVoices {
                 openai::speak(&self.server, model, *format, sentence, style).await?
             }
             (SpeechApi::Xtts, Some(found)) => {
-                let (voice, sample) = (&style.voice, self.config.samples.get(&style.voice));
-                xtts::speak(&self.server, found, sentence, voice, &self.config.language, sample).await?
+                let samples = &*self.config.samples;
+                xtts::speak(&self.server, found, sentence, &style.voice, &self.config.language, samples).await?
             }
             (SpeechApi::Xtts, None) => return Err(self.server.protocol("nothing about itself")),
         };
@@ -226,8 +238,9 @@ fn voice(server: &Server, config: &VoicesConfig, id: &str) -> Voice {
 }
 
 impl TextToSpeech for ServerVoices {
-    fn voices(&self) -> &[Voice] {
-        self.told.get().map_or(&self.configured, |told| &told.voices)
+    fn voices(&self) -> Vec<Voice> {
+        let Some(told) = self.told.get() else { return self.configured.clone() };
+        self.ids(told).iter().map(|id| voice(&self.server, &self.config, id)).collect()
     }
 
     fn speak(
@@ -237,8 +250,9 @@ impl TextToSpeech for ServerVoices {
         take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let told = self.handle.block_on(self.told())?;
-        if !told.voices.iter().any(|voice| voice.id == style.voice) {
-            let known = told.voices.iter().map(|voice| voice.id.clone()).collect();
+        let ids = self.ids(told);
+        if !ids.contains(&style.voice) {
+            let known = ids.into_iter().filter(|id| !id.starts_with(CLONE_MARK)).collect();
             return Err(Error::UnknownVoice { voice: style.voice.clone(), known });
         }
         if !sentence.contains(char::is_alphanumeric) {
@@ -257,15 +271,5 @@ impl TextToSpeech for ServerVoices {
             return Ok(());
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn debug_shows_no_sample() {
-        assert_eq!(format!("{:?}", VoiceSample { wav: vec![7; 9].into() }), "VoiceSample[9 bytes]");
     }
 }

@@ -6,8 +6,8 @@
 //! a pace.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use azera_server_messages::SentTexts;
 use reqwest::Response;
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Failure, ServerError};
+use crate::samples::{Numbers, Samples};
 use crate::server::{MAX_ANSWER_BYTES, MAX_LATENTS_BYTES, Server};
-use crate::voices::VoiceSample;
 
 /// The longest sentence that goes into an address, in bytes. Longer ones are sent as a body, and are not streamed.
 const MAX_QUERY_BYTES: usize = 2_000;
@@ -46,8 +46,8 @@ pub(crate) struct Found {
 }
 
 enum Kind {
-    /// Coqui's streaming server, with the numbers of the voices that are known so far.
-    Streaming(Mutex<BTreeMap<String, Arc<Latents>>>),
+    /// Coqui's streaming server, with the numbers of its own voices.
+    Streaming(BTreeMap<String, Arc<Latents>>),
     /// xtts-api-server, with the names of its samples. True once it refused to stream.
     Api { voices: Vec<String>, is_whole: AtomicBool },
 }
@@ -56,9 +56,7 @@ impl Found {
     /// Returns the names of the server's own voices.
     pub(crate) fn voices(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Streaming(latents) => {
-                latents.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
-            }
+            Kind::Streaming(latents) => latents.keys().cloned().collect(),
             Kind::Api { voices, .. } => voices.clone(),
         }
     }
@@ -103,7 +101,7 @@ pub(crate) async fn find(server: &Server) -> Result<Found, ServerError> {
     let kind = match studio {
         Ok(voices) => {
             let usable = voices.into_iter().filter(|(_, latents)| latents.is_usable());
-            Kind::Streaming(Mutex::new(usable.map(|(name, latents)| (name, Arc::new(latents))).collect()))
+            Kind::Streaming(usable.map(|(name, latents)| (name, Arc::new(latents))).collect())
         }
         Err(ServerError { failure: Failure::NoSuchPath { .. }, .. }) => {
             let speakers: Vec<Speaker> = server.ask(server.get("/speakers"), wait, MAX_ANSWER_BYTES).await?;
@@ -126,7 +124,7 @@ pub(crate) async fn speak(
     sentence: &str,
     voice: &str,
     language: &str,
-    sample: Option<&VoiceSample>,
+    samples: &dyn Samples,
 ) -> Result<Response, ServerError> {
     let language = found.language(language).ok_or_else(|| {
         server.wrong("language", &format!("is none that it speaks; it speaks {}", found.languages().join(", ")))
@@ -135,7 +133,7 @@ pub(crate) async fn speak(
     let wait = server.timeouts.first;
     match &found.kind {
         Kind::Streaming(known) => {
-            let latents = latents(server, known, voice, sample).await?;
+            let latents = latents(server, known, voice, samples).await?;
             let mut body = serde_json::to_value(&*latents).unwrap_or_default();
             body["text"] = sentence.into();
             body["language"] = language.into();
@@ -169,31 +167,39 @@ fn not_a_file(sentence: &str) -> String {
     if is_file { format!("{} .", sentence.trim_end()) } else { sentence.to_owned() }
 }
 
-/// Returns the numbers of a voice, and computes those of a sample once.
+/// Returns the numbers of a voice: of the server's own, or else of a sample, for which they are computed once. They are
+/// kept with the sample alone, and go with it.
 async fn latents(
     server: &Server,
-    known: &Mutex<BTreeMap<String, Arc<Latents>>>,
+    own: &BTreeMap<String, Arc<Latents>>,
     voice: &str,
-    sample: Option<&VoiceSample>,
+    samples: &dyn Samples,
 ) -> Result<Arc<Latents>, ServerError> {
-    let found = known.lock().unwrap_or_else(PoisonError::into_inner).get(voice).cloned();
-    let sample = match (found, sample) {
-        (Some(latents), _) => return Ok(latents),
-        (None, Some(sample)) => sample,
-        (None, None) => return Err(server.protocol("no numbers of the voice")),
-    };
-    let file = Part::bytes(sample.wav.to_vec()).file_name("sample.wav").mime_str("audio/wav");
+    let is_gone = || server.protocol("no numbers of the voice");
+    let Some(slot) = samples.numbers(voice) else { return own.get(voice).cloned().ok_or_else(is_gone) };
+    if let Some(known) = slot.get() {
+        return Ok(known);
+    }
+    let wav = samples.wav(voice).ok_or_else(is_gone)?;
+    let latents = Arc::new(clone_speaker(server, wav).await?);
+    // The sample may have been removed meanwhile, or another one be in its place.
+    if !samples.numbers(voice).is_some_and(|now| Numbers::is_same(&now, &slot)) {
+        return Err(is_gone());
+    }
+    slot.set(latents.clone());
+    Ok(latents)
+}
+
+/// Lets the server compute the numbers of a recording.
+async fn clone_speaker(server: &Server, wav: Vec<u8>) -> Result<Latents, ServerError> {
+    let file = Part::bytes(wav).file_name("sample.wav").mime_str("audio/wav");
     let file = file.map_err(|error| server.protocol(error.to_string()))?;
     let request = server.post("/clone_speaker").multipart(Form::new().part("wav_file", file));
     let wait = server.timeouts.about;
     let response = server.send(request, wait, &SentTexts::default()).await?;
     let body = server.read(response, MAX_ANSWER_BYTES, wait).await?;
     let latents = serde_json::from_slice::<Value>(&body).ok().and_then(|body| serde_json::from_value(body).ok());
-    let latents: Latents =
-        latents.filter(Latents::is_usable).ok_or_else(|| server.protocol("no numbers for a sample of a voice"))?;
-    let latents = Arc::new(latents);
-    known.lock().unwrap_or_else(PoisonError::into_inner).insert(voice.to_owned(), latents.clone());
-    Ok(latents)
+    latents.filter(Latents::is_usable).ok_or_else(|| server.protocol("no numbers for a sample of a voice"))
 }
 
 #[cfg(test)]
@@ -203,7 +209,7 @@ mod tests {
     #[test]
     fn a_language_is_found_by_its_code() {
         let languages = ["en", "pt", "zh-cn"].map(str::to_owned).to_vec();
-        let found = Found { kind: Kind::Streaming(Mutex::default()), languages };
+        let found = Found { kind: Kind::Streaming(BTreeMap::new()), languages };
         for (wanted, code) in
             [("en", Some("en")), ("en-GB", Some("en")), ("pt-BR", Some("pt")), ("zh", Some("zh-cn")), ("eo", None)]
         {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use azera_types::VoiceNote;
-use azera_voice_api::{Audio, Error, Manner, Recorded, SampleRate, SpeakError, Speaker, Style, TextToSpeech};
+use azera_voice_api::{
+    Audio, CLONE_MARK, Error, Manner, MissingVoices, Recorded, SampleRate, SpeakError, Speaker, Style, TextToSpeech,
+};
 use azera_voice_opus::{NOTE_RATE, NoteWriter, OpusError, Waveform};
 use azera_voice_recordings::{Resampler, wav_file};
 use azera_voice_spoken::{Options, Reader};
@@ -19,6 +21,7 @@ const LEAD_MS: u32 = 150;
 /// Speaks texts with any engine that speaks sentences.
 pub struct NoteSpeaker {
     engine: Arc<Lazy<dyn TextToSpeech>>,
+    missing: Arc<MissingVoices>,
     most_seconds: u32,
     slot: Slot,
 }
@@ -26,7 +29,7 @@ pub struct NoteSpeaker {
 impl NoteSpeaker {
     /// Makes voice notes of at most this many seconds. `open` is called before the first one.
     pub fn new(open: Open<dyn TextToSpeech>, most_seconds: u32) -> Self {
-        Self { engine: Arc::new(Lazy::new(open)), most_seconds, slot: Slot::new() }
+        Self { engine: Arc::new(Lazy::new(open)), missing: Arc::default(), most_seconds, slot: Slot::new() }
     }
 
     /// Speaks the sentences of a text into something, on a thread of its own.
@@ -40,10 +43,12 @@ impl NoteSpeaker {
         if sentences.is_empty() {
             return Err(SpeakError::Silent);
         }
-        let (engine, manner, most_seconds) = (Arc::clone(&self.engine), manner.clone(), self.most_seconds);
+        let (engine, missing) = (Arc::clone(&self.engine), Arc::clone(&self.missing));
+        let (manner, most_seconds) = (manner.clone(), self.most_seconds);
         let spoken = self.slot.run(move |is_wanted| {
             let engine = engine.get().map_err(unavailable)?;
             let style = style(engine.as_ref(), &manner)?;
+            missing.note(&manner, &style);
             write(&Speech { engine: engine.as_ref(), sentences: &sentences, style, is_wanted }, most_seconds)
         });
         match spoken.await {
@@ -134,18 +139,13 @@ fn recorded(speech: &Speech<'_>, most_seconds: u32) -> Result<Recorded, SpeakErr
 /// Returns the style of a manner: its own voice if the engine has it, or else the engine's first one.
 fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<Style, SpeakError> {
     let voices = engine.voices();
-    let wanted = manner.voice.as_ref().and_then(|wanted| voices.iter().find(|voice| voice.id == *wanted));
-    if manner.needs_voice && wanted.is_none() {
-        return Err(SpeakError::NoVoice);
-    }
-    let voice = wanted.or_else(|| voices.first());
-    let voice = voice.ok_or_else(|| SpeakError::Unavailable("the engine has no voice".to_owned()))?;
-    let usual = Style::of(voice.id.as_str());
-    Ok(Style {
-        pace: manner.pace.unwrap_or(usual.pace),
-        liveliness: manner.liveliness.unwrap_or(usual.liveliness),
-        ..usual
-    })
+    let usual = voices
+        .iter()
+        .find(|voice| !voice.id.starts_with(CLONE_MARK))
+        .ok_or_else(|| SpeakError::Unavailable("the engine has no voice".to_owned()))?;
+    let style = manner.style(&voices, &Style::of(usual.id.as_str()));
+    let is_other = manner.voice.as_ref().is_some_and(|wanted| *wanted != style.voice);
+    if manner.needs_voice && is_other { Err(SpeakError::NoVoice) } else { Ok(style) }
 }
 
 /// Puts pieces of sound into a voice note.
@@ -243,8 +243,8 @@ mod tests {
     }
 
     impl TextToSpeech for Whistle {
-        fn voices(&self) -> &[Voice] {
-            &self.voices
+        fn voices(&self) -> Vec<Voice> {
+            self.voices.clone()
         }
 
         fn speak(

@@ -54,6 +54,14 @@ impl VoiceChannels for Channels {
         id::voice_chat(here().or_else(there)?).ok()
     }
 
+    fn text_chat_of(&self, voice_chat: &ChatId) -> Option<ChatId> {
+        id::chat(id::voice_channel_of(voice_chat)?).ok()
+    }
+
+    async fn personas_changed(&self, chat: &ChatId) {
+        self.0.personas_changed(chat).await;
+    }
+
     async fn send_help(
         &self,
         question: &MessageId,

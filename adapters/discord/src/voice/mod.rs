@@ -5,13 +5,14 @@
 //! [`attendance`].
 //!
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
-//! say to the engine, `captions` shows what is said in a thread, `help` takes care of people in danger, and this file
+//! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `help` takes care of people in danger, and this file
 //! follows the gateway.
 
 mod attendance;
 mod captions;
 mod channels;
 mod help;
+mod personas;
 mod reports;
 mod utterances;
 
@@ -39,6 +40,7 @@ use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
 use captions::{CaptionLog, Captions, Withdrawn};
+use personas::{Speakers, manner};
 use reports::code_of;
 
 pub(crate) use channels::Channels;
@@ -72,8 +74,9 @@ struct Ongoing {
     rejoined: u32,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
-    /// The name of the persona.
+    /// The name of the persona that usually talks.
     persona: String,
+    speakers: Speakers,
     captions: Option<Captions>,
     /// Held while captions begin or end.
     captions_turn: Arc<AsyncMutex<()>>,
@@ -183,13 +186,6 @@ impl VoiceCalls {
         self.calls().values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.call.clone())
     }
 
-    /// Returns the name of the persona that talks in a voice channel.
-    fn persona_in(&self, channel: ChannelId) -> String {
-        let calls = self.calls();
-        let ongoing = calls.values().find(|ongoing| ongoing.channel == channel);
-        ongoing.map(|ongoing| ongoing.persona.clone()).unwrap_or_default()
-    }
-
     /// Returns the people in a voice channel now, without bots.
     fn people(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<UserId> {
         let Some(line) = self.line.get() else { return BTreeSet::new() };
@@ -222,8 +218,8 @@ impl VoiceCalls {
         let engines = speech.engines().await.map_err(unavailable)?;
         let chat = id::voice_chat(channel).map_err(|error| unavailable(error.to_string()))?;
         let persona = host.call_persona(&self.platform, &chat).await.map_err(|error| unavailable(error.in_words()))?;
-        let CallPersona { names, voice, pace, liveliness } = persona;
-        let engines = engines.with_manner(voice, pace, liveliness);
+        let CallPersona { names, manner: own } = persona;
+        let engines = engines.with_manner(&manner(own));
         let persona = names.first().cloned().unwrap_or_default();
         let settings = Settings { names, ..Settings::default() };
         let (call, reports) = join(engines, settings, person_of).map_err(|error| unavailable(error.to_string()))?;
@@ -236,6 +232,7 @@ impl VoiceCalls {
             rejoined: 0,
             is_muted,
             persona,
+            speakers: Speakers::default(),
             captions: None,
             captions_turn: Arc::default(),
             caption_threads: HashMap::new(),
@@ -429,13 +426,16 @@ impl VoiceCalls {
     }
 
     /// Says a reply while it is generated. Help for somebody in danger is not said: [`VoiceCalls::deliver`] writes it.
-    pub(crate) fn event(&self, making: Making<'_>, event: &StreamEvent) {
+    pub(crate) async fn event(&self, making: Making<'_>, event: &StreamEvent) {
         if making.is_help {
             return;
         }
         let Some(call) = id::voice_channel_of(making.chat).and_then(|channel| self.call_in(channel)) else { return };
         match event {
-            StreamEvent::Content { text } => call.piece(making.reply, text),
+            StreamEvent::Content { text } => {
+                self.begin_reply(making.chat, making.reply, making.persona, making.persona_name).await;
+                call.piece(making.reply, text);
+            }
             StreamEvent::Retracted => call.retracted(making.reply),
             StreamEvent::Error { .. } => {
                 call.retracted(making.reply);
@@ -463,6 +463,7 @@ impl VoiceCalls {
             tokio::spawn(async move { calls.heard(&reply, "", false).await });
             return Ok(());
         };
+        self.begin_reply(&outbound.chat, &outbound.id, &outbound.persona, &outbound.persona_name).await;
         call.whole(&outbound.id, &outbound.text);
         if let Some(code) = code_of(&outbound.text) {
             tokio::spawn(self.clone().send_code(outbound.asker.clone(), code));

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, CallPersona, CaptionWish, CommandAnswer, CommandLine, ExpectedMessage,
-    Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest,
-    SkipReason, State, StreamEvent, VoiceError, VoiceHost,
+    AutocompleteOption, AutocompleteRequest, CallManner, CallPersona, CaptionWish, CommandAnswer, CommandLine,
+    ExpectedMessage, Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded,
+    SearchRequest, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -73,10 +73,19 @@ impl Engine {
     }
 }
 
+/// A manner in which the same words always sound the same.
+fn even() -> CallManner {
+    CallManner { liveliness: Some(0.0), ..CallManner::default() }
+}
+
 #[async_trait]
 impl VoiceHost for Engine {
     async fn call_persona(&self, _: &PlatformId, _: &ChatId) -> Result<CallPersona, HostError> {
-        Ok(CallPersona { names: vec!["Azera".to_owned()], liveliness: Some(0.0), ..CallPersona::default() })
+        Ok(CallPersona { names: vec!["Azera".to_owned()], manner: even() })
+    }
+
+    async fn call_manner(&self, _: &PlatformId, _: &ChatId, _: &PersonaId) -> Result<CallManner, HostError> {
+        Ok(even())
     }
 
     async fn may_be_heard(&self, _: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
@@ -197,14 +206,11 @@ pub struct OwnSpeech(pub Engines);
 impl OwnSpeech {
     pub fn of(voice: &Voice, ears: &Ears) -> Self {
         let activity = Mutex::new(SileroVad::open(&model("silero-vad", "onnx")).expect("a detector"));
-        Self(Engines {
-            recogniser: ears.engine(),
-            speaker: voice.engine(),
-            style: Style { liveliness: 0.0, ..Style::of(VOICE) },
-            activity: Arc::new(move || -> Box<dyn VoiceActivity> {
-                Box::new(activity.lock().expect("nobody panics while they hold this").for_another_stream())
-            }),
-        })
+        let open = move || -> Box<dyn VoiceActivity> {
+            Box::new(activity.lock().expect("nobody panics while they hold this").for_another_stream())
+        };
+        let usual = Style { liveliness: 0.0, ..Style::of(VOICE) };
+        Self(Engines::new(ears.engine(), voice.engine(), usual, Arc::new(open)))
     }
 }
 

@@ -5,27 +5,35 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
 use azera_adapter_console::Console;
-use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, ReadableScopes, Timestamp};
 use azera_voice_call::Request;
 use tokio::sync::mpsc;
 
 /// Said in the place of a reply to somebody in danger.
 const READ_THIS: &str = "I wrote something important on the screen. Please read it now.";
 
+/// What a conversation is to say.
+pub struct ToSay {
+    /// The reply that it is about, and the persona that says it.
+    pub by: Option<(MessageId, PersonaId)>,
+    /// The request.
+    pub request: Request,
+}
+
 /// Shows replies in the terminal, and lets a conversation say them.
 pub struct Aloud {
     console: Arc<Console>,
-    say: mpsc::UnboundedSender<Request>,
+    say: mpsc::UnboundedSender<ToSay>,
 }
 
 impl Aloud {
-    pub fn new(console: Arc<Console>, say: mpsc::UnboundedSender<Request>) -> Self {
+    pub fn new(console: Arc<Console>, say: mpsc::UnboundedSender<ToSay>) -> Self {
         Self { console, say }
     }
 
-    fn say(&self, request: Request) {
+    fn say(&self, by: Option<(MessageId, PersonaId)>, request: Request) {
         // A conversation that is over says nothing more.
-        self.say.send(request).ok();
+        self.say.send(ToSay { by, request }).ok();
     }
 }
 
@@ -49,10 +57,12 @@ impl Platform for Aloud {
 
     async fn deliver(&self, outbound: &Outbound) -> Result<(), PlatformError> {
         self.console.deliver(outbound).await?;
-        self.say(match outbound.help.is_empty() {
-            true => Request::Whole(outbound.id.clone(), outbound.text.as_str().to_owned()),
-            false => Request::Say(READ_THIS.to_owned()),
-        });
+        if outbound.help.is_empty() {
+            let whole = Request::Whole(outbound.id.clone(), outbound.text.as_str().to_owned());
+            self.say(Some((outbound.id.clone(), outbound.persona.clone())), whole);
+        } else {
+            self.say(None, Request::Say(READ_THIS.to_owned()));
+        }
         Ok(())
     }
 
@@ -87,11 +97,13 @@ impl Streaming for Aloud {
         match event {
             // Help for somebody in danger is read, and not heard.
             _ if making.is_help => {}
-            StreamEvent::Content { text } => self.say(Request::Piece(reply, text.clone())),
-            StreamEvent::Retracted => self.say(Request::Retracted(reply)),
+            StreamEvent::Content { text } => {
+                self.say(Some((reply.clone(), making.persona.clone())), Request::Piece(reply, text.clone()));
+            }
+            StreamEvent::Retracted => self.say(None, Request::Retracted(reply)),
             StreamEvent::Error { .. } => {
-                self.say(Request::Retracted(reply.clone()));
-                self.say(Request::Whole(reply, String::new()));
+                self.say(None, Request::Retracted(reply.clone()));
+                self.say(None, Request::Whole(reply, String::new()));
             }
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }

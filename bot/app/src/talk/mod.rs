@@ -10,14 +10,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use azera_adapter::{CallPersona, ExpectedMessage, VoiceHost as _};
+use azera_adapter::{CallManner, CallPersona, ExpectedMessage, VoiceHost as _};
 use azera_adapter_console::{
     Console, FIRST_CHAT, Format, Input, MessagePer, Options, Person, chat_id, run as type_and_read,
 };
 use azera_config::Config;
 use azera_engine::COMMANDS;
-use azera_types::{ChatId, PersonaId, PlatformId, SystemClock, Text};
-use azera_voice_api::VoiceActivity;
+use azera_types::{ChatId, MessageId, PersonaId, PlatformId, SystemClock, Text};
+use azera_voice_api::{Manner, VoiceActivity};
 use azera_voice_call::{Report, Request, Talk, Told};
 use azera_voice_room::{Event, Settings, StreamId};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, Stdin};
@@ -26,8 +26,8 @@ use tokio::time::Instant;
 
 use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
 use crate::cli::TalkOptions;
-use crate::{catch_up, voice_engines};
-use aloud::Aloud;
+use crate::{catch_up, speech, voice_engines};
+use aloud::{Aloud, ToSay};
 use loudspeaker::{Loudspeaker, News};
 use microphone::Frame;
 
@@ -52,12 +52,13 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     let console = Arc::new(Console::new(person.clone(), Format::Plain, out, err, clock)?);
     let (say, requests) = mpsc::unbounded_channel();
     app.engine.attach(Arc::new(Aloud::new(console.clone(), say)));
+    speech::keep_samples(&app.engine, config)?;
     catch_up::prepare(&app).await;
     app.engine.start().await?;
     let chat = chat_id(&person.id, FIRST_CHAT)?;
     let platform = azera_adapter::Platform::id(&*console).clone();
-    let CallPersona { names, voice, pace, liveliness } = app.engine.call_persona(&platform, &chat).await?;
-    let engines = engines.with_manner(voice, pace, liveliness);
+    let CallPersona { names, manner: own } = app.engine.call_persona(&platform, &chat).await?;
+    let engines = engines.with_manner(&manner(own));
     engines.check()?;
     let (reports, reported) = mpsc::unbounded_channel();
     let activity = (engines.activity)();
@@ -76,6 +77,7 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
         is_open: options.hands_free,
         hands_free: options.hands_free,
         is_written_alone: false,
+        begun: None,
     };
     let channels = Channels { frames, requests, told, reported, news };
     let typed = Options { commands: COMMANDS, persona, ..Options::default() };
@@ -87,10 +89,16 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns how a persona speaks, as engines of speech take it.
+fn manner(own: CallManner) -> Manner {
+    let CallManner { voice, pace, liveliness } = own;
+    Manner { voice, pace, liveliness, needs_voice: false }
+}
+
 /// What the session hears of.
 struct Channels {
     frames: mpsc::Receiver<Frame>,
-    requests: mpsc::UnboundedReceiver<Request>,
+    requests: mpsc::UnboundedReceiver<ToSay>,
     told: mpsc::UnboundedReceiver<Told>,
     reported: mpsc::UnboundedReceiver<Report>,
     news: mpsc::UnboundedReceiver<News>,
@@ -111,6 +119,8 @@ struct Session {
     hands_free: bool,
     /// True once nothing plays sound any more. Replies then stand in the terminal alone.
     is_written_alone: bool,
+    /// The newest reply that began.
+    begun: Option<MessageId>,
 }
 
 impl Session {
@@ -127,7 +137,7 @@ impl Session {
                     None => break,
                 },
                 frame = channels.frames.recv() => self.frame(frame.context("the microphone stopped")?).await,
-                Some(request) = channels.requests.recv() => self.say(request).await,
+                Some(what) = channels.requests.recv() => self.say(what).await?,
                 Some(told) = channels.told.recv() => self.talk.told(told).await,
                 Some(news) = channels.news.recv() => self.played(&news).await,
                 Some(report) = channels.reported.recv() => self.report(report).await?,
@@ -142,10 +152,17 @@ impl Session {
     }
 
     /// Lets the conversation say something, unless nothing would play it.
-    async fn say(&mut self, request: Request) {
-        if !self.is_written_alone {
-            self.talk.request(request).await;
+    async fn say(&mut self, ToSay { by, request }: ToSay) -> anyhow::Result<()> {
+        if self.is_written_alone {
+            return Ok(());
         }
+        if let Some((reply, persona)) = by.filter(|(reply, _)| self.begun.as_ref() != Some(reply)) {
+            let own = self.engine.call_manner(&self.platform, &self.chat, &persona).await?;
+            self.talk.request(Request::Manner(reply.clone(), manner(own))).await;
+            self.begun = Some(reply);
+        }
+        self.talk.request(request).await;
+        Ok(())
     }
 
     /// Takes in what happens to the loudspeaker.

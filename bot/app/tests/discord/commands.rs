@@ -162,6 +162,10 @@ const FORMS: &[Form] = &[
     ("voice", "captions", &[("choice", "on")], Members),
     ("voice", "transcript", &[], Members),
     ("voice", "replies", &[], Members),
+    ("voice", "samples", &[], Members),
+    ("voice", "sample-add", &[("name", "ann")], Members),
+    ("voice", "sample-use", &[("name", "default")], Admins),
+    ("voice", "sample-remove", &[("name", "nobody")], Members),
     // Whether these are allowed depends on the person's own messages. Other tests check that.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),

@@ -27,6 +27,8 @@ mod servers;
 mod steps;
 mod voice;
 mod voice_messages;
+mod voice_samples;
+mod xtts;
 
 use azera_fake_discord::{FakeDiscord, World};
 use serde_json::Value;

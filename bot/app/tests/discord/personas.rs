@@ -8,7 +8,7 @@ use crate::{answered, answered_for_good, as_described, fake};
 
 /// Uploads a file, and presses a button under the preview.
 #[track_caller]
-fn upload(fake: &FakeDiscord, channel: u64, who: u64, file: &str, button: &str) -> (String, String) {
+pub fn upload(fake: &FakeDiscord, channel: u64, who: u64, file: &str, button: &str) -> (String, String) {
     let preview = give(fake, channel, who, "persona", "upload", &[("file", file)]);
     let (message, custom_id) = fake.world(|world| {
         let message = world.last_answer().expect("an answer");

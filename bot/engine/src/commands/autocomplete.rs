@@ -45,6 +45,7 @@ impl Commands {
             OptionKind::Theme => themes(),
             OptionKind::Text
             | OptionKind::Word
+            | OptionKind::Sound
             | OptionKind::Count
             | OptionKind::Flag
             | OptionKind::Setting

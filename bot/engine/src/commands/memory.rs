@@ -165,6 +165,7 @@ impl Commands {
         let subject = DataSubject(at.line.person.clone());
         let mut export = self.services.blocking(move |memory| memory.export(&subject, MAX_EXPORT_FILE_BYTES)).await?;
         export["vault"] = self.services.exported_vault(at.line.person.clone()).await?;
+        export["voice_samples"] = self.services.exported_samples(&at.line.person).await?;
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
     }
 

@@ -37,6 +37,7 @@ mod themes;
 mod upload;
 mod voice;
 mod voice_replies;
+mod voice_samples;
 mod why;
 mod writings;
 
@@ -133,7 +134,8 @@ impl Commands {
         platform: &PlatformId,
         mut line: CommandLine,
     ) -> Result<CommandAnswer, Error> {
-        (line.name, line.text) = (composed(&line.name).into_owned(), Text::new(&*line.text));
+        // A file in it may be long, and is limited where it is read.
+        (line.name, line.text) = (composed(&line.name).into_owned(), Text::uncut(composed(&line.text)));
         let adapter = self.services.platform(platform)?;
         let at = self.load_command_context(platform, adapter.as_ref(), &line).await?;
         let access = at.access;

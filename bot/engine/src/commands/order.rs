@@ -93,7 +93,12 @@ impl Commands {
 
     pub(super) async fn change_order(&self, at: &CommandContext<'_>, change: ChatChange) -> Result<(), Error> {
         let chat = at.chat.id.clone();
-        self.services.blocking(move |memory| memory.chats().change(&chat, change)).await.map(drop)
+        let changes_personas = matches!(change, ChatChange::Persona(_) | ChatChange::Invited(..));
+        self.services.blocking(move |memory| memory.chats().change(&chat, change)).await?;
+        if let Some(voice) = at.adapter.voice().filter(|_| changes_personas) {
+            voice.personas_changed(&at.chat.id).await;
+        }
+        Ok(())
     }
 }
 

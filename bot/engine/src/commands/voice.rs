@@ -1,5 +1,5 @@
 //! `/voice`: joins and leaves voice channels, and records who may be heard there. `/voice replies` is in
-//! `voice_replies.rs`, `/voice captions` in `captions.rs`.
+//! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`.
 
 use azera_adapter::{Choice, CommandAnswer, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
@@ -24,6 +24,9 @@ impl Commands {
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         if verb == "replies" {
             return self.voice_replies(at, rest.trim()).await;
+        }
+        if verb == "samples" {
+            return self.voice_samples(at, rest.trim()).await;
         }
         let Some(voice) = at.adapter.voice() else {
             let is_bare = arguments.is_empty();
@@ -54,7 +57,7 @@ impl Commands {
             _ => Ok(refused(
                 "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice mute`, `/voice unmute`, \
                  `/voice consent yes`, `/voice consent no`, `/voice captions on`, `/voice captions off`, \
-                 `/voice transcript`, `/voice settings` or `/voice replies`."
+                 `/voice transcript`, `/voice settings`, `/voice replies` or `/voice samples`."
                     .into(),
             )),
         }

@@ -58,7 +58,7 @@ pub(crate) use history::recalled_memory;
 pub(crate) use ingest::Submitted;
 pub(crate) use judge::{Judge, Judgement};
 pub(crate) use rehearse::Rehearsals;
-pub(crate) use spoken::{SpokenReplies, manner};
+pub(crate) use spoken::SpokenReplies;
 
 use crate::access::AccessControl;
 use crate::error::Error;

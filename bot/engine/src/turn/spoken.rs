@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use azera_adapter::{Outbound, Platform, VoiceMessages};
 use azera_memory::{MessageRow, ReadScope, SourceScope, VoiceReplies};
-use azera_personas::VoiceSettings;
 use azera_types::{Author, Part, PersonId, Timestamp};
 use azera_voice_api::{Manner, Speaker};
 use tokio_util::task::TaskTracker;
@@ -13,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::commit::Committed;
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
+use crate::clones::manner_in;
 use crate::error::Error;
 use crate::outbox::DeliverableReply;
 use crate::turn::Turns;
@@ -73,6 +73,7 @@ impl Turns {
             files: Vec::new(),
             can_upscale: false,
         };
+        let manner = manner_in(context.chat.as_ref(), id, &context.persona.voice);
         let spoken = SpokenReply {
             platform: Arc::clone(&request.platform),
             reply,
@@ -81,7 +82,7 @@ impl Turns {
             from: composition.sources.from,
             source_scopes: composition.sources.source_scopes.clone(),
             read_scope: context.read_scope.clone(),
-            manner: manner(&context.persona.voice),
+            manner,
         };
         let turns = Arc::clone(self);
         self.spoken.tasks.spawn(async move {
@@ -148,15 +149,5 @@ impl SpokenReply {
             from: self.from,
             source_scopes: &self.source_scopes,
         }
-    }
-}
-
-/// Returns how a persona speaks.
-pub(crate) fn manner(voice: &VoiceSettings) -> Manner {
-    Manner {
-        voice: voice.name.clone(),
-        pace: voice.pace.map(|pace| pace as f32),
-        liveliness: voice.liveliness.map(|liveliness| liveliness as f32),
-        needs_voice: false,
     }
 }

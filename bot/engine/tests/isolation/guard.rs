@@ -67,7 +67,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 78] = [
+const SHOWN_TO_NOBODY: [&str; 79] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -76,6 +76,7 @@ const SHOWN_TO_NOBODY: [&str; 78] = [
     "chats().list_under",
     "chats().chats_served_by",
     "chats().open",
+    "chats().drop_voice",
     // Persona files are judged where commands show them; a picture was never said.
     "personas().picture",
     "personas().put",
@@ -213,6 +214,7 @@ pub fn missed(record: &Record) -> Vec<String> {
         ("places.rs", "PlaceHost"),
         ("platform.rs", "Platform"),
         ("platform.rs", "Streaming"),
+        ("questions.rs", "Questions"),
         ("voice_messages.rs", "VoiceMessages"),
     ];
     for (file, name) in traits {

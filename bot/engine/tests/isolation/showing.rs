@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 102] = [
+pub const SHOWING: [&str; 104] = [
     "/me",
     "/why",
     "/memory stats",
@@ -104,4 +104,6 @@ pub const SHOWING: [&str; 102] = [
     "/voice captions on",
     "/voice captions yes",
     "/voice transcript",
+    "/voice samples list",
+    "/voice samples add nobody",
 ];

@@ -115,6 +115,7 @@ impl TestEngine {
             spoken: Mutex::default(),
             sounds: Mutex::default(),
             adults: AtomicBool::default(),
+            asked: Mutex::default(),
         });
         let meanwhile = Meanwhile::default();
         let model = model(meanwhile.clone());

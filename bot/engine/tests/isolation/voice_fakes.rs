@@ -9,12 +9,58 @@ use async_trait::async_trait;
 use azera_adapter::{CaptionStatus, CaptionWish, PlatformError, VoiceChannels, VoiceError, VoiceStatus};
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
-use azera_types::{ChatId, FetchError, Fetching, InboundPart, MessageId, Part, PartSource, PersonId, Text, VoiceNote};
-use azera_voice_api::{HearError, Heard, Listener, Manner, Recorded, SpeakError, Speaker};
+use azera_types::{
+    ChatId, FetchError, Fetching, InboundPart, MessageId, Part, PartSource, PersonId, Text, Timestamp, VoiceNote,
+};
+use azera_voice_api::{
+    Given, HearError, Heard, Listener, Manner, Recorded, Sample, SampleError, SampleStore, SpeakError, Speaker,
+};
 
-/// Hears the words in the bytes, and counts how often it listens.
+/// Hears the words in the bytes, and counts how often it listens. Beside it are the recordings of voices.
 #[derive(Default)]
-pub struct Ear(pub AtomicUsize);
+pub struct Ear(pub AtomicUsize, pub Arc<Recordings>);
+
+/// Recordings of voices, as an XTTS server would clone them.
+#[derive(Default)]
+pub struct Recordings {
+    pub all: Mutex<Vec<Sample>>,
+    /// Why nothing speaks with them.
+    pub obstacle: Mutex<Option<String>>,
+}
+
+#[async_trait]
+impl SampleStore for Recordings {
+    async fn obstacle(&self) -> Option<String> {
+        self.obstacle.lock().unwrap().clone()
+    }
+
+    async fn keep(&self, name: &str, given: Given, file: Vec<u8>) -> Result<Sample, SampleError> {
+        if !file.starts_with(b"RIFF") {
+            return Err(SampleError::Unfit("it is no WAV, MP3, Ogg or FLAC file".to_owned()));
+        }
+        let mut all = self.all.lock().unwrap();
+        let id = format!("~{}", given.at.as_second());
+        all.push(Sample { id, name: name.to_owned(), given: Some(given), seconds: 4.0 });
+        Ok(all.last().unwrap().clone())
+    }
+
+    async fn list(&self) -> Result<Vec<Sample>, SampleError> {
+        Ok(self.all.lock().unwrap().clone())
+    }
+
+    async fn agree(&self, id: &str, at: Timestamp) -> Result<bool, SampleError> {
+        let mut all = self.all.lock().unwrap();
+        let found = all.iter_mut().find(|sample| sample.id == id).and_then(|sample| sample.given.as_mut());
+        Ok(found.map(|given| given.agreed_at = Some(at)).is_some())
+    }
+
+    async fn remove(&self, id: &str) -> Result<bool, SampleError> {
+        let mut all = self.all.lock().unwrap();
+        let before = all.len();
+        all.retain(|sample| sample.id != id);
+        Ok(all.len() < before)
+    }
+}
 
 #[async_trait]
 impl Listener for Ear {
@@ -46,7 +92,12 @@ impl Speaker for Mouth {
 }
 
 pub fn voice(ear: &Arc<Ear>) -> Voice {
-    Voice { listener: Some(ear.clone()), speaker: Some(Arc::new(Mouth)), replies: VoiceReplies::Auto }
+    Voice {
+        listener: Some(ear.clone()),
+        speaker: Some(Arc::new(Mouth)),
+        samples: Some(ear.1.clone()),
+        replies: VoiceReplies::Auto,
+    }
 }
 
 /// A file that cannot be fetched any more.
@@ -81,6 +132,12 @@ impl VoiceChannels for Channels {
     async fn chat_of(&self, chat: &ChatId, _: &PersonId) -> Option<ChatId> {
         Some(chat.clone())
     }
+
+    fn text_chat_of(&self, _: &ChatId) -> Option<ChatId> {
+        None
+    }
+
+    async fn personas_changed(&self, _: &ChatId) {}
 
     async fn send_help(&self, of: &MessageId, _: &ChatId, to: &PersonId, lines: &str) -> Result<(), PlatformError> {
         self.helped.lock().unwrap().push((of.clone(), to.clone(), lines.to_owned()));

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
-    InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, RealmPreferences, Receipt,
-    Recorded, SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
+    Access, AutocompleteOption, AutocompleteRequest, Choice, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
+    InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, Questions, RealmPreferences,
+    Receipt, Recorded, SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
 use azera_affect::Help;
 use azera_fake_sim::SimPlatform;
@@ -17,7 +17,7 @@ use azera_types::{
 };
 use tokio::sync::Notify;
 
-use crate::oracle::{Oracle, Showing, secrets_in};
+use crate::oracle::{DEFAULT_PERSONA, Oracle, Showing, secrets_in};
 use crate::voice_fakes::spoken;
 use crate::world::{CHATS, PEOPLE};
 
@@ -174,6 +174,8 @@ pub struct WatchedPlatform {
     pub sounds: Mutex<Vec<(MessageId, String)>>,
     /// Whether every chat is marked as one for adults.
     pub adults: AtomicBool,
+    /// The commands that answer what people were asked, in order. `None` if nobody can be asked.
+    pub asked: Mutex<Option<Vec<Vec<Choice>>>>,
 }
 
 impl WatchedPlatform {
@@ -270,6 +272,11 @@ impl Platform for WatchedPlatform {
         Some(self)
     }
 
+    fn questions(&self) -> Option<&dyn Questions> {
+        self.watch.went("Platform::questions");
+        Some(self)
+    }
+
     fn place_names(&self) -> Option<&dyn PlaceNames> {
         self.watch.went("Platform::place_names");
         self.sim.place_names()
@@ -283,6 +290,25 @@ impl Platform for WatchedPlatform {
     fn voice_messages(&self) -> Option<&dyn VoiceMessages> {
         self.watch.went("Platform::voice_messages");
         Some(self)
+    }
+}
+
+#[async_trait]
+impl Questions for WatchedPlatform {
+    fn person_named(&self, words: &str) -> Option<PersonId> {
+        self.watch.went("Questions::person_named");
+        PersonId::new(words.strip_prefix('@')?).ok()
+    }
+
+    async fn ask(&self, chat: &ChatId, _: &PersonId, question: &str, choices: &[Choice]) -> Result<(), PlatformError> {
+        if let Some(chat) = chat_number(chat) {
+            let showing = Showing { chat, asker: None, persona: DEFAULT_PERSONA, own_words: false };
+            self.watch.shown("Questions::ask", &showing, question);
+        }
+        let mut asked = self.asked.lock().unwrap();
+        let asked = asked.as_mut().ok_or_else(|| PlatformError::Refused("nobody can be asked".to_owned()))?;
+        asked.push(choices.to_vec());
+        Ok(())
     }
 }
 

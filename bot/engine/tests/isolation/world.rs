@@ -193,7 +193,7 @@ pub struct World {
 }
 
 /// Commands that change things and hold none of the person's words.
-const CHANGING: [&str; 66] = [
+const CHANGING: [&str; 71] = [
     "/regenerate",
     "/swipe next",
     "/swipe previous",
@@ -212,6 +212,11 @@ const CHANGING: [&str; 66] = [
     "/answer never",
     "/answer never",
     "/voice replies always",
+    "/voice samples add nika data:audio/wav;base64,UklGRg==",
+    "/voice samples agree nika",
+    "/voice samples use nika",
+    "/voice samples remove nika",
+    "/voice samples add nika @an data:audio/wav;base64,UklGRg==",
     "/new",
     "/model use scripted",
     "/as bob",

@@ -39,14 +39,24 @@ impl SpeechToText for Hearing {
 }
 
 /// Says each character in the same time.
-struct Speaking([Voice; 1]);
+pub struct Speaking {
+    voices: Vec<Voice>,
+    /// The styles in which sentences were said.
+    pub styles: Mutex<Vec<(String, Style)>>,
+}
 
 impl TextToSpeech for Speaking {
-    fn voices(&self) -> &[Voice] {
-        &self.0
+    fn voices(&self) -> Vec<Voice> {
+        self.voices.clone()
     }
 
-    fn speak(&self, sentence: &str, _: &Style, take: &mut dyn FnMut(Audio) -> ControlFlow<()>) -> Result<(), Error> {
+    fn speak(
+        &self,
+        sentence: &str,
+        style: &Style,
+        take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.styles.lock().unwrap().push((sentence.to_owned(), style.clone()));
         for piece in sentence.as_bytes().chunks(10) {
             let samples = vec![0.5; RATE.samples(LETTER * u32::try_from(piece.len()).unwrap())];
             if take(Audio { rate: RATE, samples }).is_break() {
@@ -150,6 +160,7 @@ pub struct MadeUp {
     late: VecDeque<Told>,
     reports: UnboundedReceiver<Report>,
     pub hearing: Arc<Hearing>,
+    pub speaking: Arc<Speaking>,
     /// The beginnings of what can be heard.
     pub heard: Arc<Mutex<Vec<Instant>>>,
     /// What was said to the bot.
@@ -168,13 +179,9 @@ impl MadeUp {
     /// Opens a room with one person in it.
     pub async fn open() -> Self {
         let hearing = Arc::<Hearing>::default();
-        let voice = Voice { id: "joe".into(), language: "en".into(), rate: RATE, engine: "made-up".into() };
-        let engines = Engines {
-            recogniser: hearing.clone(),
-            speaker: Arc::new(Speaking([voice])),
-            style: Style::of("joe"),
-            activity: Arc::new(|| Box::new(Loud)),
-        };
+        let voice = |id: &str| Voice { id: id.into(), language: "en".into(), rate: RATE, engine: "made-up".into() };
+        let speaking = Arc::new(Speaking { voices: vec![voice("joe"), voice("ann")], styles: Mutex::default() });
+        let engines = Engines::new(hearing.clone(), speaking.clone(), Style::of("joe"), Arc::new(|| Box::new(Loud)));
         let line = Line::default();
         let heard = line.heard.clone();
         let (report, reports) = unbounded_channel();
@@ -186,6 +193,7 @@ impl MadeUp {
             late: VecDeque::new(),
             reports,
             hearing,
+            speaking,
             heard,
             said: Vec::new(),
             reach: Vec::new(),

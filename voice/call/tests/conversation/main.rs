@@ -6,6 +6,7 @@ mod made_up;
 
 use std::time::Duration;
 
+use azera_voice_api::{Manner, Style};
 use azera_voice_call::Request;
 use tokio::time::Instant;
 
@@ -82,6 +83,50 @@ async fn a_reply_that_was_stopped_goes_on_from_the_sentence_in_which_it_was() {
     room.say("Go on.", SECOND).await;
     room.pass(SECOND, false).await;
     assert_eq!(room.said[1..], ["Go on."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_persona_speaks_in_its_own_manner() {
+    let mut room = MadeUp::open().await;
+    let manner = |voice: &str, pace| Manner { voice: Some(voice.into()), pace: Some(pace), ..Manner::default() };
+    let reply = async |room: &mut MadeUp, name: &str, manner: Option<Manner>, text: &str| {
+        if let Some(manner) = manner {
+            room.talk.request(Request::Manner(id(name), manner)).await;
+        }
+        room.talk.request(Request::Whole(id(name), text.into())).await;
+        room.pass(3 * SECOND, false).await;
+        room.speaking.styles.lock().unwrap().iter().find(|(said, _)| said == text).unwrap().1.clone()
+    };
+    assert_eq!(reply(&mut room, "a", None, "It leaves at six.").await, Style::of("joe"));
+    let ann = Style { pace: 1.5, ..Style::of("ann") };
+    assert_eq!(reply(&mut room, "b", Some(manner("ann", 1.5)), "It leaves at seven.").await, ann);
+    // Nobody has that voice, so the usual one speaks, at the persona's pace.
+    let other = Style { pace: 0.8, ..Style::of("joe") };
+    assert_eq!(reply(&mut room, "c", Some(manner("nobody", 0.8)), "It leaves at eight.").await, other);
+    // A reply that was stopped goes on in its own voice.
+    room.say("How do I get to the beach?", 2 * SECOND).await;
+    room.talk.request(Request::Manner(id("d"), manner("ann", 1.0))).await;
+    room.talk.request(Request::Whole(id("d"), LONG.into())).await;
+    room.pass(LETTER * 45, false).await;
+    room.say("Wait a second.", SECOND).await;
+    room.say("Please go on.", SECOND).await;
+    room.pass(LETTER * 100, false).await;
+    let styles = room.speaking.styles.lock().unwrap().clone();
+    assert!(styles.iter().rev().take(3).all(|(_, style)| style.voice == "ann"), "{styles:?}");
+    // Another persona has the conversation: it answers to its own name alone, and says "hmm" by itself.
+    room.talk.request(Request::Persona(vec!["Lou".into()], manner("ann", 1.5))).await;
+    assert_eq!(reply(&mut room, "e", None, "It leaves at nine.").await, ann);
+    room.pass(SECOND, false).await;
+    let hums: Vec<String> = room
+        .speaking
+        .styles
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|(said, _)| said == "Hmm.")
+        .map(|(_, style)| style.voice.clone())
+        .collect();
+    assert_eq!(hums, ["joe", "ann"]);
 }
 
 #[tokio::test(start_paused = true)]

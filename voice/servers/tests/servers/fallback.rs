@@ -1,6 +1,5 @@
 //! The engine behind a server that does not answer.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,7 @@ use azera_voice_servers::{
 };
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
-use crate::{SECRET, config, error_text, patient, spoken, utterance};
+use crate::{FixedSamples, SECRET, config, error_text, patient, spoken, utterance};
 
 /// The rate of the local engine, which is another than that of servers.
 const LOCAL_RATE: SampleRate = SampleRate(22_050);
@@ -24,8 +23,8 @@ struct Local {
 }
 
 impl TextToSpeech for Local {
-    fn voices(&self) -> &[Voice] {
-        &self.voices
+    fn voices(&self) -> Vec<Voice> {
+        self.voices.clone()
     }
 
     fn speak(
@@ -65,7 +64,7 @@ fn server_voices(fake: &Fake) -> Arc<ServerVoices> {
         server: patient(&fake.url),
         voice: Some("af_heart".into()),
         language: "en".into(),
-        samples: BTreeMap::new(),
+        samples: Arc::<FixedSamples>::default(),
     };
     Arc::new(ServerVoices::new(config, fake.handle()).unwrap())
 }
@@ -115,7 +114,7 @@ fn a_sentence_that_broke_off_is_not_said_twice() {
 fn a_voice_of_the_local_engine_is_spoken_by_it() {
     let fake = Fake::start(State::default(), openai::routes);
     let (speech, asked, _) = speech(&fake);
-    let ids: Vec<&str> = speech.voices().iter().map(|voice| voice.id.as_str()).collect();
+    let ids: Vec<String> = speech.voices().into_iter().map(|voice| voice.id).collect();
     assert_eq!(ids, ["af_heart", "joe"]);
     let mut rates = Vec::new();
     let take = &mut |audio: Audio| {

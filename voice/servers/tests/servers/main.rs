@@ -8,12 +8,14 @@ mod recognition;
 mod speech;
 mod xtts;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use azera_breaker::Limits;
 use azera_voice_api::{Audio, Error, RECOGNITION_RATE, Style, TextToSpeech};
-use azera_voice_servers::{ApiKey, SERVER_VOICE_RATE, ServerConfig, Timeouts};
+use azera_voice_servers::{ApiKey, Numbers, SERVER_VOICE_RATE, Samples, ServerConfig, Timeouts};
 
 /// The key that the fakes want.
 const KEY: &str = "sk-hush-4711";
@@ -41,6 +43,39 @@ fn patient(url: &str) -> ServerConfig {
 /// Returns a second of sound for each of these numbers.
 fn utterance(seconds: usize) -> Audio {
     Audio { rate: RECOGNITION_RATE, samples: vec![0.1; seconds * RECOGNITION_RATE.0 as usize] }
+}
+
+/// Recordings in memory, by the ids of their voices.
+#[derive(Default)]
+struct FixedSamples(Mutex<BTreeMap<String, (Vec<u8>, Numbers)>>);
+
+impl FixedSamples {
+    fn new(id: &str, wav: Vec<u8>) -> Self {
+        let samples = Self::default();
+        samples.put(id, Some(wav));
+        samples
+    }
+
+    /// Replaces or removes a recording.
+    fn put(&self, id: &str, wav: Option<Vec<u8>>) {
+        let mut samples = self.0.lock().unwrap();
+        samples.remove(id);
+        samples.extend(wav.map(|wav| (id.to_owned(), (wav, Numbers::default()))));
+    }
+}
+
+impl Samples for FixedSamples {
+    fn ids(&self) -> Vec<String> {
+        self.0.lock().unwrap().keys().cloned().collect()
+    }
+
+    fn numbers(&self, id: &str) -> Option<Numbers> {
+        self.0.lock().unwrap().get(id).map(|(_, numbers)| numbers.clone())
+    }
+
+    fn wav(&self, id: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(id).map(|(wav, _)| wav.clone())
+    }
 }
 
 /// Speaks a sentence and returns the number of samples and of pieces.

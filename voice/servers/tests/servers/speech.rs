@@ -1,6 +1,5 @@
 //! Speaking on OpenAI-compatible servers.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +7,7 @@ use azera_voice_api::{Error, Style, TextToSpeech};
 use azera_voice_servers::{ServerConfig, ServerVoices, SoundFormat, SpeechApi, VoicesConfig};
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, openai};
-use crate::{KEY, SECRET, config, error_text, patient, spoken};
+use crate::{FixedSamples, KEY, SECRET, config, error_text, patient, spoken};
 
 fn voices_config(server: ServerConfig, voice: Option<&str>) -> VoicesConfig {
     VoicesConfig {
@@ -16,7 +15,7 @@ fn voices_config(server: ServerConfig, voice: Option<&str>) -> VoicesConfig {
         server,
         voice: voice.map(str::to_owned),
         language: "en".to_owned(),
-        samples: BTreeMap::new(),
+        samples: Arc::<FixedSamples>::default(),
     }
 }
 

@@ -1,23 +1,25 @@
 //! Speaking on both kinds of XTTS server.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use azera_voice_api::{Style, TextToSpeech};
-use azera_voice_servers::{ServerConfig, ServerVoices, SpeechApi, VoiceSample, VoicesConfig};
+use azera_voice_servers::{ServerConfig, ServerVoices, SpeechApi, VoicesConfig};
 
 use crate::fakes::{Fake, SAMPLES_PER_CHAR, State, Trouble, wav, xtts_api, xtts_streaming};
-use crate::{SECRET, config, error_text, patient, spoken};
+use crate::{FixedSamples, SECRET, config, error_text, patient, spoken};
 
 fn voices(fake: &Fake, server: ServerConfig, language: &str) -> ServerVoices {
-    let sample = VoiceSample { wav: wav(&[0.1; 240], 24_000).into() };
-    let samples = BTreeMap::from([("ann".to_owned(), sample)]);
+    let samples = FixedSamples::new("ann", wav(&[0.1; 240], 24_000));
     let language = language.to_owned();
-    ServerVoices::new(VoicesConfig { api: SpeechApi::Xtts, server, voice: None, language, samples }, fake.handle())
-        .unwrap()
+    ServerVoices::new(
+        VoicesConfig { api: SpeechApi::Xtts, server, voice: None, language, samples: Arc::new(samples) },
+        fake.handle(),
+    )
+    .unwrap()
 }
 
-fn ids(voices: &ServerVoices) -> Vec<&str> {
-    voices.voices().iter().map(|voice| voice.id.as_str()).collect()
+fn ids(voices: &ServerVoices) -> Vec<String> {
+    voices.voices().into_iter().map(|voice| voice.id).collect()
 }
 
 #[test]
@@ -34,6 +36,33 @@ fn a_streaming_server_speaks_with_studio_voices_and_with_samples() {
         assert_eq!((&asked["language"], &asked["seed"]), (&"zh-cn".into(), &seed.into()), "{voice}");
     }
     assert_eq!(fake.requests("/clone_speaker"), 1, "a sample is sent once");
+}
+
+#[test]
+fn samples_may_come_and_go_while_it_speaks() {
+    let fake = Fake::start(State::default(), xtts_streaming::routes);
+    let samples = Arc::new(FixedSamples::new("ann", wav(&[0.1; 240], 24_000)));
+    let config = VoicesConfig {
+        api: SpeechApi::Xtts,
+        server: config(&fake.url),
+        voice: None,
+        language: "en".to_owned(),
+        samples: samples.clone(),
+    };
+    let voices = ServerVoices::new(config, fake.handle()).unwrap();
+    assert!(fake.run(voices.takes_samples()).unwrap());
+    samples.put("~bob", Some(wav(&[0.2; 240], 24_000)));
+    // What people record is never the usual voice.
+    assert_eq!(ids(&voices), ["ann", "Ana Florence", "Craig Gutsy", "~bob"]);
+    spoken(&voices, SECRET, &Style::of("~bob")).unwrap();
+    samples.put("~bob", None);
+    assert_eq!(ids(&voices), ["ann", "Ana Florence", "Craig Gutsy"]);
+    let gone = spoken(&voices, SECRET, &Style::of("~bob")).unwrap_err().to_string();
+    assert!(gone.contains("there is no voice `~bob`; there is ann, Ana Florence"), "{gone}");
+    // Another recording under the same id is cloned anew.
+    samples.put("~bob", Some(wav(&[0.3; 240], 24_000)));
+    spoken(&voices, SECRET, &Style::of("~bob")).unwrap();
+    assert_eq!(fake.requests("/clone_speaker"), 2);
 }
 
 #[test]

@@ -410,7 +410,7 @@ impl VoiceCalls {
     /// Shows what was heard of a reply, if what it answers stands there, too.
     pub(super) fn caption_reply(&self, channel: ChannelId, reply: &MessageId, heard: &str, is_whole: bool) {
         let Some((question, _)) = reply.as_str().rsplit_once(REPLY_MARK) else { return };
-        let name = self.persona_in(channel);
+        let name = self.speaker_of(channel, reply);
         self.change(channel, |captions| {
             if captions.shown.iter().any(|shown| shown.as_str() == question) {
                 let words = captions.new_words(reply, heard, is_whole);

@@ -1,0 +1,83 @@
+//! Who talks in a call: the personas of the voice channel's text chat, each in its own manner.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use azera_adapter::{CallManner, CallPersona};
+use azera_types::{ChatId, MessageId, PersonaId};
+use azera_voice_discord::Manner;
+use serenity::all::ChannelId;
+
+use super::VoiceCalls;
+use crate::id;
+
+/// Most replies of a call whose speaker is remembered.
+const MAX_REPLIES: usize = 64;
+
+/// Who says the newest replies of a call.
+#[derive(Default)]
+pub(super) struct Speakers(VecDeque<(MessageId, String)>);
+
+impl Speakers {
+    /// Remembers who says a reply. Returns false if that was known.
+    fn begin(&mut self, reply: &MessageId, name: &str) -> bool {
+        if self.0.iter().any(|(known, _)| known == reply) {
+            return false;
+        }
+        if self.0.len() >= MAX_REPLIES {
+            self.0.pop_front();
+        }
+        self.0.push_back((reply.clone(), name.to_owned()));
+        true
+    }
+}
+
+/// Returns how a persona speaks, as engines of speech take it.
+pub(super) fn manner(manner: CallManner) -> Manner {
+    let CallManner { voice, pace, liveliness } = manner;
+    Manner { voice, pace, liveliness, needs_voice: false }
+}
+
+impl VoiceCalls {
+    /// Returns the name of the persona that says a reply in a voice channel, or else of the one that usually talks there.
+    pub(super) fn speaker_of(&self, channel: ChannelId, reply: &MessageId) -> String {
+        let calls = self.calls();
+        let Some(ongoing) = calls.values().find(|ongoing| ongoing.channel == channel) else { return String::new() };
+        let known = ongoing.speakers.0.iter().find(|(known, _)| known == reply);
+        known.map_or_else(|| ongoing.persona.clone(), |(_, name)| name.clone())
+    }
+
+    /// Lets a reply that begins be said in its persona's manner.
+    pub(super) async fn begin_reply(&self, chat: &ChatId, reply: &MessageId, persona: &PersonaId, name: &str) {
+        let (Some(channel), Some((_, host))) = (id::voice_channel_of(chat), self.speech.get()) else { return };
+        let call = {
+            let mut calls = self.calls();
+            let Some(ongoing) = calls.values_mut().find(|ongoing| ongoing.channel == channel) else { return };
+            if !ongoing.speakers.begin(reply, name) {
+                return;
+            }
+            ongoing.call.clone()
+        };
+        match host.call_manner(&self.platform, chat, persona).await {
+            Ok(own) => call.begin(reply, manner(own)),
+            Err(error) => tracing::warn!(%error, "cannot read how a persona speaks; the usual voice says its reply"),
+        }
+    }
+
+    /// Takes in that the personas of a text chat, or how they speak, have changed.
+    pub(super) async fn personas_changed(self: &Arc<Self>, text_chat: &ChatId) {
+        let (Some(channel), Some((_, host))) = (id::channel_of(text_chat), self.speech.get()) else { return };
+        let (Some(call), Ok(chat)) = (self.call_in(channel), id::voice_chat(channel)) else { return };
+        let CallPersona { names, manner: own } = match host.call_persona(&self.platform, &chat).await {
+            Ok(persona) => persona,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read who talks in a voice channel; nothing changes there");
+                return;
+            }
+        };
+        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| ongoing.channel == channel) {
+            ongoing.persona = names.first().cloned().unwrap_or_default();
+        }
+        call.persona(names, manner(own));
+    }
+}

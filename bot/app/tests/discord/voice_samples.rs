@@ -1,0 +1,165 @@
+//! Recordings of people's voices: given, agreed to, used, and taken back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use azera_fake_discord::{FakeDiscord, Invoked};
+use serde_json::{Value, json};
+
+use crate::bot::Bot;
+use crate::commands::{answer_text, give, square};
+use crate::model::Model;
+use crate::xtts::{ANA, Asked, CLONED, Xtts};
+use crate::{answered_for_good, as_described, fake};
+
+/// What the recordings say.
+const SENTENCE: &str = "The ferry to the islands leaves at six in the morning, and it comes back at nine at night.";
+
+/// Returns a bot that speaks every reply through the server, and repeats the last word of a question.
+fn bot(fake: &FakeDiscord, xtts: &Xtts) -> (Bot, Model) {
+    let model = Model::start(Arc::new(|body: &Value| {
+        let last = body["messages"].as_array().and_then(|messages| messages.last());
+        let asked = last.and_then(|last| last["content"].as_str()).unwrap_or_default();
+        let word = asked.trim_end_matches('?').rsplit(' ').next().unwrap_or_default().to_owned();
+        (format!("You asked about {word}."), String::new())
+    }));
+    let bot = Bot::new(fake, Some(&model))
+        .with("AZERA__VOICE__REPLIES", "always")
+        .with("AZERA__SPEECH_SERVER__API", "xtts")
+        .with("AZERA__SPEECH_SERVER__URL", &xtts.url())
+        .with("AZERA__SPEECH_SERVER__VOICE", ANA.0);
+    (bot, model)
+}
+
+/// Returns a recording of a voice.
+fn recording(bot: &Bot, folder: &Path) -> Vec<u8> {
+    let file = folder.join("recording.wav");
+    let path = file.to_string_lossy();
+    let said = bot.command(&["say", "--voice", "piper-en-us-joe", "--out", &path, SENTENCE]).output();
+    assert!(said.expect("the binary runs").status.success());
+    std::fs::read(file).expect("the file")
+}
+
+/// Gives `/voice sample-add` with a recording. Returns the id of the interaction.
+fn add(fake: &FakeDiscord, channel: u64, who: u64, name: &str, of: Option<u64>, file: &[u8]) -> u64 {
+    fake.world(|world| {
+        let file = world.hand_in("recording.wav", file);
+        let mut given = vec![json!({"name": "name", "type": 3, "value": name})];
+        given.extend(of.map(|of| json!({"name": "of", "type": 3, "value": format!("<@{of}>")})));
+        given.push(json!({"name": "recording", "type": 11, "value": file}));
+        let options = json!([{"name": "sample-add", "type": 1, "options": given}]);
+        world.invoke(channel, who, Invoked::Command { name: "voice".to_owned(), kind: 1, options, target: None })
+    })
+}
+
+/// Presses a button of a message.
+#[track_caller]
+fn press(fake: &FakeDiscord, channel: u64, who: u64, message: &Value, label: &str) -> String {
+    let buttons = message["components"][0]["components"].as_array().cloned().unwrap_or_default();
+    let button = buttons.iter().find(|button| button["label"] == *label).unwrap_or_else(|| panic!("{message}"));
+    let custom_id = button["custom_id"].as_str().expect("an id").to_owned();
+    let message = message["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+    let pressed = fake.world(|world| world.invoke(channel, who, Invoked::Button { message, custom_id }));
+    answer_text(fake, pressed)
+}
+
+/// Says that somebody agrees, or does not.
+const YES: &str = "It is my voice, and you may";
+const NO: &str = "No, delete it";
+
+/// Returns the newest question to a person in a channel.
+#[track_caller]
+fn question(fake: &FakeDiscord, channel: u64, who: u64) -> Value {
+    fake.wait("the question", |world| {
+        let asks = |message: &&&Value| {
+            message["content"]
+                .as_str()
+                .is_some_and(|text| text.starts_with(&format!("<@{who}>, Ann gave me a recording")))
+        };
+        world.bots_messages(channel).iter().rev().find(asks).map(|message| (*message).clone())
+    })
+}
+
+#[test]
+fn a_persona_speaks_with_a_recorded_voice_only_while_its_owner_agrees() {
+    let (fake, xtts, scratch) = (fake(), Xtts::start(), tempfile::tempdir().expect("a folder"));
+    let ([ann, bob, cid], square) = square(&fake);
+    let (mut bot, _model) = bot(&fake, &xtts);
+    let file = recording(&bot, scratch.path());
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let speaks = |word: &str| {
+        let asked = fake.world(|world| world.say(square, ann, &format!("Azera, what about {word}?")));
+        let answer = format!("You asked about {word}.");
+        answered_for_good(&fake, square, asked, &answer);
+        xtts.voice_of(word)
+    };
+    let command = |who: u64, form: &str, name: &str| give(&fake, square, who, "voice", form, &[("name", name)]);
+    let list = |who: u64| give(&fake, square, who, "voice", "samples", &[]);
+    let given = || {
+        let folder = std::fs::read_dir(bot.data().join("voice_samples/given"));
+        folder.map_or(0, Iterator::count)
+    };
+    assert_eq!(speaks("ferries"), ANA.1);
+
+    // Her own voice, which she confirms.
+    let asked = add(&fake, square, ann, "ann", None, &file);
+    assert!(answer_text(&fake, asked).contains("Is it your own voice"));
+    assert!(command(ann, "sample-use", "ann").contains("There is no recording `ann` that you may use here"));
+    let shown = fake.world(|world| world.interaction(asked).answer.message.clone()).expect("an answer");
+    assert!(press(&fake, square, bob, &shown, YES).contains("No recording of your voice"));
+    assert!(press(&fake, square, ann, &shown, YES).contains("Thank you."));
+    assert!(command(bob, "sample-use", "ann").contains("Only admins"));
+    assert!(command(ann, "sample-use", "ann").contains("speaks here with the voice `ann`"));
+    assert!(!xtts.asked().contains(&Asked::Cloned), "nothing of it went to the server before it is needed");
+    assert_eq!(speaks("boats"), CLONED);
+    assert_eq!(speaks("harbors"), CLONED);
+    let clones = |xtts: &Xtts| xtts.asked().iter().filter(|asked| **asked == Asked::Cloned).count();
+    assert_eq!(clones(&xtts), 1, "it is cloned once");
+
+    // Somebody else's voice waits for them.
+    let asked = add(&fake, square, ann, "bob", Some(bob), &file);
+    assert!(answer_text(&fake, asked).contains("I asked them here"));
+    assert!(list(bob).contains("`bob`") && list(ann).contains("`bob`") && !list(cid).contains("`bob`"));
+    let shown = question(&fake, square, bob);
+    assert!(press(&fake, square, ann, &shown, YES).contains("No recording of your voice"));
+    assert!(press(&fake, square, bob, &shown, NO).contains("I deleted the recording"));
+    assert_eq!(given(), 2, "the sound and the data of one recording");
+    let asked = add(&fake, square, ann, "bob", Some(bob), &file);
+    answer_text(&fake, asked);
+    assert!(press(&fake, square, bob, &question(&fake, square, bob), YES).contains("Thank you."));
+    assert!(command(ann, "sample-use", "bob").contains("speaks here with the voice `bob`"));
+    assert_eq!(speaks("islands"), CLONED);
+    assert_eq!(clones(&xtts), 2);
+    // He changes his mind: the recording is gone, and the usual voice speaks.
+    assert!(command(bob, "sample-remove", "bob").contains("is deleted"));
+    assert_eq!((speaks("lighthouses"), given()), (ANA.1, 2));
+    // So does forgetting.
+    assert!(command(ann, "sample-use", "ann").contains("speaks here with the voice `ann`"));
+    give(&fake, square, ann, "forget", "me", &[]);
+    assert_eq!((speaks("whales"), given()), (ANA.1, 0));
+    as_described(&fake);
+}
+
+#[test]
+fn a_recording_that_cannot_be_used_is_not_kept() {
+    let (fake, xtts) = (fake(), Xtts::start_api());
+    let ([ann, ..], square) = square(&fake);
+    let (mut bot, _model) = bot(&fake, &xtts);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    let answer = |file: &[u8]| answer_text(&fake, add(&fake, square, ann, "ann", None, file));
+    let refused = answer(b"RIFF____WAVEfmt ");
+    assert!(
+        refused.contains("takes no recordings over the network") && refused.contains("I kept nothing."),
+        "{refused}"
+    );
+    assert!(answer(b"a letter").contains("it is no WAV, MP3, Ogg or FLAC file"));
+    bot.stop(&fake);
+    assert!(!bot.data().join("voice_samples").exists());
+    let mut bot = Bot::new(&fake, None);
+    bot.start(&fake);
+    let refused = answer(b"RIFF____WAVEfmt ");
+    assert!(refused.contains("I need an XTTS server") && refused.contains("I kept nothing."), "{refused}");
+    as_described(&fake);
+}

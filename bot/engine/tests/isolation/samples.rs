@@ -1,0 +1,171 @@
+//! Recordings of people's voices: nobody is spoken with before they agreed, or after they changed their mind, and only those
+//! whom it concerns know of a recording.
+
+use azera_adapter::{Platform as _, VoiceHost as _};
+use azera_types::Clock as _;
+
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, LOBBY, Scene};
+use crate::test_engine::chat;
+
+/// A recording, as adapters put it into a command.
+const RECORDING: &str = "data:audio/wav;base64,UklGRg==";
+
+/// Seconds of a day, after which nobody is waited for any more.
+const DAY_S: i64 = 24 * 3_600;
+
+impl Scene {
+    /// Lets people be asked.
+    fn can_ask(&self) {
+        *self.engine.platform.asked.lock().unwrap() = Some(Vec::new());
+    }
+
+    /// Returns the command by which the person who was asked last agrees or refuses.
+    fn reply_to_question(&self, agrees: bool) -> String {
+        let asked = self.engine.platform.asked.lock().unwrap();
+        let choices = asked.as_ref().unwrap().last().unwrap();
+        choices[usize::from(!agrees)].line.clone()
+    }
+
+    async fn samples(&self, who: usize, place: usize, what: &str) -> String {
+        self.command(who, place, &format!("/voice samples {what}")).await
+    }
+
+    async fn add(&self, who: usize, place: usize, what: &str) -> String {
+        self.samples(who, place, &format!("add {what} {RECORDING}")).await
+    }
+
+    fn kept(&self) -> usize {
+        self.engine.ear.1.all.lock().unwrap().len()
+    }
+
+    /// Returns the voice with which the usual persona speaks in a chat.
+    async fn voice(&self, place: usize) -> Option<String> {
+        let persona = self.engine.memory.chats().get(&chat(place)).unwrap().unwrap().persona;
+        let platform = self.engine.platform.sim.id().clone();
+        self.engine.azera.call_manner(&platform, &chat(place), &persona).await.unwrap().voice
+    }
+
+    /// Keeps a recording of Ann's own voice, and returns its id.
+    async fn own(&self, name: &str) -> String {
+        let asked = self.add(ANN, COMMONS, name).await;
+        assert!(asked.contains("Is it your own voice"), "{asked}");
+        let agreed = self.samples(ANN, COMMONS, &format!("agree {name}")).await;
+        assert!(agreed.starts_with("Thank you."), "{agreed}");
+        self.engine.ear.1.all.lock().unwrap().last().unwrap().id.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_persona_speaks_with_a_voice_only_after_its_owner_agreed() {
+    let scene = Scene::open(false, false).await;
+    scene.add(ANN, COMMONS, "ann").await;
+    // What waits for an answer is no voice.
+    let refused = scene.samples(ANN, COMMONS, "use ann").await;
+    assert!(refused.starts_with("There is no recording `ann`") && scene.voice(COMMONS).await.is_none(), "{refused}");
+    let refused = scene.samples(AN, COMMONS, "agree ann").await;
+    assert!(refused.starts_with("No recording of your voice"), "{refused}");
+    scene.samples(ANN, COMMONS, "agree ann").await;
+    let id = scene.engine.ear.1.all.lock().unwrap()[0].id.clone();
+    assert!(scene.samples(AN, COMMONS, "use ann").await.starts_with("Only admins can choose"));
+    let used = scene.samples(ANN, COMMONS, "use ann").await;
+    assert!(used.contains("speaks here with the voice `ann`"), "{used}");
+    assert_eq!((scene.voice(COMMONS).await, scene.voice(LOBBY).await), (Some(id), None), "here, and nowhere else");
+    scene.samples(ANN, COMMONS, "use default").await;
+    assert_eq!(scene.voice(COMMONS).await, None);
+}
+
+#[tokio::test]
+async fn somebody_else_is_asked_and_may_refuse_or_change_their_mind() {
+    let scene = Scene::open(false, false).await;
+    // Where nobody can be asked, nothing is kept.
+    let refused = scene.add(ANN, COMMONS, "an @an").await;
+    assert!(refused.contains("kept nothing") && scene.kept() == 0, "{refused}");
+    scene.can_ask();
+    let refused = scene.add(ANN, COMMONS, "bob of @bob").await;
+    assert!(refused.starts_with("I do not see @bob here") && scene.kept() == 0, "{refused}");
+    scene.add(ANN, COMMONS, "an of @an").await;
+    for who in [ANN, AN] {
+        assert!(scene.samples(who, COMMONS, "list").await.contains("`an`"));
+    }
+    // The one who gave it cannot answer for the other.
+    let answer = scene.reply_to_question(true);
+    assert!(scene.command(ANN, COMMONS, &answer).await.starts_with("No recording of your voice"));
+    assert!(scene.command(AN, COMMONS, &scene.reply_to_question(false)).await.starts_with("I deleted"));
+    assert_eq!(scene.kept(), 0);
+    scene.add(ANN, COMMONS, "an of @an").await;
+    assert!(scene.command(AN, COMMONS, &scene.reply_to_question(true)).await.starts_with("Thank you."));
+    // It was agreed to for this place.
+    assert!(scene.samples(ANN, DEN, "use an").await.starts_with("There is no recording `an`"));
+    assert!(scene.samples(ANN, COMMONS, "use an").await.contains("speaks here with the voice `an`"));
+    assert!(scene.samples(AN, LOBBY, "remove an").await.contains("is deleted"));
+    assert_eq!((scene.kept(), scene.voice(COMMONS).await), (0, None));
+}
+
+#[tokio::test]
+async fn only_those_whom_it_concerns_know_of_a_recording() {
+    let scene = Scene::open(false, false).await;
+    scene.own("nika").await;
+    let knows = async |who: usize, place: usize| scene.samples(who, place, "list").await.contains("nika");
+    assert!(knows(ANN, COMMONS).await && knows(ANN, DM_ANN).await);
+    assert!(!knows(AN, COMMONS).await);
+    // Another recording of the same name tells nobody that there is one already.
+    assert!(scene.add(AN, COMMONS, "nika").await.contains("Is it your own voice"));
+    scene.samples(AN, COMMONS, "refuse nika").await;
+    assert!(scene.samples(AN, COMMONS, "remove nika").await.starts_with("There is no recording `nika`"));
+    // Where it is used, everybody there knows of it, and nowhere else.
+    scene.samples(ANN, COMMONS, "use nika").await;
+    assert!(knows(AN, COMMONS).await && !knows(AN, LOBBY).await);
+    assert!(scene.samples(AN, COMMONS, "remove nika").await.starts_with("There is no recording `nika`"));
+}
+
+#[tokio::test]
+async fn a_recording_goes_with_the_person_and_with_their_silence() {
+    let scene = Scene::open(false, false).await;
+    scene.can_ask();
+    scene.own("ann").await;
+    scene.samples(ANN, COMMONS, "use ann").await;
+    scene.add(AN, COMMONS, "other of @ann").await;
+    scene.add(AN, COMMONS, "mine").await;
+    scene.samples(AN, COMMONS, "agree mine").await;
+    assert_eq!(scene.kept(), 3);
+    scene.command(ANN, COMMONS, "/forget me").await;
+    let left: Vec<String> = scene.engine.ear.1.all.lock().unwrap().iter().map(|sample| sample.name.clone()).collect();
+    assert_eq!(left, ["mine"], "her voice is gone, whoever gave it, and other people's stay");
+    assert_eq!(scene.voice(COMMONS).await, None);
+    // Who does not answer within a day is not asked again.
+    scene.add(AN, COMMONS, "other of @ann").await;
+    assert_eq!(scene.kept(), 2);
+    let now = scene.engine.clock.now();
+    assert!(scene.engine.azera.next_due().is_some_and(|due| due > now));
+    scene.pass(DAY_S);
+    scene.engine.azera.run_jobs().await;
+    assert_eq!(scene.kept(), 1);
+    assert!(
+        scene.command(ANN, COMMONS, &scene.reply_to_question(true)).await.starts_with("No recording of your voice")
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_kept_that_cannot_be_used() {
+    let scene = Scene::open(false, false).await;
+    let recordings = scene.engine.ear.1.clone();
+    *recordings.obstacle.lock().unwrap() = Some("To speak with a recorded voice I need an XTTS server.".to_owned());
+    let refused = scene.add(ANN, COMMONS, "ann").await;
+    assert_eq!(refused, "To speak with a recorded voice I need an XTTS server. I kept nothing.");
+    *recordings.obstacle.lock().unwrap() = None;
+    assert!(scene.samples(ANN, COMMONS, "add ann").await.starts_with("Send `/voice samples add NAME`"));
+    let refused = scene.samples(ANN, COMMONS, "add ann data:audio/wav;base64,QUJD").await;
+    assert_eq!(refused, "I cannot keep that: it is no WAV, MP3, Ogg or FLAC file.");
+    assert!(scene.add(ANN, COMMONS, "Ann!").await.starts_with("A name has"));
+    assert_eq!(scene.kept(), 0);
+    for name in ["one", "two", "three"] {
+        scene.add(ANN, COMMONS, name).await;
+    }
+    assert!(scene.add(ANN, COMMONS, "one").await.contains("3 recordings already"));
+    assert!(scene.add(ANN, COMMONS, "four").await.contains("which is the most"));
+    assert_eq!(scene.kept(), 3);
+    let export = scene.command(ANN, DM_ANN, "/memory export").await;
+    assert!(export.contains("\"is_your_voice\": true"), "{export}");
+    // Nobody else is told.
+    assert!(!scene.command(BOB, DM_BOB, "/memory export").await.contains("is_your_voice"));
+}
