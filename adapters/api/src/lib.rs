@@ -30,6 +30,7 @@ mod typed;
 mod vault;
 mod voice;
 mod voice_messages;
+mod voice_recording;
 
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, ChartLink, Column, Theme};
@@ -67,3 +68,4 @@ pub use voice::{
     CallPersona, CaptionStatus, CaptionWish, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost, VoiceStatus,
 };
 pub use voice_messages::VoiceMessages;
+pub use voice_recording::{RecordStatus, RecordWish, SentRecording};

@@ -70,7 +70,7 @@ pub struct Discord {
     pub(crate) connection_log: Arc<ConnectionLog>,
     /// Used to end [`Discord::listen`].
     pub(crate) shards: Mutex<Option<Arc<ShardManager>>>,
-    voice: Arc<VoiceCalls>,
+    pub(crate) voice: Arc<VoiceCalls>,
     #[cfg(feature = "voice")]
     channels: crate::voice::Channels,
 }
@@ -145,13 +145,6 @@ impl Discord {
     /// Sets the source of persona pictures; only the first call counts.
     pub fn set_avatars(&self, avatars: Arc<dyn Avatars>) {
         self.avatars.get_or_init(|| avatars);
-    }
-
-    /// Sets what recognises and makes speech, and who records consent; only the first call counts. Without it the bot
-    /// joins no voice channel.
-    #[cfg(feature = "voice")]
-    pub fn set_speech(&self, speech: Arc<dyn crate::Speech>, host: Arc<dyn azera_adapter::VoiceHost>) {
-        self.voice.set_speech(speech, host);
     }
 
     pub(crate) async fn begin_now(&self) -> Result<(), Error> {

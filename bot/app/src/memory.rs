@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use azera_adapter::{Host, InboundEvent, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_engine::exported_vault;
+use azera_engine::{exported_recordings, exported_vault, forgotten_calls};
 use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, Memory, ReadScope};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
@@ -17,7 +17,10 @@ use azera_types::{
 };
 use serde_json::json;
 
+use azera_voice_api::CallRecordings as _;
+
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
+use crate::call_recordings;
 use crate::catch_up::catch_up;
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
 use crate::vault;
@@ -49,6 +52,8 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             }
             let mut export = memory.export(&DataSubject(person.clone()), u64::MAX)?;
             export["vault"] = exported_vault(memory, &vault::keys(config)?, &person);
+            let recordings = call_recordings::open(config, &config.data_dir()?)?;
+            export["recordings"] = exported_recordings(&recordings.of(&person)?);
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
         MemoryCommand::Rebuild => {
@@ -161,7 +166,11 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
         }
     }
     let app = open(config).await?;
-    let known = app.memory.is_known(what)?;
+    let mut known = app.memory.is_known(what)?;
+    // First, so that a failure leaves nothing that its person believes forgotten.
+    let recordings = forgotten_calls(what).map(|calls| app.recordings.forget(&calls)).transpose();
+    let recordings = recordings.context("removing recordings of calls")?.unwrap_or_default();
+    known |= recordings > 0;
     let receipt = app.memory.forgetting().forget(what, quotes);
     let unlearned = app.engine.withdraw_unfounded(None).await;
     let receipt = receipt?;
@@ -184,6 +193,7 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
             "memories": memories,
             "why": why,
             "chats": chats,
+            "recordings": recordings,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
             "unlearnt": unlearned,

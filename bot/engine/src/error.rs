@@ -39,6 +39,9 @@ pub enum Error {
     /// Nobody gave the engine the keys of vaults.
     #[error("this Azera keeps no vaults")]
     NoVault,
+    /// The recordings of calls cannot be read or removed.
+    #[error("recordings of calls: {0}")]
+    Recordings(#[from] std::io::Error),
     /// The person cannot read the chat.
     #[error("that person cannot write in that chat")]
     NotAllowed,
@@ -69,6 +72,7 @@ impl Error {
             | Self::NotDispatched(_)
             | Self::Vault(_)
             | Self::NoVault
+            | Self::Recordings(_)
             | Self::NotAllowed => false,
         }
     }

@@ -35,6 +35,8 @@ impl Forgetting {
             self.access.codes.forget(person);
             self.services.references.forget(person);
         }
+        // First, so that a failure leaves nothing that its person believes forgotten.
+        self.services.forget_recordings(&what).await?;
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self
             .services

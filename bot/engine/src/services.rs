@@ -15,6 +15,7 @@ use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlatformId, RealmId
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::call_recordings::KeptRecordings;
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
@@ -42,6 +43,8 @@ pub(crate) struct Services {
     pub(crate) config: ChatConfig,
     /// What hears and speaks; empty where nothing does.
     pub(crate) voice: OnceLock<Voice>,
+    /// Recordings of calls; empty where nobody records.
+    pub(crate) recordings: OnceLock<KeptRecordings>,
     /// How much was heard of spoken replies that were interrupted.
     pub(crate) interruptions: Interruptions,
     /// What sees pictures; empty where nothing does.
@@ -79,6 +82,7 @@ impl Services {
             models,
             config,
             voice: OnceLock::new(),
+            recordings: OnceLock::new(),
             interruptions: Interruptions::default(),
             viewer: OnceLock::new(),
             upscales: AtomicBool::new(false),

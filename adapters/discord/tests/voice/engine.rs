@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CallPersona, CaptionWish, CommandAnswer, CommandLine, ExpectedMessage,
-    Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest,
-    SkipReason, State, StreamEvent, VoiceError, VoiceHost,
+    Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, RecordWish, Recorded,
+    SearchRequest, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -162,6 +162,14 @@ impl Host for Engine {
     /// Takes the line of a button below a question about consent.
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         let voice = self.discord().voice().expect("Discord has voice channels");
+        let record = match line.text.as_str() {
+            "/voice record no" => Some(RecordWish::Refuse),
+            text => text.strip_prefix("/voice record yes ").map(|name| RecordWish::Agree(Some(name.to_owned()))),
+        };
+        if let Some(wish) = record {
+            voice.record(&line.chat, &line.person, wish).await.expect("a recording");
+            return Ok(CommandAnswer { ok: true, text: line.text.as_str().to_owned(), ..CommandAnswer::default() });
+        }
         let wish = match line.text.as_str() {
             "/voice captions no" => Some(CaptionWish::Refuse),
             text => text.strip_prefix("/voice captions yes ").map(|name| CaptionWish::Agree(Some(name.to_owned()))),

@@ -2,6 +2,7 @@
 //! what the bot says is recognised by Whisper.
 
 mod people;
+mod recordings;
 mod stages;
 
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 102] = [
+pub const SHOWING: [&str; 107] = [
     "/me",
     "/why",
     "/memory stats",
@@ -103,5 +103,10 @@ pub const SHOWING: [&str; 102] = [
     "/voice consent yes",
     "/voice captions on",
     "/voice captions yes",
+    "/voice record on",
+    "/voice record yes",
+    "/voice recordings",
+    "/voice recordings get 4711",
+    "/voice recordings remove 4711",
     "/voice transcript",
 ];
