@@ -208,6 +208,9 @@ pub trait VoiceHost: Send + Sync {
     /// it.
     async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError>;
 
+    /// Forgets utterances and replies, as far as they are a person's own or answer one of theirs. Returns how many.
+    async fn forget_said(&self, person: &PersonId, said: &[MessageId]) -> Result<usize, HostError>;
+
     /// Prepares the answer to a message that somebody is saying. Nothing of it is stored or shown.
     async fn expect(&self, platform: &PlatformId, message: ExpectedMessage);
 }

@@ -41,7 +41,7 @@ pub use azera_voice_discord::Engines;
 use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
-use captions::{CaptionLog, Captions, Withdrawn};
+use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use recording::{Recorder, Recording};
 use reports::code_of;
 
@@ -108,6 +108,7 @@ pub(crate) struct VoiceCalls {
     clock: Arc<dyn Clock>,
     attendance: Attendance,
     caption_log: AsyncMutex<CaptionLog>,
+    caption_intents: AsyncMutex<Intents>,
     withdrawn: Withdrawn,
     /// When captions began lately, by voice channels.
     captions_begun: Mutex<HashMap<ChannelId, Instant>>,
@@ -130,6 +131,7 @@ impl VoiceCalls {
             clock,
             attendance: Attendance::open(folder),
             caption_log: AsyncMutex::new(CaptionLog::open(folder)),
+            caption_intents: AsyncMutex::new(Intents::open(folder)),
             withdrawn: Withdrawn::default(),
             captions_begun: Mutex::default(),
             recorder: OnceLock::new(),
@@ -436,6 +438,7 @@ impl VoiceCalls {
     pub(crate) async fn forget(&self, channels: &[ChannelId]) {
         self.attendance.forget(channels);
         self.caption_log.lock().await.forget(channels);
+        self.caption_intents.lock().await.forget(channels);
     }
 
     /// Says a reply while it is generated. Help for somebody in danger is not said: [`VoiceCalls::deliver`] writes it.

@@ -107,6 +107,18 @@ impl VoiceHost for Engine {
         Ok(is_known.then(|| !kept.forgotten.contains(message)))
     }
 
+    async fn forget_said(&self, person: &PersonId, said: &[MessageId]) -> Result<usize, HostError> {
+        let mut kept = self.kept();
+        let is_own = |message: &&MessageId| {
+            let question = message.as_str().split('~').next().unwrap_or_default();
+            kept.said.iter().any(|(said, _)| said.id.as_str() == question && said.person == *person)
+        };
+        let theirs: Vec<MessageId> = said.iter().filter(is_own).cloned().collect();
+        let count = theirs.len();
+        kept.forgotten.extend(theirs);
+        Ok(count)
+    }
+
     async fn expect(&self, _: &PlatformId, message: ExpectedMessage) {
         self.kept().expected.push(message.text.as_str().to_owned());
     }

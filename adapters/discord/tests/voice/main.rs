@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Platform, VoiceChannels, VoiceError};
+use azera_adapter::{MessageAction, Platform, VoiceChannels, VoiceError};
 use azera_adapter_discord::{Discord, Limits, RecordingFolder, Settings};
 use azera_fake_discord::{FakeDiscord, Fault, Invoked, Mode, Network, Scope, VoicePacket};
 use azera_types::{ChatId, MessageId, PersonId, SystemClock};
@@ -31,6 +31,9 @@ const ANSWER: &[&str] = &["The last ferry leaves ", "at six in the evening."];
 
 /// Silence after which the bot has said everything.
 const SILENCE: Duration = Duration::from_secs(2);
+
+/// The menu of a message.
+const ACTIONS: &[MessageAction] = &[MessageAction { name: "Forget this", line: "/forget", asks: None }];
 
 /// The longest recording of a call.
 const MOST_RECORDED: Duration = Duration::from_secs(600);
@@ -111,7 +114,7 @@ impl Room {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let engine = Arc::new(Engine::new(answer));
         let settings = settings(&fake, root);
-        let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), &[], &[]).expect("settings");
+        let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), &[], ACTIONS).expect("settings");
         let discord = Arc::new(discord);
         discord.set_speech(Arc::new(speech), engine.clone());
         let recordings = RecordingFolder::open(folder.path().join("calls"), 1 << 30).expect("a folder");
@@ -137,7 +140,7 @@ impl Room {
     fn start_again(&self, root: &Path, engine: Arc<Engine>) {
         let settings = settings(&self.fake, root);
         let discord =
-            Discord::new(settings, self.folder.path(), Arc::new(SystemClock), &[], &[]).expect("settings");
+            Discord::new(settings, self.folder.path(), Arc::new(SystemClock), &[], ACTIONS).expect("settings");
         let discord = Arc::new(discord);
         discord.set_speech(Arc::new(OwnSpeech::of(&self.voice, &self.ears)), engine.clone());
         engine.attach(discord.clone());
