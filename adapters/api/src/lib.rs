@@ -31,6 +31,7 @@ mod typed;
 mod vault;
 mod voice;
 mod voice_messages;
+mod voice_recording;
 
 pub use avatar::{Avatars, Picture};
 pub use chart::{Bar, Chart, ChartLink, Column, Theme};
@@ -70,3 +71,4 @@ pub use voice::{
     VoiceStatus,
 };
 pub use voice_messages::VoiceMessages;
+pub use voice_recording::{RecordStatus, RecordWish, SentRecording};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Text};
 use thiserror::Error;
 
-use crate::{HostError, PlatformError};
+use crate::{HostError, PlatformError, RecordStatus, RecordWish, SentRecording};
 
 /// Why something cannot be done in a voice channel. The texts are for the person who asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -24,6 +24,9 @@ pub enum VoiceError {
     /// The captions that a button belongs to run no longer.
     #[error("These captions have ended.")]
     CaptionsEnded,
+    /// The recording that a button belongs to runs no longer.
+    #[error("This recording has ended.")]
+    RecordingEnded,
     /// Speech does not work on this machine; the text says why and what to do.
     #[error("{0}")]
     Unavailable(String),
@@ -132,6 +135,27 @@ pub trait VoiceChannels: Send + Sync {
     /// Takes back what is shown of messages in voice channels, because they were forgotten. Other messages are left out.
     async fn withdraw(&self, gone: &[(ChatId, MessageId)]);
 
+    /// Shows or changes the recording of the call in the voice channel that the person is in. Returns `None` if none runs
+    /// afterwards. Agreement ends with the recording.
+    async fn record(
+        &self,
+        chat: &ChatId,
+        person: &PersonId,
+        wish: RecordWish,
+    ) -> Result<Option<RecordStatus>, VoiceError>;
+
+    /// Returns whether a person can see a voice channel now.
+    async fn sees(&self, voice_chat: &ChatId, person: &PersonId) -> bool;
+
+    /// Sends a recording to a person alone, as a direct message. Returns false if they take none.
+    ///
+    /// # Errors
+    /// The platform cannot be reached.
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError>;
+
+    /// Tells that everything of a person is forgotten. They agree to no recording any more.
+    async fn forgotten(&self, person: &PersonId);
+
     /// Returns the state of the voice channel that the person is in.
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError>;
 }
@@ -205,6 +229,9 @@ pub trait VoiceHost: Send + Sync {
     /// Returns true if a message stands in the record, and false if it was forgotten; `None` if the record does not know
     /// it.
     async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError>;
+
+    /// Forgets utterances and replies, as far as they are a person's own or answer one of theirs. Returns how many.
+    async fn forget_said(&self, person: &PersonId, said: &[MessageId]) -> Result<usize, HostError>;
 
     /// Prepares the answer to a message that somebody is saying. Nothing of it is stored or shown.
     async fn expect(&self, platform: &PlatformId, message: ExpectedMessage);

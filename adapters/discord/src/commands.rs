@@ -210,7 +210,7 @@ pub(crate) struct Requester {
     guild: Option<GuildId>,
     /// True in the person's DM with the bot.
     direct: bool,
-    user: UserId,
+    pub(crate) user: UserId,
     name: String,
 }
 
@@ -275,7 +275,7 @@ pub(crate) async fn obey(registry: &ChannelRegistry, by: Requester, line: String
 }
 
 /// Acknowledges a request; returns false if it is too late.
-async fn acknowledge(registry: &ChannelRegistry, by: &Requester) -> bool {
+pub(crate) async fn acknowledge(registry: &ChannelRegistry, by: &Requester) -> bool {
     let deferred = CreateInteractionResponse::Defer(CreateInteractionResponseMessage::new().ephemeral(true));
     let said =
         registry.context.http.create_interaction_response(by.interaction, &by.token, &deferred, Vec::new()).await;
@@ -323,7 +323,7 @@ fn refused(text: String) -> CommandAnswer {
     CommandAnswer { ok: false, text, ..CommandAnswer::default() }
 }
 
-async fn show(registry: &ChannelRegistry, by: &Requester, answer: &CommandAnswer) {
+pub(crate) async fn show(registry: &ChannelRegistry, by: &Requester, answer: &CommandAnswer) {
     if let Err(error) = try_to_show(&registry.context.http, &by.token, answer).await {
         tracing::warn!(error = in_words(&error), "cannot show the answer to a command");
     }

@@ -147,13 +147,6 @@ impl Discord {
         self.avatars.get_or_init(|| avatars);
     }
 
-    /// Sets what recognises and makes speech, and who records consent; only the first call counts. Without it the bot
-    /// joins no voice channel.
-    #[cfg(feature = "voice")]
-    pub fn set_speech(&self, speech: Arc<dyn crate::Speech>, host: Arc<dyn azera_adapter::VoiceHost>) {
-        self.voice.set_speech(speech, host);
-    }
-
     pub(crate) async fn begin_now(&self) -> Result<(), Error> {
         let mut wait = FIRST_WAIT;
         loop {

@@ -10,13 +10,16 @@ use serenity::all::{
 };
 
 use crate::channels::ChannelRegistry;
-use crate::commands::{Requester, obey};
+use crate::commands::{Requester, acknowledge, obey, show};
 use crate::error::in_words;
 use crate::id;
 use crate::modals;
 
 /// Prefix of the id of a form; the command and the message follow.
 const FORM: &str = "azera-form";
+
+/// The line of the action that forgets.
+const FORGET: &str = "/forget";
 
 /// Longest word in a form's field, in characters.
 const WORD_CHARS: u16 = 100;
@@ -54,8 +57,14 @@ pub(crate) async fn chosen(
 ) {
     let Some(action) = actions.iter().find(|action| action.name == given.data.name) else { return };
     let target = given.data.target_id.and_then(|target| given.data.resolved.messages.get(&target.to_message_id()));
-    let Some(about) = target.and_then(|message| about(&registry, message)) else { return };
     let by = Requester::gave(&given);
+    if action.line == FORGET
+        && let Some(message) = target.filter(|message| registry.context.shown.is_own(message))
+        && let Some(said) = registry.context.voice.captioned_in(message).await
+    {
+        return forget_captioned(&registry, &by, &said).await;
+    }
+    let Some(about) = target.and_then(|message| about(&registry, message)) else { return };
     let Some(asks) = action.asks else {
         return obey(&registry, by, action.line.to_owned(), Some(about)).await;
     };
@@ -72,6 +81,15 @@ pub(crate) async fn chosen(
     let http = &registry.context.http;
     if let Err(error) = http.create_interaction_response(given.id, &given.token, &shown, Vec::new()).await {
         tracing::warn!(error = in_words(&error), "cannot show a form");
+    }
+}
+
+/// Forgets what stands in a caption and belongs to the person who chose the action.
+async fn forget_captioned(registry: &ChannelRegistry, by: &Requester, said: &[azera_types::MessageId]) {
+    let Ok(person) = id::person(by.user) else { return };
+    if acknowledge(registry, by).await {
+        let answer = registry.context.voice.forget_captioned(&person, said).await;
+        show(registry, by, &answer).await;
     }
 }
 

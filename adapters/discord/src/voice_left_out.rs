@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use azera_adapter::{Host, Making, Outbound, PlatformError, StreamEvent};
-use azera_types::{ChatId, Clock, PersonId, Place, PlatformId, ReadableScopes};
-use serenity::all::{ChannelId, Http, VoiceServerUpdateEvent, VoiceState};
+use azera_adapter::{CommandAnswer, Host, Making, Outbound, PlatformError, StreamEvent};
+use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes};
+use serenity::all::{ChannelId, Http, Message, VoiceServerUpdateEvent, VoiceState};
 use serenity::gateway::ShardManager;
 
 use crate::directory::Directory;
@@ -40,6 +40,14 @@ impl VoiceCalls {
     pub(crate) async fn forget(&self, _: &[ChannelId]) {}
 
     pub(crate) async fn event(&self, _: Making<'_>, _: &StreamEvent) {}
+
+    pub(crate) async fn captioned_in(&self, _: &Message) -> Option<Vec<MessageId>> {
+        None
+    }
+
+    pub(crate) async fn forget_captioned(&self, _: &PersonId, _: &[MessageId]) -> CommandAnswer {
+        CommandAnswer::default()
+    }
 
     pub(crate) async fn deliver(self: &Arc<Self>, _: &Outbound) -> Result<(), PlatformError> {
         Ok(())

@@ -17,6 +17,7 @@ use azera_model_api::{ChatModel, Embedder, EmbedderInfo, ScriptedModel};
 use azera_model_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_model_registry::{InstalledModel, Kind, Models, Options};
 use azera_types::Clock;
+use azera_voice_call_recordings::RecordingFolder;
 
 use crate::backup::{BackupJob, Backups};
 use crate::chat_config::chat_config;
@@ -27,7 +28,7 @@ use crate::persona::bring_personas;
 use crate::progress::Bar;
 use crate::room::RoomyStore;
 use crate::stores::OnServers;
-use crate::{chosen, loras, servers, stores, trust, vault};
+use crate::{call_recordings, chosen, loras, servers, stores, trust, vault};
 
 /// Size of the key-value cache, in conversations of full length.
 const FULL_CONVERSATIONS: usize = 4;
@@ -72,6 +73,7 @@ pub struct App {
     pub data: PathBuf,
     pub backups: Arc<BackupJob>,
     pub servers: OnServers,
+    pub recordings: RecordingFolder,
     /// Keeps the data folder locked while the stores are open.
     _folder: DataFolder,
 }
@@ -459,5 +461,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
     engine.give_vault_keys(Arc::new(keys));
     let backups = Arc::new(BackupJob::new(memory.clone(), backups, data.clone(), &config.backup));
     engine.add_job(Arc::new(Backups(backups.clone())));
-    Ok(App { engine, memory, model, embedder, data, backups, servers, _folder: folder })
+    let recordings = call_recordings::open(config, &data)?;
+    engine.give_recordings(Arc::new(recordings.clone()));
+    Ok(App { engine, memory, model, embedder, data, backups, servers, recordings, _folder: folder })
 }

@@ -71,6 +71,13 @@ impl Connection for OnDiscord {
         self.discord.set_speech(Arc::new(crate::voice::RegistrySpeech::new(self.config.clone())), host);
     }
 
+    #[cfg(feature = "voice")]
+    fn set_recordings(&self, folder: &azera_voice_call_recordings::RecordingFolder) {
+        if let Some(most) = crate::call_recordings::most(&self.config) {
+            self.discord.set_recordings(folder.clone(), most);
+        }
+    }
+
     async fn begin(&self) -> anyhow::Result<()> {
         Ok(self.discord.begin().await?)
     }

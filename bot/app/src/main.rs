@@ -4,6 +4,7 @@
 mod avatars;
 mod backup;
 mod bootstrap;
+mod call_recordings;
 mod catch_up;
 mod chat;
 mod chat_config;

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use azera_adapter::{Host, InboundEvent, SearchRequest};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_engine::exported_vault;
+use azera_engine::{exported_recordings, exported_vault, forgotten_calls};
 use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, Memory, ReadScope};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
@@ -17,7 +17,10 @@ use azera_types::{
 };
 use serde_json::json;
 
+use azera_voice_api::CallRecordings as _;
+
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
+use crate::call_recordings;
 use crate::catch_up::catch_up;
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
 use crate::{vault, voice_clones};
@@ -49,6 +52,8 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             }
             let mut export = memory.export(&DataSubject(person.clone()), u64::MAX)?;
             export["vault"] = exported_vault(memory, &vault::keys(config)?, &person);
+            let recordings = call_recordings::open(config, &config.data_dir()?)?;
+            export["recordings"] = exported_recordings(&recordings.of(&person)?);
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
         MemoryCommand::Rebuild => {
@@ -165,7 +170,11 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
         Forget::Person(person) => voice_clones::forget_person(&app.data, person)?,
         _ => 0,
     };
-    let known = app.memory.is_known(what)? || samples > 0;
+    let mut known = app.memory.is_known(what)? || samples > 0;
+    // First, so that a failure leaves nothing that its person believes forgotten.
+    let recordings = forgotten_calls(what).map(|calls| app.recordings.forget(&calls)).transpose();
+    let recordings = recordings.context("removing recordings of calls")?.unwrap_or_default();
+    known |= recordings > 0;
     let receipt = app.memory.forgetting().forget(what, quotes);
     let unlearned = app.engine.withdraw_unfounded(None).await;
     let receipt = receipt?;
@@ -189,6 +198,7 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
             "why": why,
             "chats": chats,
             "voice_samples": samples,
+            "recordings": recordings,
             "still_quoted_by": quoted_by,
             "bytes_on_disk": "overwritten",
             "unlearnt": unlearned,

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use azera_adapter::{Avatars, Host, Platform, VoiceHost};
 use azera_config::Config;
 use azera_types::{PersonaId, SystemClock};
+use azera_voice_call_recordings::RecordingFolder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,9 @@ pub trait Connection: Send + Sync {
 
     /// Sets who records consent in voice channels. Called before [`Connection::begin`].
     fn set_voice_host(&self, _host: Arc<dyn VoiceHost>) {}
+
+    /// Lets people record calls. Called before [`Connection::begin`].
+    fn set_recordings(&self, _folder: &RecordingFolder) {}
 
     /// Takes what it needs of the opened parts. Called before [`Connection::begin`].
     fn open(&self, _app: &App) {}
@@ -76,6 +80,7 @@ pub async fn run(config: &Config, options: RunOptions, log: Arc<LogRing>) -> any
     for connection in &connections {
         connection.set_avatars(avatars.clone());
         connection.set_voice_host(Arc::new(app.engine.clone()));
+        connection.set_recordings(&app.recordings);
         connection.open(&app);
         app.engine.attach(connection.platform());
         tokio::select! {

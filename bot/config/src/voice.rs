@@ -22,6 +22,13 @@ pub struct Voice {
     /// The longest voice message that is heard or spoken, in seconds.
     #[schemars(range(min = 5, max = 3600))]
     pub max_seconds: u32,
+    /// The longest recording of a call in a voice channel, in minutes. Calls are recorded only if somebody asks for it and
+    /// everybody in the call agrees (`/voice record`). With 0, nobody can record.
+    #[schemars(range(min = 0, max = 240))]
+    pub record_minutes: u32,
+    /// The most megabytes of all recordings of calls together. Once they are reached, recordings end and no other begins.
+    #[schemars(range(min = 10, max = 1_000_000))]
+    pub recordings_mb: u32,
 }
 
 /// When replies are also spoken.
@@ -38,6 +45,14 @@ pub enum VoiceReplies {
 
 impl Default for Voice {
     fn default() -> Self {
-        Self { enabled: true, speech_model: None, voice: None, replies: VoiceReplies::Auto, max_seconds: 300 }
+        Self {
+            enabled: true,
+            speech_model: None,
+            voice: None,
+            replies: VoiceReplies::Auto,
+            max_seconds: 300,
+            record_minutes: 60,
+            recordings_mb: 1_000,
+        }
     }
 }

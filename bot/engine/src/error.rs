@@ -42,6 +42,9 @@ pub enum Error {
     /// Recordings of voices cannot be kept or read.
     #[error("recordings of voices: {0}")]
     Voice(String),
+    /// The recordings of calls cannot be read or removed.
+    #[error("recordings of calls: {0}")]
+    Recordings(#[from] std::io::Error),
     /// The person cannot read the chat.
     #[error("that person cannot write in that chat")]
     NotAllowed,
@@ -73,6 +76,7 @@ impl Error {
             | Self::NotDispatched(_)
             | Self::Vault(_)
             | Self::NoVault
+            | Self::Recordings(_)
             | Self::NotAllowed => false,
         }
     }

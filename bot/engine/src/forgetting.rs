@@ -36,6 +36,8 @@ impl Forgetting {
             self.services.references.forget(person);
             self.services.forget_samples_of(person).await?;
         }
+        // First, so that a failure leaves nothing that its person believes forgotten.
+        self.services.forget_recordings(&what).await?;
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self
             .services

@@ -40,7 +40,9 @@ impl From<Error> for HostError {
             | Error::NoAnswer
             | Error::NoVault
             | Error::NoPersona(_)) => Self::Refused(error.into()),
-            error @ (Error::Memory(_) | Error::Vault(_) | Error::Voice(_)) => Self::Storage(error.into()),
+            error @ (Error::Memory(_) | Error::Vault(_) | Error::Voice(_) | Error::Recordings(_)) => {
+                Self::Storage(error.into())
+            }
             error @ (Error::Model(_) | Error::NoPlatform | Error::NotDispatched(_)) => Self::Internal(error.into()),
         }
     }

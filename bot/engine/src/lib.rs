@@ -14,6 +14,7 @@
 mod access;
 mod addressee;
 mod background;
+mod call_recordings;
 mod carried;
 mod classifiers;
 mod clones;
@@ -63,6 +64,7 @@ mod voice;
 mod zones;
 
 pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};
+pub use call_recordings::{exported_recordings, forgotten_calls};
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::ChatConfig;
 pub use engine::{Engine, EngineDependencies};

@@ -15,6 +15,7 @@ use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlatformId, RealmId
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::call_recordings::KeptRecordings;
 use crate::clones::Unanswered;
 use crate::config::ChatConfig;
 use crate::error::Error;
@@ -45,6 +46,8 @@ pub(crate) struct Services {
     pub(crate) voice: OnceLock<Voice>,
     /// When a recording of a voice has waited long enough for an answer.
     pub(crate) unanswered: Unanswered,
+    /// Recordings of calls; empty where nobody records.
+    pub(crate) recordings: OnceLock<KeptRecordings>,
     /// How much was heard of spoken replies that were interrupted.
     pub(crate) interruptions: Interruptions,
     /// What sees pictures; empty where nothing does.
@@ -83,6 +86,7 @@ impl Services {
             config,
             voice: OnceLock::new(),
             unanswered: Unanswered::default(),
+            recordings: OnceLock::new(),
             interruptions: Interruptions::default(),
             viewer: OnceLock::new(),
             upscales: AtomicBool::new(false),

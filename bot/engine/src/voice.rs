@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use azera_adapter::{CallManner, CallPersona, ExpectedMessage, HostError, VoiceHost};
-use azera_memory::{ChatChange, ChatRow, NewChat, VoiceConsent};
+use azera_memory::{ChatChange, ChatRow, Forget, NewChat, VoiceConsent};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Text};
 use azera_voice_api::Manner;
 
@@ -160,6 +160,22 @@ impl VoiceHost for Engine {
     async fn stands(&self, message: &MessageId) -> Result<Option<bool>, HostError> {
         let message = message.clone();
         Ok(self.0.services.blocking(move |memory| memory.messages().stands(&message)).await?)
+    }
+
+    async fn forget_said(&self, person: &PersonId, said: &[MessageId]) -> Result<usize, HostError> {
+        // All of them first: a reply is theirs only as long as its question stands.
+        let mut theirs = Vec::new();
+        for message in said {
+            let (of, who) = (message.clone(), person.clone());
+            if self.0.services.blocking(move |memory| memory.messages().is_theirs(&of, &who)).await? {
+                theirs.push(message);
+            }
+        }
+        for message in &theirs {
+            let gone = self.0.forgetting.forget(Forget::Message((*message).clone()), false, None).await;
+            self.for_adapter(gone)?;
+        }
+        Ok(theirs.len())
     }
 
     async fn expect(&self, platform: &PlatformId, message: ExpectedMessage) {

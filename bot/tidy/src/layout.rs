@@ -64,17 +64,19 @@ pub const EDGES: &[Edge] = &[
             "azera-adapter",
             "azera-charts",
             "azera-fake-discord",
+            "azera-voice-call-recordings",
             "azera-voice-discord",
             "azera-voice-room",
             "azera-voice-api",
             "azera-voice-engines",
+            "azera-voice-recordings",
             "azera-voice-whisper",
         ],
     },
     Edge {
         package: "azera-engine",
-        // It uses the configuration only for the numbers that places can tune, and the simulated platform only in
-        // tests.
+        // It uses the configuration only for the numbers that places can tune, and the simulated platform and the folder of
+        // recordings only in tests.
         uses: &[
             "azera-types",
             "azera-config",
@@ -89,6 +91,7 @@ pub const EDGES: &[Edge] = &[
             "azera-fake-sim",
             "azera-personas",
             "azera-voice-api",
+            "azera-voice-call-recordings",
         ],
     },
     Edge {
@@ -127,9 +130,19 @@ pub const EDGES: &[Edge] = &[
         package: "azera-voice-call",
         uses: &["azera-types", "azera-voice-api", "azera-voice-room", "azera-voice-spoken"],
     },
+    // Only its tests write Opus.
+    Edge { package: "azera-voice-call-recordings", uses: &["azera-types", "azera-voice-api", "azera-voice-opus"] },
     Edge {
         package: "azera-voice-discord",
-        uses: &["azera-types", "azera-voice-api", "azera-voice-call", "azera-voice-room"],
+        uses: &[
+            "azera-types",
+            "azera-voice-api",
+            "azera-voice-call",
+            "azera-voice-call-recordings",
+            "azera-voice-opus",
+            "azera-voice-recordings",
+            "azera-voice-room",
+        ],
     },
     Edge { package: "azera-tidy", uses: &["azera-config"] },
     Edge { package: "workspace-hack", uses: &[] },

@@ -152,6 +152,16 @@ impl Messages<'_> {
         Ok(self.raw_message(id)?.map(|message| message.author != Author::Forgotten))
     }
 
+    /// Returns true if a person may have a message forgotten: it is their own, or a reply to one of theirs.
+    pub fn is_theirs(self, id: &MessageId, person: &PersonId) -> Result<bool, Error> {
+        let Some(message) = self.raw_message(id)? else { return Ok(false) };
+        if message.author.person() == Some(person) {
+            return Ok(true);
+        }
+        let question = message.answers.map(|question| self.raw_message(&question)).transpose()?.flatten();
+        Ok(question.is_some_and(|question| question.author.person() == Some(person)))
+    }
+
     pub(crate) fn raw_message(self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
         codec::get(self.0.store.as_ref(), Table::Messages, &keys::message(id))
     }

@@ -5,6 +5,7 @@
 //! [`Speaker`] stand above the engines: they take whole voice messages and texts, and do not block.
 
 mod audio;
+mod call_recordings;
 mod error;
 mod manner;
 mod messages;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use azera_types::Text;
 
 pub use audio::{Audio, RECOGNITION_RATE, SampleRate};
+pub use call_recordings::{CallRecording, CallRecordings, ForgottenCalls};
 pub use error::Error;
 pub use manner::{Manner, MissingVoices};
 pub use messages::{HearError, Heard, Listener, Recorded, SpeakError, Speaker};

@@ -1,6 +1,7 @@
 //! The way in: a call, the server it connects to, and what it reports.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use azera_types::{MessageId, PersonId};
 use azera_voice_api::{Error, Manner};
@@ -10,6 +11,7 @@ use songbird::ConnectionInfo;
 use songbird::id::{ChannelId, GuildId, UserId};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::recorder::{RecordedPart, RecordingEnd};
 use crate::session;
 
 /// A voice server, as the gateway names it.
@@ -52,6 +54,8 @@ pub enum Report {
     Deaf,
     /// The connection was lost for good.
     Lost(String),
+    /// A recording ended by itself.
+    RecordingEnded(RecordingEnd),
 }
 
 /// Packets so far.
@@ -70,7 +74,17 @@ pub(crate) enum Request {
     Server(Server),
     Talk(TalkRequest),
     Counts(oneshot::Sender<Counts>),
+    Record(RecordRequest),
     Close,
+}
+
+/// What is asked of the recorder of a call.
+pub(crate) enum RecordRequest {
+    /// Keep a part from now on. All parts together have at most so much sound.
+    Part(Box<RecordedPart>, Duration),
+    /// Go on, or pause.
+    Run(bool),
+    End,
 }
 
 /// A call. Clones mean the same one. It ends when the last clone is dropped.
@@ -159,6 +173,22 @@ impl Call {
         let (answer, counts) = oneshot::channel();
         self.send(Request::Counts(answer));
         counts.await.ok()
+    }
+
+    /// Records a part of the call from now on; the one before is over. All parts until [`Call::end_recording`] have at
+    /// most so much sound together.
+    pub fn record(&self, part: RecordedPart, most: Duration) {
+        self.send(Request::Record(RecordRequest::Part(Box::new(part), most)));
+    }
+
+    /// Pauses the recording, or goes on with its part. Nothing of a pause is kept.
+    pub fn run_recording(&self, is_running: bool) {
+        self.send(Request::Record(RecordRequest::Run(is_running)));
+    }
+
+    /// Ends the recording.
+    pub fn end_recording(&self) {
+        self.send(Request::Record(RecordRequest::End));
     }
 
     /// Ends the call.

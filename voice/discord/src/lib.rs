@@ -4,6 +4,7 @@
 //! - `capture` binds each stream to the person who speaks in it when the packet arrives.
 //! - `ear` decodes a stream and tells speech from other sounds. It decodes nobody who did not consent.
 //! - `player` plays sound, and `session` connects them.
+//! - `recorder` writes the call into a file if everybody there agreed, and `mixer` puts its sound together.
 //!
 //! Sound is decoded from the packets, and not by songbird: under end-to-end encryption (DAVE) songbird 0.6.1 decodes
 //! garbage.
@@ -15,9 +16,12 @@ mod call;
 mod capture;
 mod ear;
 mod garble;
+mod mixer;
 mod player;
+mod recorder;
 mod session;
 
 pub use azera_voice_api::Manner;
 pub use azera_voice_call::{Engines, Report as RoomReport};
 pub use call::{Call, Counts, Report, Server, join};
+pub use recorder::{RecordedPart, RecordingEnd};

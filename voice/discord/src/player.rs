@@ -13,6 +13,8 @@ use songbird::tracks::{Track, TrackHandle};
 use songbird::{Driver, Event, EventContext, EventHandler, TrackEvent};
 use tokio::sync::mpsc;
 
+use crate::mixer::OwnEvent;
+use crate::recorder::OwnTap;
 use crate::session::Inbox;
 
 /// How long to wait for songbird to say how far it is.
@@ -28,6 +30,8 @@ pub(crate) struct CallPlayer {
     is_paused: bool,
     number: u64,
     inbox: mpsc::UnboundedSender<Inbox>,
+    /// Tells a recorder what is played.
+    tap: OwnTap,
 }
 
 struct Playing {
@@ -37,7 +41,7 @@ struct Playing {
 }
 
 impl CallPlayer {
-    pub(crate) fn new(driver: Arc<Mutex<Driver>>, inbox: mpsc::UnboundedSender<Inbox>) -> Self {
+    pub(crate) fn new(driver: Arc<Mutex<Driver>>, inbox: mpsc::UnboundedSender<Inbox>, tap: OwnTap) -> Self {
         Self {
             driver,
             queue: VecDeque::new(),
@@ -46,6 +50,7 @@ impl CallPlayer {
             is_paused: false,
             number: 0,
             inbox,
+            tap,
         }
     }
 
@@ -62,6 +67,7 @@ impl CallPlayer {
             track.events.add_event(songbird::events::EventData::new(Event::Track(event), over), Duration::ZERO);
         }
         let track = self.driver.lock().unwrap_or_else(PoisonError::into_inner).play(track);
+        self.tap.tell(|| OwnEvent::Play(audio));
         self.playing = Some(Playing { track, number: self.number, lasts });
     }
 
@@ -85,6 +91,7 @@ impl Player for CallPlayer {
 
     fn pause(&mut self) {
         self.is_paused = true;
+        self.tap.tell(|| OwnEvent::Hold);
         if let Some(playing) = &self.playing {
             // A track that just ended cannot be paused.
             playing.track.pause().ok();
@@ -93,6 +100,7 @@ impl Player for CallPlayer {
 
     fn resume(&mut self) {
         self.is_paused = false;
+        self.tap.tell(|| OwnEvent::GoOn);
         match &self.playing {
             Some(playing) => drop(playing.track.play()),
             None => self.play_next(),
@@ -110,6 +118,7 @@ impl Player for CallPlayer {
     async fn stop(&mut self) -> Duration {
         self.queue.clear();
         self.is_paused = false;
+        self.tap.tell(|| OwnEvent::Stop);
         let mut played = self.played;
         if let Some(playing) = self.playing.take() {
             // Without a connection, songbird does not answer.

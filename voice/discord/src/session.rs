@@ -10,12 +10,14 @@ use azera_voice_room::{Event, Settings, StreamId};
 use songbird::driver::{Bitrate, DecodeMode, MixMode};
 use songbird::{Config, Driver};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::call::{Counts, Report, Request};
+use crate::call::{Counts, RecordRequest, Report, Request};
 use crate::capture::{Capture, Captured};
 use crate::ear::Ear;
 use crate::player::CallPlayer;
+use crate::recorder::{OwnTap, RecordingEnd, Tape};
 
 /// Bits of a second of the bot's voice.
 const BITRATE: i32 = 64_000;
@@ -50,6 +52,11 @@ struct Session {
     is_deaf: bool,
     person_of: fn(u64) -> Option<PersonId>,
     reports: mpsc::UnboundedSender<Report>,
+    /// The way of the bot's own sound to a recorder.
+    own: OwnTap,
+    tape: Option<Tape>,
+    /// Recorders that complete their files.
+    ending: JoinSet<()>,
 }
 
 /// Runs a call until it is closed.
@@ -68,7 +75,9 @@ pub(crate) async fn run(
     let driver = Arc::new(Mutex::new(driver));
     let (said, mut talk_reports) = mpsc::unbounded_channel();
     let activity = engines.activity.clone();
-    let (talk, mut talk_told) = Talk::begin(engines, settings, CallPlayer::new(driver.clone(), inbox), said);
+    let own = OwnTap::default();
+    let player = CallPlayer::new(driver.clone(), inbox, own.clone());
+    let (talk, mut talk_told) = Talk::begin(engines, settings, player, said);
     let mut session = Session {
         talk,
         activity,
@@ -80,6 +89,9 @@ pub(crate) async fn run(
         is_deaf: false,
         person_of,
         reports,
+        own,
+        tape: None,
+        ending: JoinSet::new(),
     };
     loop {
         let wake = session.deadline();
@@ -101,6 +113,12 @@ pub(crate) async fn run(
         session.report(Report::Room(report));
     }
     session.drive(Driver::leave);
+    let is_recording = session.tape.is_some();
+    session.end_recording();
+    while session.ending.join_next().await.is_some() {}
+    if is_recording {
+        session.report(Report::RecordingEnded(RecordingEnd::CallOver));
+    }
     let counts = session.counts();
     tracing::info!(counts.admitted, counts.refused, counts.decoded, "a call is over");
 }
@@ -152,7 +170,34 @@ impl Session {
                 // Nobody may wait for it any more.
                 answer.send(self.counts()).ok();
             }
+            Request::Record(request) => self.record(request),
             Request::Close => {}
+        }
+    }
+
+    fn record(&mut self, request: RecordRequest) {
+        match request {
+            RecordRequest::Part(part, most) => {
+                let reports = self.reports.clone();
+                let own = self.own.clone();
+                // Nobody listens to a call that is being closed.
+                let ended = move |why| drop(reports.send(Report::RecordingEnded(why)));
+                self.tape.get_or_insert_with(|| Tape::begin(most, own, ended)).part(*part);
+            }
+            RecordRequest::Run(is_running) => {
+                if let Some(tape) = &mut self.tape {
+                    tape.run(is_running);
+                }
+            }
+            RecordRequest::End => self.end_recording(),
+        }
+    }
+
+    fn end_recording(&mut self) {
+        if let Some(tape) = self.tape.take() {
+            while self.ending.try_join_next().is_some() {}
+            let recorder = tape.end();
+            self.ending.spawn(async move { drop(recorder.await) });
         }
     }
 
@@ -175,6 +220,9 @@ impl Session {
         self.unheard_since = None;
         let at = self.talk.time_of(captured.at);
         let person = captured.user.and_then(self.person_of);
+        if let Some(tape) = &mut self.tape {
+            tape.hear(captured.stream, person.as_ref(), &captured.packet, captured.at);
+        }
         let Some(sound) = self.talk.admit(person.as_ref(), captured.packet) else { return };
         let Some(person) = person else { return };
         if !self.ears.contains_key(&captured.stream) && !self.listen_to(captured.stream, person) {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use azera_types::PersonId;
 
-/// A packet of sound as it was captured. Nothing but a [`Gate`] can read what is in it.
+/// A packet of sound as it was captured. Nothing but a [`Gate`] can read what is in it, nor in a clone.
+#[derive(Clone)]
 pub struct SealedPacket {
     sequence: u16,
     timestamp: u32,

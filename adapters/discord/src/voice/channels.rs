@@ -1,7 +1,10 @@
 //! What commands ask for.
 
 use async_trait::async_trait;
-use azera_adapter::{CaptionStatus, CaptionWish, PlatformError, VoiceChannels, VoiceError, VoiceStatus};
+use azera_adapter::{
+    CaptionStatus, CaptionWish, PlatformError, RecordStatus, RecordWish, SentRecording, VoiceChannels, VoiceError,
+    VoiceStatus,
+};
 use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 
@@ -143,6 +146,32 @@ impl VoiceChannels for Channels {
 
     async fn withdraw(&self, gone: &[(ChatId, MessageId)]) {
         self.0.withdraw_captions(gone);
+    }
+
+    async fn record(
+        &self,
+        chat: &ChatId,
+        person: &PersonId,
+        wish: RecordWish,
+    ) -> Result<Option<RecordStatus>, VoiceError> {
+        let (guild, channel, _) = self.call_with(chat, person)?;
+        self.0.recording((guild, channel), person, wish).await
+    }
+
+    async fn sees(&self, voice_chat: &ChatId, person: &PersonId) -> bool {
+        let (Some(channel), Some(user)) = (id::voice_channel_of(voice_chat), id::user_of(person)) else { return false };
+        match self.0.line() {
+            Ok(line) => line.directory.can_see(channel, user).await,
+            Err(_) => false,
+        }
+    }
+
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError> {
+        self.0.send_recording(recording).await
+    }
+
+    async fn forgotten(&self, person: &PersonId) {
+        self.0.forget_agreement(person);
     }
 
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError> {

@@ -5,15 +5,17 @@
 //! [`attendance`].
 //!
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
-//! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `help` takes care of people in danger, and this file
-//! follows the gateway.
+//! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
+//! if everybody agreed, `help` takes care of people in danger, and this file follows the gateway.
 
 mod attendance;
 mod captions;
 mod channels;
 mod help;
 mod personas;
+mod recording;
 mod reports;
+mod setup;
 mod utterances;
 
 use std::collections::{BTreeSet, HashMap};
@@ -34,13 +36,15 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
+pub use azera_voice_call_recordings::RecordingFolder;
 pub use azera_voice_discord::Engines;
 
 use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
-use captions::{CaptionLog, Captions, Withdrawn};
+use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use personas::{Speakers, manner};
+use recording::{Recorder, Recording};
 use reports::code_of;
 
 pub(crate) use channels::Channels;
@@ -82,6 +86,7 @@ struct Ongoing {
     captions_turn: Arc<AsyncMutex<()>>,
     /// The threads with captions of this call, by their text channels.
     caption_threads: HashMap<ChannelId, ChannelId>,
+    recording: Option<Recording>,
 }
 
 impl Ongoing {
@@ -106,9 +111,11 @@ pub(crate) struct VoiceCalls {
     clock: Arc<dyn Clock>,
     attendance: Attendance,
     caption_log: AsyncMutex<CaptionLog>,
+    caption_intents: AsyncMutex<Intents>,
     withdrawn: Withdrawn,
     /// When captions began lately, by voice channels.
     captions_begun: Mutex<HashMap<ChannelId, Instant>>,
+    recorder: OnceLock<Recorder>,
     speech: OnceLock<(Arc<dyn Speech>, Arc<dyn VoiceHost>)>,
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
@@ -127,8 +134,10 @@ impl VoiceCalls {
             clock,
             attendance: Attendance::open(folder),
             caption_log: AsyncMutex::new(CaptionLog::open(folder)),
+            caption_intents: AsyncMutex::new(Intents::open(folder)),
             withdrawn: Withdrawn::default(),
             captions_begun: Mutex::default(),
+            recorder: OnceLock::new(),
             speech: OnceLock::new(),
             line: OnceLock::new(),
             host: OnceLock::new(),
@@ -236,6 +245,7 @@ impl VoiceCalls {
             captions: None,
             captions_turn: Arc::default(),
             caption_threads: HashMap::new(),
+            recording: None,
         };
         if is_muted {
             call.mute(true);
@@ -313,6 +323,8 @@ impl VoiceCalls {
             return self.own_state(guild, state).await;
         }
         let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
+        // Nothing is kept while somebody is there who did not agree.
+        self.recording_has_other_people(guild, channel);
         let people = self.people(guild, channel);
         let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         if state.channel_id == Some(channel) && !is_bot {
@@ -423,6 +435,7 @@ impl VoiceCalls {
     pub(crate) async fn forget(&self, channels: &[ChannelId]) {
         self.attendance.forget(channels);
         self.caption_log.lock().await.forget(channels);
+        self.caption_intents.lock().await.forget(channels);
     }
 
     /// Says a reply while it is generated. Help for somebody in danger is not said: [`VoiceCalls::deliver`] writes it.

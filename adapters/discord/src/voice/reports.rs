@@ -44,6 +44,7 @@ impl VoiceCalls {
                 Report::Room(report) => self.in_room(guild, channel, report).await,
                 Report::Deaf => self.rejoin(guild, channel, "nothing that people say can be decrypted").await,
                 Report::Lost(why) => self.rejoin(guild, channel, &why).await,
+                Report::RecordingEnded(why) => self.recording_ended(guild, channel, why).await,
             }
         }
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CallManner, CallPersona, CaptionWish, CommandAnswer, CommandLine,
-    ExpectedMessage, Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded,
-    SearchRequest, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
+    ExpectedMessage, Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, RecordWish,
+    Recorded, SearchRequest, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -116,6 +116,18 @@ impl VoiceHost for Engine {
         Ok(is_known.then(|| !kept.forgotten.contains(message)))
     }
 
+    async fn forget_said(&self, person: &PersonId, said: &[MessageId]) -> Result<usize, HostError> {
+        let mut kept = self.kept();
+        let is_own = |message: &&MessageId| {
+            let question = message.as_str().split('~').next().unwrap_or_default();
+            kept.said.iter().any(|(said, _)| said.id.as_str() == question && said.person == *person)
+        };
+        let theirs: Vec<MessageId> = said.iter().filter(is_own).cloned().collect();
+        let count = theirs.len();
+        kept.forgotten.extend(theirs);
+        Ok(count)
+    }
+
     async fn expect(&self, _: &PlatformId, message: ExpectedMessage) {
         self.kept().expected.push(message.text.as_str().to_owned());
     }
@@ -171,6 +183,14 @@ impl Host for Engine {
     /// Takes the line of a button below a question about consent.
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         let voice = self.discord().voice().expect("Discord has voice channels");
+        let record = match line.text.as_str() {
+            "/voice record no" => Some(RecordWish::Refuse),
+            text => text.strip_prefix("/voice record yes ").map(|name| RecordWish::Agree(Some(name.to_owned()))),
+        };
+        if let Some(wish) = record {
+            voice.record(&line.chat, &line.person, wish).await.expect("a recording");
+            return Ok(CommandAnswer { ok: true, text: line.text.as_str().to_owned(), ..CommandAnswer::default() });
+        }
         let wish = match line.text.as_str() {
             "/voice captions no" => Some(CaptionWish::Refuse),
             text => text.strip_prefix("/voice captions yes ").map(|name| CaptionWish::Agree(Some(name.to_owned()))),

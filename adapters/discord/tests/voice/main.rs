@@ -7,6 +7,7 @@ mod captions;
 mod encrypted;
 mod engine;
 mod people;
+mod recordings;
 mod soak;
 
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Platform, VoiceChannels, VoiceError};
-use azera_adapter_discord::{Discord, Limits, Settings};
+use azera_adapter::{MessageAction, Platform, VoiceChannels, VoiceError};
+use azera_adapter_discord::{Discord, Limits, RecordingFolder, Settings};
 use azera_fake_discord::{FakeDiscord, Fault, Invoked, Mode, Network, Scope, VoicePacket};
 use azera_types::{ChatId, MessageId, PersonId, SystemClock};
 use serde_json::Value;
@@ -30,6 +31,12 @@ const ANSWER: &[&str] = &["The last ferry leaves ", "at six in the evening."];
 
 /// Silence after which the bot has said everything.
 const SILENCE: Duration = Duration::from_secs(2);
+
+/// The menu of a message.
+const ACTIONS: &[MessageAction] = &[MessageAction { name: "Forget this", line: "/forget", asks: None }];
+
+/// The longest recording of a call.
+const MOST_RECORDED: Duration = Duration::from_secs(600);
 
 /// Set in the process of a test.
 const OWN_PROCESS: &str = "SSL_CERT_FILE";
@@ -62,6 +69,7 @@ struct Room {
     channel: u64,
     voice: Voice,
     ears: Ears,
+    recordings: RecordingFolder,
     folder: TempDir,
 }
 
@@ -106,14 +114,16 @@ impl Room {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let engine = Arc::new(Engine::new(answer));
         let settings = settings(&fake, root);
-        let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), &[], &[]).expect("settings");
+        let discord = Discord::new(settings, folder.path(), Arc::new(SystemClock), &[], ACTIONS).expect("settings");
         let discord = Arc::new(discord);
         discord.set_speech(Arc::new(speech), engine.clone());
+        let recordings = RecordingFolder::open(folder.path().join("calls"), 1 << 30).expect("a folder");
+        discord.set_recordings(recordings.clone(), MOST_RECORDED);
         engine.attach(discord.clone());
         runtime.block_on(discord.begin()).expect("a connection");
         let (listening, host) = (discord.clone(), engine.clone());
         runtime.spawn(async move { listening.listen(host).await });
-        let room = Self { fake, discord, engine, runtime, people, channel, voice, ears, folder };
+        let room = Self { fake, discord, engine, runtime, people, channel, voice, ears, recordings, folder };
         for person in &room.people {
             room.fake.world(|world| world.join_voice(channel, *person));
         }
@@ -129,7 +139,8 @@ impl Room {
     /// Starts the bot anew with the same folder and another record.
     fn start_again(&self, root: &Path, engine: Arc<Engine>) {
         let settings = settings(&self.fake, root);
-        let discord = Discord::new(settings, self.folder.path(), Arc::new(SystemClock), &[], &[]).expect("settings");
+        let discord =
+            Discord::new(settings, self.folder.path(), Arc::new(SystemClock), &[], ACTIONS).expect("settings");
         let discord = Arc::new(discord);
         discord.set_speech(Arc::new(OwnSpeech::of(&self.voice, &self.ears)), engine.clone());
         engine.attach(discord.clone());
@@ -197,15 +208,6 @@ impl Room {
         self.fake.talk(self.people[person], packets, network);
         self.fake.wait("the person to finish", |world| (world.voice.talking == 0).then_some(()));
         count
-    }
-
-    /// Lets people say something at the same time, and waits until all of them did.
-    fn say_together(&self, said: &[(usize, &str)]) {
-        let packets: Vec<_> = said.iter().map(|(person, words)| (*person, self.voice.say(words))).collect();
-        for (person, packets) in packets {
-            self.fake.talk(self.people[person], packets, Network::default());
-        }
-        self.fake.wait("the people to finish", |world| (world.voice.talking == 0).then_some(()));
     }
 
     /// Waits for the pause between two sentences.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use azera_voice_api::{Audio, RECOGNITION_RATE, SpeechToText, Style, TextToSpeech};
 use azera_voice_engines::PiperVoice;
+use azera_voice_recordings::{read_bytes, split};
 use azera_voice_whisper::{Options, Whisper};
 use opus2::{Application, Channels, Decoder, Encoder};
 
@@ -85,6 +86,17 @@ impl Ears {
     /// Returns the recogniser for the bot.
     pub fn engine(&self) -> Arc<Whisper> {
         self.0.clone()
+    }
+
+    /// Returns the words in a recording, and how many seconds it lasts.
+    pub fn recognise_file(&self, file: Vec<u8>) -> (String, f32) {
+        let sound = read_bytes(file, "audio/ogg", 600).expect("a sound file");
+        let seconds = sound.duration().as_secs_f32();
+        let words = split(&sound, 25.0).into_iter().map(|part| {
+            let part = Audio { rate: sound.rate, samples: sound.samples[part].to_vec() };
+            self.0.transcribe(&part, &|| true).expect("a transcript").text.as_str().to_owned()
+        });
+        (words.collect::<Vec<_>>().join(" "), seconds)
     }
 
     /// Returns the words in packets.

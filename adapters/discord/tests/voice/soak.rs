@@ -41,6 +41,17 @@ const SENTENCES: [[&str; 5]; 4] = [
 /// How long to wait for what was said last.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+impl Room {
+    /// Lets people say something at the same time, and waits until all of them did.
+    fn say_together(&self, said: &[(usize, &str)]) {
+        let packets: Vec<_> = said.iter().map(|(person, words)| (*person, self.voice.say(words))).collect();
+        for (person, packets) in packets {
+            self.fake.talk(self.people[person], packets, Network::default());
+        }
+        self.fake.wait("the people to finish", |world| (world.voice.talking == 0).then_some(()));
+    }
+}
+
 /// Returns how long people talk. `make test` only looks whether it works.
 #[expect(clippy::disallowed_methods, reason = "the tests' own setting, not the product's")]
 fn seconds() -> u64 {

@@ -139,13 +139,22 @@ impl Session {
                 frame = channels.frames.recv() => self.frame(frame.context("the microphone stopped")?).await,
                 Some(what) = channels.requests.recv() => self.say(what).await?,
                 Some(told) = channels.told.recv() => self.talk.told(told).await,
-                Some(news) = channels.news.recv() => self.played(&news).await,
+                Some(news) = channels.news.recv() => {
+                    // What was interrupted before counts as interrupted.
+                    self.report_all(&mut channels.reported).await?;
+                    self.played(&news).await;
+                }
                 Some(report) = channels.reported.recv() => self.report(report).await?,
                 () = tokio::time::sleep_until(wake) => self.talk.tick().await,
             }
         }
         self.talk.end().await;
-        while let Ok(report) = channels.reported.try_recv() {
+        self.report_all(&mut channels.reported).await
+    }
+
+    /// Handles the reports that wait.
+    async fn report_all(&mut self, reported: &mut mpsc::UnboundedReceiver<Report>) -> anyhow::Result<()> {
+        while let Ok(report) = reported.try_recv() {
             self.report(report).await?;
         }
         Ok(())
@@ -173,6 +182,7 @@ impl Session {
             News::Ended { program, next: None } => {
                 self.is_written_alone = true;
                 eprintln!("({program} stopped, and nothing else here plays sound: my answers are text from here on)");
+                self.talk.request(Request::Stop).await;
             }
         }
         self.talk.speak_on().await;
@@ -226,6 +236,8 @@ impl Session {
                 }
             }
             Report::Expected(expected) => self.expect(expected.text),
+            // The whole reply stands in the terminal.
+            Report::Heard { .. } if self.is_written_alone => {}
             Report::Heard { reply, heard, is_whole } => {
                 self.engine.heard(&reply, Text::new(heard), is_whole).await?;
             }

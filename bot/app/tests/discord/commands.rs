@@ -160,6 +160,8 @@ const FORMS: &[Form] = &[
     ("voice", "unmute", &[], Members),
     ("voice", "consent", &[("choice", "yes")], Members),
     ("voice", "captions", &[("choice", "on")], Members),
+    ("voice", "record", &[("choice", "on")], Members),
+    ("voice", "recordings", &[("what", "get"), ("number", "4711")], Members),
     ("voice", "transcript", &[], Members),
     ("voice", "replies", &[], Members),
     ("voice", "samples", &[], Members),

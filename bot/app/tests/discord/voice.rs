@@ -3,6 +3,7 @@
 
 mod people;
 mod personas;
+mod recordings;
 mod stages;
 
 use std::sync::{Arc, Mutex};

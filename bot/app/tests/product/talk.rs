@@ -107,6 +107,36 @@ fn without_a_loudspeaker_it_goes_on_as_text() {
 }
 
 #[test]
+fn a_reply_stays_whole_if_the_last_loudspeaker_stops_in_the_middle_of_it() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, played, stop) = (scratch.path(), scratch.path().join("played.raw"), scratch.path().join("stop"));
+    let script =
+        format!("while [ ! -e '{}' ]; do /usr/bin/head -c 882 >> '{}'; done", stop.display(), played.display());
+    program(home, "aplay", &script);
+    let mut talking = Talking::start(&mut talk_with_programs_of(home));
+    let mut output = BufReader::new(talking.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    writeln!(talking.0.stdin.as_mut().expect("a pipe"), "Where is the old lighthouse?").expect("it reads");
+    let written = output.find(|line| !line.trim().is_empty()).expect("an answer");
+    let begun = Instant::now();
+    while !has_sound(&played) {
+        assert!(begun.elapsed() < PATIENCE, "nothing is played");
+    }
+    std::fs::write(&stop, "").expect("a file");
+    // The next line would interrupt what is said.
+    let mut notices = BufReader::new(talking.0.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(notices.any(|line| line.contains("nothing else here plays sound")), "it says so");
+    writeln!(talking.0.stdin.as_mut().expect("a pipe"), "And who lives there?").expect("it reads");
+    assert!(output.any(|line| !line.trim().is_empty()), "another answer");
+    drop(talking.0.stdin.take());
+    assert!(talking.0.wait().expect("it ends").success());
+    let export = command(home, &["memory", "export", "--person", "console:ann"]).output().expect("the binary runs");
+    let export = String::from_utf8_lossy(&export.stdout);
+    let answer = written.rsplit(": ").next().unwrap_or_default().trim();
+    assert!(export.contains("old lighthouse") && export.contains(answer), "{answer:?}: {export}");
+    assert!(!export.contains('\u{2026}') && !export.contains("\\u2026"), "{export}");
+}
+
+#[test]
 fn a_question_to_the_microphone_is_answered_by_the_loudspeaker() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();

@@ -431,6 +431,21 @@ pub const COMMANDS: &[Command] = &[
                 "show the words of the call in a thread",
                 &[optional("choice", "`on` or `off`; `yes` or `no` for your own words", OptionKind::Word)],
             ),
+            form(
+                "record",
+                "record",
+                "record the sound of the call, if everybody in it agrees",
+                &[optional("choice", "`on` or `off`; `yes` or `no` for your own voice", OptionKind::Word)],
+            ),
+            form(
+                "recordings",
+                "recordings",
+                "list, get or remove recordings of calls that you are in",
+                &[
+                    optional("what", "`get` or `remove`", OptionKind::Word),
+                    optional("number", "the number of the recording", OptionKind::Count),
+                ],
+            ),
             form("transcript", "transcript", "show what was said, as far as you heard it", &[]),
             form(
                 "replies",

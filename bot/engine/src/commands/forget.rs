@@ -54,6 +54,7 @@ impl Commands {
         };
         let Some(target) = target else { return Ok(refused("There is nothing of yours here to forget.".into())) };
         let is_whole_person = matches!(target, Forget::Person(_));
+        let recordings = if is_whole_person { self.services.recordings_of(&at.line.person).await?.len() } else { 0 };
         let receipt = self.forgetting.forget(target, quotes, Some(read_scope)).await?;
         if is_whole_person
             && let Some(voice) = at.adapter.voice()
@@ -61,7 +62,11 @@ impl Commands {
         {
             voice.decided(&voice_chat, &at.line.person, false).await;
         }
-        Ok(done(receipt_text(&receipt)))
+        let mut text = receipt_text(&receipt);
+        if recordings > 0 {
+            text.push_str(&format!(" Recordings of calls deleted for everybody: {recordings}."));
+        }
+        Ok(done(text))
     }
 
     /// Returns the person's last message in the chat, to any of its personas, and the read scope of that persona.

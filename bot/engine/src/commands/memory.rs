@@ -5,6 +5,7 @@ use azera_memory::{Again, DataSubject, KNOWN_IN_CHATS, Kind, MessageRow, NewFact
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
+use crate::call_recordings::exported_recordings;
 use crate::commands::Commands;
 use crate::display_names::DisplayNames;
 use crate::error::Error;
@@ -166,6 +167,7 @@ impl Commands {
         let mut export = self.services.blocking(move |memory| memory.export(&subject, MAX_EXPORT_FILE_BYTES)).await?;
         export["vault"] = self.services.exported_vault(at.line.person.clone()).await?;
         export["voice_samples"] = self.services.exported_samples(&at.line.person).await?;
+        export["recordings"] = exported_recordings(&self.services.recordings_of(&at.line.person).await?);
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
     }
 

@@ -31,6 +31,7 @@ mod pictures;
 mod places;
 mod portrait;
 mod privacy;
+mod recordings;
 mod redraw;
 mod settings;
 mod themes;

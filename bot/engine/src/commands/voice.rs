@@ -1,5 +1,6 @@
 //! `/voice`: joins and leaves voice channels, and records who may be heard there. `/voice replies` is in
-//! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`.
+//! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`, `/voice record` in
+//! `recordings.rs`.
 
 use azera_adapter::{Choice, CommandAnswer, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
@@ -52,12 +53,15 @@ impl Commands {
             ("say", text) if !text.is_empty() => Ok(answered(voice.say(chat, person, text).await, "I say it.")),
             ("consent", decision) => self.voice_consent(at, voice, decision).await,
             ("captions", wish) => self.voice_captions(at, voice, wish).await,
+            ("record", wish) => self.voice_record(at, voice, wish).await,
+            ("recordings", what) => self.voice_recordings(at, voice, what).await,
             ("transcript", "") => self.voice_transcript(at, voice).await,
             ("" | "settings", "") => self.voice_settings(at, voice).await,
             _ => Ok(refused(
                 "`/voice join`, `/voice leave`, `/voice say TEXT`, `/voice stop`, `/voice mute`, `/voice unmute`, \
                  `/voice consent yes`, `/voice consent no`, `/voice captions on`, `/voice captions off`, \
-                 `/voice transcript`, `/voice settings`, `/voice replies` or `/voice samples`."
+                 `/voice record on`, `/voice record off`, `/voice recordings`, `/voice transcript`, `/voice settings`, \
+                 `/voice replies` or `/voice samples`."
                     .into(),
             )),
         }

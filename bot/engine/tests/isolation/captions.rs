@@ -5,7 +5,7 @@ use std::sync::Arc;
 use azera_adapter::{Outcome, VoiceHost as _};
 use azera_types::MessageId;
 
-use crate::findings::{AN, ANN, COMMONS, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, Scene};
 use crate::test_engine::{chat, person};
 use crate::voice_fakes::Channels;
 
@@ -37,6 +37,15 @@ async fn captions_go_with_what_was_forgotten_and_with_nothing_else() {
     let others = scene.exchange(AN, "the boats are yellow").await;
     let last = scene.exchange(ANN, "the boats are gone").await;
     assert_eq!(scene.stands(&last[0]).await, Some(true));
+    // Who points at a caption has forgotten only what is their own.
+    let shown = [first.as_slice(), &others, &last].concat();
+    assert_eq!(scene.engine.azera.forget_said(&person(BOB), &shown).await.unwrap(), 0);
+    assert_eq!(scene.engine.azera.forget_said(&person(AN), &first).await.unwrap(), 0);
+    assert!(channels.gone.lock().unwrap().is_empty());
+    let own = scene.exchange(AN, "the boats are blue").await;
+    assert_eq!(scene.engine.azera.forget_said(&person(AN), &[last.as_slice(), &own].concat()).await.unwrap(), 2);
+    let gone = std::mem::take(&mut *channels.gone.lock().unwrap());
+    assert!(own.iter().all(|id| gone.contains(&(chat(COMMONS), id.clone()))) && gone.len() == 2, "{gone:?}");
     scene.command(ANN, COMMONS, "/forget last quotes").await;
     let gone = std::mem::take(&mut *channels.gone.lock().unwrap());
     assert_eq!(gone, last.clone().map(|id| (chat(COMMONS), id)));

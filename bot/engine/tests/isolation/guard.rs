@@ -197,7 +197,7 @@ fn root() -> PathBuf {
     PathBuf::from("../..")
 }
 
-fn parsed(path: &Path) -> syn::File {
+pub fn parsed(path: &Path) -> syn::File {
     syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -245,7 +245,7 @@ pub fn missed(record: &Record) -> Vec<String> {
     missed
 }
 
-fn trait_methods(file: &syn::File, name: &str) -> Vec<String> {
+pub fn trait_methods(file: &syn::File, name: &str) -> Vec<String> {
     let mut methods = Vec::new();
     for item in &file.items {
         if let Item::Trait(found) = item

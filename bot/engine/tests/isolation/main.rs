@@ -45,6 +45,7 @@ mod overrides;
 mod passages;
 mod pictures;
 mod portraits;
+mod recordings;
 mod remix;
 mod reply_style;
 mod samples;

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 104] = [
+pub const SHOWING: [&str; 109] = [
     "/me",
     "/why",
     "/memory stats",
@@ -103,6 +103,11 @@ pub const SHOWING: [&str; 104] = [
     "/voice consent yes",
     "/voice captions on",
     "/voice captions yes",
+    "/voice record on",
+    "/voice record yes",
+    "/voice recordings",
+    "/voice recordings get 4711",
+    "/voice recordings remove 4711",
     "/voice transcript",
     "/voice samples list",
     "/voice samples add nobody",

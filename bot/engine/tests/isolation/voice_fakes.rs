@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_adapter::{CaptionStatus, CaptionWish, PlatformError, VoiceChannels, VoiceError, VoiceStatus};
+use azera_adapter::{
+    CaptionStatus, CaptionWish, PlatformError, RecordStatus, RecordWish, SentRecording, VoiceChannels, VoiceError,
+    VoiceStatus,
+};
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
 use azera_types::{
@@ -116,6 +119,9 @@ pub fn spoken(words: &[u8], expired: bool) -> InboundPart {
     InboundPart { part, source }
 }
 
+/// A recording that was sent.
+pub type Delivered = (PersonId, String, Vec<(String, Vec<u8>)>);
+
 /// Voice channels. What is said in one is the chat in which somebody asks.
 #[derive(Default)]
 pub struct Channels {
@@ -125,6 +131,12 @@ pub struct Channels {
     pub gone: Mutex<Vec<(ChatId, MessageId)>>,
     /// Who agreed to captions; `None` while none run.
     pub captions: Mutex<Option<BTreeSet<PersonId>>>,
+    /// Who agreed to be recorded; `None` while nobody records.
+    pub recorded: Mutex<Option<BTreeSet<PersonId>>>,
+    /// The recordings that were sent: to whom, the text, and the files.
+    pub sent: Mutex<Vec<Delivered>>,
+    /// Who can no longer see any voice channel.
+    pub blind: Mutex<BTreeSet<PersonId>>,
 }
 
 #[async_trait]
@@ -198,6 +210,50 @@ impl VoiceChannels for Channels {
 
     async fn withdraw(&self, gone: &[(ChatId, MessageId)]) {
         self.gone.lock().unwrap().extend_from_slice(gone);
+    }
+
+    async fn record(
+        &self,
+        _: &ChatId,
+        person: &PersonId,
+        wish: RecordWish,
+    ) -> Result<Option<RecordStatus>, VoiceError> {
+        let mut recorded = self.recorded.lock().unwrap();
+        match (wish, recorded.as_mut()) {
+            (RecordWish::On, _) => *recorded = Some(BTreeSet::from([person.clone()])),
+            (RecordWish::Off, _) => *recorded = None,
+            (RecordWish::Agree(_), Some(agreed)) => {
+                agreed.insert(person.clone());
+            }
+            (RecordWish::Refuse, Some(agreed)) => {
+                agreed.remove(person);
+            }
+            (RecordWish::Show | RecordWish::Agree(_) | RecordWish::Refuse, _) => {}
+        }
+        Ok(recorded.as_ref().map(|agreed| RecordStatus {
+            name: "1".to_owned(),
+            by: "Ann".to_owned(),
+            is_running: agreed.len() == 2,
+            people: 2,
+            agreed: agreed.len(),
+            records_you: agreed.contains(person),
+        }))
+    }
+
+    async fn sees(&self, _: &ChatId, person: &PersonId) -> bool {
+        !self.blind.lock().unwrap().contains(person)
+    }
+
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError> {
+        let SentRecording { to, text, files } = recording;
+        self.sent.lock().unwrap().push((to.clone(), text.to_owned(), files));
+        Ok(true)
+    }
+
+    async fn forgotten(&self, person: &PersonId) {
+        if let Some(agreed) = self.recorded.lock().unwrap().as_mut() {
+            agreed.remove(person);
+        }
     }
 
     async fn status(&self, _: &ChatId, _: &PersonId) -> Result<VoiceStatus, VoiceError> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use azera_types::MessageId;
-use serenity::all::ChannelId;
+use serenity::all::{ChannelId, MessageId as ShownId};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -50,12 +50,24 @@ pub(super) struct Board {
     /// See `voice`.
     pub(super) thread: ChannelId,
     waiting: Mutex<Waiting>,
+    /// The last message that was posted.
+    last: Mutex<Option<ShownId>>,
     wake: Notify,
 }
 
 impl Board {
     pub(super) fn new(name: String, voice: ChannelId, parent: ChannelId, thread: ChannelId) -> Self {
-        Self { name, voice, parent, thread, waiting: Mutex::default(), wake: Notify::new() }
+        Self { name, voice, parent, thread, waiting: Mutex::default(), last: Mutex::default(), wake: Notify::new() }
+    }
+
+    /// Returns the last message that was posted.
+    pub(super) fn last_posted(&self) -> Option<ShownId> {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that a message was posted.
+    pub(super) fn posted(&self, message: ShownId) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -143,6 +155,12 @@ impl Board {
     }
 }
 
+/// Returns true if the text of a message of the bot consists of captions.
+pub(super) fn is_caption(text: &str) -> bool {
+    let is_line = |line: &str| line == MISSING || (line.starts_with("**") && line.contains(":** "));
+    !text.is_empty() && text.lines().all(is_line)
+}
+
 /// Returns the text of a message with these lines; `is_gap` says that some are missing before them.
 pub(super) fn content(lines: &[&Line], is_gap: bool) -> String {
     let texts = lines.iter().map(|line| line.text.as_str());
@@ -225,6 +243,16 @@ mod tests {
         assert_eq!(board.last_words().as_deref(), Some("Over."));
         board.miss();
         assert!(board.is_gap());
+    }
+
+    #[test]
+    fn captions_are_told_from_notices() {
+        let said = lines("Ann", "Hello *there*.");
+        let line = Line { said: id("a"), text: said[0].clone(), since: Instant::now() };
+        assert!(is_caption(&content(&[&line], true)));
+        for notice in ["*The call is over, and so are its captions.*", "", "Captions of what is said in <#1>."] {
+            assert!(!is_caption(notice), "{notice}");
+        }
     }
 
     #[test]

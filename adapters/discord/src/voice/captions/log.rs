@@ -73,6 +73,32 @@ impl CaptionLog {
         file.sync_all()
     }
 
+    /// Adds a message that was found after a crash. Its lines without an utterance are to be removed.
+    pub(super) fn note_found(&mut self, channel: ChannelId, posted: &Posted) -> std::io::Result<()> {
+        self.add(channel, posted)?;
+        if posted.is_due() {
+            self.due.insert(channel);
+        }
+        Ok(())
+    }
+
+    /// Returns what each line of a message with captions shows; `None` if it is no such message.
+    pub(super) fn lines_of(&self, thread: ChannelId, message: ShownId) -> Option<Vec<Option<MessageId>>> {
+        let mut all = self.channels().flat_map(|channel| self.read(channel));
+        all.find(|posted| posted.thread == thread && posted.message == message).map(|posted| posted.lines)
+    }
+
+    /// Returns the newest message with captions in a thread of a voice channel.
+    pub(super) fn newest_in(&self, channel: ChannelId, thread: ChannelId) -> Option<ShownId> {
+        let there = self.read(channel).into_iter().filter(|posted| posted.thread == thread);
+        there.map(|posted| posted.message).max()
+    }
+
+    /// Returns the messages with captions of a voice channel.
+    pub(super) fn messages(&self, channel: ChannelId) -> BTreeSet<ShownId> {
+        self.read(channel).into_iter().map(|posted| posted.message).collect()
+    }
+
     /// Marks the lines of these utterances as lines to be removed.
     pub(super) fn withdraw(&mut self, channel: ChannelId, gone: &BTreeSet<&MessageId>) -> std::io::Result<()> {
         let mut all = self.read(channel);

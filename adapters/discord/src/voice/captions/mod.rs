@@ -6,9 +6,12 @@
 //! chat of the voice channel.
 //!
 //! `place` finds the thread, `board` holds the lines that wait, `post` posts them, and `log` knows where each caption
-//! stands, so that it goes when its utterance is forgotten: `withdraw` takes it back.
+//! stands, so that it goes when its utterance is forgotten: `withdraw` takes it back. `intents` knows what is about to be
+//! posted, for the case of a crash.
 
 mod board;
+mod forget;
+mod intents;
 mod log;
 mod place;
 mod post;
@@ -28,6 +31,7 @@ use crate::error::in_words;
 use crate::id;
 use board::Board;
 
+pub(super) use intents::Intents;
 pub(super) use log::CaptionLog;
 pub(super) use withdraw::Withdrawn;
 
@@ -218,7 +222,7 @@ impl VoiceCalls {
         let is_heard = self.may_be_heard(&voice_chat, person, self.clock.now()).await;
         let begun = self.begin_captions((guild, channel), (person, is_heard), &by, board.clone());
         let Some(others) = begun else {
-            self.remove_thread(thread).await;
+            self.remove_thread(channel, thread).await;
             return Err(VoiceError::NotThere);
         };
         self.tell(

@@ -1,4 +1,5 @@
-//! Where captions stand: in a thread of a text channel where the person who asks may write.
+//! Where captions stand: in a thread of a text channel where the person who asks may write, or in the text chat of the
+//! voice channel.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -20,6 +21,10 @@ const NEEDED: Permissions = Permissions::VIEW_CHANNEL
     .union(Permissions::CREATE_PUBLIC_THREADS)
     .union(Permissions::SEND_MESSAGES_IN_THREADS)
     .union(Permissions::READ_MESSAGE_HISTORY);
+
+/// Permissions that the bot needs in the text chat of the voice channel, to show captions there.
+const NEEDED_IN_CHAT: Permissions =
+    Permissions::VIEW_CHANNEL.union(Permissions::SEND_MESSAGES).union(Permissions::READ_MESSAGE_HISTORY);
 
 /// Longest name of a thread, in characters.
 const NAME_CHARS: usize = 100;
@@ -48,6 +53,10 @@ impl VoiceCalls {
         parent: ChannelId,
     ) -> Result<ChannelId, VoiceError> {
         let line = self.line()?;
+        // The text chat of a voice channel has no threads.
+        if parent == channel {
+            return Ok(channel);
+        }
         let find = |calls: &HashMap<GuildId, Ongoing>| {
             calls.values().find(|ongoing| ongoing.channel == channel)?.caption_threads.get(&parent).copied()
         };
@@ -71,9 +80,12 @@ impl VoiceCalls {
         Ok(thread.id)
     }
 
-    /// Removes a thread whose call ended meanwhile.
-    pub(super) async fn remove_thread(&self, thread: ChannelId) {
+    /// Removes a thread whose call in a voice channel ended meanwhile.
+    pub(super) async fn remove_thread(&self, channel: ChannelId, thread: ChannelId) {
         let Ok(line) = self.line() else { return };
+        if thread == channel {
+            return;
+        }
         if let Err(error) = line.http.delete_channel(thread, None).await {
             tracing::debug!(error = in_words(&error), "cannot remove a thread for captions");
             self.tell(thread, CALL_OVER).await;
@@ -90,10 +102,14 @@ impl VoiceCalls {
         let unavailable = |why: &str| VoiceError::Unavailable(why.to_owned());
         let directory = &self.line()?.directory;
         let found = id::channel_of(chat).and_then(|parent| directory.channel(parent));
+        let may_be = |kind: ChannelType, id: ChannelId| kind == ChannelType::Text || id == channel;
         let parent = found
-            .filter(|found| found.kind == ChannelType::Text && found.guild_id == guild)
+            .filter(|found| may_be(found.kind, found.id) && found.guild_id == guild)
             .ok_or_else(|| {
-                unavailable("Captions stand in a thread: write `/voice captions on` in a text channel of this server.")
+                unavailable(
+                    "Write `/voice captions on` in a text channel of this server, or in the text chat of your voice \
+                     channel.",
+                )
             })?
             .id;
         let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
@@ -106,11 +122,15 @@ impl VoiceCalls {
                  `/voice captions on` in a channel that only they can read.",
             ));
         }
-        if !directory.own_permissions(parent).contains(NEEDED) {
-            return Err(unavailable(
-                "I need the permissions Create Public Threads, Send Messages in Threads and Read Message History in \
-                 this channel.",
-            ));
+        let (needed, why) = if parent == channel {
+            (NEEDED_IN_CHAT, "I need the permissions Send Messages and Read Message History in this channel.")
+        } else {
+            let why = "I need the permissions Create Public Threads, Send Messages in Threads and Read Message History in \
+                       this channel.";
+            (NEEDED, why)
+        };
+        if !directory.own_permissions(parent).contains(needed) {
+            return Err(unavailable(why));
         }
         Ok(parent)
     }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use azera_adapter::VoiceHost;
 use azera_types::MessageId;
-use serenity::all::{ChannelId, CreateMessage, EditMessage, GuildId, Http, Message, Nonce};
+use serenity::all::{ChannelId, CreateMessage, EditMessage, GuildId, Http, Message, MessageId as ShownId, Nonce};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::board::{Board, Line, content};
+use super::intents::Intent;
 use super::log::{GAP, Posted};
 use super::{MORE_READERS, VoiceCalls};
 use crate::error::{Failure, failure, in_words};
@@ -92,15 +93,32 @@ impl VoiceCalls {
         }
         let is_gap = board.is_gap();
         let text = content(&lines.iter().collect::<Vec<_>>(), is_gap);
-        let message = match post(&line.http, board.thread, &text, &lines).await {
+        let gap = is_gap.then(|| MessageId::new(GAP).ok()).flatten();
+        let shown: Vec<MessageId> = gap.into_iter().chain(lines.iter().map(|line| line.said.clone())).collect();
+        let nonce = nonce(&lines);
+        let intent = Intent {
+            voice: board.voice,
+            thread: board.thread,
+            nonce: nonce.clone(),
+            after: self.before_next(board).await,
+            lines: shown.clone(),
+        };
+        if let Err(error) = self.caption_intents.lock().await.begin(intent) {
+            tracing::error!(%error, "cannot note what is about to be shown; captions end");
+            return Next::End(CANNOT_GO_ON);
+        }
+        let message = match post(&line.http, board.thread, &text, &nonce).await {
             Ok(message) => message,
             Err(error) => {
                 tracing::warn!(error = in_words(&error), "cannot post captions");
-                return if failure(&error) == Failure::Unknown { Next::Failed } else { Next::End(CANNOT_GO_ON) };
+                if failure(&error) == Failure::Unknown {
+                    return Next::Failed;
+                }
+                self.intent_is_done(board.thread, &nonce).await;
+                return Next::End(CANNOT_GO_ON);
             }
         };
-        let gap = is_gap.then(|| MessageId::new(GAP).ok()).flatten();
-        let shown = gap.into_iter().chain(lines.iter().map(|line| line.said.clone())).map(Some).collect();
+        let shown = shown.into_iter().map(Some).collect();
         let posted = Posted { thread: board.thread, message: message.id, lines: shown };
         let noted = self.caption_log.lock().await.add(board.voice, &posted);
         if let Err(error) = noted {
@@ -110,12 +128,29 @@ impl VoiceCalls {
             }
             return Next::End(CANNOT_GO_ON);
         }
+        self.intent_is_done(board.thread, &nonce).await;
+        board.posted(message.id);
         if is_gap {
             board.gap_is_said();
         }
         board.done(&lines);
         self.take_back_gone(board, &lines, host.as_ref()).await;
         Next::Posted
+    }
+
+    /// Returns a message of the thread that is older than the next one. A thread is older than all of its messages.
+    async fn before_next(&self, board: &Board) -> ShownId {
+        if let Some(last) = board.last_posted() {
+            return last;
+        }
+        let newest = self.caption_log.lock().await.newest_in(board.voice, board.thread);
+        newest.unwrap_or_else(|| ShownId::new(board.thread.get()))
+    }
+
+    async fn intent_is_done(&self, thread: ChannelId, nonce: &str) {
+        if let Err(error) = self.caption_intents.lock().await.done(thread, nonce) {
+            tracing::warn!(%error, "cannot note that captions are posted; the next start looks for them");
+        }
     }
 
     /// Takes back lines that were forgotten before the log knew where they stand.
@@ -151,11 +186,11 @@ async fn standing(board: &Board, host: &dyn VoiceHost) -> Option<Vec<Line>> {
 }
 
 /// Posts a message once, even if an earlier attempt did so without an answer.
-async fn post(http: &Http, thread: ChannelId, text: &str, lines: &[Line]) -> serenity::Result<Message> {
+async fn post(http: &Http, thread: ChannelId, text: &str, nonce: &str) -> serenity::Result<Message> {
     let message = CreateMessage::new()
         .content(text)
         .allowed_mentions(nobody())
-        .nonce(Nonce::String(nonce(lines)))
+        .nonce(Nonce::String(nonce.to_owned()))
         .enforce_nonce(true);
     let posted = http.send_message(thread, Vec::new(), &message).await?;
     if posted.content == text {

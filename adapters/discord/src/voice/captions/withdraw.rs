@@ -59,7 +59,7 @@ impl VoiceCalls {
         let mut is_checked = false;
         loop {
             let is_noted = self.mark_withdrawn().await;
-            is_checked = is_noted && (is_checked || self.check_captions().await);
+            is_checked = is_noted && (is_checked || (self.recover_captions().await && self.check_captions().await));
             self.remove_due_captions().await;
             let woken = self.withdrawn.wake.notified();
             if is_checked {

@@ -67,6 +67,11 @@ impl Ears {
         Self(Whisper::load(&model("whisper-tiny.en", "gguf"), "whisper-tiny.en", &options).expect("a recogniser"))
     }
 
+    /// Returns the words in sound at the rate of recognition.
+    pub fn transcribe(&self, utterance: &Audio) -> String {
+        self.0.transcribe(utterance, &|| true).expect("a transcript").text.as_str().to_owned()
+    }
+
     /// Returns the words in packets.
     pub fn recognise(&self, packets: &[Vec<u8>]) -> String {
         let mut decoder = Decoder::new(RECOGNITION_RATE.0, Channels::Mono).expect("a decoder");
@@ -78,7 +83,7 @@ impl Ears {
         }
         samples.truncate(28 * RECOGNITION_RATE.0 as usize);
         let utterance = Audio { rate: RECOGNITION_RATE, samples };
-        self.0.transcribe(&utterance, &|| true).expect("a transcript").text.as_str().to_owned()
+        self.transcribe(&utterance)
     }
 }
 
