@@ -18,6 +18,7 @@ pub mod conformance;
 
 mod accounts;
 mod audit;
+mod backfill;
 mod blobs;
 mod chats;
 mod check;
@@ -146,7 +147,7 @@ pub use settings::{
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use surprise::Surprise;
-pub use themes::{Theme, ThemePage, ThemedPlace};
+pub use themes::{NextPlace, Theme, ThemePage, ThemedPlace};
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
 pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};

@@ -70,7 +70,7 @@ impl Turns<'_> {
                 let memory =
                     MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
                 graph::change(&mut batch, &old, &memory);
-                themes::put(&mut batch, &memory);
+                themes::change(self.0.store.as_ref(), &mut batch, &memory)?;
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
             }
