@@ -130,7 +130,8 @@ pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
 pub use recall::{
-    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Query, Question, Recalled, Speaker, chats_of,
+    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Opinion, Query, Question, Recalled, Shortlist,
+    Speaker, chats_of,
 };
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};

@@ -7,8 +7,8 @@ use azera_adapter::{
     PictureState, PictureWish, Platform, Reading, SearchRequest, ShownMemory,
 };
 use azera_memory::{
-    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, NewFact, Query, ReadScope, Salience,
-    TrainingConsent, VectorIndex,
+    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, NewFact, Opinion, Query, ReadScope,
+    Salience, TrainingConsent, VectorIndex,
 };
 use azera_types::{
     Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, ReadableScopes, Scope, Text, TimeZone,
@@ -301,7 +301,14 @@ impl Looking<'_> {
             .collect());
         let words = memory.recall().find_words(&read_scope, &query);
         self.saw("Memory::recall().find_words", format!("{words:?}"));
-        read!(self, memory.recall().find_with(&read_scope, &query, words), |found| found
+        let shortlist = read!(self, memory.recall().shortlist(&read_scope, &query, words, MANY), |found| found
+            .texts(MANY)
+            .map(|(id, text)| format!("{id}: {text}\n"))
+            .collect());
+        // A model that likes the last ones best.
+        let scores = shortlist.texts(MANY).enumerate().map(|(place, (id, _))| (id, place as f32)).collect();
+        let opinion = Opinion { scores, weight: 0.5 };
+        read!(self, memory.recall().finish(&read_scope, &query, shortlist, Some(&opinion)), |found| found
             .hits
             .iter()
             .map(describe_hit)

@@ -47,6 +47,7 @@ mod pictures;
 mod portraits;
 mod remix;
 mod reply_style;
+mod reranked;
 mod showing;
 mod shown_pictures;
 mod submit;
