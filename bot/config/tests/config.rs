@@ -182,6 +182,20 @@ fn a_model_server_needs_an_address_and_a_model() {
 }
 
 #[test]
+fn a_rerank_server_needs_what_its_interface_does_not_tell() {
+    let check = |text: &str| error_text(text, &[]);
+    assert_snapshot!(check("[rerank_server]\napi = \"cohere\"\n"), @r"
+    azera.toml:2: `rerank_server.model` must name a model of the server
+    azera.toml:2: `rerank_server.url` must be set: such a server can be anywhere
+    ");
+    assert_snapshot!(check("[rerank_server]\napi = \"tei\"\n"), @"azera.toml:2: `rerank_server.url` must be set: such a server can be anywhere");
+    let env = [("AZERA__RERANK_SERVER__KEY", "sk-hush")];
+    let config = load("[rerank_server]\napi = \"llama-cpp\"\ncandidates = 12\n", &env).unwrap();
+    assert!(config.rerank_server.key.is_some() && !format!("{config:?}").contains("hush"));
+    assert_eq!((config.rerank_server.candidates, config.rerank_server.timeout_ms), (12, 150));
+}
+
+#[test]
 fn a_speech_server_needs_an_address_and_a_model() {
     assert_snapshot!(error_text("[speech_server]\napi = \"openai\"\n[recognition_server]\napi = \"openai\"\n", &[]), @r"
     azera.toml:2: `speech_server.model` must name a model of the server

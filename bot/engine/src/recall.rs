@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use azera_memory::{Calendar, Hit, Memory, Query, ReadScope, Recalled, Shortlist};
+use azera_memory::{Calendar, Hit, Memory, Opinion, Query, ReadScope, Recalled, Shortlist};
 use azera_model_api::{Priority, Purpose};
 use azera_types::{MessageId, PersonId, Text};
 
@@ -172,7 +172,8 @@ impl RecallService {
         let (opinion, missing) = match self.reranking.ask(&query.question.embed, &shortlist).await {
             Reranked::Unasked => (None, None),
             Reranked::By(opinion) => (Some(opinion), None),
-            Reranked::Missing(name) => (None, Some(name)),
+            // Without an opinion nothing moves, but something may have been forgotten meanwhile.
+            Reranked::Missing(name) => (Some(Opinion::default()), Some(name)),
         };
         let (read_scope, query) = (read_scope.clone(), query.clone());
         let finish = move |memory: &Memory| memory.recall().finish(&read_scope, &query, shortlist, opinion.as_ref());

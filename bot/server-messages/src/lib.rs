@@ -231,11 +231,9 @@ mod tests {
         check(&sent, "who has a very long...", false);
         check(&sent, "the description is too long", true);
         check(&SentTexts::of(&json!({"input": ["h\u{e9}h\u{e9}, ja"]})), r"got 'h\u00e9h\u00e9, ja'", false);
-        for sent in [
-            json!({"query": "Ann's key"}),
-            json!({"documents": ["Ann's key"]}),
-            json!({"texts": ["Ann's key"]}),
-        ] {
+        for sent in
+            [json!({"query": "Ann's key"}), json!({"documents": ["Ann's key"]}), json!({"texts": ["Ann's key"]})]
+        {
             check(&SentTexts::of(&sent), "cannot rank \"Ann's key\"", false);
         }
         let sent = SentTexts::of(&json!({"input": ["Ann's PIN"]}));

@@ -19,8 +19,14 @@ impl Turns<'_> {
                     batch.remove(Table::Marks, key);
                 }
                 let old = memory.clone();
-                let memory =
-                    MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
+                let memory = MemoryRow {
+                    text: message.text.clone(),
+                    salience: None,
+                    surprise: None,
+                    replaced: None,
+                    apart: false,
+                    ..memory
+                };
                 graph::change(batch, &old, &memory);
                 themes::change(self.0.store.as_ref(), batch, &memory)?;
                 codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
@@ -51,6 +57,7 @@ impl Turns<'_> {
             at: message.at,
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
         };
         self.put_memory(batch, &memory)

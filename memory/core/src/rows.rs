@@ -316,6 +316,9 @@ pub struct MemoryRow {
     /// The newer statement that its person put in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<crate::ReplacedBy>,
+    /// True if its speaker does not want it to count as known in the whole place, however often it was said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 impl MemoryRow {

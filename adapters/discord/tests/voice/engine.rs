@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CallPersona, CaptionWish, CommandAnswer, CommandLine, ExpectedMessage,
-    Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest,
+    Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, Searched,
     SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
@@ -182,8 +182,8 @@ impl Host for Engine {
         Ok(Vec::new())
     }
 
-    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
-        Ok(Vec::new())
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Searched, HostError> {
+        Ok(Searched::default())
     }
 
     async fn settle(&self) -> Result<(), HostError> {

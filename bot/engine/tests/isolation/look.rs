@@ -142,7 +142,7 @@ impl Looking<'_> {
         };
         let platform = self.engine.platform.sim.clone();
         let hits = self.host().search(platform.id(), line).await;
-        let found = hits.map_or_else(|error| error.to_string(), |hits| crate::watch::hits_text(&hits));
+        let found = hits.map_or_else(|error| error.to_string(), |found| crate::watch::hits_text(&found.hits));
         self.seen.push(format!("probe {query:?}: {}", without_numbers(&found)));
     }
 
@@ -411,6 +411,9 @@ impl Looking<'_> {
             read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
         }
         read!(self, memory.memories().newest(read_scope, |_| true, None, MANY), |found| json(&found));
+        read!(self, memory.memories().known(read_scope, 0, MANY), |found| {
+            found.0.iter().map(|known| format!("{} {:?}", json(&known.newest), known.again)).collect()
+        });
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {
@@ -441,6 +444,7 @@ impl Looking<'_> {
         let (me, none, here, now) = (person(self.person), MemoryId(u64::MAX), chat(self.chat), engine.clock.now());
         read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
         read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
+        read!(self, memory.memories().set_apart(read_scope, &me, none, true), |found| format!("{found:?}"));
         let fact = NewFact {
             persona: read_scope.persona().clone(),
             chat: here,
@@ -474,6 +478,7 @@ impl Looking<'_> {
             at: Timestamp::MIN,
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
         };
         read!(self, memory.writings().behind(read_scope, &everything), |found| json(&found));

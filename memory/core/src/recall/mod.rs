@@ -11,6 +11,7 @@ mod authors;
 mod changes;
 mod duplicates;
 mod fuse;
+mod hit;
 mod newer;
 mod opinion;
 mod order;
@@ -21,16 +22,19 @@ mod unindexed;
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use azera_types::{Author, ChatId, MemoryId, Text, Timestamp};
+use azera_types::{Author, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
-use crate::rows::{Kind, MemoryRow};
+use crate::rows::Kind;
 use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
 
 pub(crate) use authors::AuthorCache;
+pub(crate) use duplicates::same_in_words;
 pub(crate) use fuse::dot;
+pub(crate) use hit::chats_in;
+pub use hit::{Again, Hit, KNOWN_IN_CHATS, chats_of};
 pub use opinion::{Opinion, Shortlist};
 pub use query::{Limits, Query};
 pub use question::{AskedEvent, Question, Speaker};
@@ -38,6 +42,7 @@ pub(crate) use question::{is_filler, name_tokens};
 
 use duplicates::Chosen;
 use fuse::Features;
+use hit::KNOWN_RAISE;
 use order::{Ranked, order_best};
 use time::AskedTime;
 
@@ -57,62 +62,6 @@ const NEAR_DATE: f32 = 0.5;
 
 /// Candidate rows that all cores read at once. This reads more rows than needed, but finishes sooner.
 const ROWS_AT_ONCE: usize = 8;
-
-/// A recalled memory with its signals.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// The memory.
-    pub memory: MemoryRow,
-    /// The parts of the memory's text that answer the question, at most as long as the snippet length.
-    pub snippet: Text,
-    /// Where these parts stand in the text.
-    pub shown: Shown,
-    /// Fused score; comparable within one recall only.
-    pub score: f32,
-    /// Names of the signals that found it.
-    pub signals: Vec<&'static str>,
-    /// When the same person said something else instead; `None` while it holds.
-    pub until: Option<Timestamp>,
-    /// Other statements in which the same person says the same in the same place. They are not shown besides. A prompt
-    /// must not tell of them: they are no sources of the reply.
-    pub again: Vec<Again>,
-}
-
-/// A memory that says the same as a hit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Again {
-    /// The memory.
-    pub memory: MemoryId,
-    /// The chat it was said in.
-    pub chat: Option<ChatId>,
-}
-
-/// Chats of a place from which on a statement counts as known in the whole place.
-pub const KNOWN_IN_CHATS: usize = 3;
-
-/// How much such a statement comes forward.
-const KNOWN_RAISE: f32 = 0.1;
-
-impl Hit {
-    /// Returns the number of chats in which it was said.
-    pub fn chats(&self) -> usize {
-        chats_of(&self.memory, &self.again)
-    }
-}
-
-/// Returns the number of chats in which something was said: in a memory, if that is a statement, and again.
-pub fn chats_of(memory: &MemoryRow, again: &[Again]) -> usize {
-    let own = memory.chat.as_ref().filter(|_| memory.is_statement());
-    own.into_iter().chain(again.iter().filter_map(|again| again.chat.as_ref())).collect::<HashSet<_>>().len()
-}
-
-impl MemoryRow {
-    /// Returns true if it is worth counting in how many chats this was said: a person said it, and asked to keep it or
-    /// was found to say something worth keeping. Greetings and the persona's own words are not.
-    pub(crate) fn is_statement(&self) -> bool {
-        self.author.person().is_some() && (self.salience.is_some() || self.kind == Kind::Fact)
-    }
-}
 
 /// The result of recall.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -298,8 +247,8 @@ impl Recall<'_> {
         Ok(Recalled { hits, missing })
     }
 
-    /// Returns the best candidates without duplicates, best first. Rows are read in the order of each candidate's highest possible
-    /// score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
+    /// Returns the best candidates without duplicates, best first. Rows are read in the order of each candidate's highest
+    /// possible score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
     /// two hundred rows are read.
     fn best(
         self,

@@ -41,7 +41,7 @@ impl Shortlist {
 }
 
 /// Scores of a model for hits. Higher is better; they compare only with each other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Opinion {
     /// Finite scores of the hits that the model read.
     pub scores: HashMap<MemoryId, f32>,
@@ -57,24 +57,19 @@ impl Opinion {
         let is_read = |hit: &Hit| self.scores.contains_key(&hit.memory.id);
         let read = hits.iter().take_while(|hit| is_read(hit)).count();
         let (hits, _) = hits.split_at_mut(read);
+        let opinion = |hit: &Hit| self.scores.get(&hit.memory.id).copied().unwrap_or_default();
+        let Some(said) = Range::of(hits.iter().map(opinion)).filter(|said| said.width() > 0.0) else { return };
         // The signals' score of a hit may exceed that of one before it: its place counts.
         let mut least = f32::INFINITY;
         for hit in &mut *hits {
             least = least.min(hit.score);
             hit.score = least;
         }
-        let opinion = |hit: &Hit| self.scores.get(&hit.memory.id).copied().unwrap_or_default();
-        let (Some(said), Some(scored)) =
-            (Range::of(hits.iter().map(opinion)), Range::of(hits.iter().map(|hit| hit.score)))
-        else {
-            return;
-        };
-        if said.width() <= 0.0 {
-            return;
-        }
+        let Some(scored) = Range::of(hits.iter().map(|hit| hit.score)) else { return };
+        let weight = f64::from(self.weight);
         for hit in &mut *hits {
-            let mixed = self.weight * said.share(opinion(hit)) + (1.0 - self.weight) * scored.share(hit.score);
-            hit.score = scored.least + mixed * scored.width();
+            let mixed = weight * said.share(opinion(hit)) + (1.0 - weight) * scored.share(hit.score);
+            hit.score = (scored.least + mixed * scored.width()) as f32;
             hit.signals.push(SIGNAL);
         }
         if scored.width() <= 0.0 {
@@ -86,28 +81,28 @@ impl Opinion {
     }
 }
 
-/// The least and the greatest of some scores.
+/// The least and the greatest of some scores. Their difference may exceed an `f32`.
 #[derive(Clone, Copy)]
 struct Range {
-    least: f32,
-    greatest: f32,
+    least: f64,
+    greatest: f64,
 }
 
 impl Range {
     fn of(scores: impl Iterator<Item = f32>) -> Option<Self> {
-        scores.fold(None, |range, score| {
+        scores.map(f64::from).fold(None, |range, score| {
             let Self { least, greatest } = range.unwrap_or(Self { least: score, greatest: score });
             Some(Self { least: least.min(score), greatest: greatest.max(score) })
         })
     }
 
-    fn width(self) -> f32 {
+    fn width(self) -> f64 {
         self.greatest - self.least
     }
 
     /// Returns where a score stands between the least (0) and the greatest (1).
-    fn share(self, score: f32) -> f32 {
-        if self.width() > 0.0 { (score - self.least) / self.width() } else { 0.0 }
+    fn share(self, score: f32) -> f64 {
+        if self.width() > 0.0 { (f64::from(score) - self.least) / self.width() } else { 0.0 }
     }
 }
 
@@ -124,6 +119,7 @@ mod tests {
         MemoryRow {
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
             id: MemoryId(id),
             persona: PersonaId::new("azera").unwrap(),
@@ -172,6 +168,7 @@ mod tests {
     fn what_the_model_did_not_read_stays_behind_and_a_model_without_opinion_changes_nothing() {
         assert_eq!(mixed(4, &[0.0, 1.0], 1.0), [(1, 1.0), (0, 0.9), (2, 0.8), (3, 0.7)]);
         assert_eq!(order(&mixed(3, &[0.5, 0.5, 0.5], 1.0)), [0, 1, 2]);
+        assert_eq!(order(&mixed(3, &[f32::MIN, f32::MAX, 0.0], 1.0)), [1, 2, 0]);
         assert_eq!(order(&mixed(1, &[0.5], 1.0)), [0]);
         assert_eq!(order(&mixed(0, &[], 1.0)), [0; 0]);
     }
