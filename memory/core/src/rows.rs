@@ -291,8 +291,7 @@ pub struct MemoryRow {
     /// The scope it comes from.
     pub scope: Scope,
     /// The other scopes that it was built on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "needs")]
+    #[serde(default, rename = "needs", skip_serializing_if = "Vec::is_empty")]
     pub source_scopes: Vec<SourceScope>,
     /// The chat it was said in.
     pub chat: Option<ChatId>,
@@ -307,8 +306,7 @@ pub struct MemoryRow {
     /// When it was said.
     pub at: Timestamp,
     /// Its salience, if it is worth remembering.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "worth")]
+    #[serde(default, rename = "worth", skip_serializing_if = "Option::is_none")]
     pub salience: Option<crate::Salience>,
     /// How surprising it was, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

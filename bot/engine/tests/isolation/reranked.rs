@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_model_api::{Error, Reranker, RerankerInfo};
 
-use crate::findings::{AN, ANN, COMMONS, DEN, DM_ANN, Scene};
+use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
 
 /// Likes texts with the word `brass` best, and notes everything that it reads.
 struct Reader {
@@ -90,15 +90,16 @@ async fn a_reranker_orders_what_is_found_and_recall_says_when_it_is_away() {
     let reader = Reader::of(&scene);
     let ordered = scene.hits(AN, COMMONS, ask).await;
     assert!(ordered[0].text.as_str().contains("brass"), "{ordered:?}");
-    scene.say(AN, COMMONS, "Azera, what about the harbour lamp, quiet").await;
-    let why = scene.command(AN, COMMONS, "/why").await;
+    // The prompt of another chat does not show these messages anyway.
+    scene.say(AN, DM_AN, "what about the harbour lamp, quiet").await;
+    let why = scene.command(AN, DM_AN, "/why").await;
     assert!(why.contains("reranked") && !why.contains("Not available"), "{why}");
     reader.is_away.store(true, Ordering::Relaxed);
     assert_eq!(scene.find(AN, COMMONS, ask).await, own, "the order stays as it is");
     let search = scene.command(AN, COMMONS, "/memory search harbour lamp").await;
     assert!(search.contains("pier") && search.contains("Not available just now: reranker."), "{search}");
-    scene.say(AN, COMMONS, "Azera, what about the harbour lamp at dusk, quiet").await;
-    let why = scene.command(AN, COMMONS, "/why").await;
+    scene.say(AN, DM_AN, "what about the harbour lamp at dusk, quiet").await;
+    let why = scene.command(AN, DM_AN, "/why").await;
     assert!(why.contains("Not available then: reranker."), "{why}");
 }
 
