@@ -87,8 +87,7 @@ pub(crate) struct Results {
     /// The memories.
     pub(crate) memories: Vec<Found>,
     /// Parts of the search that did not work just now, such as `semantic` or `reranker`: something may be missing, or stand
-    /// further behind.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// further behind. Empty while everything works.
     pub(crate) missing: Vec<String>,
     /// Pass this as `cursor` for the next page. It is missing on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
