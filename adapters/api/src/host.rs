@@ -36,6 +36,15 @@ pub struct Hit {
     pub text: Text,
 }
 
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Searched {
+    /// The memories, best first.
+    pub hits: Vec<Hit>,
+    /// Names of the parts of recall that did not work, such as `semantic`; the hits come from the others.
+    pub missing: Vec<String>,
+}
+
 /// A [`MemoryId`] as people see it (`m42`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -322,7 +331,7 @@ pub trait Host: Send + Sync {
 
     /// Searches the memories; there is no reply, and nothing is remembered. No hits for a person who cannot read the
     /// chat.
-    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError>;
+    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Searched, HostError>;
 
     /// Waits until all work is done: turns answered, replies delivered, memories indexed, and due background jobs
     /// finished.

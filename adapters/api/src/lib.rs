@@ -42,7 +42,7 @@ pub use given::{MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES,
 pub use host::{
     AnswerFile, AutocompleteOption, AutocompleteRequest, ChatInfo, Choice, CommandAnswer, CommandForm, CommandLine,
     Edit, FileContent, FormField, GivenPicture, Hit, Host, MAX_AUTOCOMPLETE_OPTIONS, MemoryIdText, Outcome,
-    SearchRequest, SkipReason, Turn, TurnUsage,
+    SearchRequest, Searched, SkipReason, Turn, TurnUsage,
 };
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};

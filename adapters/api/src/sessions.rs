@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use azera_types::{ChatId, MemoryId, PlatformId, Timestamp};
 
-use crate::{Hit, HostError, Reading, SearchRequest};
+use crate::{HostError, Reading, SearchRequest, Searched};
 
 /// Commands that were run one after the other in a project. `Debug` shows no command.
 #[derive(Clone, PartialEq)]
@@ -109,7 +109,7 @@ pub trait SessionReader: Send + Sync {
         platform: &PlatformId,
         line: SearchRequest,
         project: Option<String>,
-    ) -> Result<Vec<Hit>, HostError>;
+    ) -> Result<Searched, HostError>;
 
     /// Returns what is remembered of a project, in about `tokens` tokens; `None` if there is no such project that may be
     /// read.

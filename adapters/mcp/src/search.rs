@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use azera_adapter::{Hit, Reading, SearchRequest, ShownMemory};
+use azera_adapter::{Hit, Reading, SearchRequest, Searched, ShownMemory};
 use azera_types::{MemoryId, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,9 @@ pub(crate) struct Results {
     pub(crate) notice: &'static str,
     /// The memories.
     pub(crate) memories: Vec<Found>,
+    /// Parts of the search that did not work just now, such as `semantic` or `reranker`: something may be missing, or stand
+    /// further behind. Empty while everything works.
+    pub(crate) missing: Vec<String>,
     /// Pass this as `cursor` for the next page. It is missing on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
@@ -109,12 +112,12 @@ impl Caller {
         let kinds = names(&words.kinds);
         let arguments: Vec<&str> = std::iter::once(words.query.as_str()).chain(kinds.iter().copied()).collect();
         let list = List::new(tool, &arguments);
-        let mut hits = self.hits(&at, &words.query).await?;
-        hits.retain(|hit| kinds.is_empty() || kinds.contains(&hit.kind.as_str()));
+        let mut found = self.hits(&at, &words.query).await?;
+        found.hits.retain(|hit| kinds.is_empty() || kinds.contains(&hit.kind.as_str()));
         if by == By::Words {
-            hits.retain(|hit| found_by(hit, LEXICAL));
+            found.hits.retain(|hit| found_by(hit, LEXICAL));
         }
-        self.results(&at, &list, hits, words.cursor.as_deref(), words.limit).await
+        self.results(&at, &list, found, words.cursor.as_deref(), words.limit).await
     }
 
     pub(crate) async fn similar(&self, like: Like) -> Result<Results, Failure> {
@@ -122,9 +125,9 @@ impl Caller {
         let at = self.begin().await?;
         let memory = self.memory_at(&at, id).await?;
         let list = List::new("similar", &[&like.id]);
-        let mut hits = self.hits(&at, &memory.text).await?;
-        hits.retain(|hit| hit.memory.0 != id && found_by(hit, SEMANTIC));
-        self.results(&at, &list, hits, like.cursor.as_deref(), like.limit).await
+        let mut found = self.hits(&at, &memory.text).await?;
+        found.hits.retain(|hit| hit.memory.0 != id && found_by(hit, SEMANTIC));
+        self.results(&at, &list, found, like.cursor.as_deref(), like.limit).await
     }
 
     pub(crate) async fn cross_project(&self, asked: AcrossProjects) -> Result<Results, Failure> {
@@ -134,11 +137,11 @@ impl Caller {
         let at = self.begin().await?;
         let list = List::new("cross_project", &[&asked.query, asked.project.as_deref().unwrap_or_default()]);
         let request = request(&at, &asked.query);
-        let hits = self.engine.sessions.search_projects(&self.session.platform, request, asked.project).await?;
-        self.results(&at, &list, hits, asked.cursor.as_deref(), asked.limit).await
+        let found = self.engine.sessions.search_projects(&self.session.platform, request, asked.project).await?;
+        self.results(&at, &list, found, asked.cursor.as_deref(), asked.limit).await
     }
 
-    async fn hits(&self, at: &Reading, query: &str) -> Result<Vec<Hit>, Failure> {
+    async fn hits(&self, at: &Reading, query: &str) -> Result<Searched, Failure> {
         Ok(self.engine.host.search(&self.session.platform, request(at, query)).await?)
     }
 
@@ -146,7 +149,7 @@ impl Caller {
         &self,
         at: &Reading,
         list: &List,
-        hits: Vec<Hit>,
+        Searched { hits, missing }: Searched,
         cursor: Option<&str>,
         limit: Option<usize>,
     ) -> Result<Results, Failure> {
@@ -159,7 +162,7 @@ impl Caller {
         // What was forgotten since is left out.
         let memories = hits.into_iter().filter_map(|hit| whole.remove(&hit.memory.0).map(|whole| found(hit, whole)));
         let memories = memories.collect();
-        Ok(Results { notice: QUOTED, memories, next_cursor })
+        Ok(Results { notice: QUOTED, memories, missing, next_cursor })
     }
 
     /// Returns a memory that may be shown.

@@ -28,7 +28,7 @@ use crate::persona::bring_personas;
 use crate::progress::Bar;
 use crate::room::RoomyStore;
 use crate::stores::OnServers;
-use crate::{call_recordings, chosen, loras, servers, stores, trust, vault};
+use crate::{call_recordings, chosen, loras, reranker, servers, stores, trust, vault};
 
 /// Size of the key-value cache, in conversations of full length.
 const FULL_CONVERSATIONS: usize = 4;
@@ -454,6 +454,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
+    reranker::give_reranker(&engine, config)?;
     let keys = vault::keys(config)?;
     if let Err(error) = vault::note_key(&keys, &memory.record()) {
         tracing::warn!("which key the vaults of people need is not noted: {error:#}");

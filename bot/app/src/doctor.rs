@@ -33,6 +33,7 @@ pub async fn run(config: &Config, missing: &[vault::Unresolved]) -> anyhow::Resu
         ("memory (RAM)", ram()),
         ("chat model", chat(config).await),
         ("embedding model", embedding(config).await),
+        ("rerank server", crate::reranker::check(config).await),
         ("recognition server", speech_servers::check_recognition(config).await),
         ("speech server", speech_servers::check_speech(config).await),
         ("vision server", crate::vision::check(config).await),

@@ -54,6 +54,7 @@ mod persona;
 mod persona_add;
 mod persona_folder;
 mod progress;
+mod reranker;
 mod restore;
 mod room;
 mod run;

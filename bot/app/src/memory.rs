@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use azera_adapter::{Host, InboundEvent, SearchRequest};
+use azera_adapter::{Host, InboundEvent, SearchRequest, Searched};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
 use azera_engine::{exported_recordings, exported_vault, forgotten_calls};
@@ -137,7 +137,10 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
     let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
     app.engine.submit(&platform, InboundEvent::Chat(info)).await?;
     let line = SearchRequest { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
-    let hits = app.engine.search(&platform, line).await?;
+    let Searched { hits, missing } = app.engine.search(&platform, line).await?;
+    if !missing.is_empty() {
+        eprintln!("not available just now: {}", missing.join(", "));
+    }
     if json {
         println!("{}", serde_json::to_string_pretty(&hits)?);
         return Ok(());

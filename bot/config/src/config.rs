@@ -16,6 +16,7 @@ use crate::known;
 use crate::matrix::Matrix;
 use crate::mind::Mind;
 use crate::read::Draft;
+use crate::rerank::RerankServer;
 use crate::sections::{
     Backup, Chat, ChatServer, Data, EmbeddingServer, Log, Memory, Models, Sampling, ServerApi, VectorServer,
     WorkingServer,
@@ -46,6 +47,9 @@ pub struct Config {
     /// A server that computes embeddings instead of a model on this machine. Azera sends it every memory. After a
     /// change of model or server, Azera embeds all memories again.
     pub embedding_server: EmbeddingServer,
+    /// A server with a model that reads a question and a memory together (a cross-encoder) and orders what recall found.
+    /// Azera sends it questions and the best memories for them. While it does not answer, recall keeps its own order.
+    pub rerank_server: RerankServer,
     /// How the next token is chosen. A key that is unset takes the measured value of the model's family.
     pub sampling: Sampling,
     /// What is remembered, and how it is found.
@@ -239,7 +243,11 @@ impl Config {
             }
         }
         let (hearing, speaking) = (&self.recognition_server, &self.speech_server);
-        for (section, missing) in [("recognition_server", hearing.missing()), ("speech_server", speaking.missing())] {
+        for (section, missing) in [
+            ("rerank_server", self.rerank_server.missing()),
+            ("recognition_server", hearing.missing()),
+            ("speech_server", speaking.missing()),
+        ] {
             for (key, message) in missing {
                 report([(section, "api"), (section, key)], message);
             }

@@ -23,6 +23,7 @@ mod known;
 mod matrix;
 mod mind;
 mod read;
+mod rerank;
 mod secret;
 mod sections;
 mod speech;
@@ -43,6 +44,7 @@ pub use http::Http;
 pub use images::{Images, ImagesKind};
 pub use matrix::{Matrix, MatrixInvites};
 pub use mind::Mind;
+pub use rerank::{RerankApi, RerankServer};
 pub use secret::Secret;
 pub use sections::{
     Answer, Backup, Chat, ChatServer, Data, EmbeddingServer, Log, LogFormat, LogLevel, Memory, Models, Sampling,

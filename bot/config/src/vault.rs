@@ -34,11 +34,12 @@ pub struct VaultReference {
 
 impl Config {
     /// Returns every setting that may hold a secret, with its section and key.
-    fn secrets_mut(&mut self) -> [(&'static str, &'static str, &mut Option<Secret>); 12] {
+    fn secrets_mut(&mut self) -> [(&'static str, &'static str, &mut Option<Secret>); 13] {
         [
             ("models", "hub_token", &mut self.models.hub_token),
             ("chat_server", "key", &mut self.chat_server.key),
             ("embedding_server", "key", &mut self.embedding_server.key),
+            ("rerank_server", "key", &mut self.rerank_server.key),
             ("working_server", "password", &mut self.working_server.password),
             ("vector_server", "key", &mut self.vector_server.key),
             ("recognition_server", "key", &mut self.recognition_server.key),

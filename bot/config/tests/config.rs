@@ -107,7 +107,7 @@ fn a_key_outside_a_section_is_told_its_section() {
     assert_snapshot!(error_text("slots = 3\nmodels = 4\nsoup = 1\n", &[]), @r"
     azera.toml:1: there is no section `slots`; `slots` belongs into [models]
     azera.toml:2: `models` is a section, written [models] on a line of its own
-    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, sampling, memory, working_server, vector_server, chat, mind, gardener, hearth, voice, recognition_server, speech_server, matrix, discord, http, images, vision_server, vault, backup, log, telemetry
+    azera.toml:3: there is no section `soup`; there are data, models, chat_server, embedding_server, rerank_server, sampling, memory, working_server, vector_server, chat, mind, gardener, hearth, voice, recognition_server, speech_server, matrix, discord, http, images, vision_server, vault, backup, log, telemetry
     ");
 }
 
@@ -179,6 +179,20 @@ fn a_model_server_needs_an_address_and_a_model() {
     let config = load("[embedding_server]\napi = \"llama-cpp\"\nmodel = \"x\"\n", &env).unwrap();
     assert_eq!((config.chat_server.api, config.embedding_server.api), (ServerApi::Ollama, ServerApi::LlamaCpp));
     assert!(config.chat_server.url.is_none() && !format!("{config:?}").contains("hush"));
+}
+
+#[test]
+fn a_rerank_server_needs_what_its_interface_does_not_tell() {
+    let check = |text: &str| error_text(text, &[]);
+    assert_snapshot!(check("[rerank_server]\napi = \"cohere\"\n"), @r"
+    azera.toml:2: `rerank_server.model` must name a model of the server
+    azera.toml:2: `rerank_server.url` must be set: such a server can be anywhere
+    ");
+    assert_snapshot!(check("[rerank_server]\napi = \"tei\"\n"), @"azera.toml:2: `rerank_server.url` must be set: such a server can be anywhere");
+    let env = [("AZERA__RERANK_SERVER__KEY", "sk-hush")];
+    let config = load("[rerank_server]\napi = \"llama-cpp\"\ncandidates = 12\n", &env).unwrap();
+    assert!(config.rerank_server.key.is_some() && !format!("{config:?}").contains("hush"));
+    assert_eq!((config.rerank_server.candidates, config.rerank_server.timeout_ms), (12, 150));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Hit, HostError, Reading, SearchRequest, SessionReader, ShownEvidence, ShownProcedure, ShownSession,
+    HostError, Reading, SearchRequest, Searched, SessionReader, ShownEvidence, ShownProcedure, ShownSession,
 };
 use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name, project_owner};
 use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope};
@@ -192,7 +192,7 @@ impl SessionReader for Engine {
         platform: &PlatformId,
         line: SearchRequest,
         project: Option<String>,
-    ) -> Result<Vec<Hit>, HostError> {
+    ) -> Result<Searched, HostError> {
         let part = |read_scope: ReadScope| about_projects(&read_scope, project.as_deref());
         self.for_adapter(self.search_within(platform, line, part).await)
     }

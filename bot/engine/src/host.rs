@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
-    InboundEvent, Receipt, Recorded, SearchRequest,
+    AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Host, HostError, IgnoreReason,
+    InboundEvent, Receipt, Recorded, SearchRequest, Searched,
 };
 use azera_memory::{Forget, ReadScope};
 use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
@@ -102,7 +102,7 @@ impl Engine {
         Ok(Recorded::New)
     }
 
-    async fn search_memories(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, Error> {
+    async fn search_memories(&self, platform: &PlatformId, line: SearchRequest) -> Result<Searched, Error> {
         self.search_within(platform, line, Some).await
     }
 
@@ -112,10 +112,10 @@ impl Engine {
         platform: &PlatformId,
         line: SearchRequest,
         part: impl FnOnce(ReadScope) -> Option<ReadScope>,
-    ) -> Result<Vec<Hit>, Error> {
+    ) -> Result<Searched, Error> {
         let adapter = self.0.services.platform(platform)?;
         let Some(place) = self.0.services.place(adapter.as_ref(), &line.chat, &line.person).await? else {
-            return Ok(Vec::new());
+            return Ok(Searched::default());
         };
         let chat = {
             let chat = line.chat.clone();
@@ -124,13 +124,14 @@ impl Engine {
         let persona = chat.map_or_else(|| self.0.services.config.persona.clone(), |chat| chat.persona);
         let name = self.0.services.persona(place.shared_realm(), &persona).await?.persona.name;
         let read_scope = self.0.access.read_scope(adapter.as_ref(), &place, &persona).await?;
-        let Some(read_scope) = part(read_scope) else { return Ok(Vec::new()) };
+        let Some(read_scope) = part(read_scope) else { return Ok(Searched::default()) };
         let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
         let calendar = self.0.minds.calendar(&self.0.access, platform, &place.scope()).await?;
         let asking = Asking { person: &line.person, persona: &name, calendar: &calendar, trace: Trace::Cached };
         let query = Text::new(&*line.query);
         let recall = self.0.recall.search(&read_scope, &query, asking, results).await?;
-        Ok(recall.hits.iter().map(hit).collect())
+        let missing = recall.missing.iter().map(|part| (*part).to_owned()).collect();
+        Ok(Searched { hits: recall.hits.iter().map(hit).collect(), missing })
     }
 }
 
@@ -170,7 +171,7 @@ impl Host for Engine {
         self.for_adapter(self.0.commands.autocomplete_options(platform, line).await)
     }
 
-    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Searched, HostError> {
         self.for_adapter(self.search_memories(platform, line).await)
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use azera_memory::{Embedded, IndexWork};
+use azera_memory::{Embedded, IndexWork, NextPlace, ThemedPlace};
 use azera_model_api::{Priority, Purpose};
 use azera_types::{MemoryId, PersonaId, Timestamp};
 use tokio::sync::Notify;
@@ -23,6 +23,8 @@ pub(crate) struct Indexer {
     wanted: Notify,
     /// When themes were last looked for.
     looked_for_themes: Mutex<Option<Timestamp>>,
+    /// The last place whose memories were grouped, if the round ended before the last one.
+    themed: Mutex<Option<ThemedPlace>>,
 }
 
 /// Memories embedded in one batch.
@@ -94,6 +96,7 @@ impl Indexer {
             running: tokio::sync::Mutex::default(),
             wanted: Notify::new(),
             looked_for_themes: Mutex::default(),
+            themed: Mutex::default(),
         }
     }
 
@@ -174,14 +177,37 @@ impl Indexer {
             }
             self.services.foreground.until_quiet(LONGEST_LULL).await;
         }
+        // A round that ended early goes on where it ended, so that no place waits for those before it.
+        let begin = self.themed().clone();
+        let mut grouped = if begin.is_some() { self.group_from(begin).await? } else { 0 };
+        let is_at_end = self.themed().is_none();
+        if is_at_end {
+            grouped += self.group_from(None).await?;
+            self.services.blocking(|memory| memory.themes().sweep()).await?;
+        }
+        Ok(grouped)
+    }
+
+    fn themed(&self) -> MutexGuard<'_, Option<ThemedPlace>> {
+        self.themed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Groups the memories of the due places after one, and notes how far it came. Returns how many places were grouped.
+    async fn group_from(&self, mut after: Option<ThemedPlace>) -> Result<usize, Error> {
         let now = self.services.clock.now();
-        let (mut after, mut grouped) = (None, 0);
+        let mut grouped = 0;
         loop {
+            *self.themed() = after.clone();
             if self.services.stopping.is_cancelled() {
                 return Ok(grouped);
             }
-            let next = self.services.blocking(move |memory| memory.themes().next_due(after.as_ref(), now)).await?;
-            let Some(place) = next else { return Ok(grouped) };
+            let from = after.clone();
+            let next = self.services.blocking(move |memory| memory.themes().next_due(from.as_ref(), now)).await?;
+            let place = match next {
+                NextPlace::Due(place) => place,
+                NextPlace::Later => return Ok(grouped),
+                NextPlace::None => break,
+            };
             self.services.foreground.until_quiet(LONGEST_LULL).await;
             after = Some(place.clone());
             match self.services.blocking(move |memory| memory.themes().group(&place)).await {
@@ -191,6 +217,8 @@ impl Indexer {
             }
             grouped += 1;
         }
+        *self.themed() = None;
+        Ok(grouped)
     }
 
     /// Looks for themes, unless that was done a short while ago.

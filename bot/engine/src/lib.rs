@@ -51,6 +51,7 @@ mod reading_memories;
 mod recall;
 mod references;
 mod report;
+mod reranking;
 mod services;
 mod sight;
 mod speech;

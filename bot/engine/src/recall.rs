@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use azera_memory::{Calendar, Hit, Query, ReadScope};
+use azera_memory::{Calendar, Hit, Memory, Opinion, Query, ReadScope, Recalled, Shortlist};
 use azera_model_api::{Priority, Purpose};
 use azera_types::{MessageId, PersonId, Text};
 
 use crate::error::Error;
 use crate::indexing::Indexer;
+use crate::reranking::{Reranked, Reranking};
 use crate::services::Services;
 
 /// Searches the memory for the people who may see what is found.
 pub(crate) struct RecallService {
     services: Arc<Services>,
     indexer: Arc<Indexer>,
+    reranking: Reranking,
     /// Whether a failed index was already marked for a check.
     checked: AtomicBool,
 }
@@ -26,7 +28,7 @@ pub(crate) struct RecallService {
 #[derive(Debug, Default)]
 pub(crate) struct Recall {
     pub(crate) hits: Vec<Hit>,
-    /// The search indexes that could not be searched.
+    /// The parts of recall that did not work: search indexes, and the reranker.
     pub(crate) missing: Vec<&'static str>,
     /// The question's vector; `None` if it could not be embedded.
     pub(crate) vector: Option<Vec<f32>>,
@@ -55,7 +57,8 @@ pub(crate) enum Trace {
 
 impl RecallService {
     pub(crate) fn new(services: Arc<Services>, indexer: Arc<Indexer>) -> Self {
-        Self { services, indexer, checked: AtomicBool::new(false) }
+        let reranking = Reranking::new(Arc::clone(&services));
+        Self { services, indexer, reranking, checked: AtomicBool::new(false) }
     }
 
     /// Returns how many recalled lines a prompt of the current model holds.
@@ -148,18 +151,35 @@ impl RecallService {
             query.event_vector = self.embed(&event, Purpose::Query, asking.trace).await.ok();
         }
         let embedded = query.vector.is_some();
-        let read_scope = read_scope.clone();
-        let query_copy = query.clone();
-        let recalled =
-            self.services.blocking(move |memory| memory.recall().find_with(&read_scope, &query_copy, words)).await?;
+        let wanted = self.reranking.candidates();
+        let shortlist = {
+            let (read_scope, query) = (read_scope.clone(), query.clone());
+            self.services.blocking(move |memory| memory.recall().shortlist(&read_scope, &query, words, wanted)).await?
+        };
         // Without a vector, the semantic index counts as missing even though it did not fail.
-        let failed = recalled.missing.iter().any(|layer| *layer == "lexical" || embedded);
+        let failed = shortlist.missing().iter().any(|layer| *layer == "lexical" || embedded);
         if failed && !self.checked.swap(true, Ordering::AcqRel) {
             self.indexer.mark_indexes_suspect().await;
         }
+        let recalled = self.finish(read_scope, &query, shortlist).await?;
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
         let vector = query.vector.clone();
         Ok((Recall { hits: recalled.hits, missing: recalled.missing, vector, plain, took_ms }, query))
+    }
+
+    /// Lets the reranker have its say, if there is one, and returns the hits. Without its answer the order stays as it is.
+    async fn finish(&self, read_scope: &ReadScope, query: &Query, shortlist: Shortlist) -> Result<Recalled, Error> {
+        let (opinion, missing) = match self.reranking.ask(&query.question.embed, &shortlist).await {
+            Reranked::Unasked => (None, None),
+            Reranked::By(opinion) => (Some(opinion), None),
+            // Without an opinion nothing moves, but something may have been forgotten meanwhile.
+            Reranked::Missing(name) => (Some(Opinion::default()), Some(name)),
+        };
+        let (read_scope, query) = (read_scope.clone(), query.clone());
+        let finish = move |memory: &Memory| memory.recall().finish(&read_scope, &query, shortlist, opinion.as_ref());
+        let mut recalled = self.services.blocking(finish).await?;
+        recalled.missing.extend(missing);
+        Ok(recalled)
     }
 
     /// Embeds a text that somebody waits for.

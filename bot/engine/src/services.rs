@@ -8,7 +8,7 @@ use std::time::Duration;
 use azera_adapter::Platform;
 use azera_memory::{Memory, PersonaRow, persona_file};
 use azera_memory_vault::MasterKeys;
-use azera_model_api::{ChatModel, ChatRequest, Embedder, SessionKey};
+use azera_model_api::{ChatModel, ChatRequest, Embedder, Reranker, SessionKey};
 use azera_model_image::Viewer;
 use azera_personas::{CardData, Lorebook, Persona};
 use azera_types::{ChatId, Clock, PersonId, PersonaId, Place, PlatformId, RealmId};
@@ -52,6 +52,8 @@ pub(crate) struct Services {
     pub(crate) interruptions: Interruptions,
     /// What sees pictures; empty where nothing does.
     pub(crate) viewer: OnceLock<Arc<dyn Viewer>>,
+    /// What reranks hits of recall; empty where nothing does.
+    pub(crate) reranker: OnceLock<Arc<dyn Reranker>>,
     /// True if what draws can draw pictures larger.
     pub(crate) upscales: AtomicBool,
     /// The keys of people's vaults; empty where nobody has one.
@@ -89,6 +91,7 @@ impl Services {
             recordings: OnceLock::new(),
             interruptions: Interruptions::default(),
             viewer: OnceLock::new(),
+            reranker: OnceLock::new(),
             upscales: AtomicBool::new(false),
             vault_keys: OnceLock::new(),
             references: References::default(),

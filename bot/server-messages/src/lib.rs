@@ -22,7 +22,7 @@ impl SentTexts {
     /// Returns the texts in a request body.
     pub fn of(body: &Value) -> Self {
         let mut texts = Vec::new();
-        for name in ["messages", "input"] {
+        for name in ["messages", "input", "query", "documents", "texts"] {
             collect(&body[name], &mut texts);
         }
         Self(texts)
@@ -231,6 +231,11 @@ mod tests {
         check(&sent, "who has a very long...", false);
         check(&sent, "the description is too long", true);
         check(&SentTexts::of(&json!({"input": ["h\u{e9}h\u{e9}, ja"]})), r"got 'h\u00e9h\u00e9, ja'", false);
+        for sent in
+            [json!({"query": "Ann's key"}), json!({"documents": ["Ann's key"]}), json!({"texts": ["Ann's key"]})]
+        {
+            check(&SentTexts::of(&sent), "cannot rank \"Ann's key\"", false);
+        }
         let sent = SentTexts::of(&json!({"input": ["Ann's PIN"]}));
         check(&sent, "not embedded: ANN\u{2019}S PIN", false);
         // The cause is known anyway.

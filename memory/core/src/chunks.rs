@@ -47,6 +47,7 @@ impl Memories<'_> {
                 at: row.at,
                 salience: None,
                 surprise: None,
+                apart: false,
                 replaced: None,
             };
             self.0.turns().put_memory(&mut batch, &memory)?;

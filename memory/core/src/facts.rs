@@ -49,6 +49,7 @@ impl Memories<'_> {
             at: fact.at,
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
         };
         self.0.turns().put_memory(batch, &memory)?;

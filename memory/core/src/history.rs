@@ -114,7 +114,7 @@ impl Memories<'_> {
         let mut again = Vec::new();
         for id in same {
             let memory = self.get(read_scope, *id)?.filter(MemoryRow::is_statement);
-            again.extend(memory.map(|memory| Again { memory: *id, chat: memory.chat }));
+            again.extend(memory.map(Again::of));
         }
         Ok(again)
     }

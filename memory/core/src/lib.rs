@@ -18,6 +18,7 @@ pub mod conformance;
 
 mod accounts;
 mod audit;
+mod backfill;
 mod blobs;
 mod chats;
 mod check;
@@ -58,6 +59,7 @@ mod personas;
 mod picture_order;
 mod picture_pages;
 mod pictures;
+mod promoted;
 mod prune;
 mod ram;
 mod ran_command;
@@ -125,11 +127,13 @@ pub use passages::LONG_TEXT_CHARS;
 pub use personas::{MAX_PERSONA_VERSIONS, MAX_PERSONAS, MAX_PICTURE_BYTES, NewPersona, persona_file, persona_identity};
 pub use picture_pages::{PicturePage, Pinned};
 pub use pictures::{Asked, DrawnPicture, NewPicture, PictureOutcome, PictureQuota, PictureRow};
+pub use promoted::Known;
 pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
 pub use recall::{
-    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Query, Question, Recalled, Speaker, chats_of,
+    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Opinion, Query, Question, Recalled, Shortlist,
+    Speaker, chats_of,
 };
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
@@ -146,7 +150,7 @@ pub use settings::{
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};
 pub use surprise::Surprise;
-pub use themes::{Theme, ThemePage, ThemedPlace};
+pub use themes::{NextPlace, Theme, ThemePage, ThemedPlace};
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
 pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};

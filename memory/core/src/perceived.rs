@@ -67,10 +67,16 @@ impl Turns<'_> {
                     batch.remove(Table::Marks, key);
                 }
                 let old = memory.clone();
-                let memory =
-                    MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
+                let memory = MemoryRow {
+                    text: message.text.clone(),
+                    salience: None,
+                    surprise: None,
+                    replaced: None,
+                    apart: false,
+                    ..memory
+                };
                 graph::change(&mut batch, &old, &memory);
-                themes::put(&mut batch, &memory);
+                themes::change(self.0.store.as_ref(), &mut batch, &memory)?;
                 codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
             }

@@ -255,7 +255,7 @@ fn without_indexes(batch: Batch) -> Batch {
         Table::IndexQueue | Table::Names | Table::Passages | Table::Graph | Table::Themes => true,
         // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
-        Table::Meta => ABOUT_OTHERS.contains(&key),
+        Table::Meta => ABOUT_OTHERS.contains(&key) || themes::is_mark(key),
         _ => false,
     };
     let mut retained = Batch::new();

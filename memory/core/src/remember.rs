@@ -19,10 +19,16 @@ impl Turns<'_> {
                     batch.remove(Table::Marks, key);
                 }
                 let old = memory.clone();
-                let memory =
-                    MemoryRow { text: message.text.clone(), salience: None, surprise: None, replaced: None, ..memory };
+                let memory = MemoryRow {
+                    text: message.text.clone(),
+                    salience: None,
+                    surprise: None,
+                    replaced: None,
+                    apart: false,
+                    ..memory
+                };
                 graph::change(batch, &old, &memory);
-                themes::put(batch, &memory);
+                themes::change(self.0.store.as_ref(), batch, &memory)?;
                 codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
                 self.0.indexing().queue_with_neighbours(batch, &memory)?;
             }
@@ -51,6 +57,7 @@ impl Turns<'_> {
             at: message.at,
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
         };
         self.put_memory(batch, &memory)
@@ -121,7 +128,7 @@ impl Turns<'_> {
             batch.remove(Table::Names, key);
         }
         graph::remove(batch, memory);
-        themes::remove(batch, memory);
+        themes::remove(self.0.store.as_ref(), batch, memory)?;
         ratings::remove(self.0.store.as_ref(), batch, memory.id)
     }
 }

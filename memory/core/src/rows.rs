@@ -293,8 +293,7 @@ pub struct MemoryRow {
     /// The scope it comes from.
     pub scope: Scope,
     /// The other scopes that it was built on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "needs")]
+    #[serde(default, rename = "needs", skip_serializing_if = "Vec::is_empty")]
     pub source_scopes: Vec<SourceScope>,
     /// The chat it was said in.
     pub chat: Option<ChatId>,
@@ -309,8 +308,7 @@ pub struct MemoryRow {
     /// When it was said.
     pub at: Timestamp,
     /// Its salience, if it is worth remembering.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "worth")]
+    #[serde(default, rename = "worth", skip_serializing_if = "Option::is_none")]
     pub salience: Option<crate::Salience>,
     /// How surprising it was, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,6 +316,9 @@ pub struct MemoryRow {
     /// The newer statement that its person put in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<crate::ReplacedBy>,
+    /// True if its speaker does not want it to count as known in the whole place, however often it was said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 impl MemoryRow {

@@ -207,6 +207,7 @@ mod tests {
             at: time(0),
             salience: Some(salience),
             surprise: None,
+            apart: false,
             replaced: None,
         }
     }

@@ -186,6 +186,7 @@ impl Writings<'_> {
             at: new.at,
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
         };
         if memory.kind == Kind::Note {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use azera_memory::conformance::record_with_vectors;
 use azera_memory::{
-    Batch, Durability, Error, Facet, Forget, Found, Memory, NewChat, NewFact, Order, Point, RamStore, ReadScope, Store,
-    Stored, Table, Theme, ThemePage, VectorIndex, relink, restore,
+    Batch, Durability, Error, Facet, Forget, Found, Memory, NewChat, NewFact, NextPlace, Order, Point, RamStore,
+    ReadScope, Store, Stored, Table, Theme, ThemePage, VectorIndex, relink, restore,
 };
 use azera_types::{
     Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes,
@@ -140,7 +140,7 @@ impl World {
         }
         while self.memory.themes().fill(2).unwrap() {}
         let (mut changed, mut after) = (0, None);
-        while let Some(place) = self.memory.themes().next_due(after.as_ref(), at(10 * DAY_S)).unwrap() {
+        while let NextPlace::Due(place) = self.memory.themes().next_due(after.as_ref(), at(10 * DAY_S)).unwrap() {
             changed += self.memory.themes().group(&place).unwrap();
             after = Some(place);
         }
@@ -149,6 +149,16 @@ impl World {
 
     fn themes(&self, read_scope: &ReadScope) -> Vec<Theme> {
         self.memory.themes().list(read_scope, 0, 100).unwrap().themes
+    }
+
+    /// Returns true if a place is due a second after everything was grouped.
+    fn is_due(&self) -> bool {
+        matches!(self.memory.themes().next_due(None, at(10 * DAY_S)).unwrap(), NextPlace::Due(_))
+    }
+
+    /// Returns the number of places that are marked as due.
+    fn marks(&self) -> usize {
+        self.store.scan(Table::Meta, b"themes_due/", None, Order::Ascending, usize::MAX).unwrap().len()
     }
 
     fn rows(&self) -> usize {
@@ -294,6 +304,65 @@ fn what_is_left_of_a_theme_does_not_show_that_there_was_more() {
         world.memory.forgetting().forget(&Forget::Message(boat.clone()), false).unwrap();
     }
     assert_eq!(world.themes(&public("azera", None)), [], "two boats are no theme, before they are grouped again, too");
+}
+
+#[test]
+fn what_is_left_is_grouped_again_by_itself_when_something_is_forgotten_or_edited() {
+    let world = World::new();
+    let texts = BOATS.iter().chain(&SOUP).chain(&["it rained all day long"]);
+    let said: Vec<MessageId> = (1..).zip(texts).map(|(second, text)| world.say(second, text)).collect();
+    world.settle();
+    assert!(!world.is_due());
+    let forget = |message: &MessageId| {
+        world.memory.forgetting().forget(&Forget::Message(message.clone()), false).unwrap();
+        world.settle();
+        !world.is_due()
+    };
+    world.memory.forgetting().forget(&Forget::Message(said[7].clone()), false).unwrap();
+    assert_eq!(world.marks(), 0, "it was part of no theme");
+    world.memory.forgetting().forget(&Forget::Message(said[0].clone()), false).unwrap();
+    assert_eq!(world.marks(), 1);
+    assert!(forget(&said[1]), "grouping clears the mark");
+    assert_eq!(world.marks(), 0);
+    world.memory.turns().edit(&said[4], Text::new("the boat is in the harbour again"), at(50)).unwrap();
+    assert_eq!(world.marks(), 1);
+    world.memory.forgetting().forget(&Forget::Person(PersonId::new("zoe").unwrap()), false).unwrap();
+    world.settle();
+    world.memory.themes().sweep().unwrap();
+    assert_eq!((world.rows(), world.marks()), (0, 0), "nothing is left of the place");
+}
+
+#[test]
+fn a_message_that_somebody_asked_to_keep_counts_once() {
+    let world = World::new();
+    let said: Vec<MessageId> = (1..).zip(BOATS).map(|(second, text)| world.say(second, text)).collect();
+    world.fact(realm(), 1, BOATS[0]);
+    world.settle();
+    assert_eq!(world.themes(&public("azera", None))[0].memories, 4);
+    world.memory.forgetting().forget(&Forget::Message(said[0].clone()), false).unwrap();
+    assert_eq!(world.themes(&public("azera", None))[0].memories, 4, "what was kept is left");
+}
+
+#[test]
+fn memories_beyond_the_newest_count_in_no_theme_of_another_grouping() {
+    let world = World::new();
+    world.facts(1, &BOATS);
+    world.settle();
+    let place = world.store.scan(Table::Themes, b"", None, Order::Ascending, 1).unwrap().remove(0).0;
+    let place = &place[..place.len() - 8];
+    let newer = |number: u64| [place, &(1_000_000 + number).to_be_bytes()].concat();
+    let mut batch = Batch::new();
+    for number in 0..16_384 {
+        batch.put(Table::Themes, newer(number), [at(100).as_millisecond().to_be_bytes().as_slice(), &[0]].concat());
+    }
+    world.store.commit(batch, Durability::Flushed).unwrap();
+    world.settle();
+    let mut batch = Batch::new();
+    for number in 0..16_384 {
+        batch.remove(Table::Themes, newer(number));
+    }
+    world.store.commit(batch, Durability::Flushed).unwrap();
+    assert_eq!(world.themes(&public("azera", None)), [], "the numbers of before say nothing now");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AnswerFile, AutocompleteOption, AutocompleteRequest, Command, CommandAnswer, CommandLine, CommandOption,
-    FileContent, Form, Hit, Host, HostError, InboundEvent, Making, OptionKind, Outbound, Outcome, Platform,
-    PlatformError, Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent, Turn, TurnUsage,
+    FileContent, Form, Host, HostError, InboundEvent, Making, OptionKind, Outbound, Outcome, Platform, PlatformError,
+    Receipt, Recorded, SearchRequest, Searched, SkipReason, State, StreamEvent, Turn, TurnUsage,
 };
 use azera_adapter_console::{Console, Error, ExitSummary, Format, Input, MessagePer, Options, Person, chat_id, run};
 use azera_types::{ChatId, Inbound, ManualClock, MessageId, Part, PersonaId, PlaceKind, PlatformId, Text};
@@ -177,8 +177,8 @@ impl Host for Core {
         Ok(Vec::new())
     }
 
-    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
-        Ok(Vec::new())
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Searched, HostError> {
+        Ok(Searched::default())
     }
 
     async fn settle(&self) -> Result<(), HostError> {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, AutocompleteOption, AutocompleteRequest, Command, CommandAnswer, CommandLine, CommandOption, Form, Hit,
-    Host, HostError, IgnoreReason, InboundEvent, Making, MessageAction, OptionKind, Outbound, Outcome, Platform,
-    Receipt, Recorded, SearchRequest, SkipReason, State, StreamEvent,
+    Access, AutocompleteOption, AutocompleteRequest, Command, CommandAnswer, CommandLine, CommandOption, Form, Host,
+    HostError, IgnoreReason, InboundEvent, Making, MessageAction, OptionKind, Outbound, Outcome, Platform, Receipt,
+    Recorded, SearchRequest, Searched, SkipReason, State, StreamEvent,
 };
 use azera_adapter_discord::Discord;
 use azera_types::{ChatId, Inbound, MessageId, PersonaId, PlaceKind, PlatformId, Text, Timestamp};
@@ -192,8 +192,8 @@ impl Host for Core {
         Ok(Vec::new())
     }
 
-    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
-        Ok(Vec::new())
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Searched, HostError> {
+        Ok(Searched::default())
     }
 
     async fn settle(&self) -> Result<(), HostError> {

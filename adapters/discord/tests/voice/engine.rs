@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CallManner, CallPersona, CaptionWish, CommandAnswer, CommandLine,
-    ExpectedMessage, Hit, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, RecordWish,
-    Recorded, SearchRequest, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
+    ExpectedMessage, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, RecordWish, Recorded,
+    SearchRequest, Searched, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlatformId, Text, Timestamp};
@@ -211,8 +211,8 @@ impl Host for Engine {
         Ok(Vec::new())
     }
 
-    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Vec<Hit>, HostError> {
-        Ok(Vec::new())
+    async fn search(&self, _: &PlatformId, _: SearchRequest) -> Result<Searched, HostError> {
+        Ok(Searched::default())
     }
 
     async fn settle(&self) -> Result<(), HostError> {

@@ -218,7 +218,7 @@ impl Player<'_> {
         // By the format, a person who cannot read the chat finds nothing.
         let known = self.platform.with_world(|world| world.has_chat(&line.chat));
         let searched = match known {
-            true => self.session.host().search(self.platform.id(), request).await,
+            true => self.session.host().search(self.platform.id(), request).await.map(|found| found.hits),
             false => Ok(Vec::new()),
         };
         let hits = match searched {

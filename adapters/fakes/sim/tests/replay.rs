@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
-    InboundEvent, MemoryIdText, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, SkipReason, State, Turn,
-    TurnUsage,
+    InboundEvent, MemoryIdText, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, Searched, SkipReason,
+    State, Turn, TurnUsage,
 };
 use azera_fake_sim::{Error, Played, Session, SessionError, SimPlatform, Timeline, replay};
 use azera_types::{Clock, Inbound, ManualClock, MemoryId, MessageId, PersonaId, PlatformId, Scope, Text, Timestamp};
@@ -129,7 +129,7 @@ impl Host for Core {
         Ok(Vec::new())
     }
 
-    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Searched, HostError> {
         if self.platform.place(&line.chat, &line.person).await.unwrap().is_none() {
             return Err(HostError::NotAllowed);
         }
@@ -145,7 +145,8 @@ impl Host for Core {
             signals: vec!["text".into()],
             text: inbound.text.clone(),
         };
-        Ok(found.into_iter().take(line.limit.unwrap_or(10)).map(hit).collect())
+        let hits = found.into_iter().take(line.limit.unwrap_or(10)).map(hit).collect();
+        Ok(Searched { hits, missing: Vec::new() })
     }
 
     async fn settle(&self) -> Result<(), HostError> {

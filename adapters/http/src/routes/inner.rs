@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Multipart, State};
 use axum::http::Method;
-use azera_adapter::{Hit, SearchRequest, ShownWriting, WritingKind};
+use azera_adapter::{Hit, SearchRequest, Searched, ShownWriting, WritingKind};
 use azera_types::Text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,8 @@ struct Results {
     semantic_count: usize,
     /// How many the words found.
     lexical_count: usize,
+    /// Parts of recall that did not work just now, such as `semantic` or `reranker`. What was found comes from the others.
+    missing: Vec<String>,
 }
 
 /// Something to keep.
@@ -363,7 +365,7 @@ async fn search(
     let at = shared.reading(&caller, HOME)?;
     let request =
         SearchRequest { chat: at.chat, person: at.person, query: Text::new(&search.query), limit: Some(MAX_HITS) };
-    let mut hits: Vec<Hit> = shared.host()?.search(&shared.platform, request).await?;
+    let Searched { mut hits, missing } = shared.host()?.search(&shared.platform, request).await?;
     hits.retain(|hit| kinds.is_none_or(|kinds| kinds.contains(&hit.kind.as_str())));
     hits.truncate(search.limit.unwrap_or(USUAL_HITS).min(MAX_HITS));
     let by = |signal: &str| hits.iter().filter(|hit| hit.signals.iter().any(|found| found == signal)).count();
@@ -375,7 +377,7 @@ async fn search(
         source: hit.kind,
     };
     let results: Vec<Found> = hits.into_iter().map(found).collect();
-    Ok(axum::Json(Results { total: results.len(), results, semantic_count, lexical_count }))
+    Ok(axum::Json(Results { total: results.len(), results, semantic_count, lexical_count, missing }))
 }
 
 async fn remember(

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, Command, CommandAnswer,
     CommandLine, Form, Hit, Host, HostError, InboundEvent, Making, MemoryIdText, MindSummary, ModelSummary, Outcome,
-    PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, ShownMessage, ShownWriting, State,
-    StreamEvent, Turn, TurnUsage, WritingKind,
+    PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownMessage, ShownWriting,
+    State, StreamEvent, Turn, TurnUsage, WritingKind,
 };
 use azera_adapter_http::{
     LogLevel, LogLine, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
@@ -265,9 +265,9 @@ impl Host for Engine {
         Ok(Vec::new())
     }
 
-    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Searched, HostError> {
         if !self.may_read(&line.chat, &line.person).await {
-            return Ok(Vec::new());
+            return Ok(Searched::default());
         }
         let heard = self.heard(&line.person).await;
         let hits = heard.into_iter().enumerate().map(|(number, heard)| Hit {
@@ -279,7 +279,8 @@ impl Host for Engine {
             signals: vec!["semantic".into()],
             text: heard.message.text,
         });
-        Ok(hits.collect())
+        // No word is indexed.
+        Ok(Searched { hits: hits.collect(), missing: vec!["lexical".into()] })
     }
 
     async fn settle(&self) -> Result<(), HostError> {

@@ -192,6 +192,7 @@ async fn the_lists_of_the_first_interface_have_its_fields() {
     let found = owner.send("POST", "/api/search", Some(json!({"query": "hello", "limit": 1}))).await.json();
     assert_eq!((&found["total"], &found["semantic_count"], &found["lexical_count"]), (&json!(1), &json!(1), &json!(0)));
     assert_eq!(found["results"][0]["source"], "message");
+    assert_eq!(found["missing"], json!(["lexical"]), "what did not work is named");
     let stored = owner.send("POST", "/api/memories", Some(json!({"content": "x"}))).await.json();
     assert_eq!(stored, json!({"status": "stored", "id": "m7"}));
     let status = owner.send("GET", "/api/status", None).await.json();

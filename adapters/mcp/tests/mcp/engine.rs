@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
-    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, SessionReader, ShownEntity, ShownEvidence,
-    ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession, ShownTheme, ShownThemes, ShownWriting,
-    State, WritingKind,
+    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader, ShownEntity,
+    ShownEvidence, ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession, ShownTheme, ShownThemes,
+    ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -152,7 +152,7 @@ impl Host for Engine {
     }
 
     /// Finds memories that share a word with the query.
-    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, _: &PlatformId, line: SearchRequest) -> Result<Searched, HostError> {
         if self.hangs.load(std::sync::atomic::Ordering::SeqCst) {
             let _dropped = Dropped(&self.searching);
             self.searching.notify_one();
@@ -161,7 +161,7 @@ impl Host for Engine {
         let mut found = self.shown(&Reading { chat: line.chat, person: line.person });
         found.retain(|memory| line.query.split_whitespace().any(|word| memory.text.contains(word)));
         found.truncate(line.limit.unwrap_or(10));
-        Ok(found
+        let hits: Vec<Hit> = found
             .into_iter()
             .map(|memory| Hit {
                 memory: MemoryIdText(memory.id),
@@ -172,7 +172,9 @@ impl Host for Engine {
                 signals: vec!["lexical".into(), "semantic".into()],
                 text: memory.text,
             })
-            .collect())
+            .collect();
+        // The fake reranker is always away.
+        Ok(Searched { hits, missing: vec!["reranker".into()] })
     }
 
     async fn settle(&self) -> Result<(), HostError> {
@@ -409,9 +411,9 @@ impl SessionReader for Engine {
         platform: &PlatformId,
         line: SearchRequest,
         project: Option<String>,
-    ) -> Result<Vec<Hit>, HostError> {
+    ) -> Result<Searched, HostError> {
         if project.is_some_and(|project| project != "gate") {
-            return Ok(Vec::new());
+            return Ok(Searched::default());
         }
         self.search(platform, line).await
     }

@@ -23,6 +23,7 @@ async fn what_is_kept_is_recalled_until_it_is_forgotten() {
             (&json!(id), &json!("ann"), &json!("told"))
         );
         assert_eq!(memory["text"], "the spare key is under the blue pot");
+        assert_eq!(found["missing"], json!(["reranker"]), "what did not work is named");
     }
     let whole = Client::good(client.call("get", json!({"id": id})).await);
     assert_eq!(whole["memory"]["kind"], "fact");

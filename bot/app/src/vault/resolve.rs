@@ -26,7 +26,7 @@ enum Use {
 const STORES: [&str; 3] = ["embedding_server", "working_server", "vector_server"];
 
 /// The servers of a conversation in the terminal, besides [`STORES`].
-const CONVERSATION: [&str; 3] = ["chat_server", "images", "vision_server"];
+const CONVERSATION: [&str; 4] = ["chat_server", "rerank_server", "images", "vision_server"];
 
 /// Returns what the secrets of a section are to a command. Whoever repairs or restores must not need a vault: backups hold none.
 fn use_of(command: &Command, section: &str) -> Use {

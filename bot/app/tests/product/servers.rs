@@ -74,6 +74,13 @@ fn answer(mut stream: TcpStream, served: Served) -> std::io::Result<()> {
     let answer = match path.as_str() {
         "/api/embed" if refused => json!({"error": "not such a word"}).to_string(),
         "/api/tags" => json!({"models": [{"name": "talker:latest", "digest": "t"}, {"name": "finder:latest", "digest": served.digest}]}).to_string(),
+        // Text Embeddings Inference: texts about brass are the best.
+        "/rerank" => {
+            let texts = body["texts"].as_array().cloned().unwrap_or_default();
+            let is_brass = |text: &Value| text.as_str().is_some_and(|text| text.contains("brass"));
+            let score = |(index, text): (usize, &Value)| json!({"index": index, "score": f64::from(u8::from(is_brass(text)))});
+            Value::from(texts.iter().enumerate().map(score).collect::<Vec<_>>()).to_string()
+        }
         "/api/show" => json!({"model_info": {"x.context_length": 4096}, "capabilities": ["completion"]}).to_string(),
         "/api/embed" => {
             let vectors: Vec<_> = texts.iter().map(|text| vector(text.as_str().unwrap_or_default(), served)).collect();
@@ -187,6 +194,45 @@ fn servers_serve_chat_and_embeddings_through_a_model_change_and_an_outage() {
     let doctor = azera(scratch.path(), &["--config", config, "doctor"], "");
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains("cannot be reached") && said.contains("is it running"), "{said}");
+}
+
+#[test]
+fn a_rerank_server_orders_what_is_found_and_may_be_away() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let served = Served { digest: "first", dimension: 64 };
+    let (ollama, reranker) = (Ollama::start(served), Ollama::start(served));
+    let file = scratch.path().join("azera.toml");
+    let server = |model: &str| format!("api = \"ollama\"\nurl = \"http://{}\"\nmodel = \"{model}\"\n", ollama.address);
+    let text = format!(
+        "[chat_server]\n{}[embedding_server]\n{}[rerank_server]\napi = \"tei\"\nurl = \"http://{}\"\nweight = 1.0\n\
+         timeout_ms = 10000\n",
+        server("talker"),
+        server("finder"),
+        reranker.address
+    );
+    std::fs::write(&file, text).expect("a configuration");
+    let config = file.to_str().expect("a plain path");
+    let dm = json!({"type": "chat", "at": at(0), "chat": "dm", "kind": "dm", "members": ["ann"]});
+    let search = |minute: usize, query: &str| json!({"type": "probe", "at": at(minute), "chat": "dm", "person": "ann", "query": query});
+    let say = |minute: usize, text: &str| json!({"type": "message", "at": at(minute), "id": format!("m{minute}"), "chat": "dm", "person": "ann", "text": text});
+    let (pier, brass) = ("the harbour lamp shines over the pier", "somebody polished the lamp, it is made of brass");
+    let said = [dm.clone(), say(1, pier), say(2, brass), search(100, "what about the harbour lamp?")];
+    let replayed = replay(scratch.path(), config, "scripted", &said);
+    let hit = &of(&replayed, "probe")[0]["hits"][0];
+    assert!(hit["text"] == brass && hit["signals"].to_string().contains("reranked"), "{replayed:?}");
+    let data = scratch.path().join("data");
+    let doctor = || {
+        let arguments = ["--config", config, "doctor", "--data", data.to_str().expect("a plain path")];
+        String::from_utf8_lossy(&azera(scratch.path(), &arguments, "").stdout).into_owned()
+    };
+    let told = doctor();
+    assert!(told.contains("ok    rerank server: Text Embeddings Inference at http://127.0.0.1"), "{told}");
+    drop(reranker);
+    let replayed = replay(scratch.path(), config, "scripted", &[dm, search(200, "what of the harbour lamp?")]);
+    let hit = &of(&replayed, "probe")[0]["hits"][0];
+    assert!(hit["text"] == pier && !hit["signals"].to_string().contains("reranked"), "{replayed:?}");
+    let told = doctor();
+    assert!(told.contains("note  rerank server:") && told.contains("recall keeps its own order"), "{told}");
 }
 
 #[test]

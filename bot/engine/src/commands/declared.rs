@@ -55,6 +55,7 @@ const MEMORY: CommandOption = needed("mnumber", "its id, such as m42", OptionKin
 const NEWER: CommandOption = needed("newer", "the id of the newer one", OptionKind::Memory);
 const NEW_TEXT: CommandOption = needed("text", "what holds now", OptionKind::Text);
 const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to take it back", OptionKind::Word);
+const COUNTS: CommandOption = needed("counts", "off or on", OptionKind::Word);
 const THEME: CommandOption = optional("theme", "the colours of the picture: dark or light", OptionKind::Theme);
 const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
 const PAGE: CommandOption = optional("page", "the page to show; without it, the first one", OptionKind::Count);
@@ -175,6 +176,13 @@ pub const COMMANDS: &[Command] = &[
             form("current", "current", "let something hold again that you replaced", &[MEMORY]),
             form("rate", "rate", "say whether a memory helps in this place", &[MEMORY, RATING]),
             form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
+            form("known", "known", "show what counts as known because it was said in many chats", &[PAGE]),
+            form(
+                "known_off",
+                "known",
+                "let your own words count only where you said them, or everywhere again",
+                &[MEMORY, COUNTS],
+            ),
             form("themes", "themes", "show what is talked about most", &[PAGE]),
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),

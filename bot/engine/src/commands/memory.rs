@@ -41,6 +41,7 @@ impl Commands {
             ("current", id) if !id.is_empty() => self.unreplace_memory(at, id).await,
             ("rate", what) if !what.is_empty() => self.rate_memory(at, what).await,
             ("learnt", "") => self.learnt_memory(at).await,
+            ("known", rest) => self.known_memory(at, rest).await,
             ("themes", page) => self.list_themes(at, page).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
@@ -48,7 +49,7 @@ impl Commands {
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
                 "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
-                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory themes`, `/memory files`, `/memory file ID`, `/memory \
+                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory known`, `/memory themes`, `/memory files`, `/memory file ID`, `/memory \
                  export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
@@ -256,9 +257,14 @@ pub(super) fn again(chats: usize, again: &[Again]) -> String {
     if chats < KNOWN_IN_CHATS {
         return String::new();
     }
+    format!(", said in {chats} chats (also {})", others(again))
+}
+
+/// Names the memories that say the same.
+pub(super) fn others(again: &[Again]) -> String {
     let others: Vec<String> = again.iter().take(MAX_AGAIN_SHOWN).map(|other| format!("`{}`", other.memory)).collect();
     let more = if again.len() > MAX_AGAIN_SHOWN { " and more" } else { "" };
-    format!(", said in {chats} chats (also {}{more})", others.join(", "))
+    format!("{}{more}", others.join(", "))
 }
 
 /// Returns a number of memories in words.

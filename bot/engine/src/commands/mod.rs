@@ -20,6 +20,7 @@ mod garden;
 mod graph;
 mod hearth;
 mod help;
+mod known;
 mod learnt;
 mod link;
 mod memory;

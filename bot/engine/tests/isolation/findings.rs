@@ -111,7 +111,7 @@ impl Scene {
     pub async fn hits(&self, who: usize, place: usize, query: &str) -> Vec<Hit> {
         self.pass(90);
         let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(query), limit: Some(50) };
-        self.engine.azera.search(self.engine.platform.sim.id(), line).await.unwrap()
+        self.engine.azera.search(self.engine.platform.sim.id(), line).await.unwrap().hits
     }
 
     pub async fn command(&self, who: usize, place: usize, text: &str) -> String {

@@ -15,7 +15,7 @@ impl Scene {
         let line = CommandLine { chat: chat(place), person: person(who), name, text, about: None, picture: None };
         let answer = self.engine.azera.command(platform, line).await.unwrap().text;
         let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(words), limit: None };
-        let hits = self.engine.azera.search(platform, line).await.unwrap();
+        let hits = self.engine.azera.search(platform, line).await.unwrap().hits;
         assert_eq!(answer.contains("I remember nothing"), hits.is_empty(), "{answer}\n{hits:?}");
         answer
     }

@@ -7,8 +7,8 @@ use azera_adapter::{
     PictureState, PictureWish, Platform, Reading, SearchRequest, ShownMemory,
 };
 use azera_memory::{
-    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, NewFact, Query, ReadScope, Salience,
-    TrainingConsent, VectorIndex,
+    Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, NewFact, Opinion, Query, ReadScope,
+    Salience, TrainingConsent, VectorIndex,
 };
 use azera_types::{
     Author, ChatId, Clock, MemoryId, MessageId, PersonId, PersonaId, PlaceKind, ReadableScopes, Scope, Text, TimeZone,
@@ -142,7 +142,7 @@ impl Looking<'_> {
         };
         let platform = self.engine.platform.sim.clone();
         let hits = self.host().search(platform.id(), line).await;
-        let found = hits.map_or_else(|error| error.to_string(), |hits| crate::watch::hits_text(&hits));
+        let found = hits.map_or_else(|error| error.to_string(), |found| crate::watch::hits_text(&found.hits));
         self.seen.push(format!("probe {query:?}: {}", without_numbers(&found)));
     }
 
@@ -301,7 +301,14 @@ impl Looking<'_> {
             .collect());
         let words = memory.recall().find_words(&read_scope, &query);
         self.saw("Memory::recall().find_words", format!("{words:?}"));
-        read!(self, memory.recall().find_with(&read_scope, &query, words), |found| found
+        let shortlist = read!(self, memory.recall().shortlist(&read_scope, &query, words, MANY), |found| found
+            .texts(MANY)
+            .map(|(id, text)| format!("{id}: {text}\n"))
+            .collect());
+        // A model that likes the last ones best.
+        let scores = shortlist.texts(MANY).enumerate().map(|(place, (id, _))| (id, place as f32)).collect();
+        let opinion = Opinion { scores, weight: 0.5 };
+        read!(self, memory.recall().finish(&read_scope, &query, shortlist, Some(&opinion)), |found| found
             .hits
             .iter()
             .map(describe_hit)
@@ -404,6 +411,9 @@ impl Looking<'_> {
             read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
         }
         read!(self, memory.memories().newest(read_scope, |_| true, None, MANY), |found| json(&found));
+        read!(self, memory.memories().known(read_scope, 0, MANY), |found| {
+            found.0.iter().map(|known| format!("{} {:?}", json(&known.newest), known.again)).collect()
+        });
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {
@@ -434,6 +444,7 @@ impl Looking<'_> {
         let (me, none, here, now) = (person(self.person), MemoryId(u64::MAX), chat(self.chat), engine.clock.now());
         read!(self, memory.memories().replace(read_scope, &me, none, None), |found| format!("{found:?}")).ok();
         read!(self, memory.memories().rate(read_scope, &here, none, &me, Some(true), now), |found| json(&found));
+        read!(self, memory.memories().set_apart(read_scope, &me, none, true), |found| format!("{found:?}"));
         let fact = NewFact {
             persona: read_scope.persona().clone(),
             chat: here,
@@ -467,6 +478,7 @@ impl Looking<'_> {
             at: Timestamp::MIN,
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
         };
         read!(self, memory.writings().behind(read_scope, &everything), |found| json(&found));

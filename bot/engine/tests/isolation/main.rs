@@ -48,6 +48,7 @@ mod portraits;
 mod recordings;
 mod remix;
 mod reply_style;
+mod reranked;
 mod samples;
 mod showing;
 mod shown_pictures;

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 109] = [
+pub const SHOWING: [&str; 111] = [
     "/me",
     "/why",
     "/memory stats",
@@ -13,6 +13,8 @@ pub const SHOWING: [&str; 109] = [
     "/memory files",
     "/memory file log.txt",
     "/memory learnt",
+    "/memory known",
+    "/memory known m99999 off",
     "/memory themes",
     "/memory themes 2",
     "/memory pin m99999",

@@ -7,7 +7,7 @@ use azera_adapter::Host;
 use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
-use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, GUILD, LOBBY, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, GUILD, LOBBY, Scene};
 use crate::look::look_up_all;
 use crate::passages::watching_model;
 use crate::world::Change;
@@ -205,24 +205,71 @@ async fn scores(scene: &Scene, places: [(usize, usize); 3]) -> [Vec<(String, f32
     found
 }
 
+const HARBOUR: &str = "the harbour closes at nine";
+
+const THREE_CHATS: [&str; 3] = ["import:one", "import:two", "import:three"];
+
+impl Scene {
+    /// Ann said one thing in three chats of one project.
+    async fn tell_in_three_chats(&mut self) {
+        for chat in THREE_CHATS {
+            self.import_said(ANN, chat, HARBOUR);
+        }
+        self.engine.azera.settle().await.unwrap();
+    }
+
+    /// It was found worth keeping.
+    fn mark_in_three_chats(&self) {
+        for chat in THREE_CHATS {
+            let message = MessageId::new(format!("import:{chat}:one")).unwrap();
+            let (kind, to) = ("fact".to_owned(), HARBOUR.len());
+            let salience =
+                Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
+            assert!(self.engine.memory.memories().mark(&message, &salience).unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_counts_as_known_is_listed_with_its_sources_and_its_speaker_can_take_that_back() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell_in_three_chats().await;
+    scene.mark_in_three_chats();
+    scene.say(ANN, DEN, HARBOUR).await;
+    scene.engine.azera.settle().await.unwrap();
+    let known = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(known.contains(HARBOUR) && known.contains("in 3 chats of") && known.contains("(also `m"), "{known}");
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, DEN), (AN, COMMONS), (AN, DM_AN)] {
+        let nothing = scene.command(who, place, "/memory known").await;
+        assert!(nothing.starts_with("Nothing that may be shown here"), "{nothing}");
+    }
+    let id = known.split('`').nth(1).unwrap().to_owned();
+    let off = format!("/memory known {id} off");
+    for (who, place) in [(AN, COMMONS), (AN, DM_AN), (ANN, COMMONS)] {
+        let refused = scene.command(who, place, &off).await;
+        assert!(refused.contains("is nothing of yours that counts as known here"), "{refused}");
+    }
+    let search = "/memory search when does the harbour close";
+    assert!(scene.command(ANN, DM_ANN, search).await.contains("said in 3 chats"));
+    assert!(scene.command(ANN, DM_ANN, &off).await.contains("no longer counts as known"));
+    assert!(!scene.command(ANN, DM_ANN, search).await.contains("said in"));
+    assert!(scene.command(ANN, DM_ANN, "/memory known").await.contains("; switched off"));
+    scene.command(ANN, DM_ANN, &format!("/memory known {id} on")).await;
+    assert!(scene.command(ANN, DM_ANN, search).await.contains("said in 3 chats"));
+    scene.command(ANN, DM_ANN, &format!("/forget {id}")).await;
+    let nothing = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(nothing.starts_with("Nothing that may be shown here"), "two are left: {nothing}");
+}
+
 /// A statement that was made in three chats counts as known in their realm. What was said in private adds to no count.
 #[tokio::test]
 async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read() {
     let mut scene = Scene::open(false, false).await;
-    let said = "the harbour closes at nine";
-    let search = "/memory search when does the harbour close";
-    for chat in ["import:one", "import:two", "import:three"] {
-        scene.import_said(ANN, chat, said);
-    }
-    scene.engine.azera.settle().await.unwrap();
+    let (said, search) = (HARBOUR, "/memory search when does the harbour close");
+    scene.tell_in_three_chats().await;
     let found = scene.command(ANN, DM_ANN, search).await;
     assert!(!found.contains("said in"), "nothing tells that it is more than a greeting: {found}");
-    for chat in ["import:one", "import:two", "import:three"] {
-        let message = MessageId::new(format!("import:{chat}:one")).unwrap();
-        let (kind, to) = ("fact".to_owned(), said.len());
-        let salience = Salience { kind, importance: 0.5, from: 0, to, with: Vec::new(), superseded: None, used: None };
-        assert!(scene.engine.memory.memories().mark(&message, &salience).unwrap());
-    }
+    scene.mark_in_three_chats();
     let (model, prompts) = watching_model();
     scene.engine.answered_by(model).await;
     scene.say(ANN, DEN, said).await;

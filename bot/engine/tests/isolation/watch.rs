@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, Choice, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
     InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, Questions, RealmPreferences,
-    Receipt, Recorded, SearchRequest, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
+    Receipt, Recorded, SearchRequest, Searched, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
 use azera_affect::Help;
 use azera_fake_sim::SimPlatform;
@@ -475,10 +475,10 @@ impl Host for WatchedHost<'_> {
         options
     }
 
-    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Vec<Hit>, HostError> {
+    async fn search(&self, platform: &PlatformId, line: SearchRequest) -> Result<Searched, HostError> {
         let (chat, person) = (line.chat.clone(), line.person.clone());
         let hits = self.host.search(platform, line).await;
-        let said = hits.as_ref().map_or_else(ToString::to_string, |hits| hits_text(hits));
+        let said = hits.as_ref().map_or_else(ToString::to_string, |found| hits_text(&found.hits));
         self.watch.shown_in("Host::search", &chat, &person, &said);
         hits
     }

@@ -1,4 +1,4 @@
-//! The interfaces of models: chat ([`ChatModel`]), score ([`Scorer`]) and embed ([`Embedder`]).
+//! The interfaces of models: chat ([`ChatModel`]), score ([`Scorer`]), embed ([`Embedder`]) and rerank ([`Reranker`]).
 //!
 //! This crate holds contracts only, and a [`ScriptedModel`] for tests. The engines are in `azera-model-llama` and
 //! `azera-model-remote`. Nothing here knows memory, platforms or personas. Start with [`ChatModel`] and
@@ -16,6 +16,7 @@ mod embed;
 mod error;
 mod lora;
 mod marks;
+mod rerank;
 mod score;
 mod scripted;
 mod text;
@@ -27,6 +28,7 @@ pub use chat::{
 pub use embed::{Embedder, EmbedderInfo, Purpose};
 pub use error::Error;
 pub use lora::{BadLoraId, Lora, LoraId, MAX_LORAS};
+pub use rerank::{Reranker, RerankerInfo};
 pub use score::{Score, ScoreRequest, Scorer};
 pub use scripted::{Script, ScriptedModel};
 pub use text::{Opening, ReplyText};

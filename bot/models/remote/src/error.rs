@@ -20,7 +20,7 @@ pub enum Error {
         config_key: String,
     },
     /// The server accepted the request and then sent nothing for too long.
-    #[error("{server} said nothing for {} s", .after.as_secs())]
+    #[error("{server} said nothing for {}", waited(*.after))]
     Silent {
         /// The server.
         server: String,
@@ -186,6 +186,10 @@ impl From<Error> for azera_model_api::Error {
 
 /// The most models that an error lists.
 const SHOWN_MODELS: usize = 12;
+
+fn waited(after: Duration) -> String {
+    if after < Duration::from_secs(1) { format!("{} ms", after.as_millis()) } else { format!("{} s", after.as_secs()) }
+}
 
 fn named(models: &[String]) -> String {
     if models.is_empty() {

@@ -1,7 +1,7 @@
 //! Models on servers, behind the interfaces of `azera-model-api`: OpenAI-compatible servers, llama.cpp's
-//! `llama-server`, and Ollama, for chat and for embeddings.
+//! `llama-server`, and Ollama, for chat and for embeddings; and servers that rerank.
 //!
-//! Start with [`RemoteChat`] and [`RemoteEmbedder`], which say what a remote model cannot guarantee. `server.rs` sends
+//! Start with [`RemoteChat`], [`RemoteEmbedder`] and [`RemoteReranker`], which say what a remote model cannot guarantee. `server.rs` sends
 //! every request; `openai.rs` and `ollama.rs` hold the formats.
 //!
 //! Invariants:
@@ -23,6 +23,7 @@ mod halves;
 mod lines;
 mod ollama;
 mod openai;
+mod rerank;
 mod server;
 mod sse;
 mod stream;
@@ -37,4 +38,5 @@ pub use config::{
 pub use embed::{BATCH_TEXTS, EMBED_QUEUE, EMBED_REQUESTS, RemoteEmbedder};
 pub use error::Error;
 pub use lines::{MAX_LINE_BYTES, MAX_STREAM_BYTES};
+pub use rerank::{RemoteReranker, RemoteRerankerConfig, RerankApi};
 pub use server::MAX_ANSWER_BYTES;

@@ -24,6 +24,8 @@ pub(crate) struct Server {
     pub(crate) api: Api,
     pub(crate) model: String,
     pub(crate) patience: RetryPolicy,
+    /// The name of such a server for people.
+    title: &'static str,
     http: Client,
     base: String,
     plain: bool,
@@ -34,6 +36,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(config: ServerConfig) -> Result<Self, Error> {
+        if config.model.trim().is_empty() {
+            return Err(Error::Config(format!("{}.model names no model", config.section)));
+        }
+        let usual_path = if config.api == Api::Ollama { "/" } else { "/v1" };
+        let title = config.api.title();
+        Self::titled(config, title, usual_path)
+    }
+
+    /// Creates a client of a server with its own name for people. `usual_path` replaces the path of an address without
+    /// one.
+    pub(crate) fn titled(config: ServerConfig, title: &'static str, usual_path: &str) -> Result<Self, Error> {
         let wrong = |key: &str, what: String| Error::Config(format!("{}.{key} {what}", config.section));
         let mut url = Url::parse(&config.url).map_err(|error| wrong("url", format!("is no address: {error}")))?;
         if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
@@ -50,15 +63,12 @@ impl Server {
         {
             return Err(wrong("key", "holds a character that no key has".into()));
         }
-        if config.model.trim().is_empty() {
-            return Err(wrong("model", "names no model".into()));
-        }
         let name = url.host_str().unwrap_or_default();
         let plain = url.scheme() == "http";
         let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
         let here = name == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        if url.path() == "/" && config.api != Api::Ollama {
-            url.set_path("/v1");
+        if url.path() == "/" {
+            url.set_path(usual_path);
         }
         // Redirects are not followed, because messages would go to a place that nobody configured. Proxies of the
         // environment are not used either: only the configuration says where requests go.
@@ -73,6 +83,7 @@ impl Server {
             api: config.api,
             model: config.model.clone(),
             patience: config.patience,
+            title,
             http,
             base: url.as_str().trim_end_matches('/').to_owned(),
             plain,
@@ -84,7 +95,7 @@ impl Server {
 
     /// Returns the server's name for people.
     pub(crate) fn name(&self) -> String {
-        format!("{} at {}", self.api.title(), self.base)
+        format!("{} at {}", self.title, self.base)
     }
 
     /// Returns the address with the path of the API.

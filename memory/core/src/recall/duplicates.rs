@@ -54,6 +54,15 @@ fn likeness(a: &Compared<'_>, b: &Compared<'_>, cosine: impl FnOnce() -> Option<
     if near || near_in_words() { Likeness::Near } else { Likeness::Different }
 }
 
+/// Returns true if two memories of one scope, persona and speaker say the same. `is_near` tells whether their meanings are
+/// close enough.
+pub(crate) fn same_in_words(one: &MemoryRow, other: &MemoryRow, is_near: impl FnOnce() -> bool) -> bool {
+    if one.persona != other.persona || one.scope != other.scope || one.author != other.author {
+        return false;
+    }
+    one.text == other.text || (is_near() && Statement::new(&one.text).is_same(&Statement::new(&other.text)))
+}
+
 /// How much lower a memory may score than an earlier one that looks alike and still go before it. Scores of memories that
 /// differ in one word say little about which of them answers a question; time says more.
 const NEAR_SCORE: f32 = 0.25;
@@ -139,7 +148,7 @@ impl<F: Fn(&Hit, &Hit) -> Option<f32>> Chosen<F> {
 
 /// Notes that the memory of a hit says the same as the one that is shown, if it is a statement of a person.
 fn say_again(shown: &mut Hit, other: &Hit) {
-    let one = other.memory.is_statement().then(|| Again { memory: other.memory.id, chat: other.memory.chat.clone() });
+    let one = other.memory.is_statement().then(|| Again::of(other.memory.clone()));
     shown.again.extend(other.again.iter().cloned().chain(one).take(MAX_AGAIN.saturating_sub(shown.again.len())));
 }
 
@@ -155,6 +164,7 @@ mod tests {
         MemoryRow {
             salience: None,
             surprise: None,
+            apart: false,
             replaced: None,
             id: MemoryId(1),
             persona: PersonaId::new("azera").unwrap(),

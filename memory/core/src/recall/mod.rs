@@ -11,7 +11,9 @@ mod authors;
 mod changes;
 mod duplicates;
 mod fuse;
+mod hit;
 mod newer;
+mod opinion;
 mod order;
 mod query;
 pub(crate) mod question;
@@ -20,22 +22,27 @@ mod unindexed;
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use azera_types::{Author, ChatId, MemoryId, Text, Timestamp};
+use azera_types::{Author, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
-use crate::rows::{Kind, MemoryRow};
+use crate::rows::Kind;
 use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
 
 pub(crate) use authors::AuthorCache;
+pub(crate) use duplicates::same_in_words;
 pub(crate) use fuse::dot;
+pub(crate) use hit::chats_in;
+pub use hit::{Again, Hit, KNOWN_IN_CHATS, chats_of};
+pub use opinion::{Opinion, Shortlist};
 pub use query::{Limits, Query};
 pub use question::{AskedEvent, Question, Speaker};
 pub(crate) use question::{is_filler, name_tokens};
 
 use duplicates::Chosen;
 use fuse::Features;
+use hit::KNOWN_RAISE;
 use order::{Ranked, order_best};
 use time::AskedTime;
 
@@ -55,62 +62,6 @@ const NEAR_DATE: f32 = 0.5;
 
 /// Candidate rows that all cores read at once. This reads more rows than needed, but finishes sooner.
 const ROWS_AT_ONCE: usize = 8;
-
-/// A recalled memory with its signals.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// The memory.
-    pub memory: MemoryRow,
-    /// The parts of the memory's text that answer the question, at most as long as the snippet length.
-    pub snippet: Text,
-    /// Where these parts stand in the text.
-    pub shown: Shown,
-    /// Fused score; comparable within one recall only.
-    pub score: f32,
-    /// Names of the signals that found it.
-    pub signals: Vec<&'static str>,
-    /// When the same person said something else instead; `None` while it holds.
-    pub until: Option<Timestamp>,
-    /// Other statements in which the same person says the same in the same place. They are not shown besides. A prompt
-    /// must not tell of them: they are no sources of the reply.
-    pub again: Vec<Again>,
-}
-
-/// A memory that says the same as a hit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Again {
-    /// The memory.
-    pub memory: MemoryId,
-    /// The chat it was said in.
-    pub chat: Option<ChatId>,
-}
-
-/// Chats of a place from which on a statement counts as known in the whole place.
-pub const KNOWN_IN_CHATS: usize = 3;
-
-/// How much such a statement comes forward.
-const KNOWN_RAISE: f32 = 0.1;
-
-impl Hit {
-    /// Returns the number of chats in which it was said.
-    pub fn chats(&self) -> usize {
-        chats_of(&self.memory, &self.again)
-    }
-}
-
-/// Returns the number of chats in which something was said: in a memory, if that is a statement, and again.
-pub fn chats_of(memory: &MemoryRow, again: &[Again]) -> usize {
-    let own = memory.chat.as_ref().filter(|_| memory.is_statement());
-    own.into_iter().chain(again.iter().filter_map(|again| again.chat.as_ref())).collect::<HashSet<_>>().len()
-}
-
-impl MemoryRow {
-    /// Returns true if it is worth counting in how many chats this was said: a person said it, and asked to keep it or
-    /// was found to say something worth keeping. Greetings and the persona's own words are not.
-    pub(crate) fn is_statement(&self) -> bool {
-        self.author.person().is_some() && (self.salience.is_some() || self.kind == Kind::Fact)
-    }
-}
 
 /// The result of recall.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -180,7 +131,8 @@ impl Recall<'_> {
             || self.find_words(read_scope, query),
             || self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref())),
         );
-        self.weigh(read_scope, query, words, vectors)
+        let shortlist = self.weigh(read_scope, query, words, vectors, query.results)?;
+        self.finish(read_scope, query, shortlist, None)
     }
 
     /// Runs the lexical half of [`Recall::find`]. It does not use the query's vector, so it can run while the
@@ -189,10 +141,17 @@ impl Recall<'_> {
         LexicalRecall(self.under(read_scope, query, |reading| self.words_found(reading, &query.question)))
     }
 
-    /// Runs the semantic half and fuses it with `words`, which was found under the same read scope.
-    pub fn find_with(self, read_scope: &ReadScope, query: &Query, words: LexicalRecall) -> Result<Recalled, Error> {
+    /// Runs the semantic half, fuses it with `words`, which was found under the same read scope, and chooses the best
+    /// hits: at least `wanted`, if there are as many. [`Recall::finish`] orders them for the last time.
+    pub fn shortlist(
+        self,
+        read_scope: &ReadScope,
+        query: &Query,
+        words: LexicalRecall,
+        wanted: usize,
+    ) -> Result<Shortlist, Error> {
         let vectors = self.under(read_scope, query, |reading| self.by_vector(reading, query.vector.as_deref()));
-        self.weigh(read_scope, query, words, vectors)
+        self.weigh(read_scope, query, words, vectors, wanted.max(query.results))
     }
 
     fn under<T>(self, read_scope: &ReadScope, query: &Query, read: impl FnOnce(Reading<'_>) -> T) -> T {
@@ -214,7 +173,8 @@ impl Recall<'_> {
         query: &Query,
         LexicalRecall(words): LexicalRecall,
         vectors: Option<Result<Vec<MemoryId>, Error>>,
-    ) -> Result<Recalled, Error> {
+        wanted: usize,
+    ) -> Result<Shortlist, Error> {
         let mut missing = Vec::new();
         let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
         match words {
@@ -260,12 +220,35 @@ impl Recall<'_> {
             None => HashMap::new(),
         };
         let asked = Asked { query, time: time.as_ref(), rated: &rated };
-        let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored))?;
+        let hits = self.under(read_scope, query, |reading| self.best(reading, asked, candidates, &stored, wanted))?;
+        Ok(Shortlist { hits, stored, time, rated, missing })
+    }
+
+    /// Orders a shortlist for the last time, and returns as many hits as the query wants. `opinion` is what a model that
+    /// read the first of [`Shortlist::texts`] thinks of them; without one, the signals alone decide. Leaves out what was
+    /// changed or forgotten while the model read.
+    pub fn finish(
+        self,
+        read_scope: &ReadScope,
+        query: &Query,
+        shortlist: Shortlist,
+        opinion: Option<&Opinion>,
+    ) -> Result<Recalled, Error> {
+        let Shortlist { mut hits, stored, time, rated, missing } = shortlist;
+        let asked = Asked { query, time: time.as_ref(), rated: &rated };
+        if let Some(opinion) = opinion {
+            opinion.mix(&mut hits);
+            hits = self.still_there(read_scope, hits)?;
+        }
+        changes::reorder(&mut hits, asked, &stored);
+        hits.truncate(query.results);
+        let mut hits = self.under(read_scope, query, |reading| self.follow(reading, asked, hits))?;
+        hits.truncate(query.results);
         Ok(Recalled { hits, missing })
     }
 
-    /// Returns the best candidates without duplicates. Rows are read in the order of each candidate's highest possible
-    /// score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
+    /// Returns the best candidates without duplicates, best first. Rows are read in the order of each candidate's highest
+    /// possible score, until no other can be better. The author cache gives exact bounds for most, so that about a dozen of some
     /// two hundred rows are read.
     fn best(
         self,
@@ -273,6 +256,7 @@ impl Recall<'_> {
         asked: Asked<'_>,
         candidates: HashMap<MemoryId, Candidate>,
         stored: &HashMap<MemoryId, Stored>,
+        wanted: usize,
     ) -> Result<Vec<Hit>, Error> {
         let query = asked.query;
         let mut waiting: Vec<Waiting> = self.0.origins.ask(|known| {
@@ -283,7 +267,7 @@ impl Recall<'_> {
         let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
         let cosine = |one: &Hit, other: &Hit| vector(one).zip(vector(other)).map(|(a, b)| fuse::dot(a, b));
         let mut ranked: BinaryHeap<Ranked> = BinaryHeap::new();
-        let wanted = query.results.max(changes::COMPARED);
+        let wanted = wanted.max(changes::COMPARED);
         let mut chosen = Chosen::new(wanted, self.0.config.near_duplicate, cosine);
         let mut orders: HashMap<MemoryId, f32> = HashMap::new();
         loop {
@@ -314,11 +298,19 @@ impl Recall<'_> {
             hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         }
         order_best(&mut hits, &orders);
-        changes::reorder(&mut hits, asked, stored);
-        hits.truncate(query.results);
-        let mut hits = self.follow(reading, asked, hits)?;
-        hits.truncate(query.results);
         Ok(hits)
+    }
+
+    /// Leaves out hits whose memory changed since, or may no longer be shown.
+    fn still_there(self, read_scope: &ReadScope, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
+        let mut left = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let now = self.0.memories().get(read_scope, hit.memory.id)?;
+            if now.is_some_and(|memory| memory.text == hit.memory.text) {
+                left.push(hit);
+            }
+        }
+        Ok(left)
     }
 
     /// Reads a candidate from the record, which decides whether it may be shown, and scores it.

@@ -4,19 +4,19 @@
 use std::collections::{BTreeSet, HashMap};
 
 use azera_types::{MemoryId, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use super::cluster::cluster;
+use super::marks;
 use super::rows::{self, Placed, Row};
+use crate::backfill::Backfill;
 use crate::domains::Themes;
-use crate::rows::MemoryRow;
-use crate::{Batch, Durability, Entry, Error, Order, Store, Stored, Table, codec, keys};
+use crate::{Batch, Durability, Entry, Error, Order, Store, Stored, Table};
 
 /// Key in [`Table::Meta`]: how far the rows are.
 pub(crate) const PROGRESS: &[u8] = b"themes";
 
-/// The version of the rows and of what has one. Raise it after every change of that.
-const VERSION: u32 = 1;
+/// The rows and what has one. Raise the version after every change of that.
+const BACKFILL: Backfill = Backfill { table: Table::Themes, progress: PROGRESS, version: 2 };
 
 /// Most memories of one place that themes are made of: the newest ones.
 pub(super) const MAX_MEMORIES: usize = 16_384;
@@ -33,16 +33,20 @@ const WAIT_HOURS: i64 = 24;
 /// Rows that one scan reads, vectors that are read at once, and rows that one transaction writes.
 const PAGE: usize = 512;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Progress {
-    version: u32,
-    /// The last memory that was read; `None` once all were.
-    after: Option<MemoryId>,
-}
-
 /// A persona in a scope, whose memories are to be grouped. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ThemedPlace(Vec<u8>);
+
+/// What is to be grouped next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextPlace {
+    /// This place.
+    Due(ThemedPlace),
+    /// No place now: memories wait to be indexed, and have no vectors yet.
+    Later,
+    /// No place: none is left.
+    None,
+}
 
 impl std::fmt::Debug for ThemedPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,27 +54,14 @@ impl std::fmt::Debug for ThemedPlace {
     }
 }
 
-/// Removes the rows of another version and notes that all memories must be read. Does nothing if the rows are of this
-/// version.
+/// Removes the rows of another version and notes that all memories must be read.
 pub(crate) fn begin_anew(store: &dyn Store) -> Result<(), Error> {
-    let progress: Option<Progress> = codec::get(store, Table::Meta, PROGRESS)?;
-    if progress.is_some_and(|progress| progress.version == VERSION) {
-        return Ok(());
-    }
-    let mut batch = Batch::new();
-    codec::walk(store, Table::Themes, b"", |key, _| {
-        batch.remove(Table::Themes, key);
-        Ok(true)
-    })?;
-    let after = Some(MemoryId(0));
-    codec::put(&mut batch, Table::Meta, PROGRESS.to_vec(), &Progress { version: VERSION, after })?;
-    store.commit(batch, Durability::Flushed)
+    BACKFILL.begin_anew(store)
 }
 
 /// Returns true once every memory has its row.
 pub(crate) fn is_whole(store: &dyn Store) -> Result<bool, Error> {
-    let progress: Option<Progress> = codec::get(store, Table::Meta, PROGRESS)?;
-    Ok(progress.is_some_and(|progress| progress.version == VERSION && progress.after.is_none()))
+    BACKFILL.is_whole(store)
 }
 
 /// Returns the newest rows under a prefix of persona and scope, newest first.
@@ -90,69 +81,51 @@ pub(super) fn newest(store: &dyn Store, place: &[u8], limit: usize) -> Result<Ve
     Ok(entries)
 }
 
+/// Returns the key behind all rows of a place.
+fn behind(place: &[u8]) -> Vec<u8> {
+    [place, &u64::MAX.to_be_bytes()].concat()
+}
+
+/// Returns the first place with a row behind a key.
+fn next_place(store: &dyn Store, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, Error> {
+    let next = store.scan(Table::Themes, b"", after, Order::Ascending, 1)?;
+    Ok(next.first().map(|(key, _)| key.get(..key.len().saturating_sub(8)).unwrap_or_default().to_vec()))
+}
+
 impl Themes<'_> {
     /// Adds the rows of up to `limit` memories that may lack them. Returns false once none is left.
     pub fn fill(self, limit: usize) -> Result<bool, Error> {
-        let store = self.0.store.as_ref();
-        let progress: Option<Progress> = codec::get(store, Table::Meta, PROGRESS)?;
-        let Some(Progress { version, after: Some(after) }) = progress else { return Ok(false) };
-        self.0.store.ready()?;
-        let page = store.scan(Table::Memories, b"", Some(&keys::memory(after)), Order::Ascending, limit)?;
-        let mut last = None;
-        for (key, value) in &page {
-            last = Some(MemoryId(keys::number(Table::Memories.name(), key)?));
-            // A damaged row is a matter of the record's check.
-            if let Ok(memory) = codec::decode::<MemoryRow>(Table::Memories, value) {
-                self.add(&memory)?;
+        BACKFILL.next(self.0, limit, rows::is_eligible, |batch, memory| {
+            if self.0.store.get(Table::Themes, &rows::key(memory))?.is_none() {
+                rows::put(batch, memory);
             }
-        }
-        let after = last.filter(|_| page.len() >= limit);
-        let mut batch = Batch::new();
-        codec::put(&mut batch, Table::Meta, PROGRESS.to_vec(), &Progress { version, after })?;
-        self.0.store.commit(batch, Durability::Soon)?;
-        Ok(after.is_some())
-    }
-
-    /// Adds the row of one memory, unless it has one or was removed meanwhile.
-    fn add(self, memory: &MemoryRow) -> Result<(), Error> {
-        if !rows::is_eligible(memory) {
-            return Ok(());
-        }
-        // Whoever removes or changes the memory holds the same lock.
-        let _writing = memory.chat.as_ref().map(|chat| self.0.writing(chat)).transpose()?;
-        let Some(memory) = self.0.memories().raw_memory(memory.id)? else { return Ok(()) };
-        if self.0.store.get(Table::Themes, &rows::key(&memory))?.is_some() {
-            return Ok(());
-        }
-        let mut batch = Batch::new();
-        rows::put(&mut batch, &memory);
-        self.0.store.commit(batch, Durability::Soon)
+            Ok(())
+        })
     }
 
     /// Returns the next place after another one in which enough is new to group its memories: several memories, or one
-    /// that is a day old. Returns `None` if there is none, or if memories wait to be indexed: they have no vectors yet.
-    pub fn next_due(self, after: Option<&ThemedPlace>, now: Timestamp) -> Result<Option<ThemedPlace>, Error> {
+    /// that is a day old, or something was forgotten or edited.
+    pub fn next_due(self, after: Option<&ThemedPlace>, now: Timestamp) -> Result<NextPlace, Error> {
         let store = self.0.store.as_ref();
         if !store.scan(Table::IndexQueue, b"", None, Order::Ascending, 1)?.is_empty() {
-            return Ok(None);
+            return Ok(NextPlace::Later);
         }
-        let behind = |place: &[u8]| [place, &u64::MAX.to_be_bytes()].concat();
         let mut after = after.map(|place| behind(&place.0));
-        loop {
-            let next = store.scan(Table::Themes, b"", after.as_deref(), Order::Ascending, 1)?;
-            let Some((key, _)) = next.first() else { return Ok(None) };
-            let place = key.get(..key.len().saturating_sub(8)).unwrap_or_default();
-            if self.is_due(place, now)? {
-                return Ok(Some(ThemedPlace(place.to_vec())));
+        while let Some(place) = next_place(store, after.as_deref())? {
+            if self.is_due(&place, now)? {
+                return Ok(NextPlace::Due(ThemedPlace(place)));
             }
-            after = Some(behind(place));
+            after = Some(behind(&place));
         }
+        Ok(NextPlace::None)
     }
 
     fn is_due(self, place: &[u8], now: Timestamp) -> Result<bool, Error> {
+        if marks::get(self.0.store.as_ref(), place)?.is_some() {
+            return Ok(true);
+        }
         let is_old = |row: &Row| now.duration_since(row.at).as_hours() >= WAIT_HOURS;
         let rows = rows::readable(newest(self.0.store.as_ref(), place, LOOKED_AT)?);
-        // An edited memory stands behind others that were grouped.
         let new = || rows.iter().map(|(row, _)| row).filter(|row| row.place.is_none());
         Ok(new().count() >= MANY_NEW || new().any(is_old))
     }
@@ -160,6 +133,15 @@ impl Themes<'_> {
     /// Groups the newest memories of a place. Returns how many rows changed. A memory that is changed or forgotten meanwhile
     /// is left as it is.
     pub fn group(self, place: &ThemedPlace) -> Result<usize, Error> {
+        let mark = marks::get(self.0.store.as_ref(), &place.0)?;
+        let changed = self.group_newest(place)? + self.leave_out_older(place)?;
+        if let Some(mark) = mark {
+            marks::clear(self.0.store.as_ref(), &place.0, &mark)?;
+        }
+        Ok(changed)
+    }
+
+    fn group_newest(self, place: &ThemedPlace) -> Result<usize, Error> {
         let mut entries = newest(self.0.store.as_ref(), &place.0, MAX_MEMORIES)?;
         entries.reverse();
         let (rows, entries): (Vec<Row>, Vec<Entry>) = rows::readable(entries).into_iter().unzip();
@@ -168,13 +150,55 @@ impl Themes<'_> {
         let mut changed: Vec<(Row, Entry, Vec<u8>)> = Vec::new();
         for ((row, entry), placed) in rows.into_iter().zip(entries).zip(placed) {
             if !row.is_still(placed) {
-                changed.push((row, entry, rows::value(row.at, placed)));
+                changed.push((row, entry, rows::value(&row, Some(placed))));
             }
         }
         for page in changed.chunks(PAGE) {
             self.write(page)?;
         }
         Ok(changed.len())
+    }
+
+    /// Takes the numbers of themes from rows that were among the newest when these were grouped last, and are not now.
+    /// Otherwise they would count again, in themes of another grouping, once newer ones are forgotten.
+    fn leave_out_older(self, place: &ThemedPlace) -> Result<usize, Error> {
+        let store = self.0.store.as_ref();
+        let mut after = newest(store, &place.0, MAX_MEMORIES)?.pop().map(|(key, _)| key);
+        let mut changed = 0;
+        while let Some(oldest) = after {
+            let page = store.scan(Table::Themes, &place.0, Some(&oldest), Order::Descending, PAGE)?;
+            after = page.last().map(|(key, _)| key.clone());
+            let numbered: Vec<(Row, Entry, Vec<u8>)> = rows::readable(page)
+                .into_iter()
+                .filter(|(row, _)| row.member().is_some())
+                .map(|(row, entry)| (row, entry, rows::value(&row, Some(Placed::Nowhere))))
+                .collect();
+            if numbered.is_empty() {
+                break;
+            }
+            self.write(&numbered)?;
+            changed += numbered.len();
+        }
+        Ok(changed)
+    }
+
+    /// Forgets which places are due where nothing is left to group. Does nothing while there is no such place.
+    pub fn sweep(self) -> Result<(), Error> {
+        let store = self.0.store.as_ref();
+        let mut marked = marks::all(store)?;
+        if marked.is_empty() {
+            return Ok(());
+        }
+        let mut after = None;
+        while let Some(place) = next_place(store, after.as_deref())? {
+            marked.remove(&marks::key(&place));
+            after = Some(behind(&place));
+        }
+        let mut batch = Batch::new();
+        for key in marked {
+            batch.remove(Table::Meta, key);
+        }
+        store.commit(batch, Durability::Soon)
     }
 
     /// Returns the place of each memory among the themes, by one of its vectors.

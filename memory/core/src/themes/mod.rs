@@ -6,11 +6,13 @@
 mod build;
 mod cluster;
 mod label;
+mod marks;
 mod read;
 mod rows;
 
-pub use build::ThemedPlace;
+pub use build::{NextPlace, ThemedPlace};
 pub use read::{Theme, ThemePage};
 
 pub(crate) use build::{PROGRESS, begin_anew, is_whole};
-pub(crate) use rows::{is_eligible, key, put, remove};
+pub(crate) use marks::is_mark;
+pub(crate) use rows::{change, is_eligible, key, put, remove};

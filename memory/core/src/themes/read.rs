@@ -3,7 +3,7 @@
 //! its part in them: the memories that may be read are then grouped by themselves.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use azera_types::{MemoryId, Scope, Timestamp};
 
@@ -123,7 +123,10 @@ struct Grouped {
 impl Grouped {
     fn of(scope: Scope, rows: &[Row]) -> Self {
         let mut groups: BTreeMap<u16, BTreeMap<u16, Members>> = BTreeMap::new();
-        for row in rows {
+        let said: HashSet<Timestamp> =
+            rows.iter().filter(|row| !row.is_kept && row.member().is_some()).map(|row| row.at).collect();
+        // What was said counts once, also if somebody asked to keep it.
+        for row in rows.iter().filter(|row| !row.is_kept || !said.contains(&row.at)) {
             if let Some(member) = row.member() {
                 let members = groups.entry(member.group).or_default().entry(member.theme).or_default();
                 members.0.push((row.memory, row.at, member.closeness));

@@ -4,8 +4,9 @@
 use azera_types::{MemoryId, Timestamp};
 
 use super::cluster::Member;
+use super::marks;
 use crate::rows::{Kind, MemoryRow};
-use crate::{Batch, Entry, Error, Table, keys};
+use crate::{Batch, Entry, Error, Store, Table, keys};
 
 /// Number of no theme: a memory was compared and fits none.
 const NONE: u16 = u16::MAX;
@@ -25,6 +26,9 @@ pub(super) struct Row {
     pub(super) memory: MemoryId,
     /// When it was said, to the millisecond.
     pub(super) at: Timestamp,
+    /// True for a fact that somebody asked to keep. The message it was in may have a row of its own, said at the same
+    /// time.
+    pub(super) is_kept: bool,
     /// `None` if it was not compared with others since it was said or changed.
     pub(super) place: Option<Placed>,
 }
@@ -77,24 +81,46 @@ pub(crate) fn key(memory: &MemoryRow) -> Vec<u8> {
 /// Adds the row of a new or changed memory, which is compared with others later.
 pub(crate) fn put(batch: &mut Batch, memory: &MemoryRow) {
     if is_eligible(memory) {
-        batch.put(Table::Themes, key(memory), memory.at.as_millisecond().to_be_bytes());
+        let row = Row { memory: memory.id, at: memory.at, is_kept: memory.is_kept(), place: None };
+        batch.put(Table::Themes, key(memory), value(&row, None));
     } else {
-        remove(batch, memory);
+        batch.remove(Table::Themes, key(memory));
     }
 }
 
-/// Removes the row of a memory.
-pub(crate) fn remove(batch: &mut Batch, memory: &MemoryRow) {
-    batch.remove(Table::Themes, key(memory));
+/// Replaces the row of a memory whose text changed. It had its part in a theme, so what is left is grouped again.
+pub(crate) fn change(store: &dyn Store, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+    mark(store, batch, memory)?;
+    put(batch, memory);
+    Ok(())
 }
 
-/// Returns the value of a row that was compared with others.
-pub(super) fn value(at: Timestamp, placed: Placed) -> Vec<u8> {
+/// Removes the row of a memory. If it was part of a theme, what is left is grouped again.
+pub(crate) fn remove(store: &dyn Store, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+    mark(store, batch, memory)?;
+    batch.remove(Table::Themes, key(memory));
+    Ok(())
+}
+
+fn mark(store: &dyn Store, batch: &mut Batch, memory: &MemoryRow) -> Result<(), Error> {
+    let key = key(memory);
+    let Some(value) = store.get(Table::Themes, &key)? else { return Ok(()) };
+    // A damaged row was part of nothing.
+    if read(&(key.clone(), value)).is_ok_and(|row| row.member().is_some()) {
+        marks::put(batch, key.get(..key.len().saturating_sub(8)).unwrap_or_default(), memory.id)?;
+    }
+    Ok(())
+}
+
+/// Returns the value of a row that belongs there now.
+pub(super) fn value(row: &Row, placed: Option<Placed>) -> Vec<u8> {
+    let mut value = row.at.as_millisecond().to_be_bytes().to_vec();
+    value.push(u8::from(row.is_kept));
     let member = match placed {
-        Placed::Nowhere => Member { theme: NONE, group: NONE, closeness: 0 },
-        Placed::In(member) => member,
+        None => return value,
+        Some(Placed::Nowhere) => Member { theme: NONE, group: NONE, closeness: 0 },
+        Some(Placed::In(member)) => member,
     };
-    let mut value = at.as_millisecond().to_be_bytes().to_vec();
     value.extend_from_slice(&member.theme.to_be_bytes());
     value.extend_from_slice(&member.group.to_be_bytes());
     value.push(member.closeness);
@@ -112,6 +138,10 @@ fn read((key, value): &Entry) -> Result<Row, Error> {
     let memory = MemoryId(keys::number(Table::Themes.name(), key)?);
     let (at, rest) = value.split_first_chunk::<8>().ok_or_else(damaged)?;
     let at = Timestamp::from_millisecond(i64::from_be_bytes(*at)).map_err(|_| damaged())?;
+    let (is_kept, rest) = match rest.split_first() {
+        Some((flag @ (0 | 1), rest)) => (*flag == 1, rest),
+        _ => return Err(damaged()),
+    };
     let place = match rest {
         [] => None,
         [a, b, c, d, closeness] => {
@@ -121,5 +151,5 @@ fn read((key, value): &Entry) -> Result<Row, Error> {
         }
         _ => return Err(damaged()),
     };
-    Ok(Row { memory, at, place })
+    Ok(Row { memory, at, is_kept, place })
 }

@@ -37,6 +37,11 @@ impl Statement {
         Self { words, lasting, asks: asks(text) }
     }
 
+    /// Returns the words that are fillers in no language, as one text. Statements that say the same have the same.
+    pub(crate) fn lasting_words(&self) -> String {
+        self.lasting().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
     fn lasting(&self) -> impl Iterator<Item = &String> {
         self.lasting.iter().filter_map(|place| self.words.get(*place))
     }

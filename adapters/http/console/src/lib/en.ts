@@ -168,6 +168,7 @@ export const t = {
     find: "Search",
     found: (count: number, meaning: number, words: number) =>
       `${count} found: ${meaning} by their meaning, ${words} by their words. Some are found by both, or by people and dates.`,
+    missing: (parts: string) => `Not available just now: ${parts}. Something may be missing, or stand further behind.`,
     more: "Show more",
     begin: "Search what Azera remembers of you. It finds by meaning, words, people and dates.",
     nothing: "Nothing that may be shown to you fits. Try other words.",

@@ -49,7 +49,7 @@ export type Done = Mood & { message_id: string | null; ok?: boolean };
 
 export type Found = { id: string; content: string; score: number; source: string };
 
-export type SearchResults = { results: Found[]; total: number; semantic_count: number; lexical_count: number };
+export type SearchResults = { results: Found[]; total: number; semantic_count: number; lexical_count: number; missing: string[] };
 
 export type Imported = { status: "ok" | "error"; imported: number; skipped: number; errors: string[] };
 

@@ -161,7 +161,7 @@ impl RecallRun {
             limit: Some(DEPTH),
         };
         let started = Instant::now();
-        let hits = self.app.engine.search(&self.platform, line).await?;
+        let hits = self.app.engine.search(&self.platform, line).await?.hits;
         let ms = started.elapsed().as_secs_f64() * 1_000.0;
         // A hit with several turns takes one rank for each. A repeated turn counts once.
         let mut ranked: Vec<Option<&str>> = Vec::new();

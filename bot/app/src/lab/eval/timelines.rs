@@ -136,7 +136,7 @@ impl TimelineRun {
             limit: Some(HITS),
         };
         let started = Instant::now();
-        let hits = self.app.engine.search(&self.platform, search).await?;
+        let hits = self.app.engine.search(&self.platform, search).await?.hits;
         Ok((hits, started.elapsed().as_secs_f64() * 1_000.0))
     }
 

@@ -26,8 +26,8 @@ impl Looking<'_> {
         }
         let query = Text::new("what is the lighthouse password?");
         let line = SearchRequest { chat: at.chat.clone(), person: at.person.clone(), query, limit: Some(50) };
-        let texts = |hits: Vec<azera_adapter::Hit>| {
-            hits.iter().map(|hit| format!("{}\n", hit.text.as_str())).collect::<String>()
+        let texts = |found: azera_adapter::Searched| {
+            found.hits.iter().map(|hit| format!("{}\n", hit.text.as_str())).collect::<String>()
         };
         // A chat may have a persona that is gone.
         let found = azera.search_projects(platform, line, None).await.map_or_else(|error| error.to_string(), texts);

@@ -8,4 +8,5 @@ mod embed;
 mod fake;
 mod odd;
 mod refusals;
+mod rerank;
 mod trouble;
