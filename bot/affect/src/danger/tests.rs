@@ -90,6 +90,9 @@ fn an_idiom_does_not_hide_what_stands_beside_it() {
         .unwrap();
     assert!(!rest.contains("embarrassment"), "{rest}");
     assert_eq!(DangerLexicon::builtin().read("I want to die").without_harmless(Harm::ToSelf), None);
+    let others = |text: &str| DangerLexicon::builtin().read(text).without_harmless(Harm::ByOthers);
+    assert_eq!(others("If I win I'll tell you.").as_deref(), Some(""));
+    assert_eq!(others("If you tell him, I'll break your jaw."), None);
 }
 
 #[test]
