@@ -412,13 +412,20 @@ pub fn word(secret: usize, other: bool) -> String {
     format!("{}{secret}v", if other { "zx" } else { "zq" })
 }
 
+/// Longest run of letters, digits and signs of Base64 that is text. A longer one is a file's bytes, which hold any short word
+/// by chance.
+const LONGEST_RUN: usize = 256;
+
 /// Returns the secrets whose words occur in a text, however it was cut.
 pub fn secrets_in(text: &str) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
-    for start in text.match_indices(['z']).map(|(at, _)| at) {
-        let Some(rest) = text.get(start + 1..).and_then(|rest| rest.strip_prefix(['q', 'x'])) else { continue };
-        let Some((number, _)) = rest.split_once('v') else { continue };
-        found.extend(number.parse::<usize>());
+    let is_coded = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    for run in text.split(|c| !is_coded(c)).filter(|run| run.len() <= LONGEST_RUN) {
+        for start in run.match_indices(['z']).map(|(at, _)| at) {
+            let Some(rest) = run.get(start + 1..).and_then(|rest| rest.strip_prefix(['q', 'x'])) else { continue };
+            let Some((number, _)) = rest.split_once('v') else { continue };
+            found.extend(number.parse::<usize>());
+        }
     }
     found
 }
@@ -427,4 +434,6 @@ pub fn secrets_in(text: &str) -> BTreeSet<usize> {
 fn a_secret_is_found_by_its_word_anywhere_in_a_text() {
     let text = format!("{}, \"{}\"{}, zq1, zqv, zebra v", word(7, false), word(12, true), word(3, false));
     assert_eq!(secrets_in(&text), BTreeSet::from([3, 7, 12]));
+    let picture = format!("{{\"bytes\": \"{}zq9v{}\"}}", "A/+b".repeat(40), "Zm9v".repeat(40));
+    assert_eq!(secrets_in(&picture), BTreeSet::new());
 }
