@@ -91,8 +91,12 @@ fn a_small_model_should_not_say_back_the_persona_and_the_message_but_may_say_wha
     let small = unsaid(500_000_000);
     assert_eq!((small.len(), small[1].as_str()), (2, "What is my boat called?"));
     assert!(small[0].contains("Azera") && !small[0].contains("{{char}}"), "{}", small[0]);
-    assert_eq!(unsaid(1_500_000_000), small[..1]);
+    assert_eq!(unsaid(1_500_000_000), small);
     assert_eq!(unsaid(8_000_000_000), Vec::<String>::new());
+    let text = line(2, Some("Ann"), "Correct this: \"their going to the harbour\"");
+    let parts = PromptParts { message: &text, ..parts };
+    let with_text = compose(&form_for("qwen2", Some(1_500_000_000)), &parts, ROOMY, &words).unwrap().unsaid;
+    assert_eq!(with_text, small[..1], "a text to work on may be said again");
 }
 
 #[test]
