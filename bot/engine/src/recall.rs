@@ -161,15 +161,27 @@ impl RecallService {
         if failed && !self.checked.swap(true, Ordering::AcqRel) {
             self.indexer.mark_indexes_suspect().await;
         }
-        let recalled = self.finish(read_scope, &query, shortlist).await?;
+        // Words that nobody sent yet go to no server that reranks.
+        let recalled = self.finish(read_scope, &query, shortlist, asking.trace != Trace::None).await?;
         let took_ms = started.elapsed().as_secs_f64() * 1_000.0;
         let vector = query.vector.clone();
         Ok((Recall { hits: recalled.hits, missing: recalled.missing, vector, plain, took_ms }, query))
     }
 
-    /// Lets the reranker have its say, if there is one, and returns the hits. Without its answer the order stays as it is.
-    async fn finish(&self, read_scope: &ReadScope, query: &Query, shortlist: Shortlist) -> Result<Recalled, Error> {
-        let (opinion, missing) = match self.reranking.ask(&query.question.embed, &shortlist).await {
+    /// Lets the reranker have its say, if there is one and it may see the question, and returns the hits. Without its answer
+    /// the order stays as it is.
+    async fn finish(
+        &self,
+        read_scope: &ReadScope,
+        query: &Query,
+        shortlist: Shortlist,
+        is_sent: bool,
+    ) -> Result<Recalled, Error> {
+        let reranked = match is_sent {
+            true => self.reranking.ask(&query.question.embed, &shortlist).await,
+            false => Reranked::Unasked,
+        };
+        let (opinion, missing) = match reranked {
             Reranked::Unasked => (None, None),
             Reranked::By(opinion) => (Some(opinion), None),
             // Without an opinion nothing moves, but something may have been forgotten meanwhile.

@@ -7,12 +7,13 @@ use thiserror::Error;
 
 use crate::abilities::Abilities;
 use crate::alternate::alternate;
-use crate::form::{Form, PersonaForm, Unsaid};
+use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::language::foreign_language;
 use crate::persona_text;
 use crate::recalled::{RecalledMemory, recalled_line};
 use crate::today::{asks_for_today, today};
+use crate::unsaid::{is_material, unsaid};
 
 /// The start of the history moves in steps of this many messages, so that most turns find their previous prefix in the
 /// cache.
@@ -24,9 +25,6 @@ const MESSAGE_OVERHEAD: usize = 8;
 /// The person's name in a persona's examples. It is the same in every chat, so that chats can share the evaluation of
 /// the examples.
 const EXAMPLE_PERSON: &str = "Sam";
-
-/// The most characters of a message that is talk, and no text to work on.
-const TALK_CHARS: usize = 200;
 
 /// Tokens reserved for the heading above recalled lines.
 const HEADING_TOKENS: usize = 24;
@@ -176,7 +174,7 @@ pub fn compose(
     let shared = shared_messages(form, parts);
     let Frame { message, mut guidance, carried, left, style_tokens } = frame(form, parts, &shared, budget, count)?;
     if parts.plainly {
-        guidance.clear();
+        guidance.retain(|(kind, _)| matches!(kind, FragmentKind::Language | FragmentKind::Today));
     }
     guidance.extend(fitting(parts.style, style_tokens, count).map(|style| (FragmentKind::Style, style)));
 
@@ -222,7 +220,7 @@ pub fn compose(
     if form.alternates {
         messages = alternate(messages, shared_messages);
     }
-    let unsaid = unsaid(form, parts);
+    let unsaid = unsaid(form.unsaid, parts.persona, &parts.message.text);
     Ok(Prompt {
         messages,
         shared_messages,
@@ -233,22 +231,6 @@ pub fn compose(
         shows_notes,
         unsaid,
     })
-}
-
-/// Returns what the reply should not say back. Recalled lines are never part of it: a remembered fact can be said.
-fn unsaid(form: &Form, parts: &PromptParts<'_>) -> Vec<String> {
-    let persona = || fill_placeholders(&parts.persona.brief(), "the person", &parts.persona.name).into_owned();
-    match form.unsaid {
-        Unsaid::Nothing => Vec::new(),
-        Unsaid::PersonaAndMessage => vec![persona(), parts.message.text.clone()],
-        Unsaid::PersonaAndTalk if is_material(&parts.message.text) => vec![persona()],
-        Unsaid::PersonaAndTalk => vec![persona(), parts.message.text.clone()],
-    }
-}
-
-/// Returns true if a message seems to hold a text to work on, which a reply may have to repeat.
-fn is_material(message: &str) -> bool {
-    message.chars().count() > TALK_CHARS || message.contains(['\n', ':', '"', '`', '„', '“', '«', '「'])
 }
 
 /// Returns how many of the oldest lines of `parts.history` a prompt of the same parts does not show. Recalled lines do
@@ -387,7 +369,8 @@ fn guidance(
         let task = parts.persona.task_behaviour_for(&parts.message.text);
         guidance.extend(task.map(|task| (FragmentKind::Task, fill(&task.text))));
     }
-    let language = form.language.then(|| foreign_language(parts.message, parts.history)).flatten();
+    let is_asked = form.language && !is_material(&parts.message.text);
+    let language = is_asked.then(|| foreign_language(parts.message, parts.history)).flatten();
     guidance.extend(language.map(|name| (FragmentKind::Language, format!("Answer in {name}."))));
     let now = parts.now.filter(|_| form.today && asks_for_today(&parts.message.text));
     guidance.extend(now.map(|now| (FragmentKind::Today, today(now, &parts.zone))));

@@ -20,6 +20,7 @@ mod language;
 mod persona_text;
 mod recalled;
 mod today;
+mod unsaid;
 
 pub use abilities::Abilities;
 pub use compose::{Budget, Error, HISTORY_STEP, Line, Prompt, PromptParts, compose, history_cut, prompt_headings};

@@ -30,6 +30,8 @@ pub struct Known {
     pub chats: usize,
     /// True if its speaker does not want it to count.
     pub is_apart: bool,
+    /// All memories of it, also those that are not told of.
+    members: Vec<MemoryId>,
 }
 
 impl std::fmt::Debug for Known {
@@ -65,12 +67,11 @@ impl Memories<'_> {
         id: MemoryId,
         apart: bool,
     ) -> Result<Option<usize>, Error> {
-        let ids = |known: &Known| -> Vec<MemoryId> {
-            std::iter::once(known.newest.id).chain(known.again.iter().map(|again| again.memory)).collect()
-        };
         let known = self.all_known(read_scope)?;
-        let of_person = known.iter().filter(|known| known.newest.author.person() == Some(person));
-        let Some(ids) = of_person.map(ids).find(|ids| ids.contains(&id)) else { return Ok(None) };
+        let mut of_person = known.into_iter().filter(|known| known.newest.author.person() == Some(person));
+        let Some(Known { members: ids, .. }) = of_person.find(|known| known.members.contains(&id)) else {
+            return Ok(None);
+        };
         let mut chats = BTreeSet::new();
         for id in &ids {
             chats.extend(self.raw_memory(*id)?.and_then(|memory| memory.chat));
@@ -136,7 +137,8 @@ fn as_known(group: Vec<MemoryRow>) -> Option<Known> {
         return None;
     }
     let is_apart = group.iter().any(|memory| memory.apart);
+    let members = group.iter().map(|memory| memory.id).collect();
     let mut group = group.into_iter();
     let newest = group.next()?;
-    Some(Known { newest, again: group.take(MAX_SAYING).map(Again::of).collect(), chats, is_apart })
+    Some(Known { newest, again: group.take(MAX_SAYING).map(Again::of).collect(), chats, is_apart, members })
 }

@@ -61,7 +61,8 @@ impl Commands {
         let query = Text::new(words);
         let recall = self.recall.search(&at.read_scope, &query, at.asking(&name), SEARCH_HITS).await?;
         if recall.hits.is_empty() {
-            return Ok(done("I remember nothing like that, or it may not be shown here.".into()));
+            let missing = unavailable(&recall.missing);
+            return Ok(done(format!("I remember nothing like that, or it may not be shown here.{missing}")));
         }
         let recent = self.recent(at).await?;
         let talking = recent.iter().map(|row| &row.author);
@@ -80,10 +81,8 @@ impl Commands {
                 body.as_str(),
             ));
         }
-        if !recall.missing.is_empty() {
-            text.push_str(&format!("Not available just now: {}.\n", recall.missing.join(", ")));
-        }
         text.push_str("`/forget mNUMBER` forgets one.");
+        text.push_str(&unavailable(&recall.missing));
         Ok(done(text))
     }
 
@@ -270,4 +269,9 @@ pub(super) fn others(again: &[Again]) -> String {
 /// Returns a number of memories in words.
 pub(super) fn memories(count: usize) -> String {
     if count == 1 { "1 memory".to_owned() } else { format!("{count} memories") }
+}
+
+/// Returns a sentence that names what a search could not ask, with a space before it; empty if nothing was missing.
+fn unavailable(missing: &[&'static str]) -> String {
+    if missing.is_empty() { String::new() } else { format!(" Not available just now: {}.", missing.join(", ")) }
 }

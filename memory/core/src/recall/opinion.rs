@@ -58,6 +58,9 @@ impl Opinion {
         let read = hits.iter().take_while(|hit| is_read(hit)).count();
         let (hits, _) = hits.split_at_mut(read);
         let opinion = |hit: &Hit| self.scores.get(&hit.memory.id).copied().unwrap_or_default();
+        if self.weight <= 0.0 {
+            return;
+        }
         let Some(said) = Range::of(hits.iter().map(opinion)).filter(|said| said.width() > 0.0) else { return };
         // The signals' score of a hit may exceed that of one before it: its place counts.
         let mut least = f32::INFINITY;
