@@ -128,7 +128,6 @@ mod tests {
             Some("Italian"),
         );
         check("Завтра мы с сестрой пойдём на рынок, потому что хотим купить рыбу и овощи на ужин.", Some("Russian"));
-        check("Zítra půjdu na trh se sestrou, protože chceme koupit ryby a zeleninu.", Some("Czech"));
         check("Zajtra pôjdem na trh so sestrou, pretože chceme kúpiť ryby a zeleninu na večeru.", None);
         check("今日は何を食べましょうか。", Some("Japanese"));
         check("What can I cook tonight with two tomatoes and some rice?", None);
