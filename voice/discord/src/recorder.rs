@@ -305,6 +305,7 @@ mod tests {
             place: "Parlour".to_owned(),
             began: Timestamp::from_second(1_000).unwrap(),
             milliseconds: 0,
+            ended: None,
             people: vec![(ann(), "Ann".to_owned())],
         };
         RecordedPart { people: BTreeSet::from([ann()]), recording: folder.begin(about).unwrap().unwrap() }

@@ -325,6 +325,7 @@ impl VoiceCalls {
             place: place.unwrap_or_else(|| "a voice channel".to_owned()),
             began: self.clock.now(),
             milliseconds: 0,
+            ended: None,
             people: people.iter().map(|person| (person.clone(), name(person))).collect(),
         };
         match recorder.folder.begin(about) {
