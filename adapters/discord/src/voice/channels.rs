@@ -166,7 +166,7 @@ impl VoiceChannels for Channels {
         }
     }
 
-    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError> {
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<usize, PlatformError> {
         self.0.send_recording(recording).await
     }
 

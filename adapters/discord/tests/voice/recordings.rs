@@ -134,7 +134,7 @@ fn a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else() {
         let person = room.person(0);
         let file = ("recording.ogg".to_owned(), b"OggS".to_vec());
         let sent = SentRecording { to: &person, text: "Recording 1.", files: vec![file.clone()] };
-        assert_eq!(room.runtime.block_on(room.channels().send_recording(sent)).ok(), Some(true));
+        assert_eq!(room.runtime.block_on(room.channels().send_recording(sent)).ok(), Some(1));
         room.fake.wait("the file", |world| {
             let direct = world.dm(room.people[0]);
             let message = world.bots_messages(direct).first()?["id"].as_str()?.parse().ok()?;
