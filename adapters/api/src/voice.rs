@@ -147,11 +147,12 @@ pub trait VoiceChannels: Send + Sync {
     /// Returns whether a person can see a voice channel now.
     async fn sees(&self, voice_chat: &ChatId, person: &PersonId) -> bool;
 
-    /// Sends a recording to a person alone, as a direct message. Returns false if they take none.
+    /// Sends a recording to a person alone, as direct messages. Returns how many of its files they got; 0 if they take
+    /// no direct messages.
     ///
     /// # Errors
-    /// The platform cannot be reached.
-    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError>;
+    /// The platform cannot be reached, and they got nothing.
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<usize, PlatformError>;
 
     /// Tells that everything of a person is forgotten. They agree to no recording any more.
     async fn forgotten(&self, person: &PersonId);

@@ -278,13 +278,20 @@ impl Discord {
     fn take(&self, registry: &Arc<ChannelRegistry>, event: Event) {
         match event {
             Event::Ready(session) => {
+                self.voice.take(VoiceEvent::Look);
                 self.came_back(&session);
                 for channel in self.sync_cursor.directs() {
                     registry.dispatch(channel, ChannelEvent::Missed);
                 }
             }
-            Event::Resumed => tracing::info!("Discord repeated the missed events"),
-            Event::Guild(guild) => self.guild(registry, &guild),
+            Event::Resumed => {
+                tracing::info!("Discord repeated the missed events");
+                self.voice.take(VoiceEvent::Look);
+            }
+            Event::Guild(guild) => {
+                self.voice.take(VoiceEvent::Look);
+                self.guild(registry, &guild);
+            }
             Event::GuildGone(guild) => self.left(guild),
             Event::Channel(channel) => self.channel(registry, &channel),
             Event::Said(message) => {

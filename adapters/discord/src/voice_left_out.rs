@@ -13,6 +13,7 @@ use crate::directory::Directory;
 pub(crate) enum VoiceEvent {
     State(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceState>),
     Server(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceServerUpdateEvent>),
+    Look,
 }
 
 /// No calls.

@@ -1,6 +1,6 @@
 //! What is known about a recording.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use azera_types::{ChatId, PersonId, RealmId, Timestamp};
 use azera_voice_api::{CallRecording, ForgottenCalls};
@@ -20,6 +20,9 @@ pub struct About {
     /// How many milliseconds its sound lasts; 0 while it is being made.
     #[serde(default)]
     pub milliseconds: u64,
+    /// When it ended. Its sound may be shorter, because it holds no pauses. `None` while it is being made, or if nobody knows.
+    #[serde(default)]
+    pub ended: Option<Timestamp>,
     /// Who is in it, with their displayed names.
     pub people: Vec<(PersonId, String)>,
 }
@@ -36,14 +39,30 @@ impl About {
         self.people.iter().any(|(there, _)| there == person)
     }
 
-    /// Returns true if it is one of those that are forgotten. A recording that is being made has no end yet.
+    /// Records how long its sound lasts, and when it ended.
+    pub(crate) fn end(&mut self, lasts: Duration, ended: Option<Timestamp>) {
+        self.milliseconds = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
+        // A clock that was set back says nothing about the end.
+        let earliest = self.began.checked_add(lasts).ok();
+        self.ended = ended.filter(|ended| earliest.is_some_and(|earliest| *ended >= earliest));
+    }
+
+    /// Records that it ended when its file was written last.
+    pub(crate) fn end_at(&mut self, lasts: Duration, written: std::io::Result<SystemTime>) {
+        self.end(lasts, written.ok().and_then(|written| Timestamp::try_from(written).ok()));
+    }
+
+    pub(crate) fn lasts(&self) -> Duration {
+        Duration::from_millis(self.milliseconds)
+    }
+
+    /// Returns true if it is one of those that are forgotten. A recording without a known end may hold what was said at
+    /// any later time.
     pub(crate) fn is_forgotten_by(&self, what: &ForgottenCalls) -> bool {
         match what {
             ForgottenCalls::Person(person) => self.is_of(person),
             ForgottenCalls::Chat(chat, from, to) => {
-                let lasted = Duration::from_millis(self.milliseconds);
-                let is_open = self.milliseconds == 0;
-                let is_before = !is_open && self.began.checked_add(lasted).is_ok_and(|ended| ended < *from);
+                let is_before = self.ended.is_some_and(|ended| ended < *from);
                 self.chat == *chat && self.began <= *to && !is_before
             }
             ForgottenCalls::Realm(realm) => self.realm.as_ref() == Some(realm),
@@ -51,7 +70,7 @@ impl About {
     }
 
     pub(crate) fn with_number(self, number: u32) -> CallRecording {
-        let Self { chat, realm, place, began, milliseconds, people } = self;
+        let Self { chat, realm, place, began, milliseconds, ended: _, people } = self;
         CallRecording { number, chat, realm, place, began, duration: Duration::from_millis(milliseconds), people }
     }
 }

@@ -5,8 +5,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use azera_types::PersonId;
 use azera_voice_api::{CallRecording, CallRecordings, ForgottenCalls};
@@ -73,7 +74,14 @@ impl RecordingFolder {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
         self.write_about(number, &about)?;
         private().write(true).create_new(true).open(self.part(number))?;
-        Ok(Some(NewRecording { folder: self.clone(), number, about, max_bytes: self.max_bytes - used }))
+        Ok(Some(NewRecording {
+            folder: self.clone(),
+            number,
+            about,
+            max_bytes: self.max_bytes - used,
+            begun: Instant::now(),
+            is_opened: AtomicBool::new(false),
+        }))
     }
 
     pub(crate) fn writing(&self) -> MutexGuard<'_, ()> {
@@ -167,7 +175,14 @@ impl RecordingFolder {
             }
             if !self.sound_of(number).exists() {
                 self.remove_files(number)?;
-            } else if self.named(number, NEW).exists() {
+                continue;
+            }
+            // An older version did not write the end.
+            if let Some(mut about) = self.about(number)?.filter(|about| about.ended.is_none()) {
+                about.end_at(about.lasts(), written(&self.sound_of(number)));
+                self.write_about(number, &about)?;
+            }
+            if self.named(number, NEW).exists() {
                 fs::remove_file(self.named(number, NEW))?;
             }
         }
@@ -179,7 +194,7 @@ impl RecordingFolder {
         let (part, new) = (self.part(number), self.named(number, NEW));
         match rewrite(&part, &new) {
             Ok(lasts) if !lasts.is_zero() => {
-                about.milliseconds = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
+                about.end_at(lasts, written(&part));
                 fs::rename(&new, self.sound_of(number))?;
                 self.write_about(number, &about)?;
                 tracing::info!(number, "completed a recording of a call that was cut short");
@@ -192,6 +207,11 @@ impl RecordingFolder {
         }
         fs::remove_file(&part)
     }
+}
+
+/// Returns when a file was written last.
+fn written(file: &Path) -> io::Result<SystemTime> {
+    fs::metadata(file)?.modified()
 }
 
 /// Writes what is whole of a file into another one. Returns how long its sound lasts.
@@ -269,6 +289,7 @@ mod tests {
             place: "Parlour".to_owned(),
             began: Timestamp::from_second(1_000).unwrap(),
             milliseconds: 0,
+            ended: None,
             people: people.iter().map(|name| (person(name), (*name).to_owned())).collect(),
         }
     }
@@ -349,6 +370,63 @@ mod tests {
         let parts = folder.sound(&person("ann"), found[0].number, 1 << 20).unwrap().unwrap();
         assert!(ogg_file::complete(Cursor::new(&parts[0]), Vec::new()).unwrap() >= Duration::from_secs(3));
         assert_eq!(folder.files().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_recording_with_a_pause_is_forgotten_with_every_time_until_it_ended() {
+        let (there, folder) = open();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let span = |from, to| ForgottenCalls::Chat(ChatId::new("parlour").unwrap(), at(from), at(to));
+        let mut new = folder.begin(about(&["ann"])).unwrap().unwrap();
+        // A minute, of which two seconds are no pause.
+        new.begun = new.begun.checked_sub(Duration::from_secs(60)).unwrap();
+        new.file().unwrap().write_all(&sound(2)).unwrap();
+        assert!(new.finish(Duration::from_secs(2)).unwrap());
+        let number = folder.of(&person("ann")).unwrap()[0].number;
+        assert_eq!(folder.of(&person("ann")).unwrap()[0].duration, Duration::from_secs(2));
+        assert_eq!(folder.forget(&span(1_065, 2_000)).unwrap(), 0, "it was over by then");
+        // An older version left out the end; then it is when the file was written last.
+        let text = fs::read_to_string(folder.named(number, ABOUT)).unwrap();
+        let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
+        old.as_object_mut().unwrap().remove("ended").unwrap();
+        fs::write(folder.named(number, ABOUT), old.to_string()).unwrap();
+        let file = fs::File::options().write(true).open(folder.sound_of(number)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_060)).unwrap();
+        let folder = RecordingFolder::open(there.path().join("calls"), SPACE).unwrap();
+        assert_eq!(folder.forget(&span(1_061, 2_000)).unwrap(), 0, "it was over by then");
+        // A file that was written before the recording began tells no end.
+        fs::write(folder.named(number, ABOUT), old.to_string()).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let folder = RecordingFolder::open(there.path().join("calls"), SPACE).unwrap();
+        assert_eq!(folder.forget(&span(900, 999)).unwrap(), 0, "it had not begun");
+        assert_eq!(folder.forget(&span(1_065, 2_000)).unwrap(), 1);
+        // The words after a pause are forgotten, too.
+        let mut new = folder.begin(about(&["ann"])).unwrap().unwrap();
+        new.begun = new.begun.checked_sub(Duration::from_secs(60)).unwrap();
+        new.file().unwrap().write_all(&sound(2)).unwrap();
+        assert!(new.finish(Duration::from_secs(2)).unwrap());
+        assert_eq!(folder.forget(&span(1_030, 1_040)).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_recording_that_was_cut_short_ends_when_it_was_written_last() {
+        let (there, folder) = open();
+        let cut = folder.begin(about(&["ann"])).unwrap().unwrap();
+        let mut file = cut.file().unwrap();
+        file.write_all(&sound(5)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_060)).unwrap();
+        let folder = RecordingFolder::open(there.path().join("calls"), SPACE).unwrap();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let span = |from, to| ForgottenCalls::Chat(ChatId::new("parlour").unwrap(), at(from), at(to));
+        assert_eq!(folder.forget(&span(1_061, 2_000)).unwrap(), 0, "it was over by then");
+        assert_eq!(folder.forget(&span(1_050, 2_000)).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_recording_that_never_began_leaves_no_names() {
+        let (_there, folder) = open();
+        drop(folder.begin(about(&["ann"])).unwrap().unwrap());
+        assert_eq!(folder.files().unwrap(), Vec::<PathBuf>::new());
     }
 
     #[test]

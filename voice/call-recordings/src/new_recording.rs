@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::about::About;
 use crate::folder::{RecordingFolder, private};
@@ -11,13 +12,18 @@ use crate::folder::{RecordingFolder, private};
 /// Sound that is shorter is not kept.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// A recording that is being made. After a crash, [`RecordingFolder::open`] completes it.
+/// A recording that is being made. After a crash, [`RecordingFolder::open`] completes it. If it is dropped before its file
+/// was opened, nothing of it stays.
 pub struct NewRecording {
     pub(crate) folder: RecordingFolder,
     pub(crate) number: u32,
     pub(crate) about: About,
     /// The most bytes that it may have.
     pub(crate) max_bytes: u64,
+    /// When it began, by a clock that nobody sets.
+    pub(crate) begun: Instant,
+    /// True once its file was opened, so that there may be sound.
+    pub(crate) is_opened: AtomicBool,
 }
 
 impl NewRecording {
@@ -26,7 +32,9 @@ impl NewRecording {
     /// # Errors
     /// The disk fails, or the recording was removed meanwhile ([`io::ErrorKind::NotFound`]).
     pub fn file(&self) -> io::Result<File> {
-        private().write(true).truncate(true).open(self.path())
+        let file = private().write(true).truncate(true).open(self.path())?;
+        self.is_opened.store(true, Ordering::Release);
+        Ok(file)
     }
 
     fn path(&self) -> PathBuf {
@@ -56,6 +64,7 @@ impl NewRecording {
     /// # Errors
     /// The disk fails. The next start completes it then.
     pub fn finish(mut self, duration: Duration) -> io::Result<bool> {
+        self.is_opened.store(true, Ordering::Release);
         // Nothing may be removed between the look and the rename.
         let _writing = self.folder.writing();
         if self.bytes()?.is_none() {
@@ -66,9 +75,23 @@ impl NewRecording {
             return Ok(false);
         }
         File::open(self.path())?.sync_all()?;
-        self.about.milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        // Its sound holds no pauses, so it may be shorter than the time since it began.
+        let lasted = self.begun.elapsed().max(duration);
+        self.about.end(duration, self.about.began.checked_add(lasted).ok());
         self.folder.write_about(self.number, &self.about)?;
         fs::rename(self.path(), self.folder.sound_of(self.number))?;
         Ok(true)
+    }
+}
+
+impl Drop for NewRecording {
+    fn drop(&mut self) {
+        if self.is_opened.load(Ordering::Acquire) {
+            return;
+        }
+        let _writing = self.folder.writing();
+        if let Err(error) = self.folder.remove_files(self.number) {
+            tracing::warn!(number = self.number, %error, "cannot remove a recording of a call that never began");
+        }
     }
 }

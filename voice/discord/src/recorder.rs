@@ -89,6 +89,8 @@ pub(crate) struct Tape {
     gate: Gate,
     people: BTreeSet<PersonId>,
     is_running: bool,
+    /// Since when it keeps something. Packets may wait in a queue, and older ones are not of this time.
+    since: Instant,
     told: Sender<Message>,
     waiting: Arc<AtomicUsize>,
     own: OwnTap,
@@ -114,11 +116,12 @@ impl Tape {
             }
         });
         own.set(Some(told.clone()));
-        Self { gate: Gate::default(), people: BTreeSet::new(), is_running: false, told, waiting, own, recorder }
+        let since = Instant::now();
+        Self { gate: Gate::default(), people: BTreeSet::new(), is_running: false, since, told, waiting, own, recorder }
     }
 
     fn tell(&self, what: Told, at: Instant) {
-        // A recorder that ended takes nothing, and said so.
+        // A recorder that ended takes nothing, and said so. Nothing of a part that it does not take stays.
         self.told.send((at, what)).ok();
     }
 
@@ -130,18 +133,21 @@ impl Tape {
         }
         self.people = part.people.clone();
         self.is_running = true;
-        self.tell(Told::Part(Box::new(part)), Instant::now());
+        self.since = Instant::now();
+        self.tell(Told::Part(Box::new(part)), self.since);
     }
 
     /// Goes on after a pause, or pauses. Nothing of a pause is kept.
     pub(crate) fn run(&mut self, is_running: bool) {
+        let now = Instant::now();
         self.is_running = is_running && !self.people.is_empty();
-        self.tell(if self.is_running { Told::Go } else { Told::Pause }, Instant::now());
+        self.since = now;
+        self.tell(if self.is_running { Told::Go } else { Told::Pause }, now);
     }
 
-    /// Keeps a packet, if the person who speaks is in the part and it runs.
+    /// Keeps a packet, if the person who speaks is in the part and it ran when the packet was captured.
     pub(crate) fn hear(&mut self, stream: StreamId, person: Option<&PersonId>, packet: &SealedPacket, at: Instant) {
-        if !self.is_running || self.waiting.load(Ordering::Relaxed) >= MAX_WAITING {
+        if !self.is_running || at < self.since || self.waiting.load(Ordering::Relaxed) >= MAX_WAITING {
             return;
         }
         if let Some(sound) = self.gate.admit(person, packet.clone()) {
@@ -305,6 +311,7 @@ mod tests {
             place: "Parlour".to_owned(),
             began: Timestamp::from_second(1_000).unwrap(),
             milliseconds: 0,
+            ended: None,
             people: vec![(ann(), "Ann".to_owned())],
         };
         RecordedPart { people: BTreeSet::from([ann()]), recording: folder.begin(about).unwrap().unwrap() }
@@ -354,6 +361,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_part_that_comes_after_the_end_leaves_no_names() {
+        let there = tempfile::tempdir().unwrap();
+        let folder = RecordingFolder::open(there.path(), 1 << 20).unwrap();
+        let (tell, told) = oneshot::channel();
+        let mut tape = Tape::begin(Duration::ZERO, OwnTap::default(), move |why| drop(tell.send(why)));
+        tape.part(part(&folder));
+        assert_eq!(told.await.unwrap(), RecordingEnd::TooLong);
+        tape.part(part(&folder));
+        tape.end().await.unwrap();
+        assert_eq!(std::fs::read_dir(there.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
     async fn nothing_of_others_and_nothing_of_a_pause_is_kept() {
         let there = tempfile::tempdir().unwrap();
         let folder = RecordingFolder::open(there.path(), 1 << 20).unwrap();
@@ -370,9 +390,15 @@ mod tests {
         tape.run(false);
         tape.hear(StreamId(1), Some(&ann()), &packet(), Instant::now());
         assert_eq!(tape.gate.admitted(), 1);
+        let during_the_pause = Instant::now().checked_sub(Duration::from_millis(1)).unwrap();
         tape.run(true);
+        tape.hear(StreamId(1), Some(&ann()), &packet(), during_the_pause);
+        assert_eq!(tape.gate.admitted(), 1, "it waited in a queue");
         tape.hear(StreamId(1), Some(&ann()), &packet(), Instant::now());
         assert_eq!(tape.gate.admitted(), 2);
+        tape.part(part(&folder));
+        tape.hear(StreamId(1), Some(&ann()), &packet(), during_the_pause);
+        assert_eq!(tape.gate.admitted(), 0, "it is older than the part");
         tape.end().await.unwrap();
         assert!(folder.of(&ann()).unwrap().is_empty(), "less than a second is not kept");
     }

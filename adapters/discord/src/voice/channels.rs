@@ -154,7 +154,13 @@ impl VoiceChannels for Channels {
         person: &PersonId,
         wish: RecordWish,
     ) -> Result<Option<RecordStatus>, VoiceError> {
-        let (guild, channel, _) = self.call_with(chat, person)?;
+        // Whoever takes their agreement back need not be there.
+        let took_back = wish == RecordWish::Refuse && self.0.forget_agreement(person);
+        let (guild, channel) = match self.call_with(chat, person) {
+            Ok((guild, channel, _)) => (guild, channel),
+            Err(_) if took_back => return Ok(None),
+            Err(error) => return Err(error),
+        };
         self.0.recording((guild, channel), person, wish).await
     }
 
@@ -166,7 +172,7 @@ impl VoiceChannels for Channels {
         }
     }
 
-    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError> {
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<usize, PlatformError> {
         self.0.send_recording(recording).await
     }
 

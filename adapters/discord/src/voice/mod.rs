@@ -6,19 +6,21 @@
 //!
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
 //! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
-//! if everybody agreed, `help` takes care of people in danger, and this file follows the gateway.
+//! if everybody agreed, `people` tells who is in a channel, `help` takes care of people in danger, and this file follows
+//! the gateway.
 
 mod attendance;
 mod captions;
 mod channels;
 mod help;
+mod people;
 mod personas;
 mod recording;
 mod reports;
 mod setup;
 mod utterances;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -103,6 +105,8 @@ impl Ongoing {
 pub(crate) enum VoiceEvent {
     State(Box<VoiceState>),
     Server(Box<VoiceServerUpdateEvent>),
+    /// Servers were described anew, so other people may be in the channels than events told.
+    Look,
 }
 
 /// The calls of the bot, at most one in each server.
@@ -173,11 +177,13 @@ impl VoiceCalls {
                 match event {
                     VoiceEvent::Server(server) => self.server(*server),
                     VoiceEvent::State(state) => self.state(*state).await,
+                    VoiceEvent::Look => self.look_at_recordings().await,
                 }
             }
         };
         tokio::select! {
             () = self.clone().keep_captions() => {}
+            () = self.clone().keep_looking_at_recordings() => {}
             () = events => {}
         }
     }
@@ -193,15 +199,6 @@ impl VoiceCalls {
     /// Returns the call in a voice channel.
     fn call_in(&self, channel: ChannelId) -> Option<Call> {
         self.calls().values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.call.clone())
-    }
-
-    /// Returns the people in a voice channel now, without bots.
-    fn people(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<UserId> {
-        let Some(line) = self.line.get() else { return BTreeSet::new() };
-        let Some(guild) = line.directory.cache.guild(guild) else { return BTreeSet::new() };
-        let is_bot = |user: &UserId| guild.members.get(user).is_some_and(|member| member.user.bot);
-        let there = guild.voice_states.values().filter(|state| state.channel_id == Some(channel));
-        there.map(|state| state.user_id).filter(|user| *user != line.directory.me && !is_bot(user)).collect()
     }
 
     /// Asks Discord to move the bot into a channel, or out of the one it is in.
@@ -310,12 +307,6 @@ impl VoiceCalls {
         call.joined(person, self.name(guild, user), decision);
     }
 
-    fn name(&self, guild: GuildId, user: UserId) -> String {
-        let guild = self.line.get().and_then(|line| line.directory.cache.guild(guild));
-        let name = guild.and_then(|guild| Some(guild.members.get(&user)?.display_name().to_owned()));
-        name.unwrap_or_else(|| "somebody".to_owned())
-    }
-
     /// Handles that somebody joined, left or changed channels.
     async fn state(self: &Arc<Self>, state: VoiceState) {
         let (Some(guild), Ok(line)) = (state.guild_id, self.line()) else { return };
@@ -323,6 +314,9 @@ impl VoiceCalls {
             return self.own_state(guild, state).await;
         }
         let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
+        if state.channel_id != Some(channel) {
+            self.recording_is_left_by(channel, state.user_id);
+        }
         // Nothing is kept while somebody is there who did not agree.
         self.recording_has_other_people(guild, channel);
         let people = self.people(guild, channel);

@@ -134,12 +134,75 @@ fn a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else() {
         let person = room.person(0);
         let file = ("recording.ogg".to_owned(), b"OggS".to_vec());
         let sent = SentRecording { to: &person, text: "Recording 1.", files: vec![file.clone()] };
-        assert_eq!(room.runtime.block_on(room.channels().send_recording(sent)).ok(), Some(true));
+        assert_eq!(room.runtime.block_on(room.channels().send_recording(sent)).ok(), Some(1));
         room.fake.wait("the file", |world| {
             let direct = world.dm(room.people[0]);
             let message = world.bots_messages(direct).first()?["id"].as_str()?.parse().ok()?;
             (world.files_of(direct, message) == [file.clone()]).then_some(())
         });
+    });
+}
+
+#[test]
+fn whoever_comes_back_is_not_recorded_before_they_agree_anew() {
+    in_own_process("recordings::whoever_comes_back_is_not_recorded_before_they_agree_anew", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.record(0, RecordWish::On).expect("a call");
+        let from = room.spoken();
+        room.press_record(1, "Record me");
+        room.told("The recording begins.", 1);
+        room.quiet(from);
+        room.say(0, "Robert, the last ferry leaves at six in the evening.", Network::default());
+        room.pause();
+        let from = room.spoken();
+        room.fake.world(|world| world.leave_voice(room.people[1]));
+        // Another part begins without a pause, and nobody is told.
+        room.until("Robert to be gone", || {
+            let status = room.record(0, RecordWish::Show).expect("a call").expect("a recording");
+            (status.people == 1 && status.is_running).then_some(())
+        });
+        room.fake.world(|world| world.join_voice(room.channel, room.people[1]));
+        room.told("The recording is paused. I wait for the agreement of Robert.", 1);
+        room.told(&format!("<@{}> Ann asks to record this call", room.people[1]), 2);
+        room.quiet(from);
+        room.say(1, "Ann, the doctor told me to walk an hour every day.", Network::default());
+        let status = room.record(1, RecordWish::Show).expect("a call").expect("a recording");
+        assert!(!status.is_running && !status.records_you && status.agreed == 1);
+        let from = room.spoken();
+        room.press_record(1, "Record me");
+        room.told("The recording goes on.", 1);
+        room.quiet(from);
+        room.say(1, "Ann, I was at the market yesterday.", Network::default());
+        room.pause();
+        assert_eq!(room.record(0, RecordWish::Off), Ok(None));
+        let words: Vec<String> = room.recorded(1, 2).iter().map(|recording| room.words(1, recording)).collect();
+        check("the last ferry leaves at six in the evening", &words[0]);
+        check("I was at the market yesterday", &words[1]);
+        assert!(!words.concat().contains("doctor"), "{words:?}");
+    });
+}
+
+#[test]
+fn somebody_who_came_while_the_connection_was_lost_is_noticed() {
+    in_own_process("recordings::somebody_who_came_while_the_connection_was_lost_is_noticed", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.record(0, RecordWish::On).expect("a call");
+        room.press_record(1, "Record me");
+        room.told("The recording begins.", 1);
+        // Discord tells of Cid in the description of the server alone.
+        let cid = room.fake.world(|world| {
+            let cid = world.user("Cid");
+            world.invite(world.channels[&room.channel].guild.expect("a channel of a server"), cid);
+            world.invalidate();
+            world.join_voice(room.channel, cid);
+            cid
+        });
+        room.told(&format!("<@{cid}> Ann asks to record this call"), 1);
+        room.told("The recording is paused.", 1);
+        let status = room.record(0, RecordWish::Show).expect("a call").expect("a recording");
+        assert!(!status.is_running && status.people == 3 && status.agreed == 2);
+        room.fake.world(|world| world.leave_voice(cid));
+        room.told("The recording goes on.", 1);
     });
 }
 

@@ -44,6 +44,7 @@ impl Commands {
         match voice.record(&at.line.chat, &at.line.person, wish.clone()).await {
             Ok(Some(status)) => Ok(described(&wish, &status)),
             Ok(None) if wish == RecordWish::Off => Ok(done("This call is not recorded any more.".into())),
+            Ok(None) if wish == RecordWish::Refuse => Ok(done("I record you in no call now.".into())),
             Ok(None) => Ok(done(OFF.into())),
             Err(why) => Ok(no(&why)),
         }
@@ -127,16 +128,14 @@ impl Commands {
         };
         let files = self.files_of(person, number).await?;
         let Some(files) = files else { return Ok(not_there(number)) };
-        let parts = if files.len() > 1 { format!(" It comes in {} files.", files.len()) } else { String::new() };
+        let count = files.len();
+        let parts = if count > 1 { format!(" It comes in {count} files.") } else { String::new() };
         let text = format!(
             "Recording {number}: {}.{parts} `/voice recordings remove {number}` deletes it for everybody in it.",
             self.about(at, &recording)
         );
         Ok(match voice.send_recording(SentRecording { to: person, text: &text, files }).await {
-            Ok(true) => done("I sent it to you as a direct message.".into()),
-            Ok(false) => refused(
-                "I cannot write to you. Allow direct messages from members of this server, and try again.".into(),
-            ),
+            Ok(sent) => of_sent(sent, count),
             Err(error) => {
                 tracing::warn!(%error, "cannot send a recording");
                 refused("I cannot send it now. Try again later.".into())
@@ -163,6 +162,17 @@ impl Commands {
             Some(true) => done(format!("Recording {number} is deleted for everybody who was in it.")),
             Some(false) | None => not_there(number),
         })
+    }
+}
+
+/// Tells how many files of a recording somebody got.
+fn of_sent(sent: usize, count: usize) -> CommandAnswer {
+    match sent {
+        0 => refused("I cannot write to you. Allow direct messages from members of this server, and try again.".into()),
+        _ if sent < count => {
+            refused(format!("I sent you {sent} of {count} files, and could not send the next. Try again later."))
+        }
+        _ => done("I sent it to you as a direct message.".into()),
     }
 }
 
@@ -215,4 +225,17 @@ fn described(wish: &RecordWish, status: &RecordStatus) -> CommandAnswer {
         false => vec![choice("Record me", &format!("/voice record yes {name}"))],
     };
     CommandAnswer { choices, ..done(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_somebody_who_got_no_file_is_asked_to_allow_direct_messages() {
+        let (none, some, all) = (of_sent(0, 5), of_sent(1, 5), of_sent(5, 5));
+        assert!(!none.ok && none.text.contains("Allow direct messages"));
+        assert!(!some.ok && some.text.contains("1 of 5 files") && !some.text.contains("Allow"));
+        assert!(all.ok);
+    }
 }

@@ -59,6 +59,7 @@ impl Kept {
             place: format!("parlour of {secret}"),
             began: self.scene.engine.clock.now(),
             milliseconds: 0,
+            ended: None,
             people: people.iter().map(|who| (person(*who), PEOPLE[*who].1.to_owned())).collect(),
         };
         let new = self.folder.begin(about).unwrap().unwrap();

@@ -244,10 +244,11 @@ impl VoiceChannels for Channels {
         !self.blind.lock().unwrap().contains(person)
     }
 
-    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<bool, PlatformError> {
+    async fn send_recording(&self, recording: SentRecording<'_>) -> Result<usize, PlatformError> {
         let SentRecording { to, text, files } = recording;
+        let count = files.len();
         self.sent.lock().unwrap().push((to.clone(), text.to_owned(), files));
-        Ok(true)
+        Ok(count)
     }
 
     async fn forgotten(&self, person: &PersonId) {

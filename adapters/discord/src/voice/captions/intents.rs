@@ -42,6 +42,8 @@ pub(in crate::voice) struct Intents {
     folder: PathBuf,
     /// Those of an earlier process that are not looked for yet.
     left: Vec<Intent>,
+    /// Those that were not found, and may stand there all the same. The next start looks for them again.
+    kept: Vec<Intent>,
 }
 
 impl Intents {
@@ -51,7 +53,7 @@ impl Intents {
         let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         let read = |path: PathBuf| serde_json::from_slice::<Vec<Intent>>(&std::fs::read(path).ok()?).ok();
         let left = files.filter_map(|file| read(file.path())).flatten().collect();
-        Self { folder, left }
+        Self { folder, left, kept: Vec::new() }
     }
 
     fn path(&self, thread: ChannelId) -> PathBuf {
@@ -111,9 +113,15 @@ impl Intents {
         Ok(())
     }
 
+    /// Leaves a message for the next start.
+    fn is_kept(&mut self, intent: &Intent) {
+        self.kept.extend(self.left.extract_if(.., |left| left == intent));
+    }
+
     /// Forgets what was about to be posted of voice channels.
     pub(in crate::voice) fn forget(&mut self, channels: &[ChannelId]) {
-        let gone: Vec<Intent> = self.left.extract_if(.., |left| channels.contains(&left.voice)).collect();
+        let mut gone: Vec<Intent> = self.left.extract_if(.., |left| channels.contains(&left.voice)).collect();
+        gone.extend(self.kept.extract_if(.., |kept| channels.contains(&kept.voice)));
         for intent in gone {
             if let Err(error) = self.done(intent.thread, &intent.nonce) {
                 tracing::warn!(%error, "cannot remove what is known of captions");
@@ -122,31 +130,50 @@ impl Intents {
     }
 }
 
+/// What became of the search for a message.
+enum Sought {
+    /// It is noted, or stands nowhere.
+    Found,
+    /// It may stand where nobody looked.
+    NotAll,
+    /// Discord or the disk fails.
+    Later,
+}
+
 impl VoiceCalls {
     /// Looks for messages that an earlier process posted without noting them in the log. Notes them, or removes them if
     /// it cannot be told what they show. Returns false if Discord or the disk fails.
     pub(super) async fn recover_captions(&self) -> bool {
         loop {
             let Some(intent) = self.caption_intents.lock().await.left() else { return true };
-            if !self.find_again(&intent).await {
-                return false;
-            }
-            if let Err(error) = self.caption_intents.lock().await.is_found(&intent) {
+            let mut intents = match self.find_again(&intent).await {
+                Sought::Found => self.caption_intents.lock().await,
+                Sought::NotAll => {
+                    self.caption_intents.lock().await.is_kept(&intent);
+                    continue;
+                }
+                Sought::Later => return false,
+            };
+            if let Err(error) = intents.is_found(&intent) {
                 tracing::error!(%error, "cannot note that captions were found again");
                 return false;
             }
         }
     }
 
-    async fn find_again(&self, intent: &Intent) -> bool {
-        let Ok(line) = self.line() else { return false };
-        let messages = match later(&line.http, intent).await {
-            Ok(messages) => messages,
+    async fn find_again(&self, intent: &Intent) -> Sought {
+        let Ok(line) = self.line() else { return Sought::Later };
+        let (messages, is_all) = match later(&line.http, intent).await {
+            Ok(found) => found,
             // Nobody can read what stands in a thread that is gone.
-            Err(error) if failure(&error) != Failure::Unknown => return true,
+            Err(error) if failure(&error) == Failure::Gone => return Sought::Found,
+            Err(error) if failure(&error) == Failure::Refused => {
+                tracing::warn!(error = in_words(&error), "may not look for captions; the next start tries again");
+                return Sought::NotAll;
+            }
             Err(error) => {
                 tracing::warn!(error = in_words(&error), "cannot look for captions; trying again in a minute");
-                return false;
+                return Sought::Later;
             }
         };
         let known = self.caption_log.lock().await.messages(intent.voice);
@@ -157,22 +184,22 @@ impl VoiceCalls {
         let unknown: Vec<&Message> =
             messages.iter().filter(|message| is_ours(message) && !known.contains(&message.id)).collect();
         for message in &unknown {
-            let is_meant = unknown.len() == 1 && message.content.lines().count() == intent.lines.len();
+            let is_meant = is_all && unknown.len() == 1 && message.content.lines().count() == intent.lines.len();
             let lines = intent.lines.iter().map(|line| is_meant.then(|| line.clone())).collect();
             // A message with other lines is removed: nobody knows whose words it shows.
             let posted = Posted { thread: intent.thread, message: message.id, lines };
             let noted = self.caption_log.lock().await.note_found(intent.voice, &posted);
             if let Err(error) = noted {
                 tracing::error!(%error, "cannot note where captions stand");
-                return false;
+                return Sought::Later;
             }
         }
-        true
+        if is_all { Sought::Found } else { Sought::NotAll }
     }
 }
 
-/// Returns the messages of a thread that may be the one that was about to be posted.
-async fn later(http: &Http, intent: &Intent) -> serenity::Result<Vec<Message>> {
+/// Returns the messages of a thread that may be the one that was about to be posted, and whether these are all.
+async fn later(http: &Http, intent: &Intent) -> serenity::Result<(Vec<Message>, bool)> {
     let (mut messages, mut after) = (Vec::new(), intent.after);
     for _ in 0..MAX_PAGES {
         let page = intent.thread.messages(http, GetMessages::new().after(after).limit(PAGE)).await?;
@@ -180,10 +207,10 @@ async fn later(http: &Http, intent: &Intent) -> serenity::Result<Vec<Message>> {
         messages.extend(page);
         match newest.filter(|_| is_full) {
             Some(newest) => after = newest,
-            None => break,
+            None => return Ok((messages, true)),
         }
     }
-    Ok(messages)
+    Ok((messages, false))
 }
 
 #[cfg(test)]
@@ -215,6 +242,13 @@ mod tests {
         assert!(intents.left().is_none() && Intents::open(folder.path()).left.is_empty());
         intents.begin(intent("z")).unwrap();
         let mut intents = Intents::open(folder.path());
+        intents.forget(&[ChannelId::new(1)]);
+        assert!(Intents::open(folder.path()).left.is_empty());
+        intents.begin(intent("kept")).unwrap();
+        let mut intents = Intents::open(folder.path());
+        intents.is_kept(&intent("kept"));
+        assert!(intents.left().is_none(), "this process looks no more");
+        assert_eq!(Intents::open(folder.path()).left, [intent("kept")], "the next one does");
         intents.forget(&[ChannelId::new(1)]);
         assert!(Intents::open(folder.path()).left.is_empty());
         for number in 0..MAX_OPEN {

@@ -15,6 +15,7 @@ use super::intents::Intent;
 use super::log::{GAP, Posted};
 use super::{MORE_READERS, VoiceCalls};
 use crate::error::{Failure, failure, in_words};
+use crate::id;
 use crate::replies::nobody;
 
 /// How long lines are collected for one message. Discord takes about five messages in five seconds.
@@ -26,6 +27,10 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// How long Discord or the record may fail until captions end.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long before now a message is looked for after a crash, in milliseconds: an attempt is repeated for [`PATIENCE`], and
+/// the clock here may be ahead of Discord's.
+const EARLIER_MS: i64 = 600_000;
 
 /// Written when captions cannot go on.
 const CANNOT_GO_ON: &str = "*I cannot write captions here any more.*";
@@ -109,12 +114,15 @@ impl VoiceCalls {
         }
         let message = match post(&line.http, board.thread, &text, &nonce).await {
             Ok(message) => message,
-            Err(error) => {
+            Err(NotShown { error, is_posted }) => {
                 tracing::warn!(error = in_words(&error), "cannot post captions");
                 if failure(&error) == Failure::Unknown {
                     return Next::Failed;
                 }
-                self.intent_is_done(board.thread, &nonce).await;
+                // What an earlier attempt posted stands there, and the next start looks for it.
+                if !is_posted {
+                    self.intent_is_done(board.thread, &nonce).await;
+                }
                 return Next::End(CANNOT_GO_ON);
             }
         };
@@ -138,13 +146,17 @@ impl VoiceCalls {
         Next::Posted
     }
 
-    /// Returns a message of the thread that is older than the next one. A thread is older than all of its messages.
+    /// Returns an id between the next message and those that were posted long before it. The chat of a voice channel may
+    /// have more messages than can be searched.
     async fn before_next(&self, board: &Board) -> ShownId {
-        if let Some(last) = board.last_posted() {
-            return last;
-        }
-        let newest = self.caption_log.lock().await.newest_in(board.voice, board.thread);
-        newest.unwrap_or_else(|| ShownId::new(board.thread.get()))
+        let last = match board.last_posted() {
+            Some(last) => Some(last),
+            None => self.caption_log.lock().await.newest_in(board.voice, board.thread),
+        };
+        let earlier = self.clock.now().as_millisecond().saturating_sub(EARLIER_MS);
+        // A thread is older than all of its messages.
+        let newest = id::first_of(earlier).max(board.thread.get());
+        ShownId::new(last.map_or(newest, |last| newest.max(last.get())))
     }
 
     async fn intent_is_done(&self, thread: ChannelId, nonce: &str) {
@@ -185,20 +197,29 @@ async fn standing(board: &Board, host: &dyn VoiceHost) -> Option<Vec<Line>> {
     Some(standing)
 }
 
+/// Why a message does not stand in the thread as it should.
+struct NotShown {
+    error: serenity::Error,
+    /// True if it stands there with the text of an earlier attempt.
+    is_posted: bool,
+}
+
 /// Posts a message once, even if an earlier attempt did so without an answer.
-async fn post(http: &Http, thread: ChannelId, text: &str, nonce: &str) -> serenity::Result<Message> {
+async fn post(http: &Http, thread: ChannelId, text: &str, nonce: &str) -> Result<Message, NotShown> {
     let message = CreateMessage::new()
         .content(text)
         .allowed_mentions(nobody())
         .nonce(Nonce::String(nonce.to_owned()))
         .enforce_nonce(true);
-    let posted = http.send_message(thread, Vec::new(), &message).await?;
+    let posted = http.send_message(thread, Vec::new(), &message).await;
+    let posted = posted.map_err(|error| NotShown { error, is_posted: false })?;
     if posted.content == text {
         return Ok(posted);
     }
     // It is the message of an earlier attempt, and something of it was forgotten since.
     let edit = EditMessage::new().content(text).allowed_mentions(nobody());
-    http.edit_message(thread, posted.id, &edit, Vec::new()).await
+    let edited = http.edit_message(thread, posted.id, &edit, Vec::new()).await;
+    edited.map_err(|error| NotShown { error, is_posted: true })
 }
 
 /// Returns the mark by which Discord posts a message only once.

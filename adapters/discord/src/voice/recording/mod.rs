@@ -3,8 +3,10 @@
 //! A recording has parts. In each part the same people are there all the time, so each of them may have it and nobody
 //! else may. When somebody leaves, another part begins; when somebody is there who did not agree, nothing is kept.
 //!
-//! This file decides what is kept and says so. `azera_voice_discord` keeps it, and `send` brings it to a person.
+//! This file decides what is kept and says so, and `presence` follows who is there. `azera_voice_discord` keeps it, and
+//! `send` brings it to a person.
 
+mod presence;
 mod send;
 
 use std::collections::{BTreeSet, HashMap};
@@ -34,6 +36,9 @@ const RUNS: &str = "The recording begins.";
 const PAUSED: &str = "The recording is paused.";
 const GOES_ON: &str = "The recording goes on.";
 const OVER: &str = "The recording is over.";
+
+/// Written when the bot cannot know who is there.
+const BLIND: &str = "I cannot see at the moment who is here.";
 
 /// Where to find what was recorded.
 const WHERE: &str = "Those who were there find it with `/voice recordings`.";
@@ -75,6 +80,8 @@ pub(super) struct Recording {
     /// Who is in the part that is kept; empty before the first one.
     part: BTreeSet<PersonId>,
     is_running: bool,
+    /// True while the connection to Discord is lost, so that others may be there than the bot knows.
+    is_blind: bool,
 }
 
 /// What must change because of who is there and who agreed.
@@ -92,7 +99,19 @@ enum Step {
 impl Recording {
     fn new(name: String, by: String, person: &PersonId, others: BTreeSet<PersonId>) -> Self {
         let agreed = BTreeSet::from([person.clone()]);
-        Self { name, by, agreed, asked: others, part: BTreeSet::new(), is_running: false }
+        Self { name, by, agreed, asked: others, part: BTreeSet::new(), is_running: false, is_blind: false }
+    }
+
+    /// Takes in that a person left. When they come back, they are asked anew.
+    fn is_left_by(&mut self, person: &PersonId) {
+        self.agreed.remove(person);
+        self.asked.remove(person);
+    }
+
+    /// Takes in who is there; all others left.
+    fn is_left_by_all_but(&mut self, there: &BTreeSet<PersonId>) {
+        self.agreed.retain(|person| there.contains(person));
+        self.asked.retain(|person| there.contains(person));
     }
 
     fn next(&self, there: &BTreeSet<PersonId>) -> Step {
@@ -153,6 +172,7 @@ impl VoiceCalls {
                 self.change_recording(channel, |recording| recording.agreed.remove(person));
             }
         }
+        self.look_at_recording(guild, channel).await;
         self.review_recording(guild, channel);
         let there = self.persons(guild, channel);
         Ok(self.change_recording(channel, |recording| recording.status(&there, person)))
@@ -163,6 +183,11 @@ impl VoiceCalls {
         let mut calls = self.calls();
         let recording = calls.values_mut().find(|ongoing| ongoing.channel == channel)?.recording.as_mut()?;
         Some(change(recording))
+    }
+
+    fn known_persons(&self, guild: GuildId, channel: ChannelId) -> Option<BTreeSet<PersonId>> {
+        let there = self.known_people(guild, channel)?;
+        Some(there.into_iter().filter_map(|user| id::person(user).ok()).collect())
     }
 
     fn persons(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<PersonId> {
@@ -246,23 +271,18 @@ impl VoiceCalls {
         }
     }
 
-    /// Tells that everything of a person is forgotten: they agree no longer.
-    pub(super) fn forget_agreement(self: &Arc<Self>, person: &PersonId) {
-        let places: Vec<(GuildId, ChannelId)> =
-            self.calls().iter().map(|(guild, ongoing)| (*guild, ongoing.channel)).collect();
-        for (guild, channel) in places {
-            self.change_recording(channel, |recording| recording.agreed.remove(person));
-            self.review_recording(guild, channel);
-        }
-    }
-
     /// Lets the recording of a call run, pause or go on, by who is there and who agreed. Says what changed.
     fn review_recording(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
         let Some(recorder) = self.recorder.get() else { return };
         let mut calls = self.calls();
         let Some(ongoing) = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel) else { return };
         let (call, Some(recording)) = (ongoing.call.clone(), ongoing.recording.as_mut()) else { return };
-        let there = self.persons(guild, channel);
+        let known = if recording.is_blind { None } else { self.known_persons(guild, channel) };
+        let is_known = known.is_some();
+        if let Some(there) = &known {
+            recording.is_left_by_all_but(there);
+        }
+        let there = known.unwrap_or_default();
         let (was_running, is_first) = (recording.is_running, recording.part.is_empty());
         let said = match recording.next(&there) {
             Step::Stay => return,
@@ -294,11 +314,12 @@ impl VoiceCalls {
             .collect();
         drop(calls);
         // Another part may begin without a pause, and nobody hears that nobody is there.
-        if (said == GOES_ON && was_running) || there.is_empty() {
+        if (said == GOES_ON && was_running) || (is_known && there.is_empty()) {
             return;
         }
         call.say(said);
         let notice = match missing.as_slice() {
+            [] if !is_known => format!("*{said} {BLIND}*"),
             [] => format!("*{said}*"),
             missing => format!("*{said} I wait for the agreement of {}.*", missing.join(", ")),
         };
@@ -325,6 +346,7 @@ impl VoiceCalls {
             place: place.unwrap_or_else(|| "a voice channel".to_owned()),
             began: self.clock.now(),
             milliseconds: 0,
+            ended: None,
             people: people.iter().map(|person| (person.clone(), name(person))).collect(),
         };
         match recorder.folder.begin(about) {
@@ -411,5 +433,17 @@ mod tests {
         recording.agreed.clear();
         assert_eq!(next(&mut recording, &["bob"]), Step::Pause);
         assert_eq!(next(&mut recording, &[]), Step::Stay);
+    }
+
+    #[test]
+    fn whoever_leaves_agrees_no_longer_and_is_asked_anew() {
+        let ann = PersonId::new("ann").unwrap();
+        let mut recording = Recording::new("1".into(), "Ann".into(), &ann, people(&["bob", "cid"]));
+        recording.agreed.extend(people(&["bob", "cid"]));
+        recording.is_left_by(&PersonId::new("cid").unwrap());
+        assert_eq!((&recording.agreed, &recording.asked), (&people(&["ann", "bob"]), &people(&["bob"])));
+        recording.is_left_by_all_but(&people(&["bob", "cid"]));
+        assert_eq!((&recording.agreed, &recording.asked), (&people(&["bob"]), &people(&["bob"])));
+        assert_eq!(recording.next(&people(&["bob", "cid"])), Step::Stay, "Cid is not recorded again unasked");
     }
 }
