@@ -1,7 +1,9 @@
 //! Commands in rooms: how they are recognised, and where they are answered.
 
-use azera_adapter::{Access, AnswerFile, Choice, Command, CommandLine, GivenPicture, Host, Typed, typed};
-use azera_types::{ChatId, MessageId, Part, PartKind, Text};
+use azera_adapter::{
+    Access, AnswerFile, Choice, Command, CommandLine, GivenPicture, Host, Questions as _, Typed, typed,
+};
+use azera_types::{ChatId, MessageId, Part, PartKind, PersonId, Text};
 use matrix_sdk::ruma::{OwnedUserId, TransactionId, UserId};
 use matrix_sdk::{Room, RoomState};
 
@@ -264,12 +266,15 @@ impl Matrix {
         given.map(Some).map_err(|why| format!("{} cannot be used: {why}.", file.name))
     }
 
-    /// Returns the file that a command was sent with, or the one that it replies to.
-    async fn file_with(&self, room: &Room, said: &Said) -> Result<Option<Attached>, Error> {
+    /// Returns the file that a command was sent with, or the one that it replies to, with its sender.
+    async fn file_with(&self, room: &Room, said: &Said) -> Result<Option<(Attached, OwnedUserId)>, Error> {
         Ok(match (&said.file, &said.reply_to) {
-            (Some(file), _) => Some(file.clone()),
+            (Some(file), _) => Some((file.clone(), said.by.clone())),
             (None, Some(target)) => match heard(&room.event(target, None).await?, room.room_id()) {
-                Some(RoomEvent::Said(target)) => target.file,
+                Some(RoomEvent::Said(target)) => {
+                    let Said { file, by, .. } = *target;
+                    file.map(|file| (file, by))
+                }
                 _ => None,
             },
             (None, None) => None,
@@ -280,10 +285,14 @@ impl Matrix {
     async fn with_recording(&self, room: &Room, said: &Said, line: String) -> Result<Result<String, String>, Error> {
         let (name, arguments) = line.trim_start_matches('/').split_once(char::is_whitespace).unwrap_or((&line, ""));
         let command = self.settings.commands.iter().find(|command| command.name.eq_ignore_ascii_case(name));
-        if !command.is_some_and(|command| command.takes_sound(arguments)) {
+        let Some(before) = command.and_then(|command| command.words_before_sound(arguments)) else {
             return Ok(Ok(line));
+        };
+        let Some((file, sender)) = self.file_with(room, said).await? else { return Ok(Ok(line)) };
+        let named = person_in(arguments, before).and_then(|words| self.person_named(&words));
+        if let Some(why) = not_to_give(&sender, &said.by, &self.own, named.as_ref()) {
+            return Ok(Err(why));
         }
-        let Some(file) = self.file_with(room, said).await? else { return Ok(Ok(line)) };
         Ok(match given_recording(&self.client, &file).await {
             Ok(sound) => Ok(format!("{line} {sound}")),
             Err(why) => Err(format!("{} cannot be used: {why}.", file.name)),
@@ -304,7 +313,7 @@ impl Matrix {
             _ => return Ok(Ok(line)),
         };
         let is_upload = wanted == "/persona upload";
-        let file = self.file_with(room, said).await?;
+        let file = self.file_with(room, said).await?.map(|(file, _)| file);
         if file.is_none() && !is_upload {
             return Ok(Ok(line));
         }
@@ -367,6 +376,29 @@ impl Matrix {
     }
 }
 
+/// Returns how a command names the person whose voice it is: what stands behind its first words.
+fn person_in(arguments: &str, first: usize) -> Option<String> {
+    let words: Vec<&str> = arguments.split_whitespace().skip(first).collect();
+    let words = words.join(" ");
+    let words = words.strip_prefix("of ").unwrap_or(&words);
+    (!words.is_empty()).then(|| words.to_owned())
+}
+
+/// Says why somebody cannot give a recording that `sender` sent; `None` if they can. What others sent passes only as
+/// their voice, so that they are asked.
+fn not_to_give(sender: &UserId, by: &UserId, own: &UserId, named: Option<&PersonId>) -> Option<String> {
+    if sender == own {
+        return Some("I take no recordings of my own messages.".into());
+    }
+    if sender == by || person_id(sender).is_ok_and(|sender| named == Some(&sender)) {
+        return None;
+    }
+    Some(format!(
+        "{sender} sent that recording, so it can only be added as their voice, after I asked them: write `{sender}` at the end \
+         of the command."
+    ))
+}
+
 /// Returns true if the answer is for the person only.
 fn is_personal(line: &str) -> bool {
     let mut words = line.trim_start_matches('/').split_whitespace();
@@ -396,6 +428,27 @@ mod tests {
     };
 
     const COMMANDS: &[Command] = &[command("help"), command("why"), FORGET];
+
+    #[test]
+    fn a_recording_of_somebody_else_is_never_given_as_an_own_voice() {
+        let user = |id: &str| OwnedUserId::try_from(id).unwrap();
+        let (ann, bob, own) = (user("@ann:example.org"), user("@bob:example.org"), user("@azera:example.org"));
+        let why = |sender, named: Option<&OwnedUserId>| {
+            not_to_give(sender, &bob, &own, named.map(|named| person_id(named).unwrap()).as_ref())
+        };
+        assert!(why(&ann, None).unwrap().contains("@ann:example.org sent that recording"));
+        assert!(why(&ann, Some(&bob)).is_some(), "he names himself");
+        assert_eq!(why(&ann, Some(&ann)), None, "she is asked");
+        assert_eq!((why(&bob, None), why(&bob, Some(&ann))), (None, None));
+        assert!(why(&own, None).is_some() && why(&own, Some(&own)).is_some());
+    }
+
+    #[test]
+    fn a_person_is_named_behind_the_words_that_a_command_needs() {
+        assert_eq!(person_in("samples add x", 3), None);
+        assert_eq!(person_in("samples add x  @ann:example.org", 3).as_deref(), Some("@ann:example.org"));
+        assert_eq!(person_in("samples add x of @ann:example.org", 3).as_deref(), Some("@ann:example.org"));
+    }
 
     #[test]
     fn commands_are_recognised() {

@@ -138,7 +138,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Discord { command: DiscordCommand::Invite } => discord::invite(&config).await,
             Command::Transcribe(options) => transcribe::run(&config, options).await,
             Command::Voice(VoiceOptions { command: Some(VoiceCommand::Samples { command }), .. }) => {
-                voice_samples::run(&config, command)
+                voice_samples::run(&config, command).await
             }
             Command::Voice(VoiceOptions { command: None, talk }) => talk::run(&config, talk).await,
             Command::Replay(options) => replay::run(&config, options).await,

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use azera_adapter::{Host, InboundEvent, SearchRequest, Searched};
 use azera_adapter_console::{Console, FIRST_CHAT, Format, PLATFORM, Person, chat_id};
 use azera_config::Config;
-use azera_engine::{exported_recordings, exported_vault, forgotten_calls};
+use azera_engine::{Voice, exported_recordings, exported_samples, exported_vault, forgotten_calls};
 use azera_memory::{Audit, DataSubject, Forget, ForgetReceipt, Memory, ReadScope};
 use azera_types::{
     ChatId, MemoryId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId,
@@ -17,13 +17,14 @@ use azera_types::{
 };
 use serde_json::json;
 
-use azera_voice_api::CallRecordings as _;
+use azera_voice_api::{CallRecordings as _, SampleStore as _};
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice, Stores};
 use crate::call_recordings;
 use crate::catch_up::catch_up;
 use crate::cli::{ForgetWhat, MemoryCommand, Viewer};
-use crate::{vault, voice_clones};
+use crate::vault;
+use crate::voice_clones::GivenSamples;
 
 /// How long forgetting waits for each store server to forget as well, while the server answers.
 const FORGET_WAIT: Duration = Duration::from_secs(600);
@@ -53,6 +54,8 @@ pub async fn run(config: &Config, command: MemoryCommand) -> anyhow::Result<Exit
             let mut export = memory.export(&DataSubject(person.clone()), u64::MAX)?;
             export["vault"] = exported_vault(memory, &vault::keys(config)?, &person);
             let recordings = call_recordings::open(config, &config.data_dir()?)?;
+            let samples = GivenSamples::without_server(&config.data_dir()?)?.list().await?;
+            export["voice_samples"] = exported_samples(&samples, &person);
             export["recordings"] = exported_recordings(&recordings.of(&person)?);
             println!("{}", serde_json::to_string_pretty(&export)?);
         }
@@ -169,10 +172,9 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
         }
     }
     let app = open(config).await?;
-    let samples = match what {
-        Forget::Person(person) => voice_clones::forget_person(&app.data, person)?,
-        _ => 0,
-    };
+    let store = Arc::new(GivenSamples::without_server(&app.data)?);
+    app.engine.give_voice(Voice { samples: Some(store), ..Voice::default() });
+    let samples = app.engine.forget_samples(what).await.context("removing samples of voices")?;
     let mut known = app.memory.is_known(what)? || samples > 0;
     // First, so that a failure leaves nothing that its person believes forgotten.
     let recordings = forgotten_calls(what).map(|calls| app.recordings.forget(&calls)).transpose();

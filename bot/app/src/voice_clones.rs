@@ -148,8 +148,19 @@ impl GivenSamples {
         let api = config.speech_server.api;
         let server = if api == SpeechApi::Xtts { speech_servers::voices(config)? } else { None };
         let clones = Clones::of(&config.data_dir()?);
+        clones.kept.protect()?;
         clones.given.sweep()?;
         Ok(Self { clones, api, server })
+    }
+
+    /// Keeps what people gave in a data folder without anything that speaks with it, as commands that list or forget do.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn without_server(data: &Path) -> anyhow::Result<Self> {
+        let clones = Clones::of(data);
+        clones.given.sweep()?;
+        Ok(Self { clones, api: SpeechApi::None, server: None })
     }
 
     /// Works on the folders on a blocking thread.
@@ -215,6 +226,12 @@ impl SampleStore for GivenSamples {
             let kept = clones.kept.list().map_err(failed)?.into_iter();
             let kept =
                 kept.map(|kept| Sample { id: kept.name.clone(), name: kept.name, given: None, seconds: kept.seconds });
+            // Nobody could forget them, and they would count for ever.
+            let damaged = clones.given.remove_damaged().map_err(failed)?;
+            if damaged > 0 {
+                tracing::warn!(damaged, "removed recordings of voices whose description cannot be read");
+                clones.refresh();
+            }
             let given = clones.given.list().map_err(failed)?.into_iter();
             let mut all: Vec<Sample> = kept.chain(given.filter_map(|(id, about)| as_sample(&id, about))).collect();
             all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -284,23 +301,6 @@ fn failed(error: FolderError) -> SampleError {
     SampleError::Store(error.to_string())
 }
 
-/// Removes what a person gave, and what others gave of their voice. Returns how many recordings that were.
-///
-/// # Errors
-/// The disk fails.
-pub fn forget_person(data: &Path, person: &PersonId) -> anyhow::Result<usize> {
-    let clones = Clones::of(data);
-    let mut removed = 0;
-    for (id, about) in clones.given.list()? {
-        if about.whose == person.as_str() || about.by == person.as_str() {
-            clones.given.remove(&id)?;
-            removed += 1;
-        }
-    }
-    clones.refresh();
-    Ok(removed)
-}
-
 #[cfg(test)]
 mod tests {
     use azera_voice_samples::PreparedSample;
@@ -331,8 +331,8 @@ mod tests {
         clones.refresh();
         assert_eq!((clones.ids(), clones.wav("~a1")), (vec!["~a1".to_owned()], Some(b"RIFF".to_vec())));
         assert!(Arc::ptr_eq(&clones, &Clones::of(scratch.path())), "all engines see the same");
-        assert_eq!(forget_person(scratch.path(), &PersonId::new("discord:3").expect("an id")).expect("a disk"), 0);
-        assert_eq!(forget_person(scratch.path(), &PersonId::new("discord:2").expect("an id")).expect("a disk"), 1);
+        clones.given.remove("a1").expect("it is there");
+        clones.refresh();
         assert!(clones.ids().is_empty() && clones.numbers("~a1").is_none());
     }
 }

@@ -10,10 +10,11 @@ use azera_voice_samples::{GivenSample, MAX_SAMPLE_BYTES, prepare};
 
 use crate::bootstrap::now_text;
 use crate::cli::SamplesCommand;
+use crate::memory::stores;
 use crate::speech_servers::samples;
 use crate::voice_clones::Clones;
 
-pub fn run(config: &Config, command: SamplesCommand) -> anyhow::Result<ExitCode> {
+pub async fn run(config: &Config, command: SamplesCommand) -> anyhow::Result<ExitCode> {
     let folder = samples(config)?;
     match command {
         SamplesCommand::Add { file, name, consent } => {
@@ -45,13 +46,28 @@ pub fn run(config: &Config, command: SamplesCommand) -> anyhow::Result<ExitCode>
         }
         SamplesCommand::Remove { name } => {
             match name.strip_prefix(CLONE_MARK) {
-                Some(given) => Clones::of(&config.data_dir()?).given().remove(given)?,
+                Some(given) => {
+                    Clones::of(&config.data_dir()?).given().remove(given)?;
+                    drop_from_chats(config, &name).await;
+                }
                 None => folder.remove(&name)?,
             }
             println!("{name} is removed. A server that cloned the voice forgets it when it is restarted.");
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets no chat name a voice that is gone. A running Azera, which alone can write its record, does so itself when it would
+/// speak with that voice next.
+async fn drop_from_chats(config: &Config, voice: &str) {
+    let dropped = match stores(config).await {
+        Ok(stores) => stores.memory.chats().drop_voice(voice).map(drop).map_err(anyhow::Error::from),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = dropped {
+        eprintln!("A chat may still name {voice} until it would speak there next: {error:#}");
+    }
 }
 
 /// Reads a file of at most the size of a sample.

@@ -1,14 +1,16 @@
 //! Recordings of people's voices: whose they are, how long they wait for an answer, and that they go with the person.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use azera_memory::ChatRow;
+use azera_adapter::Platform;
+use azera_memory::{ChatRow, Forget};
 use azera_personas::VoiceSettings;
-use azera_types::{PersonId, PersonaId, Timestamp};
-use azera_voice_api::{Manner, Sample};
+use azera_types::{ChatId, PersonId, PersonaId, Scope, Timestamp};
+use azera_voice_api::{CLONE_MARK, Given, Manner, Sample};
+use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::jobs::{Job, JobError};
@@ -19,6 +21,12 @@ pub(crate) const MAX_OF_ONE_PERSON: usize = 3;
 
 /// How long a recording waits for the person whose voice it is.
 pub(crate) const KEPT_UNANSWERED: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long somebody waits before they ask the same person about a recording again.
+pub(crate) const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(24 * 3_600);
+
+/// The most questions that are held for it.
+const MAX_ASKED_OWNERS: usize = 1_000;
 
 /// When the next recording has waited long enough.
 #[derive(Default)]
@@ -31,6 +39,42 @@ impl Unanswered {
 
     fn get(&self) -> Option<Timestamp> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who asked whom about a recording of their voice, and when. It is held in memory alone.
+#[derive(Default)]
+pub(crate) struct AskedOwners(Mutex<Vec<AskedOwner>>);
+
+struct AskedOwner {
+    by: PersonId,
+    whose: PersonId,
+    at: Timestamp,
+}
+
+impl AskedOwners {
+    /// Notes a question. The oldest ones are dropped.
+    pub(crate) fn note(&self, by: PersonId, whose: PersonId, at: Timestamp) {
+        let mut asked = self.lock();
+        if asked.len() >= MAX_ASKED_OWNERS {
+            asked.remove(0);
+        }
+        asked.push(AskedOwner { by, whose, at });
+    }
+
+    /// Returns true if one of these accounts asked the person less than [`ASKED_AGAIN_AFTER`] ago.
+    pub(crate) fn lately(&self, by: &Accounts, whose: &PersonId, now: Timestamp) -> bool {
+        let mut asked = self.lock();
+        asked.retain(|asked| asked.at.checked_add(ASKED_AGAIN_AFTER).is_ok_and(|until| until > now));
+        asked.iter().any(|asked| asked.whose == *whose && by.has(&asked.by))
+    }
+
+    fn forget(&self, person: &PersonId) {
+        self.lock().retain(|asked| asked.by != *person && asked.whose != *person);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<AskedOwner>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,6 +131,44 @@ impl Services {
         self.unanswered.set(due(sample).into_iter().chain(self.unanswered.get()).min());
     }
 
+    /// Returns how a persona speaks in a chat after the owner of the voice was looked for: without a recorded voice whose owner
+    /// cannot read the chat any more, or agreed to another place.
+    pub(crate) async fn as_owner_allows(
+        &self,
+        platform: &dyn Platform,
+        chat: &ChatId,
+        manner: Manner,
+        own: &VoiceSettings,
+    ) -> Manner {
+        let Some(voice) = manner.voice.as_deref().filter(|voice| voice.starts_with(CLONE_MARK)) else { return manner };
+        match self.owner_is_there(platform, chat, voice).await {
+            Ok(true) => return manner,
+            Ok(false) => tracing::debug!(%chat, "the owner of a recorded voice is not there; the usual voice speaks"),
+            Err(error) => tracing::warn!(%chat, %error, "cannot look for the owner of a recorded voice"),
+        }
+        Manner { voice: own.name.clone().filter(|voice| !voice.starts_with(CLONE_MARK)), ..manner }
+    }
+
+    /// Returns true if the person whose voice it is agreed to it and can read the chat now.
+    async fn owner_is_there(&self, platform: &dyn Platform, chat: &ChatId, voice: &str) -> Result<bool, Error> {
+        let samples = self.samples().await?;
+        let Some(sample) = samples.into_iter().find(|sample| sample.id == voice) else {
+            // It was removed at the command line.
+            let gone = voice.to_owned();
+            self.blocking(move |memory| memory.chats().drop_voice(&gone)).await?;
+            return Ok(false);
+        };
+        let Some(given) = sample.given.filter(|given| given.agreed_at.is_some()) else { return Ok(false) };
+        for account in self.accounts_of(&given.whose).await?.0 {
+            // A platform knows nothing of accounts elsewhere.
+            let Ok(Some(place)) = self.place(platform, chat, &account).await else { continue };
+            if given.place.as_ref().is_none_or(|only| *only == place.scope().to_string()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Removes a recording, and lets nothing speak with it any more.
     pub(crate) async fn remove_sample(&self, id: &str) -> Result<(), Error> {
         let Some(store) = self.voice().samples else { return Ok(()) };
@@ -101,35 +183,51 @@ impl Services {
         Ok(())
     }
 
-    /// Returns what is known about the recordings of a person's voice, and about those that they gave.
-    pub(crate) async fn exported_samples(&self, person: &PersonId) -> Result<serde_json::Value, Error> {
-        let samples = self.samples().await?;
-        let theirs = samples.iter().filter_map(|sample| {
-            let given = sample.given.as_ref().filter(|given| given.whose == *person || given.by == *person)?;
-            Some(serde_json::json!({
-                "id": sample.id,
-                "name": sample.name,
-                "seconds": sample.seconds,
-                "is_your_voice": given.whose == *person,
-                "given_by_you": given.by == *person,
-                "place": given.place,
-                "at": given.at.to_string(),
-                "agreed_at": given.agreed_at.map(|at| at.to_string()),
-            }))
-        });
-        Ok(theirs.collect())
-    }
-
-    /// Removes the recordings of a person's voice, and those that they gave.
-    pub(crate) async fn forget_samples_of(&self, person: &PersonId) -> Result<(), Error> {
+    /// Removes the recordings of voices that go with what is forgotten. Returns how many those are.
+    pub(crate) async fn forget_samples(&self, what: &Forget) -> Result<usize, Error> {
+        if let Forget::Person(person) = what {
+            self.asked_owners.forget(person);
+        }
+        let mut removed = 0;
         for sample in self.samples().await? {
-            let is_theirs = |given: &azera_voice_api::Given| given.whose == *person || given.by == *person;
-            if sample.given.as_ref().is_some_and(is_theirs) {
+            if sample.given.as_ref().is_some_and(|given| goes_with(given, what)) {
                 self.remove_sample(&sample.id).await?;
+                removed += 1;
             }
         }
-        Ok(())
+        Ok(removed)
     }
+}
+
+/// Returns true if a recording goes with what is forgotten: of the person's voice, given by them, or kept for that place.
+fn goes_with(given: &Given, what: &Forget) -> bool {
+    let is_kept_for = |scope: Scope| given.place.as_ref().is_some_and(|place| *place == scope.to_string());
+    match what {
+        Forget::Person(person) => given.whose == *person || given.by == *person,
+        Forget::Chat(chat) => is_kept_for(Scope::Chat(chat.clone())),
+        Forget::Realm(realm, chats) => {
+            is_kept_for(Scope::Realm(realm.clone())) || chats.iter().any(|chat| is_kept_for(Scope::Chat(chat.clone())))
+        }
+        Forget::Message(_) | Forget::Memory(_) | Forget::Span { .. } | Forget::Import(_) => false,
+    }
+}
+
+/// Returns what is known about the recordings of a person's voice, and about those that they gave, for their export.
+pub fn exported_samples(samples: &[Sample], person: &PersonId) -> Value {
+    let theirs = samples.iter().filter_map(|sample| {
+        let given = sample.given.as_ref().filter(|given| given.whose == *person || given.by == *person)?;
+        Some(json!({
+            "id": sample.id,
+            "name": sample.name,
+            "seconds": sample.seconds,
+            "is_your_voice": given.whose == *person,
+            "given_by_you": given.by == *person,
+            "place": given.place,
+            "at": given.at.to_string(),
+            "agreed_at": given.agreed_at.map(|at| at.to_string()),
+        }))
+    });
+    theirs.collect()
 }
 
 /// Deletes recordings that waited too long for an answer.

@@ -34,9 +34,9 @@ impl Forgetting {
         if let Forget::Person(person) = &what {
             self.access.codes.forget(person);
             self.services.references.forget(person);
-            self.services.forget_samples_of(person).await?;
         }
         // First, so that a failure leaves nothing that its person believes forgotten.
+        self.services.forget_samples(&what).await?;
         self.services.forget_recordings(&what).await?;
         let minds_go = matches!(what, Forget::Person(_) | Forget::Chat(_) | Forget::Realm(..));
         let receipt = self

@@ -66,6 +66,7 @@ mod zones;
 
 pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};
 pub use call_recordings::{exported_recordings, forgotten_calls};
+pub use clones::exported_samples;
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};
 pub use config::ChatConfig;
 pub use engine::{Engine, EngineDependencies};

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call_recordings::KeptRecordings;
-use crate::clones::Unanswered;
+use crate::clones::{AskedOwners, Unanswered};
 use crate::config::ChatConfig;
 use crate::error::Error;
 use crate::foreground_gate::ForegroundGate;
@@ -46,6 +46,7 @@ pub(crate) struct Services {
     pub(crate) voice: OnceLock<Voice>,
     /// When a recording of a voice has waited long enough for an answer.
     pub(crate) unanswered: Unanswered,
+    pub(crate) asked_owners: AskedOwners,
     /// Recordings of calls; empty where nobody records.
     pub(crate) recordings: OnceLock<KeptRecordings>,
     /// How much was heard of spoken replies that were interrupted.
@@ -88,6 +89,7 @@ impl Services {
             config,
             voice: OnceLock::new(),
             unanswered: Unanswered::default(),
+            asked_owners: AskedOwners::default(),
             recordings: OnceLock::new(),
             interruptions: Interruptions::default(),
             viewer: OnceLock::new(),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use azera_memory::VoiceReplies;
+use azera_memory::{Forget, VoiceReplies};
 use azera_voice_api::{Listener, SampleStore, Speaker};
 
 use crate::clones::UnansweredSamples;
 use crate::engine::Engine;
+use crate::error::Error;
 
 /// What hears voice messages and speaks replies. Either may be missing.
 #[derive(Clone, Default)]
@@ -34,5 +35,14 @@ impl Engine {
         if self.0.services.voice.set(voice).is_ok() && keeps_samples {
             self.add_job(Arc::new(UnansweredSamples(Arc::clone(&self.0.services))));
         }
+    }
+
+    /// Removes the recordings of voices that go with what is forgotten, and lets nothing speak with them any more. Returns
+    /// how many those are.
+    ///
+    /// # Errors
+    /// The recordings cannot be listed or removed, or the record fails.
+    pub async fn forget_samples(&self, what: &Forget) -> Result<usize, Error> {
+        self.0.services.forget_samples(what).await
     }
 }

@@ -33,6 +33,8 @@ impl Engine {
         let id = at.chat.clone();
         let chat = services.blocking(move |memory| memory.chats().get(&id)).await?;
         let own = manner_in(chat.as_ref(), persona, &loaded.persona.voice);
+        let adapter = services.platform(platform)?;
+        let own = services.as_owner_allows(adapter.as_ref(), &at.chat, own, &loaded.persona.voice).await;
         let manner = match request.voice {
             // What somebody recorded in a chat speaks only where it was chosen.
             Some(voice) if voice.starts_with(CLONE_MARK) => {

@@ -10,6 +10,7 @@ use azera_voice_api::Manner;
 use crate::clones::manner_in;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::services::LoadedPersona;
 
 /// What stands for a reply of which nothing was heard, and behind one that was cut.
 const CUT: &str = "\u{2026}";
@@ -25,7 +26,8 @@ impl Engine {
         let (mut names, manner) = match services.persona(realm, &usual).await {
             Ok(loaded) => {
                 let names: Vec<String> = loaded.persona.answers_to().map(str::to_owned).collect();
-                (names, in_call(manner_in(chat.as_ref(), &usual, &loaded.persona.voice)))
+                let manner = self.checked_manner(platform, voice_chat, chat.as_ref(), &loaded, &usual).await?;
+                (names, in_call(manner))
             }
             Err(Error::NoPersona(_)) => (Vec::new(), CallManner::default()),
             Err(error) => return Err(error),
@@ -99,7 +101,24 @@ impl Engine {
         let loaded = self.0.services.persona(realm, persona).await?;
         let id = voice_chat.clone();
         let chat = self.0.services.blocking(move |memory| memory.chats().get(&id)).await?;
-        Ok(in_call(manner_in(chat.as_ref(), persona, &loaded.persona.voice)))
+        Ok(in_call(self.checked_manner(platform, voice_chat, chat.as_ref(), &loaded, persona).await?))
+    }
+
+    /// Returns how a persona speaks in a voice channel. The owner of a recorded voice must be able to read its text chat.
+    async fn checked_manner(
+        &self,
+        platform: &PlatformId,
+        voice_chat: &ChatId,
+        chat: Option<&ChatRow>,
+        loaded: &LoadedPersona,
+        persona: &PersonaId,
+    ) -> Result<Manner, Error> {
+        let services = &self.0.services;
+        let adapter = services.platform(platform)?;
+        let text_chat = adapter.voice().and_then(|voice| voice.text_chat_of(voice_chat));
+        let read = text_chat.as_ref().unwrap_or(voice_chat);
+        let own = &loaded.persona.voice;
+        Ok(services.as_owner_allows(adapter.as_ref(), read, manner_in(chat, persona, own), own).await)
     }
 }
 

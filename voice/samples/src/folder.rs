@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::files;
 use crate::prepare::PreparedSample;
 
 /// The most samples.
@@ -101,7 +102,7 @@ impl SampleFolder {
             added_at: added_at.to_owned(),
         };
         let about = serde_json::to_vec_pretty(&stored).map_err(|error| self.failed(&self.path, error.into()))?;
-        fs::create_dir_all(&self.path).map_err(|error| self.failed(&self.path, error))?;
+        files::create_private(&self.path).map_err(|error| self.failed(&self.path, error))?;
         // The sample counts as stored once the second file is there.
         self.write(&self.sound(name), &sample.wav)?;
         self.write(&self.about(name), &about)?;
@@ -163,11 +164,17 @@ impl SampleFolder {
         if is_found { Ok(()) } else { Err(FolderError::Missing(name.to_owned())) }
     }
 
+    /// Closes a folder that an earlier version left open to other users of the machine.
+    ///
+    /// # Errors
+    /// [`FolderError::Io`] for a failing disk.
+    pub fn protect(&self) -> Result<(), FolderError> {
+        files::close(&self.path).map_err(|error| self.failed(&self.path, error))
+    }
+
     /// Writes a file beside its final place and puts it there when it is whole.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-        let new = path.with_extension("new");
-        let written = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
-        written.map_err(|error| self.failed(path, error))
+        files::write(path, bytes).map_err(|error| self.failed(path, error))
     }
 
     fn sound(&self, name: &str) -> PathBuf {

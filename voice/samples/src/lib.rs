@@ -4,6 +4,7 @@
 //! keeps prepared samples, each with
 //! the name of the person whose voice it is and who agreed. [`GivenFolder`] keeps those that people give in chats.
 
+mod files;
 mod folder;
 mod given;
 mod prepare;

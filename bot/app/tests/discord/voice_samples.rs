@@ -69,12 +69,12 @@ const NO: &str = "No, delete it";
 
 /// Returns the newest question to a person in a channel.
 #[track_caller]
-fn question(fake: &FakeDiscord, channel: u64, who: u64) -> Value {
+fn question(fake: &FakeDiscord, channel: u64, who: u64, by: &str) -> Value {
     fake.wait("the question", |world| {
         let asks = |message: &&&Value| {
             message["content"]
                 .as_str()
-                .is_some_and(|text| text.starts_with(&format!("<@{who}>, Ann gave me a recording")))
+                .is_some_and(|text| text.starts_with(&format!("<@{who}>, {by} gave me a recording")))
         };
         world.bots_messages(channel).iter().rev().find(asks).map(|message| (*message).clone())
     })
@@ -121,24 +121,65 @@ fn a_persona_speaks_with_a_recorded_voice_only_while_its_owner_agrees() {
     let asked = add(&fake, square, ann, "bob", Some(bob), &file);
     assert!(answer_text(&fake, asked).contains("I asked them here"));
     assert!(list(bob).contains("`bob`") && list(ann).contains("`bob`") && !list(cid).contains("`bob`"));
-    let shown = question(&fake, square, bob);
+    let shown = question(&fake, square, bob, "Ann");
     assert!(press(&fake, square, ann, &shown, YES).contains("No recording of your voice"));
-    assert!(press(&fake, square, bob, &shown, NO).contains("I deleted the recording"));
-    assert_eq!(given(), 2, "the sound and the data of one recording");
-    let asked = add(&fake, square, ann, "bob", Some(bob), &file);
-    answer_text(&fake, asked);
-    assert!(press(&fake, square, bob, &question(&fake, square, bob), YES).contains("Thank you."));
+    assert!(press(&fake, square, bob, &shown, YES).contains("Thank you."));
     assert!(command(ann, "sample-use", "bob").contains("speaks here with the voice `bob`"));
     assert_eq!(speaks("islands"), CLONED);
     assert_eq!(clones(&xtts), 2);
     // He changes his mind: the recording is gone, and the usual voice speaks.
     assert!(command(bob, "sample-remove", "bob").contains("is deleted"));
     assert_eq!((speaks("lighthouses"), given()), (ANA.1, 2));
+    // He refuses somebody else, who cannot press him.
+    let asked = add(&fake, square, cid, "bob", Some(bob), &file);
+    assert!(answer_text(&fake, asked).contains("I asked them here"));
+    assert!(press(&fake, square, bob, &question(&fake, square, bob, "Cid"), NO).contains("I deleted the recording"));
+    assert_eq!(given(), 2, "the sound and the data of one recording");
+    let asked = add(&fake, square, cid, "bob", Some(bob), &file);
+    assert!(answer_text(&fake, asked).contains("in the last 24 hours"));
     // So does forgetting.
     assert!(command(ann, "sample-use", "ann").contains("speaks here with the voice `ann`"));
     give(&fake, square, ann, "forget", "me", &[]);
     assert_eq!((speaks("whales"), given()), (ANA.1, 0));
     as_described(&fake);
+}
+
+#[test]
+fn the_command_line_exports_removes_and_forgets_what_was_given_in_a_chat() {
+    let (fake, xtts, scratch) = (fake(), Xtts::start(), tempfile::tempdir().expect("a folder"));
+    let ([ann, ..], square) = square(&fake);
+    let (mut bot, _model) = bot(&fake, &xtts);
+    let file = recording(&bot, scratch.path());
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    for name in ["one", "two"] {
+        let asked = add(&fake, square, ann, name, None, &file);
+        answer_text(&fake, asked);
+        let shown = fake.world(|world| world.interaction(asked).answer.message.clone()).expect("an answer");
+        assert!(press(&fake, square, ann, &shown, YES).contains("Thank you."));
+    }
+    assert!(give(&fake, square, ann, "voice", "sample-use", &[("name", "one")]).contains("the voice `one`"));
+    let asked = fake.world(|world| world.say(square, ann, "Azera, what about ferries?"));
+    answered_for_good(&fake, square, asked, "You asked about ferries.");
+    bot.stop(&fake);
+    let run = |arguments: &[&str]| {
+        let output = bot.command(arguments).output().expect("the binary runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let person = format!("discord:{ann}");
+    let export =
+        || -> Value { serde_json::from_str(&run(&["memory", "export", "--person", &person]).0).expect("JSON") };
+    let samples = export()["voice_samples"].as_array().cloned().expect("a list");
+    assert!(samples.len() == 2 && samples.iter().all(|sample| sample["is_your_voice"] == true), "{samples:?}");
+    let id = samples.iter().find(|sample| sample["name"] == "one").and_then(|sample| sample["id"].as_str());
+    let (said, warned) = run(&["voice", "samples", "remove", id.expect("an id")]);
+    assert!(said.contains("is removed") && !warned.contains("may still name"), "{said}{warned}");
+    assert_eq!(export()["voice_samples"].as_array().map(Vec::len), Some(1));
+    let (receipt, _) = run(&["memory", "forget", "--person", &person, "--yes"]);
+    assert!(receipt.contains("\"voice_samples\": 1"), "{receipt}");
+    let folder = std::fs::read_dir(bot.data().join("voice_samples/given")).expect("a folder");
+    assert_eq!(folder.count(), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
 use super::{CommandContext, charts, done, refused};
 use crate::call_recordings::exported_recordings;
+use crate::clones::exported_samples;
 use crate::commands::Commands;
 use crate::display_names::DisplayNames;
 use crate::error::Error;
@@ -166,7 +167,7 @@ impl Commands {
         let subject = DataSubject(at.line.person.clone());
         let mut export = self.services.blocking(move |memory| memory.export(&subject, MAX_EXPORT_FILE_BYTES)).await?;
         export["vault"] = self.services.exported_vault(at.line.person.clone()).await?;
-        export["voice_samples"] = self.services.exported_samples(&at.line.person).await?;
+        export["voice_samples"] = exported_samples(&self.services.samples().await?, &at.line.person);
         export["recordings"] = exported_recordings(&self.services.recordings_of(&at.line.person).await?);
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
     }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
-use crate::clones::{Accounts, KEPT_UNANSWERED, MAX_OF_ONE_PERSON};
+use crate::clones::{ASKED_AGAIN_AFTER, Accounts, KEPT_UNANSWERED, MAX_OF_ONE_PERSON};
 use crate::commands::Commands;
 use crate::error::Error;
 
@@ -105,6 +105,13 @@ impl Commands {
         }
         let accounts = self.services.accounts_of(&at.line.person).await?;
         let is_own = accounts.has(&whose);
+        // Nobody is pressed to agree.
+        if !is_own && self.services.asked_owners.lately(&accounts, &whose, self.services.clock.now()) {
+            return Ok(refused(format!(
+                "I asked them for you in the last {} hours. You can ask the same person again after that. I kept nothing.",
+                ASKED_AGAIN_AFTER.as_secs() / 3_600
+            )));
+        }
         let given = Given {
             whose: whose.clone(),
             by: at.line.person.clone(),
@@ -179,6 +186,7 @@ impl Commands {
             self.services.remove_sample(&sample.id).await?;
             return Ok(refused("I cannot ask them here now, so I kept nothing. Try again later.".into()));
         }
+        self.services.asked_owners.note(at.line.person.clone(), whose.clone(), self.services.clock.now());
         Ok(done(format!(
             "I asked them here whether that is their voice. Until they agree, nothing speaks with it, and only the two of you \
              see `{}` in `/voice samples list`. After {} hours without an answer I delete it.",

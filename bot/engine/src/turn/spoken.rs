@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use azera_adapter::{Outbound, Platform, VoiceMessages};
 use azera_memory::{MessageRow, ReadScope, SourceScope, VoiceReplies};
+use azera_personas::VoiceSettings;
 use azera_types::{Author, Part, PersonId, Timestamp};
 use azera_voice_api::{Manner, Speaker};
 use tokio_util::task::TaskTracker;
@@ -42,6 +43,8 @@ struct SpokenReply {
     source_scopes: Vec<SourceScope>,
     read_scope: ReadScope,
     manner: Manner,
+    /// How the persona speaks by its file.
+    own: VoiceSettings,
 }
 
 impl Turns {
@@ -83,6 +86,7 @@ impl Turns {
             source_scopes: composition.sources.source_scopes.clone(),
             read_scope: context.read_scope.clone(),
             manner,
+            own: context.persona.voice.clone(),
         };
         let turns = Arc::clone(self);
         self.spoken.tasks.spawn(async move {
@@ -105,7 +109,9 @@ impl Turns {
         is_wanted && request.missed.is_none() && !composition.style.is_in_danger()
     }
 
-    async fn speak_and_send(&self, speaker: &dyn Speaker, spoken: SpokenReply) -> Result<(), Error> {
+    async fn speak_and_send(&self, speaker: &dyn Speaker, mut spoken: SpokenReply) -> Result<(), Error> {
+        let (platform, chat) = (spoken.platform.as_ref(), &spoken.reply.chat);
+        spoken.manner = self.services.as_owner_allows(platform, chat, spoken.manner, &spoken.own).await;
         let note = tokio::select! {
             note = speaker.speak(&spoken.reply.text, &spoken.manner) => note,
             () = self.services.stopping.cancelled() => return Ok(()),

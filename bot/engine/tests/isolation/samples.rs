@@ -2,6 +2,7 @@
 //! whom it concerns know of a recording.
 
 use azera_adapter::{Platform as _, VoiceHost as _};
+use azera_memory::Forget;
 use azera_types::Clock as _;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, LOBBY, Scene};
@@ -92,6 +93,10 @@ async fn somebody_else_is_asked_and_may_refuse_or_change_their_mind() {
     assert!(scene.command(ANN, COMMONS, &answer).await.starts_with("No recording of your voice"));
     assert!(scene.command(AN, COMMONS, &scene.reply_to_question(false)).await.starts_with("I deleted"));
     assert_eq!(scene.kept(), 0);
+    // Nobody is pressed.
+    let refused = scene.add(ANN, COMMONS, "again of @an").await;
+    assert!(refused.contains("in the last 24 hours") && scene.kept() == 0, "{refused}");
+    scene.pass(DAY_S);
     scene.add(ANN, COMMONS, "an of @an").await;
     assert!(scene.command(AN, COMMONS, &scene.reply_to_question(true)).await.starts_with("Thank you."));
     // It was agreed to for this place.
@@ -143,6 +148,47 @@ async fn a_recording_goes_with_the_person_and_with_their_silence() {
     assert!(
         scene.command(ANN, COMMONS, &scene.reply_to_question(true)).await.starts_with("No recording of your voice")
     );
+}
+
+#[tokio::test]
+async fn a_voice_is_silent_where_its_owner_is_no_more() {
+    let scene = Scene::open(false, false).await;
+    let id = scene.own("ann").await;
+    scene.samples(ANN, COMMONS, "use ann").await;
+    assert_eq!(scene.voice(COMMONS).await, Some(id.clone()));
+    let mut stranger = scene.engine.ear.1.all.lock().unwrap()[0].clone();
+    let own = stranger.given.clone();
+    stranger.given.as_mut().unwrap().whose = azera_types::PersonId::new("nobody").unwrap();
+    scene.engine.ear.1.all.lock().unwrap()[0] = stranger;
+    assert_eq!(scene.voice(COMMONS).await, None, "its owner cannot read the place");
+    scene.engine.ear.1.all.lock().unwrap()[0].given = own;
+    assert_eq!(scene.voice(COMMONS).await, Some(id));
+    // A recording that the operator removed outside the chat is no longer named by any.
+    scene.engine.ear.1.all.lock().unwrap().clear();
+    assert_eq!(scene.voice(COMMONS).await, None);
+    assert!(scene.engine.memory.chats().get(&chat(COMMONS)).unwrap().unwrap().voices.is_empty());
+}
+
+#[tokio::test]
+async fn a_recording_goes_with_the_place_in_which_it_was_agreed_to() {
+    let scene = Scene::open(false, false).await;
+    scene.can_ask();
+    scene.own("ann").await;
+    scene.add(ANN, COMMONS, "an of @an").await;
+    scene.command(AN, COMMONS, &scene.reply_to_question(true)).await;
+    assert_eq!(scene.kept(), 2);
+    let place: azera_types::Scope = {
+        let all = scene.engine.ear.1.all.lock().unwrap();
+        all[1].given.as_ref().unwrap().place.as_ref().unwrap().parse().unwrap()
+    };
+    let what = match place {
+        azera_types::Scope::Realm(realm) => Forget::Realm(realm, Vec::new()),
+        azera_types::Scope::Chat(chat) => Forget::Chat(chat),
+        other => panic!("{other}"),
+    };
+    assert_eq!(scene.engine.azera.forget_samples(&Forget::Chat(chat(DEN))).await.unwrap(), 0);
+    assert_eq!(scene.engine.azera.forget_samples(&what).await.unwrap(), 1);
+    assert_eq!(scene.engine.ear.1.all.lock().unwrap()[0].name, "ann", "her own voice is kept for no place");
 }
 
 #[tokio::test]
