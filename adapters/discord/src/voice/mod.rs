@@ -314,20 +314,20 @@ impl VoiceCalls {
             return self.own_state(guild, state).await;
         }
         let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
+        let people = self.people(guild, channel);
+        let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         if state.channel_id != Some(channel) {
             self.recording_is_left_by(channel, state.user_id);
+        } else if !is_bot
+            && !self.attendance.is_there(channel, state.user_id)
+            && let Some(call) = self.call_in(channel)
+        {
+            // What is being said may rest on what was said before they came. That a recording pauses is said after it.
+            call.stop();
         }
         // Nothing is kept while somebody is there who did not agree.
         self.recording_has_other_people(guild, channel);
-        let people = self.people(guild, channel);
-        let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         if state.channel_id == Some(channel) && !is_bot {
-            // What is being said may rest on what was said before they came.
-            if !self.attendance.is_there(channel, state.user_id)
-                && let Some(call) = self.call_in(channel)
-            {
-                call.stop();
-            }
             self.joined(guild, channel, state.user_id).await;
         } else if let (Some(call), Ok(person)) = (self.call_in(channel), id::person(state.user_id)) {
             // Talk goes on without them.
