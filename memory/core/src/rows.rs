@@ -76,8 +76,7 @@ pub struct MessageRow {
     /// The scope it was said in.
     pub scope: Scope,
     /// The other scopes that it was built on, if it is a reply.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "needs")]
+    #[serde(default, rename = "needs", skip_serializing_if = "Vec::is_empty")]
     pub source_scopes: Vec<SourceScope>,
     /// True if it says something new that is worth recalling.
     #[serde(default)]
