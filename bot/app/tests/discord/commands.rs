@@ -59,6 +59,8 @@ const FORMS: &[Form] = &[
     ("memory", "current", &[("mnumber", "m999999")], Members),
     ("memory", "rate", &[("mnumber", "m999999"), ("rating", "helpful")], Members),
     ("memory", "learnt", &[], Members),
+    ("memory", "known", &[], Members),
+    ("memory", "known-off", &[("mnumber", "m999999"), ("counts", "off")], Members),
     ("memory", "themes", &[], Members),
     ("memory", "files", &[], Members),
     ("memory", "file", &[("id", "nothing.txt")], Members),
