@@ -177,7 +177,7 @@ pub const COMMANDS: &[Command] = &[
             form("rate", "rate", "say whether a memory helps in this place", &[MEMORY, RATING]),
             form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
             form("known", "known", "show what counts as known by repetition", &[PAGE]),
-            form("known_off", "known", "let your own words count as known, or not", &[MEMORY, COUNTS]),
+            form("known-off", "known", "let your own words count as known, or not", &[MEMORY, COUNTS]),
             form("themes", "themes", "show what is talked about most", &[PAGE]),
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
