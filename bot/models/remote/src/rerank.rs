@@ -102,7 +102,7 @@ impl std::fmt::Debug for RemoteReranker {
 struct Scored {
     index: usize,
     #[serde(alias = "relevance_score")]
-    score: f32,
+    score: f64,
 }
 
 #[derive(Deserialize)]
@@ -188,11 +188,12 @@ impl RemoteReranker {
         }
         let mut scores = vec![None; texts];
         for Scored { index, score } in scored {
+            let score = *score as f32;
             match scores.get_mut(*index) {
                 None => return wrong(format!("it has a score for text {index} of {texts}")),
                 Some(Some(_)) => return wrong(format!("it has two scores for text {index}")),
                 Some(_) if !score.is_finite() => return wrong("a score is no number".to_owned()),
-                Some(slot) => *slot = Some(*score),
+                Some(slot) => *slot = Some(score),
             }
         }
         Ok(scores.into_iter().flatten().collect())
