@@ -3,9 +3,8 @@
 use azera_types::{MessageId, Part, PartKind, Text, Timestamp};
 
 use crate::domains::Turns;
-use crate::rows::{Kind, MemoryRow, MessageRow};
-use crate::salience::mark_key;
-use crate::{Batch, Durability, Error, Table, codec, graph, keys, themes};
+use crate::rows::{Kind, MessageRow};
+use crate::{Batch, Durability, Error, Table, codec, keys};
 
 impl Turns<'_> {
     /// Stores that a recording of a message was heard, and the text that the message has with its words, in one flushed
@@ -63,22 +62,7 @@ impl Turns<'_> {
         // A message that is answered anew may have a memory already.
         for memory in self.memories_of(id)? {
             if matches!(memory.kind, Kind::Message) && memory.sources == [id.clone()] {
-                if let Some(key) = mark_key(&memory) {
-                    batch.remove(Table::Marks, key);
-                }
-                let old = memory.clone();
-                let memory = MemoryRow {
-                    text: message.text.clone(),
-                    salience: None,
-                    surprise: None,
-                    replaced: None,
-                    apart: false,
-                    ..memory
-                };
-                graph::change(&mut batch, &old, &memory);
-                themes::change(self.0.store.as_ref(), &mut batch, &memory)?;
-                codec::put(&mut batch, Table::Memories, keys::memory(memory.id), &memory)?;
-                self.0.indexing().queue_with_neighbours(&mut batch, &memory)?;
+                self.reword_memory(&mut batch, memory, &message.text)?;
             }
         }
         self.0.store.commit(batch, Durability::Flushed)?;

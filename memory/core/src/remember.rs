@@ -1,6 +1,6 @@
 //! The memories of messages: made with a message, changed with it and removed with it.
 
-use azera_types::{MemoryId, MessageId};
+use azera_types::{MemoryId, MessageId, Text};
 
 use crate::domains::Turns;
 use crate::rows::{Kind, MemoryRow, MessageRow};
@@ -8,6 +8,25 @@ use crate::salience::mark_key;
 use crate::{Batch, Error, Order, Table, codec, graph, keys, names, ratings, themes};
 
 impl Turns<'_> {
+    /// Gives a memory another text. What was judged of the old text is removed.
+    pub(crate) fn reword_memory(self, batch: &mut Batch, old: MemoryRow, text: &Text) -> Result<(), Error> {
+        if let Some(key) = mark_key(&old) {
+            batch.remove(Table::Marks, key);
+        }
+        let memory = MemoryRow {
+            text: text.clone(),
+            salience: None,
+            surprise: None,
+            replaced: None,
+            apart: false,
+            ..old.clone()
+        };
+        graph::change(batch, &old, &memory);
+        themes::change(self.0.store.as_ref(), batch, &memory)?;
+        codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
+        self.0.indexing().queue_with_neighbours(batch, &memory)
+    }
+
     /// Gives the memory of a message its new text. Writings about it and chunks of its files are removed.
     pub(crate) fn reword_memories(self, batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
         for memory in self.memories_of(&message.id)? {
@@ -15,22 +34,7 @@ impl Turns<'_> {
                 // A writing may quote the old text, and chunks are sent again after an edit. So both are removed.
                 self.remove_memory(batch, &memory)?;
             } else if memory.sources == [message.id.clone()] {
-                if let Some(key) = mark_key(&memory) {
-                    batch.remove(Table::Marks, key);
-                }
-                let old = memory.clone();
-                let memory = MemoryRow {
-                    text: message.text.clone(),
-                    salience: None,
-                    surprise: None,
-                    replaced: None,
-                    apart: false,
-                    ..memory
-                };
-                graph::change(batch, &old, &memory);
-                themes::change(self.0.store.as_ref(), batch, &memory)?;
-                codec::put(batch, Table::Memories, keys::memory(memory.id), &memory)?;
-                self.0.indexing().queue_with_neighbours(batch, &memory)?;
+                self.reword_memory(batch, memory, &message.text)?;
             }
         }
         Ok(())
