@@ -67,8 +67,8 @@ pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use vault::{VaultEntry, VaultHost, VaultValue};
 pub use voice::{
-    CallManner, CallPersona, CaptionStatus, CaptionWish, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost,
+    CallManner, CallPersona, CallWish, CaptionStatus, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost,
     VoiceStatus,
 };
 pub use voice_messages::VoiceMessages;
-pub use voice_recording::{RecordStatus, RecordWish, SentRecording};
+pub use voice_recording::{RecordStatus, SentRecording};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, PlatformId, Text};
 use thiserror::Error;
 
-use crate::{HostError, PlatformError, RecordStatus, RecordWish, SentRecording};
+use crate::{HostError, PlatformError, RecordStatus, SentRecording};
 
 /// Why something cannot be done in a voice channel. The texts are for the person who asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -45,20 +45,34 @@ pub struct VoiceStatus {
     pub packets_decoded: u64,
 }
 
-/// What somebody wants of the captions of a call.
+/// What somebody wants of the captions or of the recording of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CaptionWish {
-    /// To know whether there are some.
+pub enum CallWish {
+    /// To know whether it runs.
     Show,
-    /// Captions in a thread of the text channel where they ask.
+    /// That it begins. Captions stand in the text channel where they ask; a recording begins once everybody agreed.
     On,
-    /// No captions.
+    /// That it ends.
     Off,
-    /// To be heard while captions run, with their words in them. With a name, only in the captions of that name: see
-    /// [`CaptionStatus::name`].
+    /// To be in it. With a name, only in the one of that name: see [`CaptionStatus::name`] and
+    /// [`RecordStatus::name`](crate::RecordStatus::name).
     Agree(Option<String>),
-    /// Not to be heard while captions run.
+    /// Not to be in it.
     Refuse,
+}
+
+impl CallWish {
+    /// Reads the words behind a command; `None` if they say nothing of the kind.
+    pub fn read(words: &str) -> Option<Self> {
+        Some(match words {
+            "" => Self::Show,
+            "on" => Self::On,
+            "off" => Self::Off,
+            "yes" => Self::Agree(None),
+            "no" => Self::Refuse,
+            _ => Self::Agree(Some(words.strip_prefix("yes ")?.trim().to_owned())),
+        })
+    }
 }
 
 /// Captions of a call: its words, as they are said, in a text channel.
@@ -129,7 +143,7 @@ pub trait VoiceChannels: Send + Sync {
         &self,
         chat: &ChatId,
         person: &PersonId,
-        wish: CaptionWish,
+        wish: CallWish,
     ) -> Result<Option<CaptionStatus>, VoiceError>;
 
     /// Takes back what is shown of messages in voice channels, because they were forgotten. Other messages are left out.
@@ -141,7 +155,7 @@ pub trait VoiceChannels: Send + Sync {
         &self,
         chat: &ChatId,
         person: &PersonId,
-        wish: RecordWish,
+        wish: CallWish,
     ) -> Result<Option<RecordStatus>, VoiceError>;
 
     /// Returns whether a person can see a voice channel now.

@@ -1,21 +1,6 @@
-//! Recordings of calls: what somebody wants of one, and its state.
+//! Recordings of calls: the state of one, and what came of sending one.
 
 use azera_types::PersonId;
-
-/// What somebody wants of the recording of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordWish {
-    /// To know whether there is one.
-    Show,
-    /// A recording, once everybody in the call agrees.
-    On,
-    /// No recording.
-    Off,
-    /// To be recorded. With a name, only in the recording of that name: see [`RecordStatus::name`].
-    Agree(Option<String>),
-    /// Not to be recorded.
-    Refuse,
-}
 
 /// The recording of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]

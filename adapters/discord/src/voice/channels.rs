@@ -2,8 +2,7 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CaptionStatus, CaptionWish, PlatformError, RecordStatus, RecordWish, SentRecording, VoiceChannels, VoiceError,
-    VoiceStatus,
+    CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError, VoiceStatus,
 };
 use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
@@ -138,7 +137,7 @@ impl VoiceChannels for Channels {
         &self,
         chat: &ChatId,
         person: &PersonId,
-        wish: CaptionWish,
+        wish: CallWish,
     ) -> Result<Option<CaptionStatus>, VoiceError> {
         let (guild, channel, _) = self.call_with(chat, person)?;
         self.0.captions(chat, (guild, channel), person, wish).await
@@ -152,10 +151,10 @@ impl VoiceChannels for Channels {
         &self,
         chat: &ChatId,
         person: &PersonId,
-        wish: RecordWish,
+        wish: CallWish,
     ) -> Result<Option<RecordStatus>, VoiceError> {
         // Whoever takes their agreement back need not be there.
-        let took_back = wish == RecordWish::Refuse && self.0.forget_agreement(person);
+        let took_back = wish == CallWish::Refuse && self.0.forget_agreement(person);
         let (guild, channel) = match self.call_with(chat, person) {
             Ok((guild, channel, _)) => (guild, channel),
             Err(_) if took_back => return Ok(None),

@@ -1,6 +1,6 @@
 //! Captions of a call in a thread: whose words stand there, who may read them, and that they go when they are forgotten.
 
-use azera_adapter::{CaptionStatus, CaptionWish, Platform as _, VoiceError};
+use azera_adapter::{CallWish, CaptionStatus, Platform as _, VoiceError};
 use azera_fake_discord::{BOT, Bits, Invoked, Mode, Network, Overwrite};
 use azera_types::ChatId;
 use serde_json::json;
@@ -16,14 +16,14 @@ impl Room {
         })
     }
 
-    fn captions(&self, place: u64, person: usize, wish: CaptionWish) -> Result<Option<CaptionStatus>, VoiceError> {
+    fn captions(&self, place: u64, person: usize, wish: CallWish) -> Result<Option<CaptionStatus>, VoiceError> {
         let chat = ChatId::new(format!("discord:{place}")).expect("an id");
         self.runtime.block_on(self.channels().captions(&chat, &self.person(person), wish))
     }
 
     /// Turns captions on, and returns their thread.
     fn turn_on(&self, place: u64) -> u64 {
-        let status = self.until("the bot to know the channel", || self.captions(place, 0, CaptionWish::On).ok());
+        let status = self.until("the bot to know the channel", || self.captions(place, 0, CallWish::On).ok());
         let place = status.expect("captions").place;
         place.trim_matches(['<', '#', '>']).parse().expect("an id")
     }
@@ -119,7 +119,7 @@ fn captions_show_the_words_of_those_who_agreed() {
         });
         assert!(text.contains("**Azera:**") && text.contains("**Robert:**"), "{text}");
         // When they end, everybody who agreed to be heard is heard again.
-        assert_eq!(room.captions(room.channel, 1, CaptionWish::Off), Ok(None));
+        assert_eq!(room.captions(room.channel, 1, CallWish::Off), Ok(None));
         room.shown(thread, "turned the captions off");
         room.say(1, "Ann, the market was very loud.", Network::default());
         check("the market was very loud", &room.said(4));
@@ -142,7 +142,7 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
             world.channel(guild, "hall", vec![mute])
         });
         room.until("the bot to know the hall", || {
-            let refused = room.captions(hall, 1, CaptionWish::On).err();
+            let refused = room.captions(hall, 1, CallWish::On).err();
             matches!(&refused, Some(VoiceError::Unavailable(why)) if why.starts_with("You may not")).then_some(())
         });
         let square = room.text_channel("square");
@@ -157,15 +157,15 @@ fn who_agrees_to_captions_alone_is_heard_no_longer_than_they_run() {
             world.voice_channel(guild, "cellar")
         });
         let status = room
-            .until("the bot to know the channel", || room.captions(cellar, 1, CaptionWish::Agree(None)).ok().flatten());
+            .until("the bot to know the channel", || room.captions(cellar, 1, CallWish::Agree(None)).ok().flatten());
         assert!(status.shows_yours);
         let here = ChatId::new(format!("discord:voice:{}", room.channel)).expect("an id");
         assert_eq!(room.engine.kept().asked, [here].into());
         // What he decided for other times still counts.
         assert_eq!(room.engine.kept().consent[&room.person(1)], Some(false));
-        assert_eq!(room.captions(room.channel, 0, CaptionWish::Off), Ok(None));
+        assert_eq!(room.captions(room.channel, 0, CallWish::Off), Ok(None));
         room.press_again(1, button);
-        let too_soon = room.captions(square, 0, CaptionWish::On).err();
+        let too_soon = room.captions(square, 0, CallWish::On).err();
         assert!(matches!(&too_soon, Some(VoiceError::Unavailable(why)) if why.contains("minute")), "{too_soon:?}");
         assert_eq!(room.engine.kept().captioned, [Ok(()), Err(VoiceError::CaptionsEnded)]);
         let decoded = room.counts()[1];
@@ -301,7 +301,7 @@ fn captions_have_no_more_readers_than_the_chat_of_the_voice_channel() {
             let place = room.runtime.block_on(room.discord.place(&chat, &room.person(1)));
             matches!(place, Ok(None)).then_some(())
         });
-        let refused = room.captions(square, 0, CaptionWish::On).err();
+        let refused = room.captions(square, 0, CallWish::On).err();
         assert!(
             matches!(&refused, Some(VoiceError::Unavailable(why)) if why.starts_with("More people")),
             "{refused:?}"
@@ -317,6 +317,6 @@ fn captions_have_no_more_readers_than_the_chat_of_the_voice_channel() {
         room.said(2);
         let text = room.shown(thread, "more people can read this channel");
         assert!(!text.contains("lighthouse"), "{text}");
-        assert_eq!(room.captions(den, 0, CaptionWish::Show), Ok(None));
+        assert_eq!(room.captions(den, 0, CallWish::Show), Ok(None));
     });
 }

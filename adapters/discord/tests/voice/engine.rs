@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, CallManner, CallPersona, CaptionWish, CommandAnswer, CommandLine,
-    ExpectedMessage, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, RecordWish, Recorded,
+    AutocompleteOption, AutocompleteRequest, CallManner, CallPersona, CallWish, CommandAnswer, CommandLine,
+    ExpectedMessage, Host, HostError, InboundEvent, Making, Outbound, Outcome, Platform, Receipt, Recorded,
     SearchRequest, Searched, SkipReason, State, StreamEvent, VoiceError, VoiceHost,
 };
 use azera_adapter_discord::{Discord, Engines, Speech};
@@ -184,16 +184,16 @@ impl Host for Engine {
     async fn command(&self, _: &PlatformId, line: CommandLine) -> Result<CommandAnswer, HostError> {
         let voice = self.discord().voice().expect("Discord has voice channels");
         let record = match line.text.as_str() {
-            "/voice record no" => Some(RecordWish::Refuse),
-            text => text.strip_prefix("/voice record yes ").map(|name| RecordWish::Agree(Some(name.to_owned()))),
+            "/voice record no" => Some(CallWish::Refuse),
+            text => text.strip_prefix("/voice record yes ").map(|name| CallWish::Agree(Some(name.to_owned()))),
         };
         if let Some(wish) = record {
             voice.record(&line.chat, &line.person, wish).await.expect("a recording");
             return Ok(CommandAnswer { ok: true, text: line.text.as_str().to_owned(), ..CommandAnswer::default() });
         }
         let wish = match line.text.as_str() {
-            "/voice captions no" => Some(CaptionWish::Refuse),
-            text => text.strip_prefix("/voice captions yes ").map(|name| CaptionWish::Agree(Some(name.to_owned()))),
+            "/voice captions no" => Some(CallWish::Refuse),
+            text => text.strip_prefix("/voice captions yes ").map(|name| CallWish::Agree(Some(name.to_owned()))),
         };
         if let Some(wish) = wish {
             let status = voice.captions(&line.chat, &line.person, wish).await;

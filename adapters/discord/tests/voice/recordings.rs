@@ -1,13 +1,13 @@
 //! Recordings of a call: whose voices they hold, and what pauses, ends and removes them.
 
-use azera_adapter::{RecordStatus, RecordWish, SentRecording, VoiceError};
+use azera_adapter::{CallWish, RecordStatus, SentRecording, VoiceError};
 use azera_fake_discord::{Invoked, Mode, Network};
 use azera_voice_api::{CallRecording, CallRecordings as _, ForgottenCalls};
 
 use crate::{ANSWER, Room, check, in_own_process};
 
 impl Room {
-    fn record(&self, person: usize, wish: RecordWish) -> Result<Option<RecordStatus>, VoiceError> {
+    fn record(&self, person: usize, wish: CallWish) -> Result<Option<RecordStatus>, VoiceError> {
         self.runtime.block_on(self.channels().record(&self.chat(), &self.person(person), wish))
     }
 
@@ -70,7 +70,7 @@ impl Room {
 fn a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else() {
     in_own_process("recordings::a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
-        let status = room.record(0, RecordWish::On).expect("a call").expect("a recording");
+        let status = room.record(0, CallWish::On).expect("a call").expect("a recording");
         assert_eq!((status.is_running, status.people, status.agreed), (false, 2, 1));
         room.told("Ann asks to record this call", 1);
         room.hear(0);
@@ -104,7 +104,7 @@ fn a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else() {
         room.say(0, "Robert, the train was late because of the snow.", Network::default());
         room.pause();
         // Robert takes his agreement back, and later leaves.
-        let status = room.record(1, RecordWish::Refuse).expect("a call").expect("a recording");
+        let status = room.record(1, CallWish::Refuse).expect("a call").expect("a recording");
         assert!(!status.is_running && !status.records_you);
         room.told("The recording is paused. I wait for the agreement of Robert.", 1);
         room.say(1, "Ann, the doctor told me to walk an hour every day.", Network::default());
@@ -114,7 +114,7 @@ fn a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else() {
         room.quiet(from);
         room.say(0, "Now I am alone in the kitchen with seven chickens.", Network::default());
         room.pause();
-        assert_eq!(room.record(0, RecordWish::Off), Ok(None));
+        assert_eq!(room.record(0, CallWish::Off), Ok(None));
         room.told("The recording is over. Somebody ended it.", 1);
         let both = room.recorded(1, 1).remove(0);
         let all = room.recorded(0, 2);
@@ -147,7 +147,7 @@ fn a_recording_holds_the_voices_of_those_who_agreed_and_of_nobody_else() {
 fn whoever_comes_back_is_not_recorded_before_they_agree_anew() {
     in_own_process("recordings::whoever_comes_back_is_not_recorded_before_they_agree_anew", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
-        room.record(0, RecordWish::On).expect("a call");
+        room.record(0, CallWish::On).expect("a call");
         let from = room.spoken();
         room.press_record(1, "Record me");
         room.told("The recording begins.", 1);
@@ -158,7 +158,7 @@ fn whoever_comes_back_is_not_recorded_before_they_agree_anew() {
         room.fake.world(|world| world.leave_voice(room.people[1]));
         // Another part begins without a pause, and nobody is told.
         room.until("Robert to be gone", || {
-            let status = room.record(0, RecordWish::Show).expect("a call").expect("a recording");
+            let status = room.record(0, CallWish::Show).expect("a call").expect("a recording");
             (status.people == 1 && status.is_running).then_some(())
         });
         room.fake.world(|world| world.join_voice(room.channel, room.people[1]));
@@ -166,7 +166,7 @@ fn whoever_comes_back_is_not_recorded_before_they_agree_anew() {
         room.told(&format!("<@{}> Ann asks to record this call", room.people[1]), 2);
         room.quiet(from);
         room.say(1, "Ann, the doctor told me to walk an hour every day.", Network::default());
-        let status = room.record(1, RecordWish::Show).expect("a call").expect("a recording");
+        let status = room.record(1, CallWish::Show).expect("a call").expect("a recording");
         assert!(!status.is_running && !status.records_you && status.agreed == 1);
         let from = room.spoken();
         room.press_record(1, "Record me");
@@ -174,7 +174,7 @@ fn whoever_comes_back_is_not_recorded_before_they_agree_anew() {
         room.quiet(from);
         room.say(1, "Ann, I was at the market yesterday.", Network::default());
         room.pause();
-        assert_eq!(room.record(0, RecordWish::Off), Ok(None));
+        assert_eq!(room.record(0, CallWish::Off), Ok(None));
         let words: Vec<String> = room.recorded(1, 2).iter().map(|recording| room.words(1, recording)).collect();
         check("the last ferry leaves at six in the evening", &words[0]);
         check("I was at the market yesterday", &words[1]);
@@ -186,7 +186,7 @@ fn whoever_comes_back_is_not_recorded_before_they_agree_anew() {
 fn somebody_who_came_while_the_connection_was_lost_is_noticed() {
     in_own_process("recordings::somebody_who_came_while_the_connection_was_lost_is_noticed", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
-        room.record(0, RecordWish::On).expect("a call");
+        room.record(0, CallWish::On).expect("a call");
         room.press_record(1, "Record me");
         room.told("The recording begins.", 1);
         // Discord tells of Cid in the description of the server alone.
@@ -199,7 +199,7 @@ fn somebody_who_came_while_the_connection_was_lost_is_noticed() {
         });
         room.told(&format!("<@{cid}> Ann asks to record this call"), 1);
         room.told("The recording is paused.", 1);
-        let status = room.record(0, RecordWish::Show).expect("a call").expect("a recording");
+        let status = room.record(0, CallWish::Show).expect("a call").expect("a recording");
         assert!(!status.is_running && status.people == 3 && status.agreed == 2);
         room.fake.world(|world| world.leave_voice(cid));
         room.told("The recording goes on.", 1);
@@ -210,7 +210,7 @@ fn somebody_who_came_while_the_connection_was_lost_is_noticed() {
 fn forgetting_somebody_removes_what_is_being_recorded_and_ends_it() {
     in_own_process("recordings::forgetting_somebody_removes_what_is_being_recorded_and_ends_it", |root| {
         let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
-        room.record(0, RecordWish::On).expect("a call");
+        room.record(0, CallWish::On).expect("a call");
         let from = room.spoken();
         room.press_record(1, "Record me");
         room.told("The recording begins.", 1);

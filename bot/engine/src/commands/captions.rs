@@ -1,6 +1,6 @@
 //! `/voice captions`: the words of a call in a text channel, while it runs.
 
-use azera_adapter::{CaptionStatus, CaptionWish, Choice, CommandAnswer, VoiceChannels};
+use azera_adapter::{CallWish, CaptionStatus, Choice, CommandAnswer, VoiceChannels};
 
 use super::voice::no;
 use super::{CommandContext, done, refused};
@@ -18,46 +18,37 @@ impl Commands {
         voice: &dyn VoiceChannels,
         choice: &str,
     ) -> Result<CommandAnswer, Error> {
-        let wish = match choice {
-            "" => CaptionWish::Show,
-            "on" => CaptionWish::On,
-            "off" => CaptionWish::Off,
-            "yes" => CaptionWish::Agree(None),
-            "no" => CaptionWish::Refuse,
-            _ if let Some(name) = choice.strip_prefix("yes ") => CaptionWish::Agree(Some(name.trim().to_owned())),
-            _ => {
-                return Ok(refused(
-                    "`/voice captions on`, `/voice captions off`, `/voice captions yes` or `/voice captions no`."
-                        .into(),
-                ));
-            }
+        let Some(wish) = CallWish::read(choice) else {
+            return Ok(refused(
+                "`/voice captions on`, `/voice captions off`, `/voice captions yes` or `/voice captions no`.".into(),
+            ));
         };
         let status = match voice.captions(&at.line.chat, &at.line.person, wish.clone()).await {
             Ok(status) => status,
             Err(why) => return Ok(no(&why)),
         };
         let Some(status) = status else {
-            return Ok(done(if wish == CaptionWish::Off { "The captions are off.".into() } else { OFF.into() }));
+            return Ok(done(if wish == CallWish::Off { "The captions are off.".into() } else { OFF.into() }));
         };
         Ok(described(&wish, &status))
     }
 }
 
-fn described(wish: &CaptionWish, status: &CaptionStatus) -> CommandAnswer {
+fn described(wish: &CallWish, status: &CaptionStatus) -> CommandAnswer {
     let CaptionStatus { name, by, place, people, shows_yours } = status;
     match wish {
-        CaptionWish::Refuse => {
+        CallWish::Refuse => {
             return done(format!(
                 "I do not hear you while captions run. What already stands in {place} stays until you forget it: `/forget`."
             ));
         }
-        CaptionWish::Agree(_) => {
+        CallWish::Agree(_) => {
             return done(format!(
                 "Thank you. I hear you while captions run, and what you say stands in {place}. `/voice captions no` ends it. \
                  Your choice for other times stays as it is: `/voice consent`."
             ));
         }
-        CaptionWish::Show | CaptionWish::On | CaptionWish::Off => {}
+        CallWish::Show | CallWish::On | CallWish::Off => {}
     }
     let yours = if *shows_yours {
         "Your words stand there: `/voice captions no` ends that."

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use azera_adapter::{Choice, CommandAnswer, RecordStatus, RecordWish, SentRecording, VoiceChannels};
+use azera_adapter::{CallWish, Choice, CommandAnswer, RecordStatus, SentRecording, VoiceChannels};
 use azera_types::{ChatId, PersonId};
 use azera_voice_api::CallRecording;
 
@@ -28,23 +28,15 @@ impl Commands {
         voice: &dyn VoiceChannels,
         choice: &str,
     ) -> Result<CommandAnswer, Error> {
-        let wish = match choice {
-            "" => RecordWish::Show,
-            "on" => RecordWish::On,
-            "off" => RecordWish::Off,
-            "yes" => RecordWish::Agree(None),
-            "no" => RecordWish::Refuse,
-            _ if let Some(name) = choice.strip_prefix("yes ") => RecordWish::Agree(Some(name.trim().to_owned())),
-            _ => {
-                return Ok(refused(
-                    "`/voice record on`, `/voice record off`, `/voice record yes` or `/voice record no`.".into(),
-                ));
-            }
+        let Some(wish) = CallWish::read(choice) else {
+            return Ok(refused(
+                "`/voice record on`, `/voice record off`, `/voice record yes` or `/voice record no`.".into(),
+            ));
         };
         match voice.record(&at.line.chat, &at.line.person, wish.clone()).await {
             Ok(Some(status)) => Ok(described(&wish, &status)),
-            Ok(None) if wish == RecordWish::Off => Ok(done("This call is not recorded any more.".into())),
-            Ok(None) if wish == RecordWish::Refuse => Ok(done("I record you in no call now.".into())),
+            Ok(None) if wish == CallWish::Off => Ok(done("This call is not recorded any more.".into())),
+            Ok(None) if wish == CallWish::Refuse => Ok(done("I record you in no call now.".into())),
             Ok(None) => Ok(done(OFF.into())),
             Err(why) => Ok(no(&why)),
         }
@@ -191,24 +183,24 @@ fn length(duration: Duration) -> String {
     format!("{}:{:02} minutes", seconds / 60, seconds % 60)
 }
 
-fn described(wish: &RecordWish, status: &RecordStatus) -> CommandAnswer {
+fn described(wish: &CallWish, status: &RecordStatus) -> CommandAnswer {
     let RecordStatus { name, by, is_running, people, agreed, records_you } = status;
     match wish {
-        RecordWish::Refuse => {
+        CallWish::Refuse => {
             return done(
                 "I do not record you, and while you are here I keep nothing of this call. What was recorded with your \
                  agreement stays until you remove it: `/voice recordings`."
                     .into(),
             );
         }
-        RecordWish::Agree(_) => {
+        CallWish::Agree(_) => {
             let waits = if *is_running { "" } else { " I keep nothing yet: not everybody here agreed." };
             return done(format!(
                 "Thank you. I record you in this call.{waits} `/voice record no` takes that back. Everybody who is there \
                  all the time gets the file, and can delete it for everybody: `/voice recordings`."
             ));
         }
-        RecordWish::Show | RecordWish::On | RecordWish::Off => {}
+        CallWish::Show | CallWish::On | CallWish::Off => {}
     }
     let state = match is_running {
         true => "The recording of this call runs.".to_owned(),

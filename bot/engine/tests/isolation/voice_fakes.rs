@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CaptionStatus, CaptionWish, PlatformError, RecordStatus, RecordWish, SentRecording, VoiceChannels, VoiceError,
-    VoiceStatus,
+    CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError, VoiceStatus,
 };
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
@@ -185,19 +184,19 @@ impl VoiceChannels for Channels {
         &self,
         chat: &ChatId,
         person: &PersonId,
-        wish: CaptionWish,
+        wish: CallWish,
     ) -> Result<Option<CaptionStatus>, VoiceError> {
         let mut captions = self.captions.lock().unwrap();
         match (wish, captions.as_mut()) {
-            (CaptionWish::On, _) => *captions = Some(BTreeSet::from([person.clone()])),
-            (CaptionWish::Off, _) => *captions = None,
-            (CaptionWish::Agree(_), Some(agreed)) => {
+            (CallWish::On, _) => *captions = Some(BTreeSet::from([person.clone()])),
+            (CallWish::Off, _) => *captions = None,
+            (CallWish::Agree(_), Some(agreed)) => {
                 agreed.insert(person.clone());
             }
-            (CaptionWish::Refuse, Some(agreed)) => {
+            (CallWish::Refuse, Some(agreed)) => {
                 agreed.remove(person);
             }
-            (CaptionWish::Show | CaptionWish::Agree(_) | CaptionWish::Refuse, _) => {}
+            (CallWish::Show | CallWish::Agree(_) | CallWish::Refuse, _) => {}
         }
         Ok(captions.as_ref().map(|agreed| CaptionStatus {
             name: "1".to_owned(),
@@ -212,23 +211,18 @@ impl VoiceChannels for Channels {
         self.gone.lock().unwrap().extend_from_slice(gone);
     }
 
-    async fn record(
-        &self,
-        _: &ChatId,
-        person: &PersonId,
-        wish: RecordWish,
-    ) -> Result<Option<RecordStatus>, VoiceError> {
+    async fn record(&self, _: &ChatId, person: &PersonId, wish: CallWish) -> Result<Option<RecordStatus>, VoiceError> {
         let mut recorded = self.recorded.lock().unwrap();
         match (wish, recorded.as_mut()) {
-            (RecordWish::On, _) => *recorded = Some(BTreeSet::from([person.clone()])),
-            (RecordWish::Off, _) => *recorded = None,
-            (RecordWish::Agree(_), Some(agreed)) => {
+            (CallWish::On, _) => *recorded = Some(BTreeSet::from([person.clone()])),
+            (CallWish::Off, _) => *recorded = None,
+            (CallWish::Agree(_), Some(agreed)) => {
                 agreed.insert(person.clone());
             }
-            (RecordWish::Refuse, Some(agreed)) => {
+            (CallWish::Refuse, Some(agreed)) => {
                 agreed.remove(person);
             }
-            (RecordWish::Show | RecordWish::Agree(_) | RecordWish::Refuse, _) => {}
+            (CallWish::Show | CallWish::Agree(_) | CallWish::Refuse, _) => {}
         }
         Ok(recorded.as_ref().map(|agreed| RecordStatus {
             name: "1".to_owned(),

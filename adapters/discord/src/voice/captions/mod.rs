@@ -20,7 +20,7 @@ mod withdraw;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use azera_adapter::{CaptionStatus, CaptionWish, Choice, REPLY_MARK, VoiceError};
+use azera_adapter::{CallWish, CaptionStatus, Choice, REPLY_MARK, VoiceError};
 use azera_types::{ChatId, Inbound, MessageId, PersonId, Timestamp};
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
 use tokio::sync::Mutex as AsyncMutex;
@@ -125,16 +125,16 @@ impl VoiceCalls {
         chat: &ChatId,
         (guild, channel): (GuildId, ChannelId),
         person: &PersonId,
-        wish: CaptionWish,
+        wish: CallWish,
     ) -> Result<Option<CaptionStatus>, VoiceError> {
         let turn = self.captions_turn(channel).ok_or(VoiceError::NotThere)?;
         let turn = turn.lock().await;
         match wish {
-            CaptionWish::Show => {}
-            CaptionWish::On => self.turn_on(chat, (guild, channel), person).await?,
-            CaptionWish::Off => self.turn_off((guild, channel), None, TURNED_OFF).await,
-            CaptionWish::Agree(name) => self.agree(channel, person, name.as_deref()).await?,
-            CaptionWish::Refuse => {
+            CallWish::Show => {}
+            CallWish::On => self.turn_on(chat, (guild, channel), person).await?,
+            CallWish::Off => self.turn_off((guild, channel), None, TURNED_OFF).await,
+            CallWish::Agree(name) => self.agree(channel, person, name.as_deref()).await?,
+            CallWish::Refuse => {
                 if let Some(call) = self.call_in(channel).filter(|_| self.refuse_captions(channel, person)) {
                     call.decided(person.clone(), false);
                 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use azera_adapter::{Choice, RecordStatus, RecordWish, VoiceError};
+use azera_adapter::{CallWish, Choice, RecordStatus, VoiceError};
 use azera_types::PersonId;
 use azera_voice_call_recordings::{About, RecordingFolder};
 use azera_voice_discord::{RecordedPart, RecordingEnd};
@@ -148,13 +148,13 @@ impl VoiceCalls {
         self: &Arc<Self>,
         (guild, channel): (GuildId, ChannelId),
         person: &PersonId,
-        wish: RecordWish,
+        wish: CallWish,
     ) -> Result<Option<RecordStatus>, VoiceError> {
         match wish {
-            RecordWish::Show => {}
-            RecordWish::On => self.ask_for_recording((guild, channel), person).await?,
-            RecordWish::Off => self.end_recording(guild, channel, "Somebody ended it.", true),
-            RecordWish::Agree(name) => {
+            CallWish::Show => {}
+            CallWish::On => self.ask_for_recording((guild, channel), person).await?,
+            CallWish::Off => self.end_recording(guild, channel, "Somebody ended it.", true),
+            CallWish::Agree(name) => {
                 let is_meant = |recording: &mut Recording| {
                     let is_meant = name.as_ref().is_none_or(|name| recording.name == *name);
                     is_meant && {
@@ -168,7 +168,7 @@ impl VoiceCalls {
                     _ => return Err(VoiceError::RecordingEnded),
                 }
             }
-            RecordWish::Refuse => {
+            CallWish::Refuse => {
                 self.change_recording(channel, |recording| recording.agreed.remove(person));
             }
         }
