@@ -437,13 +437,13 @@ pub const COMMANDS: &[Command] = &[
             form(
                 "record",
                 "record",
-                "record the sound of the call, if everybody in it agrees",
+                "record the call, if everybody in it agrees",
                 &[optional("choice", "`on` or `off`; `yes` or `no` for your own voice", OptionKind::Word)],
             ),
             form(
                 "recordings",
                 "recordings",
-                "list, get or remove recordings of calls that you are in",
+                "list, get or remove your recordings",
                 &[
                     optional("what", "`get` or `remove`", OptionKind::Word),
                     optional("number", "the number of the recording", OptionKind::Count),
