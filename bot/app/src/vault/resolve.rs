@@ -5,7 +5,7 @@ use azera_config::{Config, Secret, VaultReference};
 use azera_memory_vault::{EntryName, MasterKeys, Vault};
 
 use super::{keys, vault_file};
-use crate::cli::{Command, ModelsCommand};
+use crate::cli::{Command, ModelsCommand, VoiceOptions};
 use crate::doctor::Found;
 
 /// A setting that names an entry of the vault, and why it has no value.
@@ -28,6 +28,9 @@ const STORES: [&str; 3] = ["embedding_server", "working_server", "vector_server"
 /// The servers of a conversation in the terminal, besides [`STORES`].
 const CONVERSATION: [&str; 4] = ["chat_server", "rerank_server", "images", "vision_server"];
 
+/// The servers that hear and speak.
+const SPEECH: [&str; 2] = ["recognition_server", "speech_server"];
+
 /// Returns what the secrets of a section are to a command. Whoever repairs or restores must not need a vault: backups hold none.
 fn use_of(command: &Command, section: &str) -> Use {
     let (needed, helpful): (&[&[&str]], &[&[&str]]) = match command {
@@ -37,7 +40,7 @@ fn use_of(command: &Command, section: &str) -> Use {
         | Command::Health(_)
         | Command::Config
         | Command::Backup { .. }
-        | Command::Voice { .. } => return Use::Unused,
+        | Command::Voice(VoiceOptions { command: Some(_), .. }) => return Use::Unused,
         Command::Discord { .. } => (&[&["discord"]], &[]),
         Command::Models { command: ModelsCommand::Pull { .. } } => (&[&["models"]], &[]),
         Command::Models { .. } => (&[], &[&["models"]]),
@@ -50,6 +53,7 @@ fn use_of(command: &Command, section: &str) -> Use {
         | Command::Eval { .. }
         | Command::Hearth { .. }
         | Command::Bench { .. } => (&[&STORES, &CONVERSATION], &[&["models"]]),
+        Command::Voice(VoiceOptions { command: None, .. }) => (&[&STORES, &CONVERSATION, &SPEECH], &[&["models"]]),
         Command::Persona { .. }
         | Command::Memory { .. }
         | Command::Import(_)

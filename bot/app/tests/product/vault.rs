@@ -103,7 +103,8 @@ fn a_command_needs_only_the_secrets_that_it_uses() {
     let scratch = tempfile::tempdir().expect("a folder");
     let home = scratch.path();
     let data = home.join("data");
-    let sections = ["CHAT_SERVER", "EMBEDDING_SERVER", "VECTOR_SERVER", "SPEECH_SERVER", "IMAGES"];
+    let sections =
+        ["CHAT_SERVER", "EMBEDDING_SERVER", "VECTOR_SERVER", "RECOGNITION_SERVER", "SPEECH_SERVER", "IMAGES"];
     let run = |arguments: &[&str]| {
         let mut command = command(home, &[arguments, &["--data", data.to_str().expect("a path")]].concat());
         for section in sections {
@@ -128,6 +129,12 @@ fn a_command_needs_only_the_secrets_that_it_uses() {
     let says = refusal(&run(&["chat"]));
     assert!(says.contains("chat_server.key") && says.contains("images.key"), "{says}");
     assert!(!says.contains("discord.token") && !says.contains("speech_server.key"), "{says}");
+    let says = refusal(&run(&["voice"]));
+    for used in ["chat_server.key", "embedding_server.key", "recognition_server.key", "speech_server.key"] {
+        assert!(says.contains(used), "{used}: {says}");
+    }
+    assert!(!says.contains("discord.token"), "{says}");
+    assert_eq!(warnings(&run(&["voice", "samples", "list"])), 0, "it asks no server");
     let says = refusal(&run(&["run"]));
     assert!(says.contains("discord.token") && says.contains("speech_server.key"), "{says}");
 }
