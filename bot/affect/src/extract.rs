@@ -81,6 +81,26 @@ impl fmt::Debug for ExtractedMemory {
 }
 
 impl ExtractedMemory {
+    /// Creates a memory of parts of a conversation, which must be in the order in which they were said. `probability`
+    /// says how surely it is worth keeping, 0 to 1.
+    pub fn of(conversation: &[ConversationMessage<'_>], kind: Kind, probability: f32, parts: Vec<MessagePart>) -> Self {
+        let line = |part: &MessagePart| {
+            let said = conversation.get(part.message)?;
+            Some((said.speaker, said.text.get(part.span.clone())?))
+        };
+        let lines: Vec<(&str, &str)> = parts.iter().filter_map(line).collect();
+        let about = lines.last().filter(|_| kind != Kind::Decision).map(|(speaker, _)| (*speaker).to_owned());
+        let lines: Vec<String> = lines.into_iter().map(|(speaker, words)| format!("{speaker}: {words}")).collect();
+        Self {
+            kind,
+            text: lines.join("\n"),
+            // A sentence that is barely worth keeping is half as important as one that surely is.
+            importance: kind.importance() * (1.0 + probability) / 2.0,
+            about,
+            parts,
+        }
+    }
+
     /// Returns the indexes of the messages that contain the parts, ascending and each once.
     pub fn sources(&self) -> Vec<usize> {
         let mut sources: Vec<usize> = self.parts.iter().map(|part| part.message).collect();
@@ -131,7 +151,8 @@ impl SalienceClassifier {
                 }
             }
         }
-        chosen.into_iter().map(|memory| memory.written(conversation)).collect()
+        let written = |memory: Chosen| ExtractedMemory::of(conversation, memory.kind, memory.probability, memory.parts);
+        chosen.into_iter().map(written).collect()
     }
 
     /// Selects what is worth keeping of one message as one memory: from the first to the last salient sentence, with
@@ -177,24 +198,6 @@ impl Chosen {
         // The other memory may bring parts that are already here.
         self.parts.extend(other.parts.into_iter().filter(|part| Some(part.message) > there));
         self.probability = self.probability.max(other.probability);
-    }
-
-    fn written(self, conversation: &[ConversationMessage<'_>]) -> ExtractedMemory {
-        let line = |part: &MessagePart| {
-            let said = conversation.get(part.message)?;
-            Some((said.speaker, said.text.get(part.span.clone())?))
-        };
-        let lines: Vec<(&str, &str)> = self.parts.iter().filter_map(line).collect();
-        let about = lines.last().filter(|_| self.kind != Kind::Decision).map(|(speaker, _)| (*speaker).to_owned());
-        let lines: Vec<String> = lines.into_iter().map(|(speaker, words)| format!("{speaker}: {words}")).collect();
-        ExtractedMemory {
-            kind: self.kind,
-            text: lines.join("\n"),
-            // A sentence that is barely worth keeping is half as important as one that surely is.
-            importance: self.kind.importance() * (1.0 + self.probability) / 2.0,
-            about,
-            parts: self.parts,
-        }
     }
 }
 

@@ -125,5 +125,6 @@ pub use params::MindParams;
 pub use rule::{MAX_ENDING_CHARS, MAX_RULE_DELTA, MAX_RULE_NAME_CHARS, MAX_RULE_TAGS, MAX_RULES, Rule, RuleError};
 pub use rules::{MAX_ENDINGS, MAX_ENDINGS_CHARS, MatchedRules, Origin, RealmRules, Rules};
 pub use salience::{Kind, SalienceClassifier, SalienceScore};
+pub use sentences::sentences_around;
 pub use style::{Layer, blend};
 pub use tags::{Tag, TagClassifier};

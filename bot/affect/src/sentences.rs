@@ -38,6 +38,13 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Returns the byte range of the sentences that a part of a text touches, or the part itself if it touches none.
+pub fn sentences_around(text: &str, part: &Range<usize>) -> Range<usize> {
+    let touched = sentences(text).into_iter().filter(|range| range.start < part.end && part.start < range.end);
+    let around = touched.reduce(|one, next| one.start..next.end);
+    around.map_or(part.clone(), |around| around.start.min(part.start)..around.end.max(part.end))
+}
+
 /// Returns true if the text ends with an abbreviation: a known one, or a single letter.
 fn is_abbreviation(so_far: &str) -> bool {
     let word = so_far.rsplit([' ', '\t', '(']).next().unwrap_or_default().to_lowercase();
@@ -73,6 +80,18 @@ mod tests {
         check("\"Stay.\" she said.\nNo", &["\"Stay.\"", "she said.", "No"]);
         check("寒い。帰る", &["寒い。", "帰る"]);
         check("a.b.c is v1.2", &["a.b.c is v1.2"]);
+    }
+
+    #[test]
+    fn a_part_grows_to_the_sentences_that_it_touches() {
+        let check = |part: Range<usize>, want: &str| {
+            let text = "I passed. Really?! Yes";
+            assert_eq!(text.get(sentences_around(text, &part)), Some(want), "{part:?}");
+        };
+        check(2..4, "I passed.");
+        check(2..11, "I passed. Really?!");
+        check(19..20, "Yes");
+        check(9..10, " ");
     }
 
     proptest! {

@@ -3,6 +3,18 @@ use serde::{Deserialize, Serialize};
 
 // The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
+/// When the chat model extracts memories from conversations that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExtractWithModel {
+    /// if it has 3 billion weights or more, or a server does not say how many
+    Auto,
+    /// whatever its size
+    Always,
+    /// only classifiers extract
+    Never,
+}
+
 /// What a persona writes between messages: its diary, its journal, its dreams, its notes and its pieces. This asks the
 /// model only in quiet times; live chat goes first. Hours are in the realm's time zone. A range of hours includes its
 /// first and excludes its last; two equal hours make an empty range.
@@ -38,8 +50,11 @@ pub struct Gardener {
     #[schemars(range(min = 0, max = 23))]
     pub check_ins_to: u32,
     /// Extract what is worth keeping from conversations that have ended. `/me` shows it, and the limits on memories
-    /// remove it last. This asks no model.
+    /// remove it last.
     pub keep: bool,
+    /// Let the chat model read conversations that have ended and quote what is worth keeping. Azera keeps only quotes that
+    /// stand in the messages word for word. Without it, classifiers extract; they ask no model.
+    pub extract_with_model: ExtractWithModel,
     /// Measure in quiet times how surprising people's messages are to the model, if it runs on this machine. Surprising
     /// messages matter more and fade later.
     pub surprise: bool,
@@ -75,6 +90,7 @@ impl Default for Gardener {
             check_ins_from: 9,
             check_ins_to: 21,
             keep: true,
+            extract_with_model: ExtractWithModel::Auto,
             surprise: true,
             rest_minutes: 30,
             quiet_from: 0,

@@ -38,7 +38,7 @@ mod voice;
 pub use config::{Config, MAX_FILE_BYTES};
 pub use discord::Discord;
 pub use error::{Error, Origin, Problem};
-pub use gardener::Gardener;
+pub use gardener::{ExtractWithModel, Gardener};
 pub use hearth::Hearth;
 pub use http::Http;
 pub use images::{Images, ImagesKind};

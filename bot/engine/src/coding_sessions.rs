@@ -9,6 +9,7 @@ use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::learning_stages::{LearningStage, StageClock};
 use crate::project_context::project_context;
 
 /// Memories that are named of one procedure.
@@ -114,7 +115,10 @@ impl Engine {
     ) -> Result<T, Error> {
         let Some(here) = self.here(platform, at).await? else { return Ok(T::default()) };
         let Some(read_scope) = about_projects(&here.read_scope, project.as_deref()) else { return Ok(T::default()) };
-        self.0.services.blocking(move |memory| read(memory, &read_scope)).await
+        let clock = StageClock::start(&self.0.services.measurements.learning, LearningStage::Mine);
+        let found = self.0.services.blocking(move |memory| read(memory, &read_scope)).await?;
+        clock.done();
+        Ok(found)
     }
 
     async fn list_procedures(

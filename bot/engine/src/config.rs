@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use azera_config::Gardener;
+use azera_config::{ExtractWithModel, Gardener};
 use azera_memory::Answering;
 use azera_model_api::Sampling;
 use azera_types::PersonaId;
@@ -54,6 +54,8 @@ pub(crate) struct Garden {
     pub(crate) notes_every: usize,
     /// Messages by people after which memories are extracted from a finished conversation; 0 turns this off.
     pub(crate) extract_every: usize,
+    /// When the chat model extracts them.
+    pub(crate) extract_with_model: ExtractWithModel,
     /// Whether the surprise of each exchange is measured in the background, if the model supports it.
     pub(crate) surprise: bool,
     /// Silence after which a conversation counts as finished and the persona as asleep.
@@ -88,6 +90,7 @@ impl From<&Gardener> for Garden {
             // Turned off, both hours are 0, and a range from an hour to itself is empty.
             check_in_hours: (hour(count(config.check_ins_from)), hour(count(config.check_ins_to))),
             extract_every: usize::from(config.enabled && config.keep),
+            extract_with_model: config.extract_with_model,
             surprise: config.enabled && config.surprise,
             rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
             quiet: (hour(config.quiet_from), hour(config.quiet_to)),

@@ -6,13 +6,13 @@ use std::fmt::Display;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use azera_adapter::Platform;
-use azera_affect::{Classifiers, MindParams, Tag};
+use azera_affect::{Classifiers, ConversationMessage, MindParams, Tag};
 use azera_memory::{Memory, ReadScope};
 use azera_model_api::{ChatModel, Embedder};
 use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId};
 
 use crate::access::AccessControl;
-use crate::background::{Background, Claim};
+use crate::background::{Background, Claim, ModelExtraction};
 use crate::commands::Commands;
 use crate::config::ChatConfig;
 use crate::error::Error;
@@ -232,6 +232,14 @@ impl Engine {
     /// The model fails, or somebody waits for an answer for too long.
     pub async fn claim(&self, who: &str, text: &str) -> Result<Option<Claim>, Error> {
         self.0.background.claim(who, text).await
+    }
+
+    /// Asks the model what is worth keeping in a conversation, as after one that has ended.
+    ///
+    /// # Errors
+    /// The model fails, or somebody waits for an answer for too long.
+    pub async fn extract_by_model(&self, said: &[ConversationMessage<'_>]) -> Result<ModelExtraction, Error> {
+        self.0.background.extract_by_model(said).await
     }
 
     /// Returns true if the fact `now` takes the place of `before`.

@@ -10,6 +10,7 @@ use azera_types::{MemoryId, PersonaId, Timestamp};
 use tokio::sync::Notify;
 
 use crate::error::Error;
+use crate::learning_stages::{LearningStage, StageClock};
 use crate::services::Services;
 use crate::vectors::cosine;
 
@@ -142,7 +143,9 @@ impl Indexer {
             indexed += work.len();
             since_optimized += work.len();
             let embedded = self.embed_work(work, pace).await?;
+            let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Index);
             self.services.blocking(move |memory| memory.indexing().index(embedded)).await?;
+            clock.done();
             if logged_at.elapsed() >= LOG_EVERY {
                 logged_at = Instant::now();
                 let left = self.services.blocking(|memory| memory.indexing().queued()).await?;
@@ -158,7 +161,13 @@ impl Indexer {
 
     /// Adds memories to the graph that were stored before there was one. Later starts go on where this one ends.
     async fn build_graph(&self, pace: Pace) -> Result<(), Error> {
-        while self.services.blocking(|memory| memory.graph().build(BATCH)).await? {
+        loop {
+            let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Graph);
+            let goes_on = self.services.blocking(|memory| memory.graph().build(BATCH)).await?;
+            clock.done();
+            if !goes_on {
+                return Ok(());
+            }
             if self.services.stopping.is_cancelled() {
                 return Err(Error::Interrupted);
             }
@@ -166,7 +175,6 @@ impl Indexer {
                 self.services.foreground.until_quiet(LONGEST_LULL).await;
             }
         }
-        Ok(())
     }
 
     /// Groups the memories of places where enough was said since, for `/memory themes`. Returns how many places were grouped.
@@ -210,8 +218,12 @@ impl Indexer {
             };
             self.services.foreground.until_quiet(LONGEST_LULL).await;
             after = Some(place.clone());
+            let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Themes);
             match self.services.blocking(move |memory| memory.themes().group(&place)).await {
-                Ok(changed) => tracing::debug!(changed, "memories of a place were grouped by themes"),
+                Ok(changed) => {
+                    clock.done();
+                    tracing::debug!(changed, "memories of a place were grouped by themes");
+                }
                 // The other places need not wait for this one.
                 Err(error) => tracing::warn!(%error, "cannot group the memories of a place by themes"),
             }
@@ -287,6 +299,7 @@ impl Indexer {
     }
 
     async fn embed_work(&self, work: Vec<IndexWork>, pace: Pace) -> Result<Vec<Embedded>, Error> {
+        let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Embed);
         let now = self.services.clock.now();
         let texts: Vec<String> = work.iter().flat_map(IndexWork::to_embed).cloned().collect();
         let wanted = texts.clone();
@@ -316,7 +329,9 @@ impl Indexer {
             }
         }
         let mut vectors = vectors.into_iter().flatten();
-        work.into_iter().map(|work| work.with_vectors(&mut vectors).ok_or(Error::Interrupted)).collect()
+        let embedded = work.into_iter().map(|work| work.with_vectors(&mut vectors).ok_or(Error::Interrupted)).collect();
+        clock.done();
+        embedded
     }
 
     /// Embeds texts. A text that the model refuses while it accepts others gets the vector of a wordless text, so that

@@ -32,6 +32,7 @@ mod host;
 mod indexing;
 mod interruptions;
 mod jobs;
+mod learning_stages;
 mod lifecycle;
 mod links;
 mod measurements;
@@ -64,7 +65,7 @@ mod vectors;
 mod voice;
 mod zones;
 
-pub use background::{BackgroundWriter, Claim, WritingKind, claim_prompt, writing_prompt};
+pub use background::{BackgroundWriter, Claim, ItemCounts, ModelExtraction, WritingKind, claim_prompt, writing_prompt};
 pub use call_recordings::{exported_recordings, forgotten_calls};
 pub use clones::exported_samples;
 pub use commands::{COMMANDS, MESSAGE_ACTIONS};
@@ -76,6 +77,7 @@ pub use hearth::{
     OffloadTransport, RESULT_EXTENSION, TrainError, Trainer, TrainingExample, TrainingJob, TrainingResult,
 };
 pub use jobs::{Job, JobError};
+pub use learning_stages::{LearningSnapshot, LearningStage, StageSnapshot};
 pub use measurements::{BUCKETS_MS, HistogramSnapshot, MeasurementsSnapshot};
 pub use model_catalog::{CatalogModel, ModelCatalog};
 pub use persona_ids::{PersonaPlace, free_persona_id, persona_place};

@@ -6,6 +6,7 @@ use azera_adapter::{Outcome, Turn};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::learning_stages::{LearningMeasurements, LearningSnapshot};
 
 /// Upper bounds of the buckets of a histogram, in milliseconds.
 pub const BUCKETS_MS: [f64; 11] = [5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 10_000.0, 60_000.0];
@@ -63,6 +64,7 @@ pub(crate) struct Measurements {
     completion_tokens: AtomicU64,
     first_word: Histogram,
     recall: Histogram,
+    pub(crate) learning: LearningMeasurements,
 }
 
 /// The counters at one moment.
@@ -88,6 +90,8 @@ pub struct MeasurementsSnapshot {
     pub waiting_messages: usize,
     /// Chats in which messages wait or are answered.
     pub busy_chats: usize,
+    /// What happened after conversations.
+    pub learning: LearningSnapshot,
 }
 
 fn add(counter: &AtomicU64, number: usize) {
@@ -135,6 +139,7 @@ impl Engine {
             recall: counted.recall.snapshot(),
             waiting_messages,
             busy_chats,
+            learning: counted.learning.snapshot(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use azera_adapter_http::{LogLevel, LogLine, Operations, StoreError};
 use azera_config::Config;
-use azera_engine::{BUCKETS_MS, Engine, HistogramSnapshot, MeasurementsSnapshot};
+use azera_engine::{BUCKETS_MS, Engine, HistogramSnapshot, LearningSnapshot, MeasurementsSnapshot, StageSnapshot};
 use azera_memory::Memory;
 use azera_memory_backup::Folder;
 use azera_model_api::ChatModel;
@@ -206,6 +206,7 @@ fn exposition(turns: &MeasurementsSnapshot, counts: &Counts, model: &str, backs_
         &turns.first_word,
     );
     text.histogram("azera_recall_seconds", "Time of recall for a reply.", &turns.recall);
+    learning(&mut text, &turns.learning);
     text.one(
         "azera_waiting_messages",
         "gauge",
@@ -242,16 +243,56 @@ fn exposition(turns: &MeasurementsSnapshot, counts: &Counts, model: &str, backs_
     text.0
 }
 
+/// Writes what happened after conversations.
+fn learning(text: &mut Exposition, learning: &LearningSnapshot) {
+    let name = "azera_learning_runs_total";
+    text.head(name, "counter", "Runs of the stages of learning since the start, by stage and outcome.");
+    for StageSnapshot { stage, done, failed, .. } in &learning.stages {
+        let stage = stage.name();
+        text.line(format_args!("{name}{{stage=\"{stage}\",outcome=\"done\"}} {done}"));
+        text.line(format_args!("{name}{{stage=\"{stage}\",outcome=\"failed\"}} {failed}"));
+    }
+    let name = "azera_learning_seconds_total";
+    text.head(name, "counter", "Time of these runs, by stage.");
+    for StageSnapshot { stage, seconds, .. } in &learning.stages {
+        text.line(format_args!("{name}{{stage=\"{}\"}} {seconds}", stage.name()));
+    }
+    let items = [
+        ("found", learning.found),
+        ("untraceable", learning.untraceable),
+        ("repeated", learning.repeated),
+        ("kept", learning.kept),
+        ("duplicate", learning.duplicates),
+        ("superseded", learning.superseded),
+    ];
+    let help = "Items that models listed, and statements that were marked, by what became of them.";
+    text.each("azera_learning_items_total", "counter", help, "outcome", &items);
+    text.one("azera_learning_chunks_total", "counter", "Parts of conversations for the model.", learning.chunks);
+    let help = "Extractions that were postponed because a model was away.";
+    text.one("azera_learning_retries_total", "counter", help, learning.retries);
+    let help = "Parts of conversations that classifiers searched instead of the model.";
+    text.one("azera_learning_fallbacks_total", "counter", help, learning.fallbacks);
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use azera_engine::LearningStage;
 
     use super::*;
 
     #[test]
     fn metrics_have_the_form_that_prometheus_reads() {
         let histogram = HistogramSnapshot { up_to: vec![1; BUCKETS_MS.len()], count: 2, sum_ms: 70_005.0 };
-        let turns = MeasurementsSnapshot { replied: 2, first_word: histogram, ..MeasurementsSnapshot::default() };
+        let stage = LearningStage::Extract;
+        let learning = LearningSnapshot {
+            stages: vec![StageSnapshot { stage, done: 3, failed: 1, seconds: 1.5 }],
+            untraceable: 7,
+            ..LearningSnapshot::default()
+        };
+        let turns =
+            MeasurementsSnapshot { replied: 2, first_word: histogram, learning, ..MeasurementsSnapshot::default() };
         let counts = Counts { rows: vec![("messages", 4)], ..Counts::default() };
         let text = exposition(&turns, &counts, "a \"model\"", true);
         for line in [
@@ -260,6 +301,9 @@ mod tests {
             "azera_first_word_seconds_bucket{le=\"+Inf\"} 2",
             "azera_first_word_seconds_sum 70.005",
             "azera_record_rows{table=\"messages\"} 4",
+            "azera_learning_runs_total{stage=\"extract\",outcome=\"failed\"} 1",
+            "azera_learning_seconds_total{stage=\"extract\"} 1.5",
+            "azera_learning_items_total{outcome=\"untraceable\"} 7",
             "azera_info{version=\"0.1.0\",model=\"a \\\"model\\\"\"} 1",
         ] {
             assert!(text.lines().any(|written| written == line), "{line} is missing in:\n{text}");

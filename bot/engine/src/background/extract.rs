@@ -1,18 +1,17 @@
-//! Extracts memories from a finished conversation: marks in the record what is worth remembering, in the speakers' own
-//! words.
+//! Marks in the record what is worth remembering, in the speakers' own words, and compares it with what was marked
+//! before.
 
 use std::collections::HashSet;
 
-use azera_affect::{Classifiers, ConversationMessage, SalienceClassifier};
+use azera_affect::{Classifiers, ConversationMessage, ExtractedMemory, SalienceClassifier};
 use azera_memory::words::{known_language, replaces_numbers, same_statement, turning_words};
-use azera_memory::{ExtractionProgress, MemoryRow, MessageRow, ReadScope, Salience, Superseded};
-use azera_types::{MessageId, PersonId, Timestamp};
+use azera_memory::{MemoryRow, MessageRow, ReadScope, Salience, Superseded};
+use azera_types::{MessageId, PersonId};
 
-use super::agenda::ChatActivity;
 use super::claims::may_replace;
-use super::diary::LOOKED_AT;
 use crate::background::Background;
 use crate::error::Error;
+use crate::learning_stages::{LearningStage, StageClock};
 use crate::vectors::cosine;
 
 /// Earlier salient memories of a person that a new one is compared with.
@@ -24,63 +23,19 @@ pub(super) const SAME: f32 = 0.85;
 /// Cosine similarity from which one statement may contradict another in different words.
 const RELATED: f32 = 0.45;
 
-/// How many times the claims of the same messages are compared while the model is away. Then all statements stand.
-const MAX_TRIES: u16 = 1_000;
-
 /// Maximum number of earlier statements whose claims the model compares with a new one.
 const MAX_CLAIMS: usize = 3;
 
 impl Background {
-    /// Extracts memories from the messages of a chat that are new or edited since the last extraction.
-    pub(super) async fn extract(&self, talk: &ChatActivity, now: Timestamp) -> Result<(), Error> {
-        // Without the classifiers, extraction waits for the next time.
-        let Some(classifiers) = self.judge.classifiers.now() else { return Ok(()) };
-        let Some((_, read_scope, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
-        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        let before =
-            self.services.blocking(move |memory| memory.progress().extraction_progress(&chat, &persona)).await?;
-        let (chat, of) = (talk.chat.clone(), read_scope.clone());
-        let rows = self.services.blocking(move |memory| memory.messages().history(&of, &chat, LOOKED_AT)).await?;
-        // Posts are not part of the conversation.
-        let talked = rows.into_iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
-        let is_new = |row: &MessageRow| {
-            before.is_none_or(|before| row.seq > before.seq || row.edited_at.is_some_and(|edited| edited > before.at))
-        };
-        let rows: Vec<MessageRow> = talked.filter(is_new).collect();
-        let Some(seq) = rows.iter().map(|row| row.seq).chain(before.map(|before| before.seq)).max() else {
-            return Ok(());
-        };
-        let mut away = None;
-        for (row, salience) in self.find_salient(&classifiers, &rows).await? {
-            let Some(person) = row.author.person() else { continue };
-            match self.mark_salient(&read_scope, person, row, salience).await {
-                // The rest is marked all the same. Then everything is compared again, but not without end.
-                Err(error) if error.is_transient() => away = Some(error),
-                marked => marked?,
-            }
-        }
-        let tries = before.map_or(0, |before| before.tries).saturating_add(1);
-        let again = away.filter(|_| tries < MAX_TRIES);
-        let progress = match (&again, before) {
-            (None, _) => ExtractionProgress { seq, at: now, tries: 0 },
-            (Some(_), Some(before)) => ExtractionProgress { tries, ..before },
-            (Some(_), None) => ExtractionProgress { seq: 0, at: Timestamp::UNIX_EPOCH, tries },
-        };
-        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
-        self.services
-            .blocking(move |memory| memory.progress().set_extraction_progress(&chat, &persona, &progress))
-            .await?;
-        again.map_or(Ok(()), Err)
-    }
-
-    /// Returns what is worth remembering in a conversation, each with the last message that says it.
+    /// Returns what the classifiers find worth remembering in a conversation, each with the last message that says it.
     pub(super) async fn find_salient<'a>(
         &self,
         classifiers: &Classifiers,
-        rows: &'a [MessageRow],
+        rows: &[&'a MessageRow],
     ) -> Result<Vec<(&'a MessageRow, Salience)>, Error> {
+        let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Extract);
         let of_people = |row: &MessageRow| row.author.person().is_some();
-        let sentences = |row: &MessageRow| match of_people(row) {
+        let sentences = |row: &&MessageRow| match of_people(row) {
             true => SalienceClassifier::sentences(&row.text).into_iter().map(str::to_owned).collect(),
             false => Vec::new(),
         };
@@ -98,14 +53,10 @@ impl Background {
                 vectors,
             })
             .collect();
-        let mark = |extracted: azera_affect::ExtractedMemory| {
-            let (last, others) = extracted.parts.split_last()?;
-            let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone()).collect();
-            let (kind, importance) = (extracted.kind.name().to_owned(), extracted.importance);
-            let (from, to) = (last.span.start, last.span.end);
-            Some((rows.get(last.message)?, Salience { kind, importance, from, to, with, superseded: None, used: None }))
-        };
-        Ok(classifiers.salience.extract(&said).into_iter().filter_map(mark).collect())
+        let found =
+            classifiers.salience.extract(&said).into_iter().filter_map(|memory| mark_of(rows, memory)).collect();
+        clock.done();
+        Ok(found)
     }
 
     /// Marks a message as salient, and compares it with what the same person said in the same place before. Of two
@@ -121,6 +72,8 @@ impl Background {
         row: &MessageRow,
         mut salience: Salience,
     ) -> Result<(), Error> {
+        let learning = &self.services.measurements.learning;
+        let clock = StageClock::start(learning, LearningStage::Deduplicate);
         let (of, who) = (read_scope.clone(), person.clone());
         let earlier = self.services.blocking(move |memory| memory.memories().salient(&of, &who, COMPARED)).await?;
         // What is remembered in one place must not depend on what was said in another.
@@ -150,18 +103,22 @@ impl Background {
                     // An old message that is looked at late replaces nothing newer.
                     DuplicateVerdict::Replaced if memory.at > said_at => {}
                     DuplicateVerdict::Replaced => {
+                        learning.note_superseded();
                         superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
                     }
                     DuplicateVerdict::NewIsRicher => {
+                        learning.note_duplicate();
                         salience.importance = salience.importance.max(before.importance);
                         superseded.push((said, Salience { superseded: Some(by_this(true)), ..before }));
                     }
                     DuplicateVerdict::OldIsRicher => {
+                        learning.note_duplicate();
                         salience.superseded = Some(Superseded { by: said, at: memory.at, same: true });
                     }
                 }
             }
         }
+        clock.done();
         related.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         related.truncate(MAX_CLAIMS);
         // Without an answer all memories stand, as if the model had not been asked.
@@ -174,9 +131,11 @@ impl Background {
             }
         };
         for (said, before) in replaced {
+            learning.note_superseded();
             superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
         }
         superseded.push((row.id.clone(), salience));
+        learning.note_kept();
         for (said, salience) in superseded {
             self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
@@ -194,15 +153,27 @@ impl Background {
         if memories.is_empty() {
             return Ok(replaced);
         }
-        let Some(now) = self.claim(who, now).await? else { return Ok(replaced) };
+        let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Contradict);
+        let now = self.claim(who, now).await?;
         for (_, memory) in memories {
+            let Some(now) = &now else { break };
             let Some(before) = self.claim(who, memory.gist()).await? else { continue };
-            if self.replaces(&before, &now).await? {
+            if self.replaces(&before, now).await? {
                 replaced.extend(memory.sources.into_iter().next().zip(memory.salience));
             }
         }
+        clock.done();
         Ok(replaced)
     }
+}
+
+/// Returns a memory as the mark of its last message.
+pub(super) fn mark_of<'a>(rows: &[&'a MessageRow], memory: ExtractedMemory) -> Option<(&'a MessageRow, Salience)> {
+    let (last, others) = memory.parts.split_last()?;
+    let with = others.iter().filter_map(|part| rows.get(part.message)).map(|row| row.id.clone()).collect();
+    let (kind, importance) = (memory.kind.name().to_owned(), memory.importance);
+    let (from, to) = (last.span.start, last.span.end);
+    Some((rows.get(last.message)?, Salience { kind, importance, from, to, with, superseded: None, used: None }))
 }
 
 /// How an earlier statement and a similar new one relate.

@@ -26,6 +26,7 @@ impl Background {
         let rows = self.services.blocking(move |memory| memory.messages().history(&of, &chat, LOOKED_AT)).await?;
         let own = |row: &MessageRow| row.author.person() == Some(person) && new.contains(&row.id);
         let rows: Vec<MessageRow> = rows.into_iter().filter(own).collect();
+        let rows: Vec<&MessageRow> = rows.iter().collect();
         for (row, salience) in self.find_salient(&classifiers, &rows).await? {
             match self.mark_salient(read_scope, person, row, salience).await {
                 Err(error) if error.is_transient() => {

@@ -14,6 +14,7 @@
 //! - A text with a flaw is discarded; no template stands in for a model that fails.
 
 mod agenda;
+mod by_model;
 mod check_ins;
 mod claims;
 mod curation;
@@ -22,13 +23,17 @@ mod draft;
 mod extract;
 mod flaws;
 mod imported;
+mod items;
 mod maintenance;
 mod material;
 mod notes;
 mod pieces;
 mod prompts;
+mod quote;
 mod review;
 mod schedule;
+mod search;
+mod transcript;
 mod work;
 mod write;
 
@@ -41,7 +46,9 @@ use azera_types::Timestamp;
 
 use agenda::ChatTask;
 pub(crate) use agenda::{Agenda, ChatActivity, HeardMessages, PersonaPlace};
+pub use by_model::ModelExtraction;
 pub use claims::{Claim, claim_prompt};
+pub use items::ItemCounts;
 pub(crate) use pieces::Unpublished;
 pub use prompts::{WritingKind, writing_prompt};
 pub(crate) use schedule::{after, is_past};

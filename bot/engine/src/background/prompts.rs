@@ -31,6 +31,9 @@ pub(super) const CHECK_IN: &str = include_str!("../../prompts/check_in.md");
 /// A claim in somebody's statement, as JSON.
 pub(super) const CLAIM: &str = include_str!("../../prompts/claim.md");
 
+/// What is worth keeping in a conversation, as JSON.
+pub(super) const EXTRACT: &str = include_str!("../../prompts/extract.md");
+
 /// Values for the placeholders of a prompt.
 #[derive(Clone, Default)]
 pub(super) struct Filling<'a> {

@@ -13,6 +13,7 @@ use super::schedule::before;
 use super::work::WritingTask;
 use crate::background::Background;
 use crate::error::Error;
+use crate::learning_stages::{LearningStage, StageClock};
 use crate::vectors::cosine;
 
 /// Newest memories read as material.
@@ -62,7 +63,11 @@ impl Background {
         now: Timestamp,
     ) -> Result<Option<MemoryRow>, Error> {
         let mut model_calls = 0;
+        let clock = StageClock::start(&self.services.measurements.learning, LearningStage::Reflect);
         let written = self.try_to_write(home, work, now, &mut model_calls).await;
+        if written.is_ok() {
+            clock.done();
+        }
         // A written text is recorded in its own transaction.
         if !matches!(written, Ok(Some(_))) {
             self.note_model_calls(home, now, model_calls).await?;

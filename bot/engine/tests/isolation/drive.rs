@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use azera_adapter::{CommandAnswer, CommandLine, Host, HostError, InboundEvent, Platform};
+use azera_config::{ExtractWithModel, Gardener};
 use azera_types::{Clock, Inbound, InboundPart, MessageId, Part, RealmId, Text};
 
 use crate::look::{look_closely, look_up_all};
@@ -32,6 +33,8 @@ pub struct Run {
 /// Plays a world. Secrets in `other` are different words in it. The error describes the first leak.
 pub async fn play(world: &World, record: Arc<Mutex<Record>>, other: &BTreeSet<usize>) -> Result<Run, String> {
     let mut engine = TestEngine::open(world, record, other).await;
+    let garden = engine.garden.clone();
+    engine.tended_by(Gardener { extract_with_model: ExtractWithModel::Auto, ..garden }).await;
     let mut output = String::new();
     for (number, act) in world.acts.iter().enumerate() {
         pass(&engine, STEP);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use azera_adapter::{ChatInfo, Edit, Host, InboundEvent, Platform};
 use azera_affect::{Classifiers, Constants, MindParams};
-use azera_config::Gardener as Garden;
+use azera_config::{ExtractWithModel, Gardener as Garden};
 use azera_engine::{
     BackgroundWriter, CatalogModel, ChatConfig, Engine, EngineDependencies, Hearth, ModelCatalog, PictureSettings,
 };
@@ -17,6 +17,7 @@ use azera_memory::{Answering, Layers, Limits, Memory, MemoryConfig, NewPersona, 
 use azera_model_api::{ChatMessage, ChatModel, ScriptedModel};
 use azera_types::{ChatId, Clock, ManualClock, PersonId, PersonaId, RealmId, Text, Timestamp};
 use jiff::tz::TimeZone;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
@@ -121,7 +122,10 @@ impl TestEngine {
         let model = model(meanwhile.clone());
         let embedder_down = Arc::<AtomicBool>::default();
         // Much is written, at any hour.
-        let garden = Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, ..Garden::default() };
+        // Only worlds and the scenes about it extract with the model, so that the others need not foresee its requests.
+        let extract_with_model = ExtractWithModel::Never;
+        let garden =
+            Garden { diary_messages: 2, notes_every: 3, asks_per_day: 10_000, extract_with_model, ..Garden::default() };
         let ear = Arc::<Ear>::default();
         let (memory, azera) = build_engine(&layers, &clock, &platform, &model, &embedder_down, &garden, &ear);
         azera.learn(|| async { Ok::<_, std::convert::Infallible>(classifiers()) });
@@ -364,7 +368,8 @@ fn model(meanwhile: Meanwhile) -> Arc<dyn ChatModel> {
     Arc::new(ScriptedModel::new(Arc::new(move |messages: &[ChatMessage]| {
         meanwhile.happen();
         let question = messages.last().map_or("", |message| message.content.trim_end());
-        if let Some(written) = writing(messages, question).or_else(|| claim(messages, question)) {
+        let written = writing(messages, question).or_else(|| extraction(messages, question));
+        if let Some(written) = written.or_else(|| claim(messages, question)) {
             return written;
         }
         if question.ends_with("quiet") {
@@ -414,6 +419,21 @@ fn writing(messages: &[ChatMessage], question: &str) -> Option<String> {
         .map(|index| format!("drifting{}{}{}", letters(index / 676), letters(index / 26), letters(index)));
     let begin = if task == "Write the piece." { "Once" } else { "Somewhere" };
     Some(format!("{begin} lanterns were {} {}.", own.collect::<Vec<_>>().join(" "), repeated.join(" ")))
+}
+
+/// Answers prompts for extraction: quotes every message that may be quoted, and tries to quote what may not.
+fn extraction(messages: &[ChatMessage], question: &str) -> Option<String> {
+    if !messages.first()?.content.contains("worth remembering") {
+        return None;
+    }
+    let line = |line: &str| {
+        let (number, rest) = line.get(1..)?.split_once([']', ')'])?;
+        let (_, text) = rest.split_once(": ")?;
+        let message: usize = number.parse().unwrap_or(1);
+        Some(json!({"message": message, "needs": 0, "quote": text, "type": "fact", "weight": "high"}))
+    };
+    let items: Vec<Value> = question.lines().filter_map(line).collect();
+    Some(json!({"items": items}).to_string())
 }
 
 /// Answers prompts for claims: a day in the sentence is the value, a dentist or a market what it is about.

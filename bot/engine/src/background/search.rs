@@ -1,0 +1,218 @@
+//! Searches a finished conversation for what is worth keeping: by the chat model if it is good enough, else by classifiers.
+//!
+//! The model reads a conversation chunk by chunk. After each chunk its marks and then the progress are stored, so a
+//! crash or a model that is away costs at most one chunk, and searching it again gives the same marks. While the model is
+//! away, the conversation waits; after [`MAX_MODEL_TRIES`] tries the classifiers search it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use azera_affect::{Classifiers, ConversationMessage};
+use azera_memory::{ExtractionProgress, MessageRow, ReadScope, Salience};
+use azera_types::{MessageId, Timestamp};
+
+use super::agenda::{ChatActivity, PersonaPlace};
+use super::diary::LOOKED_AT;
+use super::extract::mark_of;
+use super::items::Findings;
+use super::transcript::{Chunk, Transcript};
+use crate::background::Background;
+use crate::display_names::DisplayNames;
+use crate::error::Error;
+
+/// How many times the claims of the same messages are compared while the model is away. Then all statements stand.
+const MAX_TRIES: u16 = 1_000;
+
+/// How many times the model is asked about the same messages while it is away: for about six hours. Then the classifiers
+/// search them.
+const MAX_MODEL_TRIES: u16 = 36;
+
+/// A conversation that is searched.
+struct Search<'a> {
+    talk: &'a ChatActivity,
+    home: PersonaPlace,
+    read_scope: ReadScope,
+    /// The messages, oldest first, with those that were searched before.
+    rows: Vec<&'a MessageRow>,
+    is_new: Vec<bool>,
+    /// What the classifiers found in the new ones.
+    classified: Vec<(&'a MessageRow, Salience)>,
+    /// The stored progress.
+    progress: ExtractionProgress,
+    now: Timestamp,
+}
+
+impl Background {
+    /// Extracts memories from the messages of a chat that are new or edited since the last extraction.
+    pub(super) async fn extract(&self, talk: &ChatActivity, now: Timestamp) -> Result<(), Error> {
+        // Without the classifiers, extraction waits for the next time.
+        let Some(classifiers) = self.judge.classifiers.now() else { return Ok(()) };
+        let Some((place, read_scope, ..)) = self.whereabouts(talk).await? else { return Ok(()) };
+        let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
+        let before =
+            self.services.blocking(move |memory| memory.progress().extraction_progress(&chat, &persona)).await?;
+        let (chat, of) = (talk.chat.clone(), read_scope.clone());
+        let rows = self.services.blocking(move |memory| memory.messages().history(&of, &chat, LOOKED_AT)).await?;
+        // Posts are not part of the conversation.
+        let talked = rows.iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
+        let rows: Vec<&MessageRow> = talked.collect();
+        let is_new = |row: &&MessageRow| {
+            before.is_none_or(|before| row.seq > before.seq || row.edited_at.is_some_and(|edited| edited > before.at))
+        };
+        let is_new: Vec<bool> = rows.iter().map(is_new).collect();
+        if before.is_none() && rows.is_empty() {
+            return Ok(());
+        }
+        let home =
+            PersonaPlace { platform: talk.platform.clone(), place: place.scope(), persona: talk.persona.clone() };
+        let progress = before.unwrap_or(ExtractionProgress { seq: 0, at: Timestamp::UNIX_EPOCH, tries: 0 });
+        let classified = self.classified(&classifiers, &rows, &is_new).await?;
+        self.search(Search { talk, home, read_scope, rows, is_new, classified, progress, now }).await
+    }
+
+    async fn classified<'a>(
+        &self,
+        classifiers: &Classifiers,
+        rows: &[&'a MessageRow],
+        is_new: &[bool],
+    ) -> Result<Vec<(&'a MessageRow, Salience)>, Error> {
+        let new = rows.iter().zip(is_new).filter(|(_, is_new)| **is_new).map(|(row, _)| *row);
+        self.find_salient(classifiers, &new.collect::<Vec<_>>()).await
+    }
+
+    async fn search(&self, mut search: Search<'_>) -> Result<(), Error> {
+        let setting = self.minds.overrides(&search.home.platform, &search.home.place).await?.garden.extract_with_model;
+        let names = DisplayNames::new(&search.home.place, search.rows.iter().map(|row| &row.author), []);
+        let names: Vec<String> = search.rows.iter().map(|row| names.of(&row.author)).collect();
+        let said: Vec<ConversationMessage<'_>> =
+            search.rows.iter().copied().zip(&names).map(|(row, name)| said(row, name)).collect();
+        let is_new = search.is_new.clone();
+        let transcript = Transcript { said: &said, is_new: &is_new };
+        let chunks = if self.model_extracts(setting) { self.chunks(&transcript) } else { Vec::new() };
+        let mut begin = 0;
+        for (number, chunk) in chunks.iter().enumerate() {
+            let findings = self.ask_about(&mut search, &transcript, chunk).await?;
+            let end = chunks.get(number + 1).map_or(said.len(), |next| next.searched.start);
+            let marks = search.marks(begin..end, findings);
+            self.keep_marks(&mut search, marks, begin..end).await?;
+            begin = end;
+        }
+        if chunks.is_empty() {
+            let marks = search.marks(0..said.len(), None);
+            self.keep_marks(&mut search, marks, 0..said.len()).await?;
+        }
+        let at_end = ExtractionProgress { at: search.now, ..search.progress };
+        self.store_progress(&mut search, at_end).await
+    }
+
+    /// Asks the model about a chunk. Returns `None` if the classifiers are to search it instead.
+    ///
+    /// # Errors
+    ///
+    /// If the model is away and will be asked again.
+    async fn ask_about(
+        &self,
+        search: &mut Search<'_>,
+        transcript: &Transcript<'_>,
+        chunk: &Chunk,
+    ) -> Result<Option<Findings>, Error> {
+        let learning = &self.services.measurements.learning;
+        if self.budget_by_day(&search.home, search.now).await? == 0 {
+            learning.note_fallback();
+            return Ok(None);
+        }
+        let found = self.find_in_chunk(transcript, chunk).await;
+        self.note_model_calls(&search.home, search.now, 1).await?;
+        match found {
+            Ok(findings) => Ok(Some(findings)),
+            Err(error) if error.is_transient() && search.progress.tries < MAX_MODEL_TRIES => {
+                self.postpone(search).await?;
+                Err(error)
+            }
+            Err(error) => {
+                tracing::info!(%error, "the classifiers search a conversation instead of the model");
+                learning.note_fallback();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Stores that the messages after the progress are to be searched again.
+    async fn postpone(&self, search: &mut Search<'_>) -> Result<(), Error> {
+        self.services.measurements.learning.note_retry();
+        let again = ExtractionProgress { tries: search.progress.tries.saturating_add(1), ..search.progress };
+        self.store_progress(search, again).await
+    }
+
+    /// Marks what was found in a part of a conversation, and then stores that this part is searched.
+    ///
+    /// # Errors
+    ///
+    /// If the model that compares claims is away and will be asked again. All is marked nevertheless.
+    async fn keep_marks(
+        &self,
+        search: &mut Search<'_>,
+        marks: Vec<(&MessageRow, Salience)>,
+        part: Range<usize>,
+    ) -> Result<(), Error> {
+        let mut away = None;
+        for (row, salience) in marks {
+            let Some(person) = row.author.person() else { continue };
+            if !self.still_stands(&search.read_scope, row).await? {
+                continue;
+            }
+            match self.mark_salient(&search.read_scope, person, row, salience).await {
+                // The rest is marked all the same. Then everything is compared again, but not without end.
+                Err(error) if error.is_transient() => away = Some(error),
+                marked => marked?,
+            }
+        }
+        if let Some(error) = away.filter(|_| search.progress.tries + 1 < MAX_TRIES) {
+            self.postpone(search).await?;
+            return Err(error);
+        }
+        let last = search.rows.get(part).into_iter().flatten().map(|row| row.seq).max();
+        let seq = last.map_or(search.progress.seq, |last| last.max(search.progress.seq));
+        self.store_progress(search, ExtractionProgress { seq, tries: 0, ..search.progress }).await
+    }
+
+    /// Returns true if a message is as it was read. The model may have taken minutes; an edited message is searched again
+    /// later.
+    async fn still_stands(&self, read_scope: &ReadScope, row: &MessageRow) -> Result<bool, Error> {
+        let (of, id) = (read_scope.clone(), row.id.clone());
+        let now = self.services.blocking(move |memory| memory.messages().get(&of, &id)).await?;
+        Ok(now.is_some_and(|now| now.text == row.text))
+    }
+
+    /// Stores the progress, unless the chat was forgotten meanwhile.
+    async fn store_progress(&self, search: &mut Search<'_>, progress: ExtractionProgress) -> Result<(), Error> {
+        search.progress = progress;
+        let (chat, persona) = (search.talk.chat.clone(), search.talk.persona.clone());
+        self.services
+            .blocking(move |memory| match memory.chats().get(&chat)? {
+                Some(_) => memory.progress().set_extraction_progress(&chat, &persona, &progress),
+                None => Ok(()),
+            })
+            .await
+    }
+}
+
+impl<'a> Search<'a> {
+    /// Returns the marks for a part of the conversation, in the order of its messages. Messages that the model did not
+    /// search get those of the classifiers.
+    fn marks(&self, part: Range<usize>, findings: Option<Findings>) -> Vec<(&'a MessageRow, Salience)> {
+        let searched = findings.as_ref().map_or(0..0, |findings| findings.searched.clone());
+        let by_model = findings.into_iter().flat_map(|findings| findings.memories);
+        let by_model = by_model.filter_map(|memory| mark_of(&self.rows, memory));
+        let rest = part.filter(|index| !searched.contains(index)).filter_map(|index| self.rows.get(index));
+        let rest: HashSet<&MessageId> = rest.map(|row| &row.id).collect();
+        let by_classifiers = self.classified.iter().filter(|(row, _)| rest.contains(&row.id)).cloned();
+        let mut marks: Vec<(&MessageRow, Salience)> = by_model.chain(by_classifiers).collect();
+        marks.sort_by_key(|(row, _)| row.seq);
+        marks
+    }
+}
+
+fn said<'a>(row: &'a MessageRow, name: &'a str) -> ConversationMessage<'a> {
+    ConversationMessage { speaker: name, is_bot: row.author.person().is_none(), text: row.text.as_str(), vectors: &[] }
+}
