@@ -25,6 +25,7 @@ mod imported;
 mod maintenance;
 mod material;
 mod notes;
+mod open_matters;
 mod pieces;
 mod prompts;
 mod review;
