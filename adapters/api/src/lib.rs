@@ -62,7 +62,7 @@ pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
     WritingKind,
 };
-pub use sessions::{SessionReader, ShownEvidence, ShownProcedure, ShownSession};
+pub use sessions::{SessionReader, ShownConversation, ShownEvidence, ShownMatter, ShownProcedure, ShownSession};
 pub use speech::{SpeechAnswer, SpeechHost, SpeechRequest};
 pub use typed::{Typed, suggestion, typed};
 pub use vault::{VaultEntry, VaultHost, VaultValue};

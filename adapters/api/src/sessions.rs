@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use azera_types::{ChatId, MemoryId, PlatformId, Timestamp};
+use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope, Timestamp};
 
 use crate::{HostError, Reading, SearchRequest, Searched};
 
@@ -31,7 +31,8 @@ impl std::fmt::Debug for ShownProcedure {
 /// What shows a problem, or its end. `Debug` shows no text.
 #[derive(Clone, PartialEq)]
 pub struct ShownEvidence {
-    /// `failing command`, `said to fail`, `not managed` or `unanswered question`; `solved` for an end.
+    /// `failing command`, `said to fail`, `not managed` or `unanswered question`, `solved` for an end; in conversations also
+    /// `plan`, `problem` and `reason`.
     pub kind: &'static str,
     /// The command, or the words.
     pub text: String,
@@ -82,7 +83,63 @@ impl std::fmt::Debug for ShownSession {
     }
 }
 
-/// The engine's reads of what was learnt in coding sessions. Like [`crate::Reader`], every read shows what the person may
+/// Something that a person left open in a conversation, and what became of it. `Debug` shows no text.
+#[derive(Clone, PartialEq)]
+pub struct ShownMatter {
+    /// What it is: a `plan`, a `problem` or an `unanswered question`.
+    pub evidence: ShownEvidence,
+    /// Whose it is.
+    pub by: String,
+    /// `open`, `continued` or `resolved`.
+    pub state: &'static str,
+    /// What the person said later about how it went.
+    pub solved: Option<ShownEvidence>,
+}
+
+impl std::fmt::Debug for ShownMatter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownMatter").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// A conversation between two quiet times. `Debug` shows no text.
+#[derive(Clone, PartialEq)]
+pub struct ShownConversation {
+    /// Its id: that of its first message.
+    pub id: MessageId,
+    /// The chat.
+    pub chat: ChatId,
+    /// Who may read it.
+    pub scope: Scope,
+    /// What it was about, in somebody's own words.
+    pub title: String,
+    /// The memory that says so.
+    pub memory: Option<MemoryId>,
+    /// A reason that somebody gave in it.
+    pub why: Option<ShownEvidence>,
+    /// The people who spoke.
+    pub people: Vec<String>,
+    /// Other names that were mentioned.
+    pub names: Vec<String>,
+    /// When its first and its last message were said.
+    pub span: (Timestamp, Timestamp),
+    /// Number of messages.
+    pub messages: usize,
+    /// How it ended: `ended`, `open`, `continued` or `resolved`.
+    pub ending: &'static str,
+    /// What people left open in it.
+    pub matters: Vec<ShownMatter>,
+    /// The earlier conversation that it goes on with.
+    pub continues: Option<MessageId>,
+}
+
+impl std::fmt::Debug for ShownConversation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownConversation").field("id", &self.id).field("ending", &self.ending).finish_non_exhaustive()
+    }
+}
+
+/// The engine's reads of what was learnt in coding sessions, and of everyday conversations. Like [`crate::Reader`], every read shows what the person may
 /// read in the chat at that moment, of the persona that answers there, and nothing to a person who cannot read the chat.
 /// `project` names one project; `None` means all that may be read.
 #[async_trait]
@@ -102,6 +159,9 @@ pub trait SessionReader: Send + Sync {
         at: Reading,
         project: Option<String>,
     ) -> Result<Vec<ShownSession>, HostError>;
+
+    /// Returns the everyday conversations that may be read, the newest first.
+    async fn conversations(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownConversation>, HostError>;
 
     /// Searches in the memories of projects alone, best first.
     async fn search_projects(

@@ -12,6 +12,7 @@
 
 mod chats;
 mod coding;
+mod episodes;
 mod failure;
 mod graph;
 mod http;

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::chats::{Conversations, OfChat, OfReply, Timeline};
-use crate::coding::{Budget, Chain, CodingSessions, Cues, OfProject, OfSession, Procedures};
+use crate::coding::{Budget, OfProject, Procedures};
+use crate::episodes::{Chain, Cues, Episodes, OfSession};
 use crate::failure::Failure;
 use crate::graph::{Beginning, Entities, OfName};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
@@ -266,18 +267,18 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     ),
-    tool::<Cues, CodingSessions>(
+    tool::<Cues, Episodes>(
         "cue_search",
-        "Search coding sessions",
-        "Finds coding sessions by what they were about, in which project, when, by the problem, and by how they ended. With \
-         `ending` as `open` it lists the problems that nothing shows to be solved.",
+        "Search episodes",
+        "Finds coding sessions and everyday conversations by what they were about, in which project, when, by the problem, \
+         plan or question, and by how they ended. With `ending` as `open` it lists what nothing shows to be settled.",
         Effect::Reads,
         reads,
     ),
     tool::<OfSession, Chain>(
         "episode_chain",
-        "Chain of sessions",
-        "Returns all coding sessions about the same problem, from the first to the one that solved it.",
+        "Chain of episodes",
+        "Returns all episodes about the same matter, from the first to the one that settled it.",
         Effect::Reads,
         reads,
     ),

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, Reading, SearchRequest, Searched, SessionReader, ShownEvidence, ShownProcedure, ShownSession,
+    HostError, Reading, SearchRequest, Searched, SessionReader, ShownConversation, ShownEvidence, ShownProcedure,
+    ShownSession,
 };
 use azera_memory::{Ending, Episode, Memory, Problem, Procedure, ReadScope, Resolution, project_name, project_owner};
 use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Scope};
@@ -189,6 +190,10 @@ impl SessionReader for Engine {
         project: Option<String>,
     ) -> Result<Vec<ShownSession>, HostError> {
         self.for_adapter(self.list_coding_sessions(platform, at, project).await)
+    }
+
+    async fn conversations(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownConversation>, HostError> {
+        self.for_adapter(self.list_conversations(platform, at).await)
     }
 
     async fn search_projects(

@@ -21,6 +21,7 @@ mod clones;
 mod coding_sessions;
 mod commands;
 mod config;
+mod conversations;
 mod display_names;
 mod engine;
 mod error;

@@ -71,6 +71,17 @@ pub(crate) fn day(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%F").to_string()
 }
 
+/// Returns a stretch of time as exactly as it was named: a year, a month or a day.
+pub(crate) fn stretch(from: Timestamp, to: Timestamp, zone: &TimeZone) -> String {
+    let days = to.duration_since(from).as_hours() / 24;
+    let format = match days {
+        300.. => "%Y",
+        27.. => "%Y-%m",
+        _ => "%F",
+    };
+    from.to_zoned(zone.clone()).strftime(format).to_string()
+}
+
 /// Returns a moment in a time zone to the minute, with the zone's short name.
 pub(crate) fn minute(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%F %H:%M %Z").to_string()
@@ -93,6 +104,11 @@ mod tests {
         assert_eq!(day(at, &zone), "2026-03-15");
         assert_eq!(minute(at, &zone), "2026-03-15 00:30 CET");
         assert_eq!(minute(at, &TimeZone::UTC), "2026-03-14 23:30 UTC");
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let stretch = |from, to| stretch(time(from), time(to), &TimeZone::UTC);
+        assert_eq!(stretch("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z"), "2026-05");
+        assert_eq!(stretch("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"), "2026");
+        assert_eq!(stretch("2026-05-01T00:00:00Z", "2026-05-02T00:00:00Z"), "2026-05-01");
     }
 
     #[test]

@@ -55,6 +55,10 @@ pub struct Imports<'a>(pub(crate) &'a Memory);
 #[derive(Clone, Copy)]
 pub struct Sessions<'a>(pub(crate) &'a Memory);
 
+/// Episodes of everyday conversations.
+#[derive(Clone, Copy)]
+pub struct Episodes<'a>(pub(crate) &'a Memory);
+
 /// Linked accounts of one human.
 #[derive(Clone, Copy)]
 pub struct Links<'a>(pub(crate) &'a Memory);
@@ -167,6 +171,11 @@ impl Memory {
     /// What was learnt in coding sessions that people imported.
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions(self)
+    }
+
+    /// Episodes of everyday conversations.
+    pub fn episodes(&self) -> Episodes<'_> {
+        Episodes(self)
     }
 
     /// Linked accounts of one human.

@@ -28,6 +28,7 @@ mod consent;
 mod cut;
 mod domains;
 mod embeddings;
+mod episodes;
 mod error;
 mod excerpt;
 mod export;
@@ -93,11 +94,12 @@ pub use chats::{ChatChange, MAX_BRANCH_NAME_CHARS, MAX_BRANCHES, NewChat};
 pub use check::CheckReport;
 pub use consent::VoiceConsent;
 pub use domains::{
-    Accounts, Chats, Consent, EmbeddingCache, Files, Forgetting, Graph, Imports, Indexing, Links, Memories, Messages,
-    Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Themes, Training, Turns, Vaults,
-    Writings,
+    Accounts, Chats, Consent, EmbeddingCache, Episodes, Files, Forgetting, Graph, Imports, Indexing, Links, Memories,
+    Messages, Minds, Outbox, Personas, Pictures, PlaceSettings, Progress, Recall, Sessions, Themes, Training, Turns,
+    Vaults, Writings,
 };
 pub use embeddings::CacheUse;
+pub use episodes::{ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Occasion, Quote};
 pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
@@ -132,8 +134,8 @@ pub use prune::PruneReport;
 pub use ram::{RamStore, RamWorking};
 pub use read_scope::{Grant, ReadScope};
 pub use recall::{
-    Again, AskedEvent, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Opinion, Query, Question, Recalled, Shortlist,
-    Speaker, chats_of,
+    Again, AskedEvent, AskedTalk, Hit, KNOWN_IN_CHATS, LexicalRecall, Limits, Opinion, Query, Question, Recalled,
+    Shortlist, Speaker, chats_of,
 };
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};

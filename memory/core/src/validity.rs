@@ -2,11 +2,16 @@
 //! of a message ([`crate::Superseded`]), and people say it themselves ([`Memories::replace`]).
 
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Timestamp};
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
+use crate::when::{self, Calendar};
 use crate::{Batch, Durability, Error, Forgotten, NewFact, ReadScope, Table, codec, keys};
+
+/// Least time between the beginning of what a statement says and the moment it was said, for the two to differ.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Replacements that are followed from one statement to the next.
 const MAX_CHAIN: usize = 64;
@@ -50,6 +55,20 @@ pub enum NotReplaced {
     Circle,
     /// The newer one is older.
     Older,
+}
+
+impl MemoryRow {
+    /// Returns from when on a person's statement says that it holds, as a stretch of time: May for "since May". It is
+    /// `None` if it says no such time, or one of the day on which it was said. What it says is known since then.
+    pub fn valid_from(&self, calendar: &Calendar) -> Option<(Timestamp, Timestamp)> {
+        let is_statement = matches!(self.kind, Kind::Message | Kind::Fact) && self.author.person().is_some();
+        let text = Some(self.gist()).filter(|text| is_statement && !text.trim_end().ends_with('?'))?;
+        // Behind "since", May is a month.
+        let found = when::find(text, &calendar.at(self.at), &|_| false)?;
+        let (from, to) = found.span.since()?;
+        let is_earlier = self.at.duration_since(from) >= DAY;
+        is_earlier.then_some((from, to))
+    }
 }
 
 impl Memories<'_> {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{Calendar, Limits, Memory, NewFact, Query, RamStore, ReadScope};
-use azera_types::{Author, ChatId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Text, TimeZone, Timestamp};
+use azera_types::{
+    Author, ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Text, TimeZone, Timestamp,
+};
 
 const NOW: i64 = 1_000;
 
@@ -23,6 +25,10 @@ fn place(name: &str) -> Place {
 
 /// Stores a fact that Ann has kept in a chat.
 fn keep(memory: &Memory, chat: &str, text: &str, second: i64) {
+    keep_at(memory, chat, text, at(second));
+}
+
+fn keep_at(memory: &Memory, chat: &str, text: &str, at: Timestamp) -> MemoryId {
     let place = place(chat);
     let fact = NewFact {
         persona: PersonaId::new("azera").unwrap(),
@@ -30,15 +36,23 @@ fn keep(memory: &Memory, chat: &str, text: &str, second: i64) {
         chat: place.chat,
         author: Author::Person { id: PersonId::new("ann").unwrap(), name: "Ann".into() },
         text: text.into(),
-        at: at(second),
+        at,
     };
-    memory.memories().store_fact(fact).unwrap();
+    memory.memories().store_fact(fact).unwrap()
+}
+
+fn read_scope(chat: &str) -> ReadScope {
+    ReadScope::in_place(PersonaId::new("azera").unwrap(), &place(chat), &ReadableScopes::default())
 }
 
 /// Returns what a search finds in a chat, although nothing is indexed.
 fn search(memory: &Memory, chat: &str, words: &str, results: usize) -> Vec<String> {
-    let read_scope = ReadScope::in_place(PersonaId::new("azera").unwrap(), &place(chat), &ReadableScopes::default());
-    let calendar = Calendar::new(at(NOW), TimeZone::UTC);
+    search_at(memory, chat, words, results, at(NOW))
+}
+
+fn search_at(memory: &Memory, chat: &str, words: &str, results: usize, now: Timestamp) -> Vec<String> {
+    let read_scope = read_scope(chat);
+    let calendar = Calendar::new(now, TimeZone::UTC);
     let ann = PersonId::new("ann").unwrap();
     let question = memory.recall().question(&read_scope, &Text::new(words), &ann, "Azera", &calendar).unwrap();
     let query = Query {
@@ -46,7 +60,7 @@ fn search(memory: &Memory, chat: &str, words: &str, results: usize) -> Vec<Strin
         vector: None,
         event_vector: None,
         asker: Some(ann),
-        now: at(NOW),
+        now,
         include_latest: true,
         exclude: HashSet::new(),
         limits: Limits::default(),
@@ -76,4 +90,38 @@ fn what_waits_to_be_indexed_is_found_only_where_it_may_be_shown() {
     keep(&memory, "den", "the spare key is under the blue pot", 10);
     assert_eq!(search(&memory, "den", "spare key", 10).len(), 1);
     assert_eq!(search(&memory, "porch", "spare key", 10), [""; 0]);
+}
+
+#[test]
+fn what_was_known_at_a_time_is_what_was_said_before_its_end() {
+    let memory = record(Arc::new(RamStore::new()));
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let (blue, red) = ("the spare key is under the blue pot", "the spare key is under the red pot");
+    keep_at(&memory, "porch", blue, time("2026-05-10T10:00:00Z"));
+    keep_at(&memory, "porch", red, time("2026-08-01T10:00:00Z"));
+    let ask = |question: &str| search_at(&memory, "porch", question, 10, time("2026-09-01T10:00:00Z"));
+    assert_eq!(ask("where is the spare key?"), [red, blue]);
+    assert_eq!(ask("what did you know about the spare key in June?"), [blue]);
+    assert_eq!(ask("what did you know about the spare key last month?"), [red, blue]);
+    assert_eq!(ask("what did you know about the spare key in April?"), [""; 0]);
+}
+
+#[test]
+fn a_statement_may_hold_since_before_it_was_known() {
+    let memory = record(Arc::new(RamStore::new()));
+    let said = "2026-08-03T10:00:00Z".parse::<Timestamp>().unwrap();
+    let calendar = Calendar::new("2026-11-01T10:00:00Z".parse().unwrap(), TimeZone::UTC);
+    for (text, want) in [
+        ("I have lived in Hull since May", Some("2026-05-01")),
+        ("Ich wohne seit Mai in Hull", Some("2026-05-01")),
+        ("I have had the boat since 2019", Some("2019-01-01")),
+        ("I moved to Hull in May", None),
+        ("I have a boat", None),
+        ("Have I lived in Hull since May?", None),
+    ] {
+        let id = keep_at(&memory, "porch", text, said);
+        let row = memory.memories().get(&read_scope("porch"), id).unwrap().unwrap();
+        let from = row.valid_from(&calendar).map(|(from, _)| from.strftime("%F").to_string());
+        assert_eq!(from.as_deref(), want, "{text}");
+    }
 }

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
     Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
-    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader, ShownEntity,
-    ShownEvidence, ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession, ShownTheme, ShownThemes,
-    ShownWriting, State, WritingKind,
+    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader, ShownConversation,
+    ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession,
+    ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -404,6 +404,45 @@ impl SessionReader for Engine {
         Ok([(4, "open", None), (3, "ended", None), (2, "resolved", Some(1)), (1, "continued", Some(2))]
             .map(session)
             .into())
+    }
+
+    async fn conversations(&self, _: &PlatformId, at_: Reading) -> Result<Vec<ShownConversation>, HostError> {
+        if !is_owner(&at_.chat, &at_.person) {
+            return Ok(Vec::new());
+        }
+        let evidence = |number, kind, text: &str| ShownEvidence {
+            kind,
+            text: text.into(),
+            at: at(number),
+            session: ChatId::new("ann:main").unwrap(),
+            memory: Some(MemoryId(number)),
+        };
+        let id = |number: u64| MessageId::new(format!("talk:{number}")).unwrap();
+        let matter = ShownMatter {
+            evidence: evidence(5, "plan", "I'm going to paint the fence on Saturday."),
+            by: "Ann".into(),
+            state: "resolved",
+            solved: Some(evidence(6, "solved", "I painted the fence.")),
+        };
+        let talk = |number: u64, title: &str| ShownConversation {
+            id: id(number),
+            chat: ChatId::new("ann:main").unwrap(),
+            scope: Scope::Dm(at_.person.clone()),
+            title: title.into(),
+            memory: Some(MemoryId(number)),
+            why: None,
+            people: vec!["Ann".into()],
+            names: Vec::new(),
+            span: (at(number), at(number)),
+            messages: 2,
+            ending: "ended",
+            matters: Vec::new(),
+            continues: None,
+        };
+        let later = ShownConversation { continues: Some(id(5)), ..talk(6, "I painted the fence.") };
+        let why = Some(evidence(5, "reason", "because it is grey"));
+        let first = talk(5, "The fence is grey.");
+        Ok(vec![later, ShownConversation { ending: "resolved", matters: vec![matter], why, ..first }])
     }
 
     async fn search_projects(

@@ -25,6 +25,7 @@ async fn everything(client: &Client) -> String {
         ("graph_explore", json!({"name": "Mia"})),
         ("themes", json!({})),
         ("episodes", json!({})),
+        ("cue_search", json!({})),
         ("reflections", json!({})),
         ("vault_list", json!({})),
         ("vault_get", json!({"name": "git"})),

@@ -159,18 +159,31 @@ async fn what_coding_sessions_taught_is_listed() {
     };
     assert_eq!(sessions(json!({"what": "gate mend"})).await.len(), 4);
     assert_eq!(sessions(json!({"ending": "open"})).await, ["import:4"]);
+    assert_eq!(sessions(json!({"what": "fence"})).await, ["talk:6", "talk:5"], "conversations are episodes, too");
+    assert_eq!(sessions(json!({"why": "grey"})).await, ["talk:5"]);
+    assert_eq!(sessions(json!({"kind": "conversation", "ending": "resolved"})).await, ["talk:5"]);
+    assert_eq!(sessions(json!({"what": "ann", "project": "gate"})).await, [""; 0], "they belong to no project");
     assert_eq!(sessions(json!({"why": "test", "project": "gate"})).await, ["import:4", "import:2", "import:1"]);
     assert_eq!(sessions(json!({"what": "part 3", "why": "test"})).await, [""; 0]);
-    let one = Client::good(client.call("cue_search", json!({"ending": "resolved"})).await)["sessions"][0].clone();
+    let one =
+        Client::good(client.call("cue_search", json!({"ending": "resolved", "kind": "coding"})).await)["sessions"][0]
+            .clone();
     assert_eq!((&one["problem"]["memory"], &one["solved"]["kind"]), (&json!("m2"), &json!("solved")), "{one}");
     let (since, until) = (one["began_at"].clone(), one["ended_at"].clone());
-    assert_eq!(sessions(json!({"since": since})).await, ["import:4", "import:3", "import:2"]);
-    assert_eq!(sessions(json!({"until": until})).await, ["import:1"]);
+    assert_eq!(sessions(json!({"since": since, "kind": "coding"})).await, ["import:4", "import:3", "import:2"]);
+    assert_eq!(sessions(json!({"until": until, "kind": "coding"})).await, ["import:1"]);
 
     let chain = Client::good(client.call("episode_chain", json!({"session": "import:2"})).await);
     let ids: Vec<&str> =
         chain["sessions"].as_array().unwrap().iter().map(|one| one["session"].as_str().unwrap()).collect();
     assert_eq!(ids, ["import:1", "import:2"], "the oldest first");
+    let chain = Client::good(client.call("episode_chain", json!({"session": "talk:6"})).await);
+    assert_eq!(
+        (&chain["sessions"][0]["session"], &chain["sessions"][1]["session"]),
+        (&json!("talk:5"), &json!("talk:6"))
+    );
+    let plan = &chain["sessions"][0];
+    assert_eq!((&plan["problem"]["kind"], &plan["solved"]["memory"]), (&json!("plan"), &json!("m6")), "{plan}");
     let context = Client::good(client.call("context_budget", json!({"project": "gate", "tokens": 300})).await);
     assert_eq!(context["text"], "Of the gate, in 300 tokens.");
     client.end().await;

@@ -62,6 +62,8 @@ const FORMS: &[Form] = &[
     ("memory", "known", &[], Members),
     ("memory", "known-off", &[("mnumber", "m999999"), ("counts", "off")], Members),
     ("memory", "themes", &[], Members),
+    ("memory", "episodes", &[("words", "lighthouse"), ("page", "1")], Members),
+    ("memory", "open", &[], Members),
     ("memory", "files", &[], Members),
     ("memory", "file", &[("id", "nothing.txt")], Members),
     ("graph", "list", &[], Members),

@@ -58,6 +58,11 @@ impl From<&MemoryRow> for SourceLine {
 }
 
 impl SourceLine {
+    /// Returns a line with a part of what a message says.
+    pub(super) fn part(row: &MessageRow, part: &str) -> Self {
+        Self { text: one_line(part), ..Self::from(row) }
+    }
+
     /// Returns how much the line says: its content words, weighted up to twice by salience.
     fn weight(&self) -> usize {
         (weight(&self.text) as f32 * (1.0 + self.importance)).round() as usize

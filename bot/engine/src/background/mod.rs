@@ -27,6 +27,7 @@ mod items;
 mod maintenance;
 mod material;
 mod notes;
+mod open_matters;
 mod pieces;
 mod prompts;
 mod quote;

@@ -8,7 +8,7 @@ use azera_types::Timestamp;
 use super::prompts::{DREAM, PIECE, REFLECTION, REVIEW, SETBACK};
 
 /// How far back a dream or a journal entry looks: a day and the evening before.
-const A_DAY: Duration = Duration::from_secs(36 * 3_600);
+pub(super) const A_DAY: Duration = Duration::from_secs(36 * 3_600);
 
 /// How far back a garden piece or a review looks.
 pub(super) const A_WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);

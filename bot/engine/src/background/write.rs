@@ -165,9 +165,16 @@ impl Background {
             let posted = dreams.iter().filter(|(dream, writing)| dream.at >= since && writing.posted.is_some());
             said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
         }
-        // A dream is about the day: it needs a line of its own.
-        if work == WritingTask::Dream && !material::telling(said.clone(), 1).is_empty() {
-            said.splice(0..0, self.recurring_line(at, &said, now).await);
+        // It is about the day: it needs a line of its own.
+        if matches!(work, WritingTask::Dream | WritingTask::Reflection)
+            && !material::telling(said.clone(), 1).is_empty()
+        {
+            let older = match self.open_line(home, at, now).await {
+                Some(open) => Some(open),
+                None if work == WritingTask::Dream => self.recurring_line(at, &said, now).await,
+                None => None,
+            };
+            said.splice(0..0, older);
         }
         Ok(Material { said, lines: None })
     }

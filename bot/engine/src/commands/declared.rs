@@ -59,6 +59,7 @@ const COUNTS: CommandOption = needed("counts", "off or on", OptionKind::Word);
 const THEME: CommandOption = optional("theme", "the colours of the picture: dark or light", OptionKind::Theme);
 const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
 const PAGE: CommandOption = optional("page", "the page to show; without it, the first one", OptionKind::Count);
+const EPISODES: &[CommandOption] = &[optional("words", "words or names that must be in it", OptionKind::Text), PAGE];
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
 
 pub(super) const SEARCH: Form =
@@ -179,6 +180,8 @@ pub const COMMANDS: &[Command] = &[
             form("known", "known", "show what counts as known by repetition", &[PAGE]),
             form("known-off", "known", "let your own words count as known, or not", &[MEMORY, COUNTS]),
             form("themes", "themes", "show what is talked about most", &[PAGE]),
+            form("episodes", "episodes", "list conversations and how they ended", EPISODES),
+            form("open", "open", "list what is still open in conversations", EPISODES),
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),

@@ -44,13 +44,15 @@ impl Commands {
             ("learnt", "") => self.learnt_memory(at).await,
             ("known", rest) => self.known_memory(at, rest).await,
             ("themes", page) => self.list_themes(at, page).await,
+            ("episodes", rest) => self.list_episodes(at, rest, false).await,
+            ("open", rest) => self.list_episodes(at, rest, true).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
                 "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
-                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory known`, `/memory themes`, `/memory files`, `/memory file ID`, `/memory \
+                 m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory known`, `/memory themes`, `/memory episodes`, `/memory open`, `/memory files`, `/memory file ID`, `/memory \
                  export` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
@@ -72,10 +74,11 @@ impl Commands {
         for hit in &recall.hits {
             let body = shortened(&hit.snippet, words, SHOWN);
             text.push_str(&format!(
-                "- `{}` {}, {}{}{} ({}): \"{}\"\n",
+                "- `{}` {}, {}{}{}{} ({}): \"{}\"\n",
                 hit.memory.id,
                 names.of(&hit.memory.author),
                 at.day(hit.memory.at),
+                at.since(&hit.memory),
                 again(hit.chats(), &hit.again),
                 at.until(hit.until),
                 hit.memory.scope,
@@ -137,7 +140,7 @@ impl Commands {
         let until = self.replaced(at, &kept).await?;
         for (fact, until) in kept.iter().zip(until) {
             let body = shortened(&fact.text, "", SHOWN);
-            let over = at.until(until);
+            let over = at.since(fact) + &at.until(until);
             text.push_str(&format!("- `{}` {}{over}: \"{}\"\n", fact.id, at.day(fact.at), body.as_str()));
         }
         if !salient.is_empty() {
@@ -147,7 +150,7 @@ impl Commands {
         for (memory, until) in salient.iter().zip(until) {
             let Some(salience) = &memory.salience else { continue };
             let gist = shortened(memory.gist(), "", SHOWN);
-            let over = at.until(until);
+            let over = at.since(memory) + &at.until(until);
             text.push_str(&format!(
                 "- `{}` {}, {}{over}: \"{}\"\n",
                 memory.id,

@@ -13,6 +13,7 @@ mod days;
 mod declared;
 mod declared_pictures;
 mod diary;
+mod episodes;
 mod files;
 mod forget;
 mod gallery;
@@ -49,7 +50,7 @@ pub(crate) use upload::Uploads;
 use std::sync::Arc;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform, suggestion};
-use azera_memory::{Calendar, ChatRow, ReadScope};
+use azera_memory::{Calendar, ChatRow, MemoryRow, ReadScope};
 use azera_types::{Place, PlatformId, Text, Timestamp, composed};
 
 use crate::access::AccessControl;
@@ -104,6 +105,15 @@ impl CommandContext<'_> {
     /// Returns a moment's day in the place's time zone.
     fn day(&self, at: Timestamp) -> String {
         zones::day(at, &self.calendar.zone)
+    }
+
+    /// Returns since when a statement says that it holds, to follow the day on which it was said; nothing if it says no
+    /// earlier time.
+    fn since(&self, memory: &MemoryRow) -> String {
+        let since = memory.valid_from(&self.calendar);
+        since.map_or_else(String::new, |(from, to)| {
+            format!(", holds since {}", zones::stretch(from, to, &self.calendar.zone))
+        })
     }
 
     /// Returns until which day a statement held, to follow the day of it; nothing while it holds.

@@ -58,11 +58,12 @@ impl Commands {
             for (((hit, memory), replaced), same) in why.recalled.iter().zip(&memories).zip(replaced).zip(said_again) {
                 let body = shortened(&show(&memory.text, &hit.shown), &asked, SHOWN);
                 text.push_str(&format!(
-                    "- `{}` {}, {}, {}{}{}: \"{}\" (score {:.2}; {})\n",
+                    "- `{}` {}, {}, {}{}{}{}: \"{}\" (score {:.2}; {})\n",
                     memory.id,
                     names.of(&memory.author),
                     memory.kind.evidence().as_str(),
                     at.day(memory.at),
+                    at.since(memory),
                     again(chats_of(memory, &same), &same),
                     at.until(replaced),
                     body.as_str(),

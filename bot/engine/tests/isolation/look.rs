@@ -122,6 +122,7 @@ macro_rules! read {
 }
 
 /// The graph.
+mod episodes;
 mod graph;
 mod lists;
 mod places;
@@ -198,6 +199,7 @@ impl Looking<'_> {
         self.read_entities(platform, &at).await;
         self.read_shown_themes(platform, &at).await;
         self.read_coding_sessions(platform, &at).await;
+        self.read_shown_conversations(platform, &at).await;
         let mut found = Vec::new();
         let newest: Vec<_> = self.engine.vectors.ids().unwrap().into_iter().rev().take(NUMBERS).collect();
         for id in &newest {
@@ -338,6 +340,7 @@ impl Looking<'_> {
         }
         self.read_graph(&read_scope);
         self.read_themes(&read_scope);
+        self.read_episodes(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);

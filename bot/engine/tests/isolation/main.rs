@@ -19,6 +19,7 @@ mod danger;
 mod dispatch;
 mod drawn_larger;
 mod drive;
+mod episodes;
 mod extracted;
 mod fake_trainer;
 mod files;

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 111] = [
+pub const SHOWING: [&str; 114] = [
     "/me",
     "/why",
     "/memory stats",
@@ -16,6 +16,9 @@ pub const SHOWING: [&str; 111] = [
     "/memory known",
     "/memory known m99999 off",
     "/memory themes",
+    "/memory episodes",
+    "/memory episodes lighthouse password 1",
+    "/memory open",
     "/memory themes 2",
     "/memory pin m99999",
     "/memory update m99999 nothing",

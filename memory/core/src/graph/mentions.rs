@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::lexicon;
-use super::sentences::{Form, Sentence, Token};
+use super::sentences::{Form, Sentence, Token, sentences};
 use crate::words::{fold, is_function_word};
 
 /// Most words of a name.
@@ -44,6 +44,13 @@ pub(super) fn names(text: &str, sentences: &[Sentence]) -> Vec<Vec<Named>> {
     let inner: HashSet<String> = inner.flat_map(|named| words_of(&named.name)).collect();
     let finder = Finder { inner, ..finder };
     sentences.iter().map(|sentence| finder.find(sentence, true)).collect()
+}
+
+/// Returns the names in a text, each folded and as it was written.
+pub(crate) fn names_in(text: &str) -> Vec<(String, String)> {
+    let found = names(text, &sentences(text));
+    let written = |named: Named| Some((named.name, text.get(named.from..named.to)?.to_owned()));
+    found.into_iter().flatten().filter_map(written).collect()
 }
 
 fn words_of(name: &str) -> Vec<String> {

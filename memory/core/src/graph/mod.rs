@@ -28,4 +28,5 @@ pub use statement::{different, same};
 
 pub(crate) use build::{PROGRESS, begin_anew, is_whole};
 pub(crate) use extract::said;
+pub(crate) use mentions::names_in;
 pub(crate) use rows::{change, put, remove, rows_of};

@@ -17,6 +17,7 @@ mod opinion;
 mod order;
 mod query;
 pub(crate) mod question;
+mod talks;
 mod time;
 mod unindexed;
 
@@ -37,7 +38,7 @@ pub(crate) use hit::chats_in;
 pub use hit::{Again, Hit, KNOWN_IN_CHATS, chats_of};
 pub use opinion::{Opinion, Shortlist};
 pub use query::{Limits, Query};
-pub use question::{AskedEvent, Question, Speaker};
+pub use question::{AskedEvent, AskedTalk, Question, Speaker};
 pub(crate) use question::{is_filler, name_tokens};
 
 use duplicates::Chosen;
@@ -244,6 +245,7 @@ impl Recall<'_> {
         hits.truncate(query.results);
         let mut hits = self.under(read_scope, query, |reading| self.follow(reading, asked, hits))?;
         hits.truncate(query.results);
+        let hits = self.with_talks(read_scope, query, hits)?;
         Ok(Recalled { hits, missing })
     }
 
@@ -319,6 +321,10 @@ impl Recall<'_> {
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
         let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(None) };
+        // "What did you know in June?" is answered from what was known then.
+        if query.question.known_by.is_some_and(|by| memory.at >= by) {
+            return Ok(None);
+        }
         if !waiting.is_known {
             self.0.origins.learn(&memory);
         }

@@ -18,7 +18,9 @@ impl Recall<'_> {
     /// Notes for each hit when it was replaced. Where the question asks for what holds now, what replaced it comes
     /// first, even if the search did not find it.
     pub(super) fn follow(self, reading: Reading<'_>, asked: Asked<'_>, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
-        let asks_for_now = asked.time.is_none() && matches!(asked.query.question.era, Era::Now | Era::Open);
+        let question = &asked.query.question;
+        let asks_for_now =
+            asked.time.is_none() && question.known_by.is_none() && matches!(question.era, Era::Now | Era::Open);
         let mut waiting = VecDeque::from(hits);
         let mut followed = Vec::with_capacity(waiting.len());
         while let Some(hit) = waiting.pop_front() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use azera_types::{Author, PersonId, Text};
+use azera_types::{Author, PersonId, Text, Timestamp};
 
 use crate::domains::Recall;
 use crate::rows::MemoryRow;
@@ -35,6 +35,29 @@ const PAST: [&str; 4] = ["did", "was", "were", "had"];
 /// Words of people who speak of themselves.
 pub(super) const OWN_WORDS: [&str; 8] = ["i", "my", "me", "mine", "we", "our", "us", "im"];
 
+/// Words of questions about a conversation: `what did we talk about`.
+const TALK: &str = "chat chatted chatting conversation conversations discuss discussed discussing discussion reden geredet \
+    gesprochen sprachen besprochen unterhalten unterhielten spoke speak spoken speaking talk talked talks talking topic \
+    topics";
+
+/// Words of questions about what is open: `what is still open with Ann`.
+const OPEN: &str = "open unfinished unsettled pending offen ausstehend";
+
+/// Small words beside those.
+const BESIDE_TALK: &str = "a about again all an and are at by everything for i in is it last left like me of on our \
+    please remember still that the then there things this time to together today tonight us was we were what which who \
+    with you alles am das dem den der die du es fur gibt haben habt hat ich im ist mal mit mir noch uns und vom von war \
+    was wir woruber uber";
+
+/// What a question about conversations asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedTalk {
+    /// What was said.
+    Said,
+    /// What was left open.
+    Open,
+}
+
 /// The speaker whose words a question asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speaker {
@@ -45,7 +68,7 @@ pub enum Speaker {
 }
 
 impl Speaker {
-    pub(super) fn said(&self, author: &Author) -> bool {
+    pub(crate) fn said(&self, author: &Author) -> bool {
         match self {
             Self::Named(name) => folded_names(author.name()).any(|token| token == *name),
             Self::Asker(person) => author.person() == Some(person),
@@ -72,6 +95,10 @@ pub struct Question {
     pub era: Era,
     /// True if the question is in the present tense, as far as its words show.
     pub is_present: bool,
+    /// The moment after which nothing counts, if it asks what was known at a time: `what did you know in June?`
+    pub known_by: Option<Timestamp>,
+    /// What it asks for, if it is about conversations and names nothing that they were about.
+    pub talk: Option<AskedTalk>,
     /// Where and when the question is asked.
     pub calendar: Calendar,
 }
@@ -141,15 +168,22 @@ impl Recall<'_> {
             words: words_to_look_up(&event.text, &event.text, &all),
             relation: event.relation,
         });
+        // A time of knowing is no time of what was known.
+        let known_by = dated.time.as_ref().filter(|_| asks_what_was_known(&dated.rest)).and_then(TimeSpan::known_by);
         Ok(Question {
             embed: without_names(text, &all),
-            words: dated.words(text, &all),
+            words: match known_by {
+                Some(_) => words_to_look_up(&dated.rest, text, &all),
+                None => dated.words(text, &all),
+            },
             speaker,
-            time: dated.time,
+            time: dated.time.filter(|_| known_by.is_none()),
+            known_by,
             is_relative: dated.is_relative,
             event,
             era: when::era(text),
             is_present: is_present(text),
+            talk: asked_talk(&dated.rest, &all),
             calendar: calendar.clone(),
         })
     }
@@ -192,6 +226,39 @@ impl Dated {
     fn words(&self, text: &str, names: &HashSet<String>) -> String {
         let rest = words_to_look_up(&self.rest, text, names);
         if self.is_relative && !rest.is_empty() { words_to_look_up(text, text, names) } else { rest }
+    }
+}
+
+/// Returns true for questions about what the persona knew, such as `what did you know about my boat`.
+fn asks_what_was_known(dateless: &str) -> bool {
+    let words: Vec<String> = tokens(dateless).collect();
+    let phrases: [&[&str]; 6] = [
+        &["did", "you", "know"],
+        &["did", "you", "already", "know"],
+        &["you", "knew"],
+        &["had", "you", "known"],
+        &["wusstest", "du"],
+        &["hast", "du", "gewusst"],
+    ];
+    phrases.iter().any(|phrase| words.windows(phrase.len()).any(|window| window == *phrase))
+}
+
+/// Returns what a question without its time asks for, if it is about conversations and nothing else.
+fn asked_talk(dateless: &str, names: &HashSet<String>) -> Option<AskedTalk> {
+    let is_in = |list: &str, word: &String| list.split_whitespace().any(|known| known == word);
+    let (mut has_talk, mut has_open) = (false, false);
+    for word in tokens(dateless) {
+        has_talk |= is_in(TALK, &word);
+        has_open |= is_in(OPEN, &word);
+        let says_nothing = is_in(TALK, &word) || is_in(OPEN, &word) || is_in(BESIDE_TALK, &word);
+        if !says_nothing && !is_filler(&word) && !names.contains(&word) {
+            return None;
+        }
+    }
+    match (has_open, has_talk) {
+        (true, _) => Some(AskedTalk::Open),
+        (false, true) => Some(AskedTalk::Said),
+        (false, false) => None,
     }
 }
 
@@ -318,6 +385,23 @@ mod tests {
         assert_eq!(look_up("graphics card 2070"), "graphics card 2070");
         assert_eq!(look_up("what is in locker 1999?"), "is in locker 1999");
         assert_eq!(look_up("room 2400"), "room 2400");
+    }
+
+    #[test]
+    fn a_question_about_a_conversation_names_nothing_else() {
+        #[track_caller]
+        fn check(text: &str, want: Option<AskedTalk>) {
+            assert_eq!(asked_talk(text, &HashSet::from(["ann".to_owned()])), want, "{text}");
+        }
+        check("What did we talk about?", Some(AskedTalk::Said));
+        check("What did you discuss with Ann?", Some(AskedTalk::Said));
+        check("Worüber haben wir geredet?", Some(AskedTalk::Said));
+        check("What is still open with Ann?", Some(AskedTalk::Open));
+        check("Was ist noch offen?", Some(AskedTalk::Open));
+        check("What did we say about the boat when we talked?", None);
+        check("Is the shop open?", None);
+        check("How are you?", None);
+        check("Talk to me", Some(AskedTalk::Said));
     }
 
     #[test]

@@ -87,6 +87,8 @@ impl Recall<'_> {
                 event: None,
                 era: Era::Open,
                 is_present: false,
+                talk: None,
+                known_by: question.known_by,
                 calendar: question.calendar.clone(),
             },
             vector: query.event_vector.clone(),

@@ -33,7 +33,8 @@ impl Recall<'_> {
         let mut hits = Vec::new();
         for id in ids.into_iter().rev() {
             let Some(memory) = self.0.memories().get(read_scope, id)? else { continue };
-            if !query.include_latest && !memory.is_kept() {
+            let is_later = query.question.known_by.is_some_and(|by| memory.at >= by);
+            if is_later || !query.include_latest && !memory.is_kept() {
                 continue;
             }
             let (found, all) = matching_words(&memory.text, words);

@@ -44,6 +44,10 @@ pub enum ProblemKind {
     Admitted,
     /// The person's last question got no answer.
     Unanswered,
+    /// The person said what they are going to do.
+    Plan,
+    /// The person said that something is broken, lost or stuck.
+    Trouble,
 }
 
 impl ProblemKind {
@@ -54,6 +58,8 @@ impl ProblemKind {
             Self::Said => "said to fail",
             Self::Admitted => "not managed",
             Self::Unanswered => "unanswered question",
+            Self::Plan => "plan",
+            Self::Trouble => "problem",
         }
     }
 }
@@ -74,7 +80,7 @@ pub struct Problem {
 /// What shows that a problem is solved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The session.
+    /// The session or chat.
     pub chat: ChatId,
     /// The command that worked, or the person's words.
     pub text: Text,

@@ -75,6 +75,42 @@ impl TimeSpan {
         Self { ranges: vec![Reading { from: at, to: at, weight: 1.0 }], slack_days: 1.0, relation: Relation::Within }
     }
 
+    /// Returns the readings of a time that something is planned for, the likeliest first; nothing if the text speaks of
+    /// what comes after the time.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = (Timestamp, Timestamp)> {
+        let is_after = matches!(self.relation, Relation::After | Relation::Since);
+        self.ranges.iter().filter(move |_| !is_after).map(|range| (range.from, range.to))
+    }
+
+    /// Returns the readings as moments of beginning and end, the likeliest first; nothing for a time before or after
+    /// another one.
+    pub(crate) fn stretches(&self) -> impl Iterator<Item = (Timestamp, Timestamp)> {
+        let is_since = self.relation == Relation::Since;
+        let ranges = self.ranges.iter().filter(move |_| is_since || self.is_within());
+        ranges.map(move |range| (range.from, if is_since { Timestamp::MAX } else { range.to }))
+    }
+
+    /// Returns the likeliest time from which on something holds, such as May in "since May"; `None` for any other time.
+    pub(crate) fn since(&self) -> Option<(Timestamp, Timestamp)> {
+        let range = self.ranges.first().filter(|_| self.relation == Relation::Since)?;
+        Some((range.from, range.to))
+    }
+
+    /// Returns the moment by which something was known that was known at this time; `None` for a time with an open end.
+    pub(crate) fn known_by(&self) -> Option<Timestamp> {
+        let range = self.ranges.first()?;
+        match self.relation {
+            Relation::Within | Relation::Until => Some(range.to),
+            Relation::Before => Some(range.from),
+            Relation::After | Relation::Since => None,
+        }
+    }
+
+    /// Returns true if the likeliest reading begins after a moment.
+    pub(crate) fn begins_after(&self, at: Timestamp) -> bool {
+        self.ranges.first().is_some_and(|range| range.from > at)
+    }
+
     /// Returns the likeliest moment after the end.
     pub(crate) fn end(&self) -> Timestamp {
         self.ranges.first().map_or(Timestamp::MAX, |range| range.to)

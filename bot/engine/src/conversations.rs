@@ -1,0 +1,99 @@
+//! Everyday conversations, for platforms that show what people talked about.
+
+use azera_adapter::{Reading, ShownConversation, ShownEvidence, ShownMatter};
+use azera_memory::{
+    ChatEpisode, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Memory, Quote, ReadScope, Resolution,
+};
+use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Timestamp};
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// What a read scope may show.
+struct Shown<'a> {
+    memory: &'a Memory,
+    read_scope: &'a ReadScope,
+}
+
+impl Engine {
+    /// Returns the conversations that a person may read in a chat.
+    pub(crate) async fn list_conversations(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+    ) -> Result<Vec<ShownConversation>, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
+        let calendar = self.0.minds.calendar(&self.0.access, platform, &here.place.scope()).await?;
+        let read_scope = here.read_scope;
+        let query = EpisodeQuery { limit: MAX_EPISODES, ..EpisodeQuery::default() };
+        let read = move |memory: &Memory| {
+            let shown = Shown { memory, read_scope: &read_scope };
+            let episodes = memory.episodes().list(&read_scope, &calendar, &query)?.episodes;
+            episodes.into_iter().map(|episode| shown.conversation(episode)).collect()
+        };
+        self.0.services.blocking(read).await
+    }
+}
+
+impl Shown<'_> {
+    fn conversation(&self, episode: ChatEpisode) -> Result<ShownConversation, azera_memory::Error> {
+        let ending = episode.ending();
+        let chat = episode.occasion.chat;
+        let mut matters = Vec::with_capacity(episode.matters.len());
+        for matter in &episode.matters {
+            matters.push(self.matter(&chat, matter)?);
+        }
+        let why = episode.why.map(|why| reason(&chat, why));
+        let (title, memory) = match episode.title {
+            Some(Quote { text, memory, .. }) => (text.to_string(), memory),
+            None => (String::new(), None),
+        };
+        Ok(ShownConversation {
+            id: episode.id,
+            scope: episode.occasion.scope,
+            title,
+            memory,
+            why,
+            people: episode.people.iter().map(|author| author.name().to_owned()).collect(),
+            names: episode.names,
+            span: episode.occasion.span,
+            messages: episode.messages,
+            ending,
+            matters,
+            continues: episode.continues,
+            chat,
+        })
+    }
+
+    fn matter(&self, chat: &ChatId, matter: &Matter) -> Result<ShownMatter, azera_memory::Error> {
+        let problem = &matter.problem;
+        let (state, solved) = match &matter.state {
+            MatterState::Open => ("open", None),
+            MatterState::Continued(_) => ("continued", None),
+            MatterState::Resolved(report) => ("resolved", Some(self.solved(report)?)),
+        };
+        let evidence =
+            self.evidence(problem.kind.as_str(), problem.text.as_str(), problem.at, chat, &problem.message)?;
+        Ok(ShownMatter { evidence, by: matter.author.name().to_owned(), state, solved })
+    }
+
+    fn solved(&self, report: &Resolution) -> Result<ShownEvidence, azera_memory::Error> {
+        self.evidence("solved", report.text.as_str(), report.at, &report.chat, &report.message)
+    }
+
+    fn evidence(
+        &self,
+        kind: &'static str,
+        text: &str,
+        at: Timestamp,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Result<ShownEvidence, azera_memory::Error> {
+        let memory: Option<MemoryId> = self.memory.messages().memory_of(self.read_scope, message)?;
+        Ok(ShownEvidence { kind, text: text.to_owned(), at, session: chat.clone(), memory })
+    }
+}
+
+fn reason(chat: &ChatId, why: Quote) -> ShownEvidence {
+    ShownEvidence { kind: "reason", text: why.text.to_string(), at: why.at, session: chat.clone(), memory: why.memory }
+}

@@ -1,0 +1,59 @@
+//! Conversations and what people left open in them: who is shown what, and what dreams take up.
+
+use azera_memory::Kind;
+
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, Scene};
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
+
+#[tokio::test]
+async fn conversations_are_listed_only_where_they_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, DEN, "I'm going to paint the zeppelin tomorrow because it is grey, quiet").await;
+    let plan = "I'm going to paint the zeppelin tomorrow because it is grey, quiet";
+    scene.pass(4 * HOUR);
+    let open = scene.command(ANN, DEN, "/memory open").await;
+    assert!(open.contains(&format!("open, plan of Ann: \"{plan}\" (`m")), "{open}");
+    assert!(open.contains("why: \"because it is grey, quiet\""), "{open}");
+    for (who, place) in [(BOB, DM_BOB), (ANN, COMMONS)] {
+        let open = scene.command(who, place, "/memory open zeppelin").await;
+        assert_eq!(open, "I know nothing open with these words that may be shown here.");
+        let all = scene.command(who, place, "/memory episodes").await;
+        assert!(!all.contains("zeppelin"), "{all}");
+    }
+    // What Ann says alone with the persona settles it for her, and not for the others.
+    scene.pass(2 * DAY);
+    scene.say(ANN, DM_ANN, "I painted the zeppelin in stripes, quiet").await;
+    let own = scene.command(ANN, DM_ANN, "/memory episodes zeppelin").await;
+    assert!(own.contains("resolved, plan of Ann:") && own.contains("in stripes"), "{own}");
+    let den = scene.command(ANN, DEN, "/memory episodes zeppelin").await;
+    assert!(den.contains("open, plan of Ann:") && !den.contains("stripes") && !den.contains("resolved"), "{den}");
+    assert_eq!(scene.command(ANN, DM_ANN, "/memory open").await, "I know nothing that is open and may be shown here.");
+}
+
+#[tokio::test]
+async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, "I'm going to paint the zeppelin next week, quiet").await;
+    let (plan, said) = (scene.last(), scene.engine.watch.oracle().now);
+    let later = said.checked_add(azera_types::Span::new().hours(36)).unwrap();
+    let mut taken_up = Vec::new();
+    for _ in 0..4 {
+        scene.wait(30 * HOUR).await;
+        scene.tell(ANN, COMMONS).await;
+        scene.tell(AN, COMMONS).await;
+        scene.wait(HOUR).await;
+        for kind in [Kind::Dream, Kind::Reflection] {
+            let written = scene.written(ANN, COMMONS, kind).await;
+            taken_up.extend(written.into_iter().filter(|one| one.at > later && one.sources.contains(&plan)));
+        }
+    }
+    assert!(!taken_up.is_empty(), "a later night takes up the plan");
+    scene.delete(&plan).await;
+    for kind in [Kind::Dream, Kind::Reflection] {
+        let left = scene.written(ANN, COMMONS, kind).await;
+        assert!(left.iter().all(|one| taken_up.iter().all(|gone| gone.id != one.id)));
+    }
+    assert!(scene.engine.memory.check().unwrap().is_sound());
+}

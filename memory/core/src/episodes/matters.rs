@@ -1,0 +1,275 @@
+//! Finds what a person leaves open: a plan, or something that is broken or lost. It reads the speaker's own words alone,
+//! and rather finds too little: what nobody meant seriously, asked, quoted or made depend on something is none.
+
+use std::ops::Range;
+
+use azera_types::Timestamp;
+use jiff::SignedDuration;
+
+use super::phrases::{
+    BROKEN, CONDITIONS, EVENTS, GREETINGS, HEDGES, IDLE, INTENTIONS, JOKES, LEADING, OWN, PASSED_OVER,
+    PLANNED_WITH_TIME, starts_with_word,
+};
+use super::sentences::{Sentence, find_phrase, plain, sentences, words};
+use super::topic::{Topic, topic};
+use crate::ProblemKind;
+use crate::when::{self, Calendar, Found};
+
+/// Words that may stand before "I am going to".
+const MAX_LEADING: usize = 6;
+
+/// Telling words that a plan without a time needs.
+const PLAIN_PLAN_WORDS: usize = 2;
+
+/// Seconds ahead from which something is planned. Who is back in five minutes tells no plan.
+const AHEAD_S: i64 = 2 * 3_600;
+
+/// Seconds ahead up to which something is planned. Nobody waits to hear of what is further away.
+const FAR_S: i64 = 60 * 24 * 3_600;
+
+const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Something that a person leaves open.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Raised {
+    pub(super) kind: ProblemKind,
+    /// The sentence that says so.
+    pub(super) range: Range<usize>,
+    pub(super) topic: Topic,
+    /// For when it is planned.
+    pub(super) planned: Option<(Timestamp, Timestamp)>,
+}
+
+/// Returns what a text that was said `at` leaves open. `is_marked` says whether a part of it was found to be a plan.
+pub(super) fn raised(
+    text: &str,
+    at: Timestamp,
+    calendar: &Calendar,
+    is_marked: &dyn Fn(&Range<usize>) -> bool,
+) -> Option<Raised> {
+    let all = sentences(text);
+    if is_joke(text) {
+        return None;
+    }
+    let calendar = calendar.at(at);
+    let serious = || all.iter().filter(|sentence| !sentence.is_question() && !sentence.quotes());
+    let plan = serious().find_map(|sentence| plan_in(sentence, at, &calendar, is_marked));
+    plan.or_else(|| serious().find_map(trouble_in))
+}
+
+/// Returns true if a text is not meant seriously, as far as it shows.
+pub(super) fn is_joke(text: &str) -> bool {
+    let lower = plain(text);
+    text.contains(['😂', '🤣', '😜', '😉', '🙃', '😝'])
+        || [";)", ":p", " /s", " /j"].iter().any(|sign| lower.contains(sign))
+        || words(&lower).any(|word| JOKES.contains(&word) || word.starts_with("haha") || word.starts_with("hehe"))
+        || lower.contains("just kidding")
+}
+
+fn plan_in(
+    sentence: &Sentence<'_>,
+    at: Timestamp,
+    calendar: &Calendar,
+    is_marked: &dyn Fn(&Range<usize>) -> bool,
+) -> Option<Raised> {
+    if sentence.has_any(HEDGES) {
+        return None;
+    }
+    let found = when::find(sentence.text, calendar, &|_| true);
+    let planned = found.as_ref().and_then(|found| ahead(found, sentence.text, at));
+    if found.is_some() && planned.is_none() {
+        return None;
+    }
+    let intention = intention(&sentence.plain);
+    let is_plan = match (&intention, planned) {
+        (Some(intention), Some(_)) => !is_idle(intention.rest),
+        (Some(intention), None) => !intention.needs_time && !is_idle(intention.rest),
+        (None, Some(_)) => is_marked(&sentence.range) && sentence.has_any(OWN),
+        (None, None) => false,
+    };
+    let words = without(sentence.text, found.map(|found| found.range));
+    let topic = topic(&words);
+    let least = if planned.is_some() { 1 } else { PLAIN_PLAN_WORDS };
+    let is_told = is_plan && topic.len() >= least;
+    is_told.then(|| Raised { kind: ProblemKind::Plan, range: sentence.range.clone(), topic, planned })
+}
+
+/// Returns the time that is meant, if it lies ahead. A bare weekday in a plan is the next one.
+fn ahead(found: &Found, text: &str, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
+    let seconds = |moment: Timestamp| moment.as_second().saturating_sub(at.as_second());
+    let is_weekday =
+        found.is_vague && text.get(found.range.clone()).is_some_and(|time| !time.contains(char::is_numeric));
+    let next = || {
+        let (begin, end) = found.span.planned().next()?;
+        Some((begin.checked_add(WEEK).ok()?, end.checked_add(WEEK).ok()?)).filter(|_| is_weekday)
+    };
+    let (begin, end) = found.span.planned().find(|(_, end)| *end > at).or_else(next)?;
+    (seconds(end) >= AHEAD_S && seconds(begin) <= FAR_S).then_some((begin.max(at), end))
+}
+
+/// Returns a text without a part of it.
+fn without(text: &str, part: Option<Range<usize>>) -> String {
+    let Some(part) = part else { return text.to_owned() };
+    let (before, behind) = (text.get(..part.start), text.get(part.end..));
+    format!("{} {}", before.unwrap_or_default(), behind.unwrap_or_default())
+}
+
+/// The words with which somebody says what they are going to do.
+struct Intention<'a> {
+    /// True if they are a plan only with a time.
+    needs_time: bool,
+    /// What follows them.
+    rest: &'a str,
+}
+
+fn intention(plain: &str) -> Option<Intention<'_>> {
+    let mut rest = plain;
+    for _ in 0..=MAX_LEADING {
+        let found = |phrases: &[&str], needs_time: bool| {
+            let phrase = phrases.iter().find(|phrase| starts_with_word(rest, phrase))?;
+            Some(Intention { needs_time, rest: rest.get(phrase.len()..)?.trim_start() })
+        };
+        if let Some(intention) = found(INTENTIONS, false).or_else(|| found(PLANNED_WITH_TIME, true)) {
+            return Some(intention);
+        }
+        if let Some(event) = found(&["my", "our", "mein", "meine", "unser", "unsere"], true) {
+            return EVENTS.iter().any(|phrase| find_phrase(event.rest, phrase).is_some()).then_some(event);
+        }
+        if let Some(doing) = doing(rest) {
+            return Some(Intention { needs_time: true, rest: doing });
+        }
+        rest = behind_leading(rest)?;
+    }
+    None
+}
+
+/// Returns "visiting ..." of "I'm visiting ...".
+fn doing(plain: &str) -> Option<&str> {
+    let who = ["i'm ", "i am ", "we're ", "we are "].iter().find_map(|who| plain.strip_prefix(who))?;
+    let verb = words(who).next()?;
+    (verb.len() > "ing".len() + 1 && verb.ends_with("ing")).then_some(who)
+}
+
+/// Cuts one word that may stand before an intention: a greeting, a time, or a name with a comma.
+fn behind_leading(plain: &str) -> Option<&str> {
+    let end = plain.find(|c: char| !c.is_alphanumeric() && c != '\'').filter(|end| *end > 0)?;
+    let (word, rest) = plain.split_at_checked(end)?;
+    let is_called = rest.trim_start().starts_with(',');
+    let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let may_lead = LEADING.contains(&word) || GREETINGS.contains(&word) || word.chars().all(|c| c.is_ascii_digit());
+    (!rest.is_empty() && (is_called || may_lead)).then_some(rest)
+}
+
+/// Returns true for what everybody does all the time, or nobody does: going to bed, dying of laughter.
+fn is_idle(rest: &str) -> bool {
+    let mut words = words(rest).filter(|word| !PASSED_OVER.contains(word));
+    words.next().is_none_or(|first| IDLE.contains(&first))
+}
+
+fn trouble_in(sentence: &Sentence<'_>) -> Option<Raised> {
+    let is_own = sentence.has_any(OWN) || sentence.plain.starts_with("the ") || sentence.plain.starts_with("die ");
+    if !is_own || sentence.has_any(CONDITIONS) || !is_broken(&sentence.plain) {
+        return None;
+    }
+    let topic = topic(&cut_phrases(&sentence.plain));
+    let range = sentence.range.clone();
+    (!topic.is_empty()).then_some(Raised { kind: ProblemKind::Trouble, range, topic, planned: None })
+}
+
+fn is_broken(plain: &str) -> bool {
+    let fails = ["doesn't work", "does not work"].iter().filter_map(|phrase| {
+        let behind = plain.get(find_phrase(plain, phrase)? + phrase.len()..)?;
+        // Who does not work on Mondays is not broken.
+        Some(words(behind).next().is_none_or(|next| matches!(next, "anymore" | "any" | "again" | "properly" | "and")))
+    });
+    BROKEN.iter().any(|phrase| find_phrase(plain, phrase).is_some()) || fails.into_iter().any(|fails| fails)
+}
+
+/// Cuts what says that something is broken: what is left says what it is.
+fn cut_phrases(plain: &str) -> String {
+    BROKEN.iter().fold(plain.to_owned(), |text, phrase| text.replace(phrase, " "))
+}
+
+/// Returns the question that a text ends with, if it asks for something.
+pub(super) fn question(text: &str) -> Option<(Range<usize>, Topic)> {
+    let all = sentences(text);
+    let last = all.last().filter(|sentence| sentence.is_question() && !sentence.quotes())?;
+    let topic = topic(last.text);
+    (topic.len() >= PLAIN_PLAN_WORDS && !is_joke(text)).then(|| (last.range.clone(), topic))
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_types::TimeZone;
+
+    use super::*;
+
+    fn read(text: &str) -> Option<&'static str> {
+        // A Wednesday.
+        let at: Timestamp = "2026-03-18T10:00:00Z".parse().unwrap();
+        let calendar = Calendar::new(at, TimeZone::UTC);
+        raised(text, at, &calendar, &|_| false).map(|raised| raised.kind.as_str())
+    }
+
+    #[test]
+    fn plans_and_problems_are_read_from_what_people_say_of_themselves() {
+        for plan in [
+            "I'm going to paint the fence on Saturday.",
+            "Hi Azera, I'm going to visit my sister in Leeds next week!",
+            "Tomorrow I have an interview at the library.",
+            "I have an exam on Friday.",
+            "We're moving to Hull next month.",
+            "ok so I will call the dentist tomorrow",
+            "I plan to learn the cello.",
+            "I have to renew my passport by Friday.",
+            "Ich werde morgen den Zaun streichen.",
+            "My driving test is on Monday.",
+        ] {
+            assert_eq!(read(plan), Some("plan"), "{plan}");
+        }
+        for trouble in [
+            "My bike is broken.",
+            "the heating stopped working",
+            "I can't find my passport",
+            "My laptop won't start :(",
+            "Mein Fahrrad ist kaputt.",
+        ] {
+            assert_eq!(read(trouble), Some("problem"), "{trouble}");
+        }
+        for neither in [
+            "I'm going to bed.",
+            "I'm going to die of laughter",
+            "I'm gonna kill him lol",
+            "I'll be back in 5 minutes",
+            "I'll see",
+            "Am I going to paint the fence on Saturday?",
+            "If it rains I'm going to paint the kitchen tomorrow.",
+            "Maybe I'll paint the fence tomorrow.",
+            "She said \"I'm going to paint the fence tomorrow\".",
+            "> I'm going to paint the fence tomorrow",
+            "Ben is going to paint the fence tomorrow.",
+            "I painted the fence yesterday.",
+            "I was going to paint the fence tomorrow",
+            "I'm not going to paint the fence.",
+            "His bike is broken.",
+            "Is my bike broken?",
+            "When my bike is broken I walk.",
+            "I'm going to be honest, that soup was bad.",
+            "good morning everyone",
+            "I'm going to sleep now, see you tomorrow",
+            "I have a cat.",
+        ] {
+            assert_eq!(read(neither), None, "{neither}");
+        }
+    }
+
+    #[test]
+    fn a_question_asks_for_something() {
+        assert!(question("Which glue holds on wet wood?").is_some());
+        for small in
+            ["How are you?", "really?", "What's up?", "Which glue holds? The red one.", "lol who ate my cake crumbs?"]
+        {
+            assert_eq!(question(small), None, "{small}");
+        }
+    }
+}
