@@ -30,6 +30,7 @@ mod domains;
 mod embeddings;
 mod error;
 mod excerpt;
+mod exif;
 mod export;
 mod facts;
 mod files;
