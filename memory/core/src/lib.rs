@@ -57,6 +57,7 @@ mod outbox;
 mod passages;
 mod perceived;
 mod personas;
+mod picture_notices;
 mod picture_order;
 mod picture_pages;
 mod pictures;
