@@ -1,8 +1,10 @@
 //! Removes the metadata of pictures before they are kept: place, time, camera, author, thumbnails. The pixels stay as
-//! they are. Pictures whose structure cannot be read are not kept.
+//! they are, and so does how the camera was held, without which photos lie on their side. Pictures whose structure cannot
+//! be read are not kept.
 
 use azera_types::{Part, PartKind};
 
+use crate::exif::{self, BLOCK_LENGTH};
 use crate::image_bounds::is_within_bounds;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -17,8 +19,21 @@ const PNG_CHUNKS: [&[u8; 4]; 14] = [
 /// WebP chunks that say how the picture looks.
 const WEBP_CHUNKS: [&[u8; 4]; 6] = [b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF"];
 
-/// Flags of a `VP8X` chunk that announce a colour profile, Exif and XMP, which are left out.
-const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x08 | 0x04;
+/// Flags of a `VP8X` chunk that announce a colour profile and XMP, which are left out.
+const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x04;
+
+/// The flag of a `VP8X` chunk that announces Exif.
+const WEBP_EXIF_FLAG: u8 = 0x08;
+
+/// Begins Exif in JPEG, and in some WebP files.
+const EXIF: &[u8] = b"Exif\0\0";
+
+/// The length of a JFIF segment without a thumbnail, and the index of the thumbnail's width.
+const JFIF_LENGTH: usize = 18;
+const JFIF_THUMBNAIL: usize = 16;
+
+/// The length of Adobe's segment.
+const ADOBE_LENGTH: usize = 16;
 
 /// Returns the bytes to keep of a part; `None` if they may hold metadata that cannot be removed, or if they are a picture
 /// with more pixels or frames than are kept.
@@ -47,6 +62,7 @@ fn be32(bytes: &[u8], at: usize) -> Option<usize> {
 fn png(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut kept = PNG.to_vec();
     let mut at = PNG.len();
+    let mut turned = None;
     loop {
         // Length, type, data, checksum.
         let end = be32(bytes, at)?.checked_add(at)?.checked_add(12)?;
@@ -54,6 +70,9 @@ fn png(bytes: &[u8]) -> Option<Vec<u8>> {
         let kind = chunk.get(4..8)?;
         if PNG_CHUNKS.iter().any(|known| known.as_slice() == kind) {
             kept.extend_from_slice(chunk);
+        } else if kind == b"eXIf" && turned.is_none() && chunk.len() >= BLOCK_LENGTH + 12 {
+            turned = exif::orientation(chunk.get(8..chunk.len() - 4)?);
+            kept.extend(turned.map(png_exif).unwrap_or_default());
         }
         if kind == b"IEND" {
             // What stands behind the picture is not part of it.
@@ -63,9 +82,16 @@ fn png(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// Returns the chunk of a PNG file that holds an orientation alone.
+fn png_exif(orientation: u8) -> Vec<u8> {
+    let data = [b"eXIf".as_slice(), &exif::block(orientation)].concat();
+    [&(BLOCK_LENGTH as u32).to_be_bytes(), data.as_slice(), &exif::png_checksum(&data).to_be_bytes()].concat()
+}
+
 fn jpeg(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut kept = JPEG.to_vec();
     let mut at = JPEG.len();
+    let mut turned = None;
     loop {
         if *bytes.get(at)? != 0xff {
             return None;
@@ -84,13 +110,11 @@ fn jpeg(bytes: &[u8]) -> Option<Vec<u8>> {
                 let length = usize::from(u16::from_be_bytes([*bytes.get(at + 2)?, *bytes.get(at + 3)?]));
                 let end = at.checked_add(2)?.checked_add(length)?;
                 let segment = bytes.get(at..end).filter(|_| length >= 2)?;
-                // JFIF and Adobe's colour transform say how the picture looks.
-                let is_look = !matches!(marker, 0xe0..=0xef | 0xfe)
-                    || marker == 0xe0 && segment.get(4..9) == Some(b"JFIF\0")
-                    || marker == 0xee && segment.get(4..9) == Some(b"Adobe");
-                if is_look {
-                    kept.extend_from_slice(segment);
+                if marker == 0xe1 && turned.is_none() {
+                    turned = jpeg_orientation(segment);
+                    kept.extend(turned.map(jpeg_exif).unwrap_or_default());
                 }
+                kept.extend(jpeg_look(marker, segment));
                 at = end;
                 if marker == 0xda {
                     let scan = scan_length(bytes.get(at..)?)?;
@@ -100,6 +124,42 @@ fn jpeg(bytes: &[u8]) -> Option<Vec<u8>> {
             }
         }
     }
+}
+
+/// Returns what of a segment says how the picture looks.
+fn jpeg_look(marker: u8, segment: &[u8]) -> Vec<u8> {
+    let cut = |length: usize| {
+        let mut segment = segment.get(..length.min(segment.len())).unwrap_or_default().to_vec();
+        if let Some([_, _, high, low]) = segment.first_chunk_mut::<4>() {
+            // At most as long as before.
+            [*high, *low] = (length.min(usize::from(u16::MAX)) as u16 - 2).to_be_bytes();
+        }
+        segment
+    };
+    match (marker, segment.get(4..9).unwrap_or_default()) {
+        // What stands behind is a small picture of the uncut photo.
+        (0xe0, b"JFIF\0") if segment.len() >= JFIF_LENGTH => {
+            let mut kept = cut(JFIF_LENGTH);
+            kept.iter_mut().skip(JFIF_THUMBNAIL).for_each(|side| *side = 0);
+            kept
+        }
+        (0xee, b"Adobe") if segment.len() > ADOBE_LENGTH => cut(ADOBE_LENGTH),
+        (0xe0, b"JFIF\0") | (0xee, b"Adobe") => segment.to_vec(),
+        (0xe0..=0xef | 0xfe, _) => Vec::new(),
+        _ => segment.to_vec(),
+    }
+}
+
+/// Returns the orientation in a segment of Exif that has the room to hold it alone.
+fn jpeg_orientation(segment: &[u8]) -> Option<u8> {
+    let tiff = segment.get(4..)?.strip_prefix(EXIF)?;
+    exif::orientation(tiff).filter(|_| tiff.len() >= BLOCK_LENGTH)
+}
+
+/// Returns the segment of a JPEG file that holds an orientation alone.
+fn jpeg_exif(orientation: u8) -> Vec<u8> {
+    let length = (2 + EXIF.len() + BLOCK_LENGTH) as u16;
+    [&[0xff, 0xe1], length.to_be_bytes().as_slice(), EXIF, &exif::block(orientation)].concat()
 }
 
 /// Returns the length of the compressed data up to the next marker.
@@ -113,27 +173,51 @@ fn webp(bytes: &[u8]) -> Option<Vec<u8>> {
         usize::try_from(u32::from_le_bytes(*four)).ok()
     };
     let bytes = bytes.get(..le32(4)?.checked_add(8)?)?;
-    let mut kept = b"WEBP".to_vec();
+    let mut chunks: Vec<(&[u8], &[u8])> = Vec::new();
     let mut at = 12;
     while at < bytes.len() {
         let length = le32(at + 4)?;
         // Data of an odd length is padded.
         let next = at.checked_add(8)?.checked_add(length)?.checked_add(length % 2)?;
         let chunk = bytes.get(at..next)?;
-        let kind = chunk.get(..4)?;
+        chunks.push((chunk.get(..4)?, chunk));
+        at = next;
+    }
+    let flags = chunks.iter().find(|(kind, _)| kind == b"VP8X").and_then(|(_, chunk)| chunk.get(8));
+    let mut turned = chunks
+        .iter()
+        .filter(|(kind, _)| kind == b"EXIF")
+        .find_map(|(_, chunk)| webp_orientation(chunk))
+        // Who shows the picture looks for it only if it is announced.
+        .filter(|_| flags.is_some_and(|flags| flags & WEBP_EXIF_FLAG != 0));
+    let announced = if turned.is_some() { WEBP_METADATA_FLAGS } else { WEBP_METADATA_FLAGS | WEBP_EXIF_FLAG };
+    let mut kept = b"WEBP".to_vec();
+    for (kind, chunk) in chunks {
         if WEBP_CHUNKS.iter().any(|known| known.as_slice() == kind) {
             let from = kept.len();
             kept.extend_from_slice(chunk);
             if kind == b"VP8X" {
-                *kept.get_mut(from + 8)? &= !WEBP_METADATA_FLAGS;
+                *kept.get_mut(from + 8)? &= !announced;
             }
+        } else if kind == b"EXIF"
+            && webp_orientation(chunk).is_some()
+            && let Some(orientation) = turned.take()
+        {
+            kept.extend_from_slice(b"EXIF");
+            kept.extend_from_slice(&(BLOCK_LENGTH as u32).to_le_bytes());
+            kept.extend_from_slice(&exif::block(orientation));
         }
-        at = next;
     }
     let mut whole = b"RIFF".to_vec();
     whole.extend(u32::try_from(kept.len()).ok()?.to_le_bytes());
     whole.append(&mut kept);
     Some(whole)
+}
+
+/// Returns the orientation in a chunk of Exif that has the room to hold it alone.
+fn webp_orientation(chunk: &[u8]) -> Option<u8> {
+    let data = chunk.get(8..).filter(|data| data.len() >= BLOCK_LENGTH)?;
+    exif::orientation(data.strip_prefix(EXIF).unwrap_or(data))
 }
 
 #[cfg(test)]
@@ -199,6 +283,51 @@ mod tests {
             [whole(&[flags(0x2c | 0x10), pixels.clone(), secrets].concat()), SECRET.to_vec()].concat(),
             whole(&[flags(0x10), pixels].concat()),
         );
+    }
+
+    /// Returns Exif of a picture that was taken with a turned camera, with a secret.
+    fn turned() -> Vec<u8> {
+        let mut tiff = exif::block(6)[..8].to_vec();
+        tiff.extend([0, 2]);
+        // The place, then the orientation.
+        tiff.extend(b"\x88\x25\0\x02\0\0\0\x04abc\0");
+        tiff.extend(&exif::block(6)[10..]);
+        tiff.extend(SECRET);
+        tiff
+    }
+
+    #[test]
+    fn a_photo_keeps_how_the_camera_was_held_and_nothing_else() {
+        let (pixels, frame) = (segment(0xda, b"first"), segment(0xdb, b"table"));
+        let held = |tiff: &[u8]| segment(0xe1, &[EXIF, tiff].concat());
+        let thumbnail = [b"JFIF\0\x01\x02\x01\0\x48\0\x48\x02\x01", SECRET].concat();
+        check(
+            [JPEG, &segment(0xe0, &thumbnail), &held(&turned()), &held(&turned()), &frame, &pixels, b"\xff\xd9"]
+                .concat(),
+            [
+                JPEG,
+                &segment(0xe0, b"JFIF\0\x01\x02\x01\0\x48\0\x48\0\0"),
+                &held(&exif::block(6)),
+                &frame,
+                &pixels,
+                b"\xff\xd9",
+            ]
+            .concat(),
+        );
+        let head = chunk(b"IHDR", b"\0\0\0\x09\0\0\0\x09\x08\x02\0\0\0");
+        let rest = [chunk(b"IDAT", b"pixels"), chunk(b"IEND", b"")].concat();
+        check(
+            [PNG, &head, &chunk(b"eXIf", &turned()), &rest].concat(),
+            [PNG, &head, &png_exif(6), &rest].concat(),
+        );
+        let whole = |chunks: &[u8]| [b"RIFF", &(chunks.len() as u32 + 4).to_le_bytes()[..], b"WEBP", chunks].concat();
+        let flags = |flags: u8| riff(b"VP8X", &[flags, 0, 0, 0, 1, 1, 0, 1, 1, 0]);
+        let seen = riff(b"VP8 ", b"even");
+        check(
+            whole(&[flags(0x2c), seen.clone(), riff(b"EXIF", &turned())].concat()),
+            whole(&[flags(0x08), seen.clone(), riff(b"EXIF", &exif::block(6))].concat()),
+        );
+        check(whole(&[flags(0x24), seen.clone(), riff(b"EXIF", &turned())].concat()), whole(&[flags(0), seen].concat()));
     }
 
     #[test]

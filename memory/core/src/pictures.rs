@@ -371,7 +371,7 @@ impl Pictures<'_> {
         Ok(Some(post))
     }
 
-    fn post_of(self, row: &PictureRow, text: Text) -> Result<MessageRow, Error> {
+    pub(crate) fn post_of(self, row: &PictureRow, text: Text) -> Result<MessageRow, Error> {
         let chat = self.0.chats().get(&row.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         Ok(MessageRow {
             id: row.message.clone(),
@@ -397,7 +397,7 @@ impl Pictures<'_> {
     }
 
     /// Adds the message of a picture: it is the newest of its chat, and waits in the outbox.
-    fn put_post(self, batch: &mut Batch, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
+    pub(crate) fn put_post(self, batch: &mut Batch, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
         put_message(batch, post)?;
         for source in &row.sources {
             codec::put(batch, Table::Derived, keys::derived(source, &post.id), &post.id)?;

@@ -182,7 +182,7 @@ impl Pictures {
         }
     }
 
-    fn row(&self, request: &PictureRequest<'_>) -> Result<PictureRow, Error> {
+    pub(super) fn row(&self, request: &PictureRequest<'_>) -> Result<PictureRow, Error> {
         let scope = request.place.scope();
         let mut row = PictureRow {
             number: 0,
@@ -277,16 +277,28 @@ impl Pictures {
             None => row.person == *person,
         });
         let Some(row) = found else { return Ok(None) };
-        self.give_up(platform, row).await?;
+        if row.person == *person {
+            self.give_up(platform, row).await?;
+        } else {
+            self.give_up_saying(platform, row, "An admin took it back.").await?;
+        }
         Ok(Some(row.number))
     }
 
     /// Removes a picture from the queue, stops drawing it, and removes the message about its progress.
     pub(super) async fn give_up(&self, platform: &dyn Platform, row: &PictureRow) -> Result<(), Error> {
         let message = row.message.clone();
-        self.services.blocking(move |memory| memory.pictures().cancel(&message)).await?;
+        let is_told = self.services.blocking(move |memory| {
+            memory.pictures().cancel(&message)?;
+            memory.pictures().is_told(&message)
+        });
+        let is_told = is_told.await?;
         if let Some(running) = self.progress().running.get(&row.message) {
             running.token.cancel();
+        }
+        if is_told {
+            // The message about its progress says already why it is not drawn.
+            return Ok(());
         }
         if let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await {
             tracing::warn!(message = %row.message, %error, "cannot remove the message about a picture");

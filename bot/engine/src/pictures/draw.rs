@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{PictureLook, PictureSettings, Pictures, Running, caption, is_suitable};
+use super::{PictureLook, PictureSettings, Pictures, Running, caption, naming};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
 
@@ -33,6 +33,15 @@ const MAX_SHRINKS: usize = 4;
 
 /// Pictures whose places and people are remembered for a fair order.
 const MAX_SERVED: usize = 500;
+
+/// Said if other people would read the picture now than when it was asked for.
+const OTHER_READERS: &str = "Other people read here now than when you asked. Ask again.";
+
+/// Said if it was begun as often as it may be, and never ended.
+const STOPPED_TOO_OFTEN: &str = "Azera was stopped three times while it was drawn. Ask again, with fewer steps or smaller.";
+
+/// Said if a message that it is built on was forgotten.
+const FORGOTTEN: &str = "A message that it was built on was deleted or forgotten.";
 
 /// How it goes on after a picture.
 enum Onward {
@@ -56,9 +65,6 @@ struct Drawing<'a> {
 impl Pictures {
     /// Draws what waits until the engine stops.
     pub(crate) async fn keep_drawing(self: Arc<Self>) {
-        if self.settings().is_none() {
-            return;
-        }
         loop {
             // A new picture does not shorten the wait for a server that does not work: each try counts.
             let wait = match self.draw_next().await {
@@ -91,11 +97,11 @@ impl Pictures {
 
     /// Draws the next picture; `None` if there is none.
     async fn draw_next(&self) -> Result<Option<Onward>, Error> {
-        let Some(settings) = self.settings() else { return Ok(None) };
         let _turn = self.turn.lock().await;
         if self.services.stopping.is_cancelled() {
             return Ok(None);
         }
+        let Some(settings) = self.settings() else { return self.end_waiting().await.map(|()| None) };
         let mut failed = None;
         for row in self.queue().await? {
             // The picture waits until its platform is attached.
@@ -125,36 +131,33 @@ impl Pictures {
         (token, sender): (&CancellationToken, &ProgressSender),
     ) -> Result<Onward, Error> {
         if !self.outbox.may_be_shown(platform, &deliverable(row)).await? {
-            self.give_up(platform, row).await?;
-            return Ok(Onward::Next);
+            return self.end_saying(platform, row, OTHER_READERS).await;
         }
-        // The channel or the rules may have changed while it waited.
-        let rules = match platform.place_for_all(&row.chat).await? {
-            None => None,
-            Some(place) => Some(self.rules(platform, &place).await?).filter(|rules| is_suitable(rules, row)),
-        };
-        let Some(rules) = rules else {
+        let Some(place) = platform.place_for_all(&row.chat).await? else {
             self.give_up(platform, row).await?;
             return Ok(Onward::Next);
         };
+        // The channel or the rules may have changed while it waited.
+        let rules = self.rules(platform, &place).await?;
+        if let Err(refusal) = naming::check(&rules, row) {
+            return self.end_saying(platform, row, &refusal.to_string()).await;
+        }
         let message = row.message.clone();
         let Some(tries) = self.services.blocking(move |memory| memory.pictures().tried(&message)).await? else {
             return Ok(Onward::Next);
         };
         if tries > MAX_TRIES {
-            self.give_up(platform, row).await?;
-            return Ok(Onward::Next);
+            return self.end_saying(platform, row, STOPPED_TOO_OFTEN).await;
         }
         let Ok(mut look) = serde_json::from_value::<PictureLook>(row.settings.clone()) else {
-            self.give_up(platform, row).await?;
-            return Ok(Onward::Next);
+            return self.end_saying(platform, row, "How it was to look is no longer known. Ask again.").await;
         };
         let is_last_try = tries >= MAX_TRIES;
         let drawing = Drawing { settings, platform, row, rules: &rules, is_last_try, token, sender };
         let drawn = tokio::select! {
             biased;
             drawn = self.make(&drawing, &mut look) => drawn?,
-            () = self.show_progress(platform, row, sender.subscribe()) => Err(ImageError::Cancelled),
+            () = self.show_progress(platform, row, sender.subscribe(), token) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
         match drawn {
@@ -164,10 +167,9 @@ impl Pictures {
                 self.services.blocking(move |memory| memory.pictures().interrupted(&message)).await?;
                 Ok(Onward::Next)
             }
-            Err(ImageError::Cancelled) => {
-                self.give_up(platform, row).await?;
-                Ok(Onward::Next)
-            }
+            // A person who took it back knows: its row is gone.
+            Err(ImageError::Cancelled) if token.is_cancelled() => self.end_saying(platform, row, FORGOTTEN).await,
+            Err(ImageError::Cancelled) => self.end_saying(platform, row, "The server cancelled it. Ask again.").await,
             Err(ImageError::Unavailable { why, retry_in }) if !is_last_try => {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
                 let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(tries - 1));
@@ -175,6 +177,12 @@ impl Pictures {
             }
             drawn => self.end(platform, row, drawn, &look).await,
         }
+    }
+
+    /// Ends a picture that is not drawn, and says why.
+    async fn end_saying(&self, platform: &dyn Platform, row: &PictureRow, why: &str) -> Result<Onward, Error> {
+        self.give_up_saying(platform, row, why).await?;
+        Ok(Onward::Next)
     }
 
     /// Reads the picture to start from, looks at it if nobody has, and draws.
@@ -220,6 +228,7 @@ impl Pictures {
         platform: &dyn Platform,
         row: &PictureRow,
         mut receiver: watch::Receiver<ImageProgress>,
+        token: &CancellationToken,
     ) {
         let Some(streaming) = platform.streaming() else { return std::future::pending().await };
         let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
@@ -230,7 +239,7 @@ impl Pictures {
                 .progress(Making { chat, reply, persona, persona_name, is_help: false }, row.asked_at, &text)
                 .await;
             tokio::time::sleep(BETWEEN_TEXTS).await;
-            if receiver.changed().await.is_err() {
+            if receiver.changed().await.is_err() || token.is_cancelled() {
                 return std::future::pending().await;
             }
         }
@@ -261,10 +270,7 @@ impl Pictures {
         let is_drawn = outcome.picture.is_some();
         let message = row.message.clone();
         let post = self.services.blocking(move |memory| memory.pictures().finish(&message, outcome)).await?;
-        let Some(post) = post else {
-            self.give_up(platform, row).await?;
-            return Ok(Onward::Next);
-        };
+        let Some(post) = post else { return self.end_saying(platform, row, FORGOTTEN).await };
         if is_drawn {
             let mut progress = self.progress();
             progress.served.push_back((row.scope.clone(), row.person.clone()));
@@ -317,7 +323,7 @@ impl Pictures {
         encoded.map_err(|_| ImageError::Protocol("the picture could not be encoded".into()))?
     }
 
-    async fn deliver(&self, platform: &dyn Platform, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
+    pub(super) async fn deliver(&self, platform: &dyn Platform, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
         self.progress().delivering.insert(post.id.clone());
         let delivered = async {
             let outbox = OutboxRow {
@@ -363,7 +369,7 @@ fn within(
 }
 
 /// A picture as a question of permission: who may read what it is built on.
-fn deliverable(row: &PictureRow) -> DeliverableReply<'_> {
+pub(super) fn deliverable(row: &PictureRow) -> DeliverableReply<'_> {
     DeliverableReply {
         chat: &row.chat,
         asker: Some(&row.person),

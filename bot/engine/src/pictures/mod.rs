@@ -10,6 +10,7 @@
 //! | `looking.rs` | reads and looks at them before they are drawn |
 //! | `naming.rs` | what a picture names, as far as the rules ask |
 //! | `settings.rs` | what is configured, and what a place wants |
+//! | `telling.rs` | tells who asked why a picture is not drawn |
 
 mod ask;
 mod caption;
@@ -18,6 +19,7 @@ mod looking;
 mod naming;
 mod settings;
 mod start;
+mod telling;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering;
@@ -43,6 +45,9 @@ use crate::services::Services;
 /// Said where nothing is configured that draws.
 pub(crate) const NO_BACKEND: &str = "I cannot draw: no server for pictures is configured. The operator can set one up \
                                      in `[images]`; the page on pictures in the documentation says how.";
+
+/// Said where personas do not draw by themselves.
+pub(crate) const NOT_FROM_REPLIES: &str = "I do not draw by myself here. `/imagine` draws.";
 
 /// The most pictures of people that are decoded at once. Each takes up to some 350 MB.
 const DECODED_AT_ONCE: usize = 2;
@@ -108,6 +113,11 @@ impl Pictures {
     /// Returns what draws, if anything does.
     pub(crate) fn settings(&self) -> Option<&PictureSettings> {
         self.settings.get()
+    }
+
+    /// Returns true if the pictures that replies ask for are drawn.
+    pub(crate) fn draws_for_replies(&self) -> bool {
+        self.settings().is_some_and(|settings| settings.in_replies)
     }
 
     /// Returns true while a picture's message is being delivered here, so that nobody else delivers it.

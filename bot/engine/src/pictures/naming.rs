@@ -1,7 +1,7 @@
 //! What a picture names, as far as the rules ask: by its own words, and by those about what it started from.
 
 use azera_memory::{MessageRow, PictureRow};
-use azera_pictures::{PromptRules, Traits};
+use azera_pictures::{PromptRules, Refusal, Traits};
 use azera_types::Part;
 
 use super::PictureLook;
@@ -88,10 +88,18 @@ pub(crate) fn traits(row: &PictureRow) -> Traits {
     look.map_or(own, |look| own.and(look.traits).and(look.start_traits))
 }
 
+/// Checks a picture by the rules of the place where it is drawn or shown.
+///
+/// # Errors
+/// The rule that forbids it.
+pub(super) fn check(rules: &PromptRules, row: &PictureRow) -> Result<(), Refusal> {
+    rules.check_from(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()], traits(row))
+}
+
 /// Returns true if the rules of a place allow a picture to be drawn and shown there: one for adults is shown only where
 /// such pictures may be drawn.
 pub(crate) fn is_suitable(rules: &PromptRules, row: &PictureRow) -> bool {
-    rules.check_from(&[row.prompt.as_str(), row.name.as_deref().unwrap_or_default()], traits(row)).is_ok()
+    check(rules, row).is_ok()
 }
 
 /// Returns what the sender of a picture, and the model that saw it, say about it.

@@ -22,8 +22,6 @@ pub(super) struct Draft {
     pub(super) generated: Generated,
 }
 
-impl Draft {}
-
 /// Returns the data for the permission check of the reply.
 pub(super) fn deliverable<'a>(request: &'a TurnRequest, composition: &'a Composition) -> DeliverableReply<'a> {
     let message = &request.message;
@@ -118,6 +116,7 @@ impl Turns {
             loras: if in_danger { Vec::new() } else { self.learning.loras_for(&context.read_scope) },
             stop: context.form.stop,
             held: in_danger,
+            draws: self.pictures.draws_for_replies() && !in_danger,
             speakers: speakers(composition),
         }
     }

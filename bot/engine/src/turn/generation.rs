@@ -45,6 +45,8 @@ pub(crate) struct GenerationRequest<'a> {
     pub(crate) stop: &'static [&'static str],
     /// The reply is shown by whoever asked, after it was checked: nothing of it is streamed.
     pub(crate) held: bool,
+    /// Pictures that the reply asks for are drawn.
+    pub(crate) draws: bool,
     /// Other speakers of the conversation.
     pub(crate) speakers: Vec<String>,
 }
@@ -170,7 +172,9 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
                 }
                 Event::Content(piece) => shaping.pass(&piece),
                 Event::Done(usage) => {
-                    let (rest, pictures) = shaping.finish(&text);
+                    // Where nothing is drawn, a reply of a tag alone is as good as none.
+                    let may_be_picture = asking.draws || attempt + 1 == ATTEMPTS;
+                    let (rest, pictures) = shaping.finish(&text, may_be_picture);
                     text.push_str(&rest);
                     if !asking.held && !rest.is_empty() {
                         shown.event(StreamEvent::Content { text: rest }).await;
@@ -268,12 +272,13 @@ impl Shaping {
         self.label.pass(piece).map(|piece| self.tags.pass(&piece)).unwrap_or_default()
     }
 
-    /// Ends the reply, of which `shown` was shown: the rest of it, and the pictures that it asks for.
-    fn finish(&mut self, shown: &str) -> (String, Vec<PictureTag>) {
+    /// Ends the reply, of which `shown` was shown: the rest of it, and the pictures that it asks for. With `may_be_picture`,
+    /// a reply of nothing but a picture shows a sign.
+    fn finish(&mut self, shown: &str, may_be_picture: bool) -> (String, Vec<PictureTag>) {
         let mut rest = self.label.rest().map(|rest| self.tags.pass(&rest)).unwrap_or_default();
         rest.push_str(&self.tags.finish());
         let pictures = self.tags.take_pictures();
-        if !pictures.is_empty() && shown.trim().is_empty() && rest.trim().is_empty() {
+        if may_be_picture && !pictures.is_empty() && shown.trim().is_empty() && rest.trim().is_empty() {
             rest = ONLY_A_PICTURE.to_owned();
         }
         (rest, pictures)
@@ -349,7 +354,7 @@ mod tests {
         fn check(pieces: &[&str], want: &str, prompts: &[&str]) {
             let mut shaping = Shaping::new("Azera");
             let mut text: String = pieces.iter().map(|piece| shaping.pass(piece)).collect();
-            let (rest, pictures) = shaping.finish(&text);
+            let (rest, pictures) = shaping.finish(&text, true);
             text.push_str(&rest);
             let found: Vec<&str> = pictures.iter().map(|tag| tag.prompt.as_str()).collect();
             assert_eq!((text.as_str(), found.as_slice()), (want, prompts), "{pieces:?}");

@@ -68,7 +68,10 @@ impl Turns {
                 if let NotSeen::Failed(error) = &why {
                     tracing::warn!(message = %request.message.id, %error, "a picture was not seen");
                 }
-                missed.get_or_insert(why);
+                // Whoever said what it shows need not be asked for that.
+                if alt_of(&request.message, index).is_none() {
+                    missed.get_or_insert(why);
+                }
             }
         }
         if let Some(why) = missed {
@@ -110,7 +113,8 @@ impl Turns {
     /// Notes what the person is told about a picture that was not seen, unless there is something to tell already. Beside
     /// other words, and where the picture is for nobody in particular, it is told once in each chat, until the next start.
     fn note_unseen(&self, request: &mut TurnRequest, why: &NotSeen, is_addressed: bool) {
-        let alone = says_nothing_else(&request.message.text);
+        let has_alt = (0..request.message.parts.len()).any(|index| alt_of(&request.message, index).is_some());
+        let alone = !has_alt && says_nothing_else(&request.message.text);
         if alone && is_addressed || self.progress.tell_unseen(&request.message.chat) {
             request.missed.get_or_insert_with(|| Missed { sentence: sentence(why), alone });
         } else {
@@ -145,11 +149,18 @@ fn with_description(message: &MessageRow, index: usize, words: &str) -> Text {
     with_line(message, &format!("{SEEN}{}, a guess] {}", part.name, words.trim()))
 }
 
+/// Returns what the sender of a picture wrote about it. Platforms that put it into the line about the file put it into the
+/// part, too.
+fn alt_of(message: &MessageRow, index: usize) -> Option<&str> {
+    let part = message.parts.get(index).filter(|part| part.kind == PartKind::Image)?;
+    part.alt.as_deref().map(str::trim).filter(|alt| !alt.is_empty())
+}
+
 /// Returns the text of a message with a picture that nobody saw: what the sender wrote about it, or a note where the
 /// message says nothing else.
 fn unseen(message: &MessageRow, index: usize) -> Text {
-    match message.parts.get(index).and_then(|part| part.alt.as_ref()) {
-        Some(alt) if !message.text.contains(alt.trim()) => with_line(message, &format!("[picture: {}]", alt.trim())),
+    match alt_of(message, index) {
+        Some(alt) if !message.text.contains(alt) => with_line(message, &format!("[picture: {alt}]")),
         _ if message.text.trim().is_empty() => Text::new(PICTURE),
         _ => message.text.clone(),
     }

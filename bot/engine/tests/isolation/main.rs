@@ -58,6 +58,7 @@ mod submit;
 mod surprise;
 mod test_engine;
 mod texts;
+mod undrawn;
 mod validity;
 mod voice_fakes;
 mod voice_messages;

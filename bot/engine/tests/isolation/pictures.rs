@@ -127,7 +127,7 @@ impl Scene {
         (scene, painter)
     }
 
-    async fn ask(&self, who: usize, place: usize, text: &str) -> CommandAnswer {
+    pub async fn ask(&self, who: usize, place: usize, text: &str) -> CommandAnswer {
         self.pass(90);
         let name = PEOPLE[who].1.to_owned();
         let line = CommandLine {

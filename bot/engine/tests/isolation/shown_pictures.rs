@@ -126,3 +126,20 @@ async fn where_everything_is_answered_a_picture_for_nobody_is_told_of_once() {
     assert_eq!(scene.show(AN, COMMONS, "", b"\xff", false).await, Outcome::Skipped(SkipReason::Empty));
     assert_eq!(text_of(&scene.show(AN, COMMONS, "", b"\xff", true).await), sentence, "he asked");
 }
+
+#[tokio::test]
+async fn the_description_of_a_picture_that_nobody_sees_is_answered_like_words() {
+    let mut scene = Scene::open(false, false).await;
+    for text in ["[attached: photo.png (image/png, 1 bytes, shows: my grey cat)]", ""] {
+        let mut inbound = scene.message(ANN, DM_ANN, "");
+        let mut picture = shown(b"\xff");
+        picture.part = picture.part.described(Some("my grey cat"));
+        inbound.parts.push(picture);
+        (inbound.text, inbound.mentions_bot) = (text.into(), true);
+        let outcome = scene.submit(inbound).await.unwrap();
+        scene.engine.azera.settle().await.unwrap();
+        // The model answers, and nobody is asked what the picture shows.
+        assert_eq!(text_of(&outcome), "Noted.", "{text:?}");
+    }
+    assert!(scene.holds("[picture: my grey cat]"));
+}
