@@ -78,6 +78,9 @@ pub struct Form {
     /// The least score of a recalled memory in the prompt, as a share of the best memory's score. Each line that does
     /// not answer the question makes a small model likelier to answer with that line.
     pub recalled_share: f32,
+    /// True if the recalled lines of a question may repeat what people said earlier in the conversation. A small model
+    /// denies what it was told five messages before, unless that stands next to the question.
+    pub recalls_shown: bool,
     /// The most tokens for carried writings (diary, journal, dream) and notes.
     pub carried_tokens: usize,
     /// The most tokens in a reply. A small model that goes on for long has lost its way.
@@ -124,7 +127,25 @@ const FULL_RULES: &str = "Talk as {{char}} with the person who writes to you. An
                           the person writes.";
 
 /// Beginnings of the other side's next line, in the words that models use for it.
-const STOP: &[&str] = &["\nUser:", "\n**User:**", "\nHuman:", "\nThe person:"];
+const STOP: &[&str] = &[
+    "\nUser:",
+    "\n**User:**",
+    "\nHuman:",
+    "\nThe person:",
+    // What models for assistants end each answer with. The space keeps a reply that is nothing else.
+    " Is there anything else",
+    " Is there anything specific",
+    " What else can I",
+    " How can I assist",
+    " How can I help",
+    " Let me know if you",
+    " If you have any other questions",
+    " If you have any questions",
+    " If you need any",
+    " If you need more",
+    " Feel free to ask",
+    " Feel free to share",
+];
 
 /// Returns the form for a model.
 pub fn form_of(model: &ModelInfo) -> Form {
@@ -193,6 +214,7 @@ fn tiny() -> Form {
         examples: 2,
         recalled_lines: 8,
         recalled_share: 0.5,
+        recalls_shown: false,
         carried_tokens: 120,
         reply_tokens: 100,
         // The first paragraph is the answer. The rest strays, usually into the end of a letter.
@@ -225,6 +247,7 @@ fn small() -> Form {
         examples: 5,
         recalled_lines: 8,
         recalled_share: 0.5,
+        recalls_shown: true,
         carried_tokens: 200,
         reply_tokens: 250,
         stop: STOP,
@@ -262,6 +285,7 @@ fn large() -> Form {
         unsaid: Unsaid::Nothing,
         recalled_lines: 20,
         recalled_share: 0.0,
+        recalls_shown: false,
         carried_tokens: 600,
         reply_tokens: usize::MAX,
         writing: Writing { lines: 40, led: false, tokens: 250, sampling: Sampling::default() },

@@ -53,6 +53,7 @@ mod reply_style;
 mod reranked;
 mod samples;
 mod showing;
+mod shown_again;
 mod shown_pictures;
 mod submit;
 mod surprise;

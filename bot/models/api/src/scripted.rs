@@ -28,6 +28,12 @@ impl ScriptedModel {
         Self { info, script }
     }
 
+    /// Returns the model with this many weights, which decide the form of its prompts.
+    pub fn with_parameters(mut self, parameters: u64) -> Self {
+        self.info.parameters = Some(parameters);
+        self
+    }
+
     /// Creates a model that always says `text`.
     pub fn saying(text: &'static str) -> Self {
         Self::new(Arc::new(move |_| text.to_owned()))

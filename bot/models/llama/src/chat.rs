@@ -30,7 +30,7 @@ use crate::tokenizer::Tokenizer;
 use crate::worker::{Inbox, Ticket, Worker};
 
 /// The most stop strings in a request.
-pub const MAX_STOP_STRINGS: usize = 16;
+pub const MAX_STOP_STRINGS: usize = 32;
 
 /// The longest stop string, in bytes. As much of a reply may be held back.
 pub const MAX_STOP_BYTES: usize = 256;
