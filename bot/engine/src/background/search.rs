@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use azera_affect::{Classifiers, ConversationMessage};
-use azera_memory::{ExtractionProgress, MessageRow, ReadScope, Salience};
+use azera_memory::{ExtractionProgress, MAX_HISTORY, Memory, MessageRow, ReadScope, Salience};
 use azera_types::{MessageId, Timestamp};
 
 use super::agenda::{ChatActivity, PersonaPlace};
@@ -51,8 +51,7 @@ impl Background {
         let (chat, persona) = (talk.chat.clone(), talk.persona.clone());
         let before =
             self.services.blocking(move |memory| memory.progress().extraction_progress(&chat, &persona)).await?;
-        let (chat, of) = (talk.chat.clone(), read_scope.clone());
-        let rows = self.services.blocking(move |memory| memory.messages().history(&of, &chat, LOOKED_AT)).await?;
+        let rows = self.newest_rows(talk, &read_scope, before).await?;
         // Posts are not part of the conversation.
         let talked = rows.iter().filter(|row| row.author.person().is_some() || row.answers.is_some());
         let rows: Vec<&MessageRow> = talked.collect();
@@ -68,6 +67,28 @@ impl Background {
         let progress = before.unwrap_or(ExtractionProgress { seq: 0, at: Timestamp::UNIX_EPOCH, tries: 0 });
         let classified = self.classified(&classifiers, &rows, &is_new).await?;
         self.search(Search { talk, home, read_scope, rows, is_new, classified, progress, now }).await
+    }
+
+    /// Returns the newest messages of a chat: [`LOOKED_AT`], or as many as memory returns at once if the last search does
+    /// not reach back that far, as in a channel where nobody paused for hours.
+    async fn newest_rows(
+        &self,
+        talk: &ChatActivity,
+        read_scope: &ReadScope,
+        before: Option<ExtractionProgress>,
+    ) -> Result<Vec<MessageRow>, Error> {
+        let (chat, of) = (talk.chat.clone(), read_scope.clone());
+        let read = move |memory: &Memory| {
+            let rows = memory.messages().history(&of, &chat, LOOKED_AT)?;
+            let is_searched = |row: &MessageRow| before.is_some_and(|before| row.seq <= before.seq);
+            match rows.first() {
+                Some(oldest) if rows.len() == LOOKED_AT && !is_searched(oldest) => {
+                    memory.messages().history(&of, &chat, MAX_HISTORY)
+                }
+                _ => Ok(rows),
+            }
+        };
+        self.services.blocking(read).await
     }
 
     async fn classified<'a>(

@@ -38,7 +38,8 @@ const MAX_SERVED: usize = 500;
 const OTHER_READERS: &str = "Other people read here now than when you asked. Ask again.";
 
 /// Said if it was begun as often as it may be, and never ended.
-const STOPPED_TOO_OFTEN: &str = "Azera was stopped three times while it was drawn. Ask again, with fewer steps or smaller.";
+const STOPPED_TOO_OFTEN: &str =
+    "Azera was stopped three times while it was drawn. Ask again, with fewer steps or smaller.";
 
 /// Said if a message that it is built on was forgotten.
 const FORGOTTEN: &str = "A message that it was built on was deleted or forgotten.";
@@ -323,7 +324,12 @@ impl Pictures {
         encoded.map_err(|_| ImageError::Protocol("the picture could not be encoded".into()))?
     }
 
-    pub(super) async fn deliver(&self, platform: &dyn Platform, row: &PictureRow, post: &MessageRow) -> Result<(), Error> {
+    pub(super) async fn deliver(
+        &self,
+        platform: &dyn Platform,
+        row: &PictureRow,
+        post: &MessageRow,
+    ) -> Result<(), Error> {
         self.progress().delivering.insert(post.id.clone());
         let delivered = async {
             let outbox = OutboxRow {

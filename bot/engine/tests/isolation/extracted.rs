@@ -198,6 +198,22 @@ async fn a_long_conversation_is_read_in_chunks_and_each_message_once() {
     assert_eq!((found.found, found.untraceable, found.kept), (70, 0, 70));
 }
 
+/// A busy channel has more messages between two pauses than are usually looked at.
+#[tokio::test]
+async fn the_beginning_of_a_very_long_conversation_is_read_too() {
+    let reader = Reader::new(Arc::new(quote_all));
+    let mut scene = scene_read_by(&reader).await;
+    // With the replies, these are 220.
+    for number in 0..110 {
+        scene.say(ANN, DM_ANN, &format!("my shelf {number} is full")).await;
+    }
+    scene.pass_time(DAY).await;
+    let read = reader.transcripts().concat();
+    for number in 0..110 {
+        assert_eq!(read.matches(&format!("] Ann: my shelf {number} is full")).count(), 1, "message {number}");
+    }
+}
+
 #[tokio::test]
 async fn a_conversation_waits_while_the_model_is_away() {
     let reader = Reader::new(Arc::new(quote_all));
