@@ -49,7 +49,7 @@ const EVERYWHERE: &str = "Options of every command";
     name = "azera",
     version,
     max_term_width = HELP_COLUMNS,
-    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine unless you name a server in the configuration.\n\nFor developers, not listed above: azera replay, eval, bench and hearth, each with --help."
+    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine, except what Azera says on Discord and Matrix and what you send to model servers or stores that you configure.\n\nFor developers, not listed above: azera replay, eval, bench and hearth, each with --help."
 )]
 pub struct Cli {
     /// Configuration file; `azera config` prints an example
@@ -69,7 +69,7 @@ pub enum Command {
         after_help = "Examples:\n  azera chat\n  azera chat --as Ann --persona areza\n  echo 'Hello!' | azera chat\n  git diff | azera chat --message-per file\n  azera chat --json < messages.txt"
     )]
     Chat(ChatOptions),
-    /// Serve Discord and Matrix, as configured, until Ctrl-C
+    /// Serve the web, and Discord and Matrix as configured, until Ctrl-C
     #[command(after_help = "Example:\n  AZERA__MATRIX__PASSWORD=... azera run --config azera.toml")]
     Run(RunOptions),
     /// Print the link that invites the Discord bot

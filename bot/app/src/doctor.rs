@@ -69,9 +69,10 @@ pub async fn run(config: &Config, missing: &[vault::Unresolved]) -> anyhow::Resu
 fn configuration(config: &Config) -> Found {
     match (config.file(), config.usual_file()) {
         (Some(file), _) => Found::Good(format!("read from {}", file.display())),
-        (None, Some(default_file)) => {
-            Found::Good(format!("defaults; `azera config > {}` begins a file of your own", default_file.display()))
-        }
+        (None, Some(default_file)) => Found::Good(format!(
+            "defaults; put the keys that you change into {}; `azera config` prints all keys",
+            default_file.display()
+        )),
         (None, None) => Found::Good("defaults".into()),
     }
 }

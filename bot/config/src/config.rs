@@ -66,11 +66,12 @@ pub struct Config {
     /// Conversations.
     pub chat: Chat,
     /// How a persona's mind changes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus
-    /// and sleep pressure go from 0 to 1. A persona has one mind for each realm, and one for each private chat.
+    /// and sleep pressure go from 0 to 1. A persona has one mind for the public chats of a realm, and one for each
+    /// private chat. A realm is a Discord server, a Matrix space or a Matrix room without a space.
     pub mind: Mind,
     /// What a persona writes between messages: its diary, its journal, its dreams and its notes. This asks the model
-    /// only in quiet times; live chat goes first. Hours are in the realm's time zone. A range of hours includes its
-    /// first and excludes its last; two equal hours make an empty range.
+    /// only in quiet times; live chat goes first. Hours are those of `time_zone`. A range of hours includes its first
+    /// and excludes its last; two equal hours make an empty range.
     pub gardener: Gardener,
     /// Learning in the weights. At rest, personas train on what surprised them in a place, and then speak a little
     /// differently there. Only people who opted in (`/hearth opt-in`) are learned from. What a persona learns in a place

@@ -16,7 +16,8 @@ pub struct Discord {
     /// AZERA__DISCORD__TOKEN_FILE, than write the token here.
     #[schemars(length(min = 1, max = 1024), example = "...", extend("writeOnly" = true))]
     pub token: Option<Secret>,
-    /// The operators of the bot, by user id (Copy User ID, with Developer Mode on). They may also change the model.
+    /// The operators of the bot, by user id (Copy User ID, with Developer Mode on). They count as admins in
+    /// every server, and may also change the model.
     #[schemars(length(max = 100), inner(length(min = 1, max = 20)))]
     pub operators: Vec<String>,
     /// Hours to look back after Azera was away: it answers the messages of that time, and none with 0.

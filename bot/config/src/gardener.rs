@@ -16,8 +16,8 @@ pub enum ExtractWithModel {
 }
 
 /// What a persona writes between messages: its diary, its journal, its dreams, its notes and its pieces. This asks the
-/// model only in quiet times; live chat goes first. Hours are in the realm's time zone. A range of hours includes its
-/// first and excludes its last; two equal hours make an empty range.
+/// model only in quiet times; live chat goes first. Hours are those of `time_zone`. A range of hours includes its first
+/// and excludes its last; two equal hours make an empty range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gardener {
@@ -71,7 +71,7 @@ pub struct Gardener {
     /// that some are left for the night.
     #[schemars(range(min = 1, max = 100_000))]
     pub asks_per_day: u32,
-    /// The time zone of realms that set none, by its IANA name.
+    /// The time zone of all days and hours, by its IANA name.
     #[schemars(length(min = 1, max = 64))]
     pub time_zone: String,
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 // The doc comments of these fields are also the comments of azera.example.toml, so they address the operator.
 
 /// How a persona's mind changes: what tires it, how moods pass, when it dreams and reflects. Mood, energy, focus and
-/// sleep pressure go from 0 to 1. A persona has one mind for each realm, and one for each private chat.
+/// sleep pressure go from 0 to 1. A persona has one mind for the public chats of a realm, and one for each private chat.
+/// A realm is a Discord server, a Matrix space or a Matrix room without a space.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mind {
@@ -59,7 +60,7 @@ pub struct Mind {
     /// Seconds of quiet before a dream or nap.
     #[schemars(range(min = 0, max = 86_400))]
     pub dream_idle_s: u32,
-    /// The hour at which the night begins, in the realm's time zone.
+    /// The hour at which the night begins, in the time zone gardener.time_zone.
     #[schemars(range(min = 0, max = 23))]
     pub night_from_hour: u8,
     /// The hour at which the night ends.
@@ -75,7 +76,7 @@ pub struct Mind {
     /// persona also dreams when nothing is new.
     #[schemars(range(min = 0, max = 10_000))]
     pub dream_min_exchanges: u32,
-    /// The hour, in the realm's time zone, from which the persona reflects on what is new that day.
+    /// The hour, in the time zone gardener.time_zone, from which the persona reflects on what is new that day.
     #[schemars(range(min = 0, max = 23))]
     pub reflection_hour: u8,
     /// Seconds of quiet before a reflection.

@@ -11,8 +11,8 @@ use crate::Secret;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Data {
-    /// The folder of everything Azera stores: messages, memories, personas, models. `~` is your home. When unset:
-    /// `azera` in the XDG data folder, usually `~/.local/share/azera`. AZERA_DATA sets it too.
+    /// The folder of what Azera stores: messages, memories, personas, backups. Models are in models.dir. `~` is your
+    /// home. When unset: `azera` in the XDG data folder, usually `~/.local/share/azera`. AZERA_DATA sets it too.
     #[schemars(length(min = 1, max = 4096), example = "/srv/azera")]
     pub dir: Option<PathBuf>,
     /// Megabytes that stay free on the disk of this folder. With less, Azera takes no new message, says so, and goes on
@@ -335,7 +335,7 @@ impl Default for Memory {
 pub enum Answer {
     /// when mentioned, replied to or called by name
     Addressed,
-    /// every message
+    /// every message that is not meant for somebody else
     Always,
     /// no message
     Never,
@@ -354,7 +354,8 @@ pub struct Chat {
     /// Names that call the persona in a group, in addition to its own.
     #[schemars(length(max = 16), inner(length(min = 1, max = 32)))]
     pub wake_names: Vec<String>,
-    /// When Azera answers in groups whose channel sets nothing else. It always answers direct messages.
+    /// When Azera answers in groups whose channel sets nothing else. It answers direct messages unless `/answer never`
+    /// was said there.
     pub answer: Answer,
     /// Messages of one chat that may wait for an answer. Azera rejects more.
     #[schemars(range(min = 1, max = 1000))]

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Voice {
-    /// Hear voice messages, and answer them by voice. This needs a speech model and a voice on this machine, as
-    /// `azera models pull whisper-base` and `azera models pull piper-en-us-joe` fetch them. Without them, people get
-    /// and send text only.
+    /// Hear voice messages, and answer them by voice. This needs a speech model and a voice on this machine, which
+    /// `azera models pull whisper-base` and `azera models pull piper-en-us-joe` fetch, or the servers of
+    /// `[recognition_server]` and `[speech_server]`. Without them, people get and send text only.
     pub enabled: bool,
     /// The model that recognises speech; by default the one in use, which `azera models list` shows.
     #[schemars(length(min = 1, max = 100), example = "whisper-base")]

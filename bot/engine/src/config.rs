@@ -3,7 +3,7 @@ use std::time::Duration;
 use azera_config::{ExtractWithModel, Gardener};
 use azera_memory::Answering;
 use azera_model_api::Sampling;
-use azera_types::PersonaId;
+use azera_types::{PersonaId, Place, PlaceKind};
 
 /// Settings of turns and background jobs.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub struct ChatConfig {
     pub user_persona: PersonaId,
     /// Names that every persona answers to besides its own.
     pub wake_names: Vec<String>,
-    /// When to answer where several people read, unless the chat has its own setting.
+    /// When to answer where several people read, unless the chat has its own setting; see [`ChatConfig::answering_in`].
     pub answering: Answering,
     /// Maximum number of messages waiting in one chat.
     pub queue_per_chat: usize,
@@ -38,6 +38,23 @@ pub struct ChatConfig {
     pub limits: azera_memory::Limits,
     /// Settings of the background jobs, unless a place overrides them.
     pub garden: Gardener,
+}
+
+impl ChatConfig {
+    /// Returns when to answer in a place whose chat has the setting `own`.
+    ///
+    /// The configured `never` is about groups. Only `/answer never` in a direct message silences the bot there.
+    pub(crate) fn answering_in(&self, place: &Place, own: Option<Answering>) -> Answering {
+        answering(self.answering, own, matches!(place.kind, PlaceKind::Dm(_)))
+    }
+}
+
+fn answering(configured: Answering, own: Option<Answering>, is_dm: bool) -> Answering {
+    match (own, configured) {
+        (Some(own), _) => own,
+        (None, Answering::Never) if is_dm => Answering::Addressed,
+        (None, configured) => configured,
+    }
 }
 
 /// What a persona writes in the background in one place. Hours are in the realm's time zone; a range includes its first
@@ -95,6 +112,23 @@ impl From<&Gardener> for Garden {
             rest: Duration::from_secs(u64::from(config.rest_minutes) * 60),
             quiet: (hour(config.quiet_from), hour(config.quiet_to)),
             per_day: config.asks_per_day,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_command_silences_direct_messages() {
+        for configured in [Answering::Addressed, Answering::Always, Answering::Never] {
+            assert_ne!(answering(configured, None, true), Answering::Never, "{configured:?}");
+            assert_eq!(answering(configured, None, false), configured);
+            for own in [Answering::Addressed, Answering::Always, Answering::Never] {
+                assert_eq!(answering(configured, Some(own), true), own, "{configured:?}");
+                assert_eq!(answering(configured, Some(own), false), own, "{configured:?}");
+            }
         }
     }
 }

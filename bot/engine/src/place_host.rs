@@ -144,7 +144,7 @@ impl Engine {
             is_private,
             persona: names.next().unwrap_or_default(),
             invited: names.collect(),
-            answers: mode(row.answering.unwrap_or(services.config.answering)),
+            answers: mode(services.config.answering_in(place, row.answering)),
             spoken: spoken(row.voice_replies.unwrap_or(services.voice().replies)),
             journal,
         })

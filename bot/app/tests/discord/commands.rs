@@ -53,14 +53,14 @@ const FORMS: &[Form] = &[
     ("me", "", &[], Members),
     ("memory", "search", WORDS, Members),
     ("memory", "stats", &[], Members),
-    ("memory", "pin", &[("mnumber", "m999999")], Members),
-    ("memory", "update", &[("mnumber", "m999999"), ("text", "the soup is cold")], Members),
-    ("memory", "replace", &[("mnumber", "m999999"), ("newer", "m999998")], Members),
-    ("memory", "current", &[("mnumber", "m999999")], Members),
-    ("memory", "rate", &[("mnumber", "m999999"), ("rating", "helpful")], Members),
+    ("memory", "pin", &[("id", "m999999")], Members),
+    ("memory", "update", &[("id", "m999999"), ("text", "the soup is cold")], Members),
+    ("memory", "replace", &[("id", "m999999"), ("newer", "m999998")], Members),
+    ("memory", "current", &[("id", "m999999")], Members),
+    ("memory", "rate", &[("id", "m999999"), ("rating", "helpful")], Members),
     ("memory", "learnt", &[], Members),
     ("memory", "known", &[], Members),
-    ("memory", "known-off", &[("mnumber", "m999999"), ("counts", "off")], Members),
+    ("memory", "known-off", &[("id", "m999999"), ("counts", "off")], Members),
     ("memory", "themes", &[], Members),
     ("memory", "episodes", &[("words", "lighthouse"), ("page", "1")], Members),
     ("memory", "open", &[], Members),
@@ -176,7 +176,7 @@ const FORMS: &[Form] = &[
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),
     ("forget", "last", &[], Members),
-    ("forget", "memory", &[("mnumber", "m999999")], Members),
+    ("forget", "memory", &[("id", "m999999")], Members),
     ("forget", "me", &[], Members),
     ("forget", "chat", &[], Admins),
 ];
@@ -340,9 +340,9 @@ fn people_can_show_and_forget_only_what_is_their_own() {
     // Bob's fact from the channel is found there, and only he can forget it.
     let kept = give(&fake, square, bob, "remember", "", &[("text", "the ferry leaves at nine")]);
     let id = kept.split('`').nth(1).expect("its id").to_owned();
-    let refused = give(&fake, square, cid, "forget", "memory", &[("mnumber", &id)]);
+    let refused = give(&fake, square, cid, "forget", "memory", &[("id", &id)]);
     assert!(refused.contains("somebody else's"), "{refused}");
-    let receipt = give(&fake, square, bob, "forget", "memory", &[("mnumber", &id)]);
+    let receipt = give(&fake, square, bob, "forget", "memory", &[("id", &id)]);
     assert!(receipt.starts_with("Forgotten"), "{receipt}");
     as_described(&fake);
 }

@@ -273,7 +273,7 @@ impl Commands {
     ) -> Result<CommandAnswer, Error> {
         let answering = match arguments {
             "" => {
-                let present = at.chat.answering.unwrap_or(self.services.config.answering);
+                let present = self.services.config.answering_in(&at.place, at.chat.answering);
                 return Ok(done(format!("Here I answer: {}.", when(present))));
             }
             "addressed" => Answering::Addressed,

@@ -51,7 +51,7 @@ const QUOTES: CommandOption = optional("quotes", "also forget the replies that r
 
 const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
-const MEMORY: CommandOption = needed("mnumber", "its id, such as m42", OptionKind::Memory);
+const MEMORY: CommandOption = needed("id", "its id, such as m42", OptionKind::Memory);
 const NEWER: CommandOption = needed("newer", "the id of the newer one", OptionKind::Memory);
 const NEW_TEXT: CommandOption = needed("text", "what holds now", OptionKind::Text);
 const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to take it back", OptionKind::Word);
@@ -95,8 +95,8 @@ pub const COMMANDS: &[Command] = &[
         &[
             form("list", "list", "list the personas", &[]),
             form("use", "use", "let another persona answer here", &[PERSONA]),
-            of_admins("invite", "let one more answer here when its name is called", &[PERSONA]),
-            of_admins("dismiss", "let it no longer answer here", &[PERSONA]),
+            of_admins("invite", "add a persona that answers when called by name", &[PERSONA]),
+            of_admins("dismiss", "stop an invited persona from answering here", &[PERSONA]),
             form("show", "show", "show a persona", &[PERSONA]),
             form("export", "export", "get the file of a persona", &[PERSONA]),
             form("template", "template", "get a file to start your own persona with", &[]),
@@ -172,18 +172,18 @@ pub const COMMANDS: &[Command] = &[
             SEARCH,
             form("stats", "stats", "count memories by kind and by week", &[THEME]),
             form("pin", "pin", "keep something that you said for good", &[MEMORY]),
-            form("update", "update", "say what holds now in place of your words", &[MEMORY, NEW_TEXT]),
+            form("update", "update", "replace one of your statements with a new text", &[MEMORY, NEW_TEXT]),
             form("replace", "replace", "let a newer statement replace an older one", &[MEMORY, NEWER]),
-            form("current", "current", "let something hold again that you replaced", &[MEMORY]),
+            form("current", "current", "make a statement current again that you replaced", &[MEMORY]),
             form("rate", "rate", "say whether a memory helps in this place", &[MEMORY, RATING]),
             form("learnt", "learnt", "show what I learnt in the last seven days", &[]),
-            form("known", "known", "show what counts as known by repetition", &[PAGE]),
+            form("known", "known", "list what was said in three or more chats", &[PAGE]),
             form("known-off", "known", "let your own words count as known, or not", &[MEMORY, COUNTS]),
             form("themes", "themes", "show what is talked about most", &[PAGE]),
             form("episodes", "episodes", "list conversations and how they ended", EPISODES),
             form("open", "open", "list what is still open in conversations", EPISODES),
             form("files", "files", "list the files that may be shown here", &[]),
-            form("file", "file", "give you one of them", &[needed("id", "its id or its name", OptionKind::Text)]),
+            form("file", "file", "send you a kept file", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),
         ],
     ),
@@ -413,7 +413,7 @@ pub const COMMANDS: &[Command] = &[
         "talk with me in a voice channel, and choose when I speak my replies",
         Access::Member,
         &[
-            form("settings", "settings", "show what I hear in your voice channel", &[]),
+            form("settings", "settings", "count the people and packets in your voice channel", &[]),
             form("join", "join", "let me join the voice channel that you are in", &[]),
             form("leave", "leave", "let me leave your voice channel", &[]),
             form(
@@ -422,9 +422,9 @@ pub const COMMANDS: &[Command] = &[
                 "let me say something in your voice channel",
                 &[needed("text", "what I say", OptionKind::Text)],
             ),
-            form("stop", "stop", "let me be quiet", &[]),
-            form("mute", "mute", "let me be quiet from now on", &[]),
-            form("unmute", "unmute", "let me talk again", &[]),
+            form("stop", "stop", "stop what I am saying", &[]),
+            form("mute", "mute", "mute me until you unmute me", &[]),
+            form("unmute", "unmute", "unmute me", &[]),
             form(
                 "consent",
                 "consent",

@@ -50,11 +50,11 @@ pub(super) const PICTURE: Command = command(
         form("edit", "edit", "draw it with another prompt and the same seed", &[WHICH_PICTURE, NEW_PROMPT]),
         form("remix", "remix", "draw something new that starts from a picture", REMIX),
         form("pin", "pin", "keep its file longer than others", &[WHICH_PICTURE]),
-        form("unpin", "unpin", "pin it no more", &[WHICH_PICTURE]),
+        form("unpin", "unpin", "unpin it", &[WHICH_PICTURE]),
         form("delete", "delete", "delete it; for the person who asked, and admins", &[WHICH_PICTURE]),
         form("cancel", "cancel", "take back a picture that waits or is being drawn", &[WHICH_PICTURE]),
         form("queue", "queue", "show how many pictures wait", &[]),
-        form("rules", "rules", "show what is drawn here", &[]),
+        form("rules", "rules", "show what may be drawn here", &[]),
         of_admins(
             "adult",
             "allow nudity and sex in channels for adults",

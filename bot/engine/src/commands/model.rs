@@ -30,7 +30,9 @@ impl Commands {
         };
         let name = model.info().name.clone();
         *self.services.model.write().unwrap_or_else(PoisonError::into_inner) = model;
-        Ok(done(format!("From now on {name} answers.")))
+        Ok(done(format!(
+            "From now on {name} answers, until the next start. `azera models use` chooses the model for later starts."
+        )))
     }
 
     async fn remove_model(&self, name: &str) -> Result<CommandAnswer, Error> {

@@ -70,7 +70,7 @@ impl Commands {
     /// Shows the settings of this place, and the commands that change them.
     async fn show_settings(&self, at: &CommandContext<'_>) -> Result<CommandAnswer, Error> {
         let persona = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?.persona;
-        let answering = at.chat.answering.unwrap_or(self.services.config.answering);
+        let answering = self.services.config.answering_in(&at.place, at.chat.answering);
         let home = Background::home(at.platform, &at.place, &at.chat.persona);
         let journal = match self.background.journal_of(&home).await? {
             Some(chat) if chat == at.chat.id => "here",

@@ -43,7 +43,7 @@ impl Turns {
         let names = context.persona.answers_to().chain(self.services.config.wake_names.iter().map(String::as_str));
         let text = as_written(&without_descriptions(&message.text));
         let others = other_participants(request, context);
-        let answering = context.chat.as_ref().and_then(|chat| chat.answering);
+        let own = context.chat.as_ref().and_then(|chat| chat.answering);
         Ok(Addressing {
             dm: matches!(context.place.kind, PlaceKind::Dm(_)),
             mentions_bot: request.inbox.mentions_bot,
@@ -52,7 +52,7 @@ impl Turns {
             called: calls(&text, names),
             calls_another: calls(&text, others.iter().map(String::as_str)),
             empty: text.trim().is_empty() && !message.parts.iter().any(|part| part.kind == PartKind::Image),
-            answering: answering.unwrap_or(self.services.config.answering),
+            answering: self.services.config.answering_in(&context.place, own),
         })
     }
 
