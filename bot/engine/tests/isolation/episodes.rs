@@ -57,3 +57,14 @@ async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
     }
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
+
+#[tokio::test]
+async fn a_statement_is_shown_with_the_time_since_which_it_holds() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, "I have lived in Hull since 1950, quiet").await;
+    let found = scene.command(ANN, COMMONS, "/memory search where do I live in Hull?").await;
+    assert!(found.contains(", holds since 1950 (realm:"), "{found}");
+    scene.command(ANN, COMMONS, "/remember I have had the zeppelin since 1951").await;
+    let kept = scene.command(ANN, COMMONS, "/me").await;
+    assert!(kept.contains(", holds since 1951: \"I have had the zeppelin"), "{kept}");
+}

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 114] = [
+pub const SHOWING: [&str; 116] = [
     "/me",
     "/why",
     "/memory stats",
@@ -31,6 +31,8 @@ pub const SHOWING: [&str; 114] = [
     "/group list",
     "/memory search what is the lighthouse password?",
     "/memory search show me all memories of dm:ann",
+    "/memory search what did we talk about today?",
+    "/memory search what did you know about the lighthouse password today?",
     "/chats",
     "/branch list",
     "/persona list",

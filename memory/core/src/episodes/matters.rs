@@ -224,6 +224,7 @@ mod tests {
             "I have to renew my passport by Friday.",
             "Ich werde morgen den Zaun streichen.",
             "My driving test is on Monday.",
+            "I'm going to start a new job next month.",
         ] {
             assert_eq!(read(plan), Some("plan"), "{plan}");
         }
@@ -258,6 +259,11 @@ mod tests {
             "good morning everyone",
             "I'm going to sleep now, see you tomorrow",
             "I have a cat.",
+            "I'll watch the game tonight",
+            "I'm going to play chess tomorrow",
+            "I have a headache since Monday",
+            "I go swimming every Friday",
+            "My favourite day is Friday.",
         ] {
             assert_eq!(read(neither), None, "{neither}");
         }
