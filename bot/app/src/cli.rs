@@ -25,7 +25,8 @@ pub use import::{HookCommand, HookOptions, HookSession, ImportOptions};
 pub use mcp::McpOptions;
 pub use measure::{
     BenchCommand, BenchFill, BenchGraph, BenchHearth, BenchInference, BenchInner, BenchRecall, BenchTurn, EvalCommand,
-    EvalDreams, EvalFacts, EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy, ReplayOptions,
+    EvalDreams, EvalExtraction, EvalFacts, EvalLabels, EvalMood, EvalRecall, EvalSafety, EvalTimelines, Half, MoodBy,
+    ReplayOptions,
 };
 pub use memory::{ForgetWhat, MemoryCommand, Viewer};
 pub use say::SayOptions;

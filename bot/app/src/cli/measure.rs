@@ -80,8 +80,9 @@ pub enum EvalCommand {
     /// Evaluate fact extraction. Each line holds `turns` (`id`, `speaker`, `bot`, `text`) and `facts` (`kind`, `text`,
     /// `sources`, `keys`). An extracted fact is right if it shares a source with an expected fact and contains a word
     /// of each group of keys
-    #[command(after_help = "Example:\n  azera eval extraction conversations.jsonl --json")]
-    Extraction(EvalLabels),
+    #[command(after_help = "Examples:\n  azera eval extraction conversations.jsonl --json\n  azera eval extraction \
+                      conversations.jsonl --model default")]
+    Extraction(EvalExtraction),
 }
 
 #[derive(Debug, Args)]
@@ -95,6 +96,18 @@ pub struct EvalLabels {
     /// Print JSON in one line
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EvalExtraction {
+    #[command(flatten)]
+    pub labels: EvalLabels,
+    /// Compare with a chat model: `default` or a model's name
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Use only the first N conversations
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]

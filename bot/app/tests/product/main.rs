@@ -8,6 +8,7 @@ mod damage;
 mod diary;
 mod disk;
 mod documented;
+mod extraction;
 mod files;
 mod forgetting;
 mod hearth;

@@ -1,18 +1,24 @@
-//! `azera eval extraction`: evaluates which memories the product extracts from labelled conversations.
+//! `azera eval extraction`: evaluates which memories the product extracts from labelled conversations, by classifiers
+//! and by a chat model.
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use azera_affect::{ConversationMessage, ExtractedMemory, SalienceClassifier};
 use azera_config::Config;
-use azera_model_api::{Priority, Purpose};
+use azera_engine::{ItemCounts, ModelExtraction};
+use azera_model_api::{Embedder, Priority, Purpose};
+use azera_types::SystemClock;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::labels::classifiers;
-use crate::bootstrap;
-use crate::cli::EvalLabels;
+use crate::bootstrap::{self, BootstrapOptions, ModelChoice};
+use crate::cli::EvalExtraction;
+use crate::stores;
 
 /// A conversation and the facts worth remembering in it.
 #[derive(Deserialize)]
@@ -39,6 +45,19 @@ struct Fact {
     keys: Vec<Vec<String>>,
 }
 
+impl Conversation {
+    fn said<'a>(&'a self, vectors: &'a [Vec<Vec<f32>>]) -> Vec<ConversationMessage<'a>> {
+        let said = self.turns.iter().zip(vectors);
+        let said = said.map(|(turn, vectors)| ConversationMessage {
+            speaker: &turn.speaker,
+            is_bot: turn.bot,
+            text: &turn.text,
+            vectors,
+        });
+        said.collect()
+    }
+}
+
 #[derive(Default)]
 struct Tally {
     extracted: usize,
@@ -49,55 +68,144 @@ struct Tally {
     junk: usize,
 }
 
-pub async fn extraction(config: &Config, options: EvalLabels) -> anyhow::Result<ExitCode> {
-    let conversations = read(&options.file)?;
-    let embedder = bootstrap::embedder(config).await?;
-    let classifiers = classifiers(config, &embedder).await?;
-    let mut tally = Tally::default();
-    for conversation in &conversations {
-        let mut vectors = Vec::with_capacity(conversation.turns.len());
-        for turn in &conversation.turns {
-            let sentences: Vec<String> = match turn.bot {
-                true => Vec::new(),
-                false => SalienceClassifier::sentences(&turn.text).into_iter().map(str::to_owned).collect(),
-            };
-            vectors.push(match sentences.is_empty() {
-                true => Vec::new(),
-                false => embedder.embed(sentences, Purpose::Document, Priority::Foreground).await?,
-            });
+/// How memories are extracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// By the classifiers.
+    Classifiers,
+    /// By the chat model; by the classifiers where no answer covers a message. This is what the product does.
+    Model,
+    /// By the chat model, and by the classifiers in messages where it found nothing.
+    Both,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Classifiers => "classifiers",
+            Self::Model => "model",
+            Self::Both => "both",
         }
-        let said = conversation.turns.iter().zip(&vectors);
-        let said: Vec<ConversationMessage<'_>> = said
-            .map(|(turn, vectors)| ConversationMessage {
-                speaker: &turn.speaker,
-                is_bot: turn.bot,
-                text: &turn.text,
-                vectors,
-            })
-            .collect();
-        count(conversation, &classifiers.salience.extract(&said), &mut tally, options.show);
     }
+}
+
+pub async fn extraction(config: &Config, options: EvalExtraction) -> anyhow::Result<ExitCode> {
+    let mut conversations = read(&options.labels.file)?;
+    conversations.truncate(options.limit.unwrap_or(usize::MAX));
+    let scratch = tempfile::tempdir().context("making a folder for the evaluation")?;
+    let config = stores::scratch_config(config, scratch.path());
+    let embedder = bootstrap::embedder(&config).await?;
+    let classifiers = classifiers(&config, &embedder).await?;
+    let app = match &options.model {
+        Some(model) => Some(bootstrap::open(&config, opening(model)).await?),
+        None => None,
+    };
+    let ways = if app.is_some() { &[Way::Classifiers, Way::Model, Way::Both][..] } else { &[Way::Classifiers] };
+    let mut tallies: Vec<(Way, Tally)> = ways.iter().map(|way| (*way, Tally::default())).collect();
+    let mut by_model = ItemCounts::default();
+    let mut model_s = 0.0;
+    for conversation in &conversations {
+        let vectors = vectors(conversation, embedder.as_ref()).await?;
+        let said = conversation.said(&vectors);
+        let classified = classifiers.salience.extract(&said);
+        let found = match &app {
+            Some(app) => {
+                let begun = Instant::now();
+                let found = app.engine.extract_by_model(&said).await?;
+                model_s += begun.elapsed().as_secs_f64();
+                by_model = by_model.plus(found.counts);
+                found
+            }
+            None => ModelExtraction::default(),
+        };
+        for (way, tally) in &mut tallies {
+            // Only the last way shows its mistakes.
+            let shows = options.labels.show && ways.last() == Some(way);
+            count(conversation, &combined(*way, &classified, &found), tally, shows);
+        }
+    }
+    if let Some(app) = app {
+        app.engine.stop().await;
+    }
+    for (way, tally) in &tallies {
+        print(*way, tally, conversations.len(), options.labels.json);
+    }
+    if options.model.is_some() {
+        let ItemCounts { found, kept, untraceable, repeated } = by_model;
+        let each_s = model_s / conversations.len() as f64;
+        let counts = json!({
+            "items": found, "kept": kept, "untraceable": untraceable, "repeated": repeated, "seconds_each": each_s,
+        });
+        println!("{counts}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn opening(model: &str) -> BootstrapOptions {
+    BootstrapOptions {
+        answers: ModelChoice::named(model),
+        clock: Arc::new(SystemClock),
+        seed: Some(0),
+        on_trial: false,
+    }
+}
+
+/// Returns the vectors of each message's sentences.
+async fn vectors(conversation: &Conversation, embedder: &dyn Embedder) -> anyhow::Result<Vec<Vec<Vec<f32>>>> {
+    let mut vectors = Vec::with_capacity(conversation.turns.len());
+    for turn in &conversation.turns {
+        let sentences: Vec<String> = match turn.bot {
+            true => Vec::new(),
+            false => SalienceClassifier::sentences(&turn.text).into_iter().map(str::to_owned).collect(),
+        };
+        vectors.push(match sentences.is_empty() {
+            true => Vec::new(),
+            false => embedder.embed(sentences, Purpose::Document, Priority::Foreground).await?,
+        });
+    }
+    Ok(vectors)
+}
+
+/// Returns the memories that a way extracts, in the order of their messages.
+fn combined(way: Way, classified: &[ExtractedMemory], found: &ModelExtraction) -> Vec<ExtractedMemory> {
+    let last = |memory: &ExtractedMemory| memory.parts.last().map(|part| part.message);
+    let is_found = |memory: &ExtractedMemory| found.memories.iter().any(|other| last(other) == last(memory));
+    let is_searched = |memory: &ExtractedMemory| {
+        last(memory).and_then(|message| found.searched.get(message)).copied().unwrap_or(false)
+    };
+    let counts = |memory: &&ExtractedMemory| match way {
+        Way::Classifiers => true,
+        Way::Model => !is_searched(memory),
+        Way::Both => !is_found(memory),
+    };
+    let by_model = found.memories.iter().filter(|_| way != Way::Classifiers);
+    let mut memories: Vec<ExtractedMemory> = by_model.chain(classified.iter().filter(counts)).cloned().collect();
+    memories.sort_by_key(last);
+    memories
+}
+
+fn print(way: Way, tally: &Tally, conversations: usize, as_json: bool) {
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let (precision, recall) = (share(tally.correct, tally.extracted), share(tally.correct, tally.expected));
     let of_its_kind = share(tally.of_its_kind, tally.correct);
-    if options.json {
+    if as_json {
         let value = json!({
-            "conversations": conversations.len(), "kept": tally.extracted, "labelled": tally.expected, "right": tally.correct,
-            "precision": precision, "recall": recall, "kind_accuracy": of_its_kind, "junk": tally.junk,
+            "by": way.name(), "conversations": conversations, "kept": tally.extracted, "labelled": tally.expected,
+            "right": tally.correct, "precision": precision, "recall": recall, "kind_accuracy": of_its_kind,
+            "junk": tally.junk,
         });
         println!("{value}");
-        return Ok(ExitCode::SUCCESS);
+        return;
     }
     println!(
-        "{} conversations: {} kept, {} of them right and {} of messages with nothing to keep, {} labelled; precision \
-         {precision:.3}, recall {recall:.3}; of those right {of_its_kind:.3} are of the labelled kind",
-        conversations.len(),
+        "{}: {conversations} conversations: {} kept, {} of them right and {} of messages with nothing to keep, {} \
+         labelled; precision {precision:.3}, recall {recall:.3}; of those right {of_its_kind:.3} are of the labelled kind",
+        way.name(),
         tally.extracted,
         tally.correct,
         tally.junk,
         tally.expected
     );
-    Ok(ExitCode::SUCCESS)
 }
 
 fn read(file: &Path) -> anyhow::Result<Vec<Conversation>> {
@@ -149,6 +257,27 @@ mod tests {
     use azera_affect::MessagePart;
 
     use super::*;
+
+    #[test]
+    fn the_classifiers_fill_in_what_the_model_did_not_search() {
+        let memory = |message: usize| ExtractedMemory {
+            kind: azera_affect::Kind::Fact,
+            parts: vec![MessagePart { message, span: 0..1 }],
+            text: String::new(),
+            importance: 0.5,
+            about: None,
+        };
+        let classified: Vec<ExtractedMemory> = (0..4).map(memory).collect();
+        let searched = vec![true, true, true, false];
+        let found = ModelExtraction { memories: vec![memory(1)], searched, ..ModelExtraction::default() };
+        let of = |way| {
+            let memories = combined(way, &classified, &found);
+            memories.iter().map(|memory| memory.sources()[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Way::Classifiers), [0, 1, 2, 3]);
+        assert_eq!(of(Way::Model), [1, 3]);
+        assert_eq!(of(Way::Both), [0, 1, 2, 3]);
+    }
 
     #[test]
     fn a_fact_is_found_once_by_its_source_and_its_words() {
