@@ -1,4 +1,4 @@
-//! Searches a finished conversation for what is worth keeping: by the chat model if it is good enough, else by classifiers.
+//! Searches a finished conversation for what is worth keeping: by classifiers, and by the chat model if it is good enough.
 //!
 //! The model reads a conversation chunk by chunk. After each chunk its marks and then the progress are stored, so a
 //! crash or a model that is away costs at most one chunk, and searching it again gives the same marks. While the model is
@@ -219,16 +219,17 @@ impl Background {
 }
 
 impl<'a> Search<'a> {
-    /// Returns the marks for a part of the conversation, in the order of its messages. Messages that the model did not
-    /// search get those of the classifiers.
+    /// Returns the marks for a part of the conversation, in the order of its messages. The classifiers mark where the model
+    /// found nothing, so that a message that talks the model into silence hides nobody's words.
     fn marks(&self, part: Range<usize>, findings: Option<Findings>) -> Vec<(&'a MessageRow, Salience)> {
-        let searched = findings.as_ref().map_or(0..0, |findings| findings.searched.clone());
         let by_model = findings.into_iter().flat_map(|findings| findings.memories);
-        let by_model = by_model.filter_map(|memory| mark_of(&self.rows, memory));
-        let rest = part.filter(|index| !searched.contains(index)).filter_map(|index| self.rows.get(index));
-        let rest: HashSet<&MessageId> = rest.map(|row| &row.id).collect();
-        let by_classifiers = self.classified.iter().filter(|(row, _)| rest.contains(&row.id)).cloned();
-        let mut marks: Vec<(&MessageRow, Salience)> = by_model.chain(by_classifiers).collect();
+        let mut marks: Vec<(&MessageRow, Salience)> =
+            by_model.filter_map(|memory| mark_of(&self.rows, memory)).collect();
+        let quoted: HashSet<&MessageId> = marks.iter().map(|(row, _)| &row.id).collect();
+        let of_part: HashSet<&MessageId> = self.rows.get(part).into_iter().flatten().map(|row| &row.id).collect();
+        let is_left = |row: &MessageRow| of_part.contains(&row.id) && !quoted.contains(&row.id);
+        let rest: Vec<_> = self.classified.iter().filter(|(row, _)| is_left(row)).cloned().collect();
+        marks.extend(rest);
         marks.sort_by_key(|(row, _)| row.seq);
         marks
     }

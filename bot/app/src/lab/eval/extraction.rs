@@ -73,9 +73,9 @@ struct Tally {
 enum Way {
     /// By the classifiers.
     Classifiers,
-    /// By the chat model; by the classifiers where no answer covers a message. This is what the product does.
+    /// By the chat model; by the classifiers where no answer covers a message.
     Model,
-    /// By the chat model, and by the classifiers in messages where it found nothing.
+    /// By the chat model, and by the classifiers in messages where it found nothing. This is what the product does.
     Both,
 }
 
