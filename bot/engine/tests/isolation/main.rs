@@ -16,6 +16,7 @@ mod audiences;
 mod away;
 mod captions;
 mod danger;
+mod defects;
 mod dispatch;
 mod drawn_larger;
 mod drive;
