@@ -182,6 +182,7 @@ impl Host for Engine {
         self.0.turns.spoken.idle().await;
         self.0.pictures.draw_all().await?;
         self.0.turns.deliver_outbox().await?;
+        self.0.forgetting.retract_due().await;
         // A withdrawn reply is generated again.
         self.0.turns.queues.idle().await;
         self.0.indexer.index_all().await?;

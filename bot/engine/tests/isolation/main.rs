@@ -50,6 +50,7 @@ mod recordings;
 mod remix;
 mod reply_style;
 mod reranked;
+mod retractions;
 mod samples;
 mod showing;
 mod shown_pictures;
