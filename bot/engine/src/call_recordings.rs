@@ -36,7 +36,7 @@ impl Services {
         let Some(kept) = self.recordings.get() else { return Ok(None) };
         let recordings = kept.recordings.clone();
         let done = tokio::task::spawn_blocking(move || work(recordings.as_ref())).await;
-        Ok(Some(done.map_err(|_| Error::Interrupted)??))
+        Ok(Some(done??))
     }
 
     /// Returns the recordings that a person is in, the newest first.

@@ -10,6 +10,7 @@ use azera_affect::{Classifiers, ConversationMessage, MindParams, Tag};
 use azera_memory::{Memory, ReadScope};
 use azera_model_api::{ChatModel, Embedder};
 use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId};
+use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
 use crate::background::{Background, Claim, ModelExtraction};
@@ -104,6 +105,7 @@ impl Engine {
             indexer: Arc::clone(&indexer),
             learning: Arc::clone(&learning),
             surprise: Arc::clone(&surprise),
+            retracting: AsyncMutex::default(),
         });
         let outbox = Arc::new(Outbox {
             services: Arc::clone(&services),

@@ -1,4 +1,5 @@
 use thiserror::Error;
+use tokio::task::JoinError;
 
 /// How often a turn that panics is tried. After that its message is remembered unanswered.
 pub const MAX_PANICS: u32 = 3;
@@ -54,9 +55,19 @@ pub enum Error {
         /// How often the turn was tried.
         tries: u32,
     },
+    /// A defect made a task or blocking work panic. In a turn it counts as a panic of the turn.
+    #[error("a defect ended this work")]
+    Defect,
     /// A task ended before its work was done.
     #[error("the work was interrupted")]
     Interrupted,
+}
+
+/// A panic is a defect, which no retry mends. A task that was cancelled did not fail.
+impl From<JoinError> for Error {
+    fn from(error: JoinError) -> Self {
+        if error.is_panic() { Self::Defect } else { Self::Interrupted }
+    }
 }
 
 impl Error {
@@ -73,6 +84,7 @@ impl Error {
             | Self::Voice(_)
             | Self::NoPersona(_)
             | Self::NoPlatform
+            | Self::Defect
             | Self::NotDispatched(_)
             | Self::Vault(_)
             | Self::NoVault

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use azera_memory::{Forget, ReadScope};
+use azera_adapter::PlatformError;
+use azera_memory::{Forget, ReadScope, Retraction};
+use azera_types::Span;
+use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
 use crate::error::Error;
@@ -12,6 +15,22 @@ use crate::minds::MindService;
 use crate::services::Services;
 use crate::surprise::SurpriseMeter;
 
+/// How many replies that are to be retracted are read at once.
+const RETRACTIONS: usize = 128;
+
+/// How often a reply is retracted that its platform cannot reach, or that belongs to no attached platform. With the waits
+/// between, that is about a week. Then the bot gives it up.
+const MAX_TRIES: u32 = 36;
+
+/// How often a reply is retracted that its platform refuses to retract, such as in a chat that is gone.
+const MAX_REFUSALS: u32 = 5;
+
+/// Wait before the second try. It doubles each time, up to [`LONGEST_WAIT_MIN`].
+const FIRST_WAIT_MIN: i64 = 1;
+
+/// Longest wait between two tries.
+const LONGEST_WAIT_MIN: i64 = 360;
+
 /// Forgets everywhere: in the record, in the model, on platforms, in minds and in LoRAs.
 pub(crate) struct Forgetting {
     pub(crate) services: Arc<Services>,
@@ -20,6 +39,8 @@ pub(crate) struct Forgetting {
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) learning: Arc<Learning>,
     pub(crate) surprise: Arc<SurpriseMeter>,
+    /// Held while replies are retracted, so that nobody tries one twice at once.
+    pub(crate) retracting: AsyncMutex<()>,
 }
 
 impl Forgetting {
@@ -72,15 +93,50 @@ impl Forgetting {
             }
         }
         self.withdraw_captions(receipt).await;
-        for (chat, reply, at) in &receipt.retract {
-            let row = {
-                let chat = chat.clone();
-                self.services.blocking(move |memory| memory.chats().get(&chat)).await?
+        self.retract_due().await;
+        Ok(())
+    }
+
+    /// Retracts the forgotten replies whose time has come. What fails stays in the record and is tried again later.
+    pub(crate) async fn retract_due(&self) {
+        let _alone = self.retracting.lock().await;
+        loop {
+            let now = self.services.clock.now();
+            let due = self.services.blocking(move |memory| memory.forgetting().retractions_due(now, RETRACTIONS)).await;
+            let retracted = match due {
+                Ok(due) if due.is_empty() => return,
+                Ok(due) => self.retract_all(due).await,
+                Err(error) => Err(error),
             };
-            let Some(platform) = row.and_then(|row| self.services.platform(&row.platform).ok()) else { continue };
-            if let Err(error) = platform.retract(chat, reply, *at).await {
-                tracing::warn!(%reply, %error, "cannot retract a forgotten reply");
+            if let Err(error) = retracted {
+                tracing::warn!(%error, "cannot read or note which forgotten replies are retracted; trying again later");
+                return;
             }
+        }
+    }
+
+    async fn retract_all(&self, due: Vec<Retraction>) -> Result<(), Error> {
+        for row in due {
+            let retracted = match self.services.platform(&row.platform) {
+                Ok(platform) => platform.retract(&row.chat, &row.reply, row.at).await,
+                Err(_) => Err(PlatformError::Transient("it is not attached".into())),
+            };
+            let Err(error) = retracted else {
+                self.services.blocking(move |memory| memory.forgetting().retracted(&row)).await?;
+                continue;
+            };
+            let tries = row.tries + 1;
+            let most = if error.is_transient() { MAX_TRIES } else { MAX_REFUSALS };
+            if tries >= most {
+                tracing::error!(reply = %row.reply, chat = %row.chat, %error, tries, "a forgotten reply may stay visible");
+                self.services.blocking(move |memory| memory.forgetting().retracted(&row)).await?;
+                continue;
+            }
+            tracing::warn!(reply = %row.reply, %error, tries, "cannot retract a forgotten reply; trying again later");
+            let wait = FIRST_WAIT_MIN.checked_shl(row.tries).unwrap_or(LONGEST_WAIT_MIN).clamp(1, LONGEST_WAIT_MIN);
+            let now = self.services.clock.now();
+            let next = now.checked_add(Span::new().minutes(wait)).unwrap_or(now);
+            self.services.blocking(move |memory| memory.forgetting().retraction_failed(row, next)).await?;
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ impl From<Error> for HostError {
             Error::Memory(Memory::Full { .. }) => Self::Full,
             Error::Interrupted | Error::Model(Model::Stopped) => Self::Interrupted,
             // The engine itself tries such a turn again.
-            error @ Error::Panicked { .. } => Self::Internal(error.into()),
+            error @ (Error::Panicked { .. } | Error::Defect) => Self::Internal(error.into()),
             error if error.is_transient() => Self::Unavailable(error.into()),
             Error::Vault(error) if error.is_of_the_request() => Self::Refused(error.into()),
             error @ (Error::Memory(Memory::Invalid(_))
@@ -182,6 +182,7 @@ impl Host for Engine {
         self.0.turns.spoken.idle().await;
         self.0.pictures.draw_all().await?;
         self.0.turns.deliver_outbox().await?;
+        self.0.forgetting.retract_due().await;
         // A withdrawn reply is generated again.
         self.0.turns.queues.idle().await;
         self.0.indexer.index_all().await?;

@@ -22,6 +22,9 @@ impl Engine {
         if let Err(error) = self.0.services.samples().await {
             tracing::warn!(%error, "cannot look for recordings of voices that wait for an answer");
         }
+        let forgetting = Arc::clone(&self.0.forgetting);
+        // A platform that is slow must not hold up the start.
+        self.0.services.tasks.spawn(async move { forgetting.retract_due().await });
         self.start_jobs();
         self.0.turns.deliver_outbox().await?;
         self.0.turns.take_up(|_| true).await?;

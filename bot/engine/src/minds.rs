@@ -257,8 +257,9 @@ impl MindService {
         (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
     }
 
-    /// Updates the mind after a reply with the mood detected in it. Returns the persona's new state.
-    pub(crate) fn exchanged(
+    /// Returns the state that the persona has once a reply with this mood is stored. Nothing changes yet: a reply that
+    /// cannot be stored is written again, and counts once.
+    pub(crate) fn after_exchange(
         &self,
         message: &MessageRow,
         place: &Place,
@@ -266,24 +267,25 @@ impl MindService {
         felt: Option<DetectedMood>,
         again: bool,
     ) -> State {
-        let id = mind_id(&message.persona, &place.scope());
-        let now = self.services.clock.now();
-        let mut awake = self.states.awake();
-        if awake.get(&id).is_none() {
-            awake.insert(id.clone(), Mind::new(now, params), params.clone());
+        let (id, now) = (mind_id(&message.persona, &place.scope()), self.services.clock.now());
+        let mut copy = azera_affect::Minds::new();
+        if let Some(mind) = self.states.awake().get(&id) {
+            copy.insert(id.clone(), mind.clone(), params.clone());
         }
-        awake.set_params(&id, now, params);
-        // A regenerated reply belongs to the same exchange.
-        if !again {
-            awake.apply(&id, now, Event::Exchange { felt });
-        }
-        let Some(state) = awake.state(&id, now) else { return State::default() };
-        let mood = felt.map_or(state.mood, |felt| felt.mood);
-        State {
-            mood: Some(mood.name().to_owned()),
-            mood_value: Some(state.value as f32),
-            energy: Some(state.energy as f32),
-        }
+        exchange(&mut copy, &id, now, params, felt, again)
+    }
+
+    /// Updates the mind after a reply with the mood detected in it was stored.
+    pub(crate) fn exchanged(
+        &self,
+        message: &MessageRow,
+        place: &Place,
+        params: &Arc<MindParams>,
+        felt: Option<DetectedMood>,
+        again: bool,
+    ) {
+        let (id, now) = (mind_id(&message.persona, &place.scope()), self.services.clock.now());
+        exchange(&mut self.states.awake(), &id, now, params, felt, again);
     }
 
     /// Stores the mind and the bond as they are after a message's turn.
@@ -369,6 +371,32 @@ fn safety(
         (false, false) => Writer::TrustedModel(""),
     };
     (writer, texts)
+}
+
+/// Updates a mind after a reply, and returns the persona's new state.
+fn exchange(
+    minds: &mut azera_affect::Minds,
+    id: &MindId,
+    now: Timestamp,
+    params: &Arc<MindParams>,
+    felt: Option<DetectedMood>,
+    again: bool,
+) -> State {
+    if minds.get(id).is_none() {
+        minds.insert(id.clone(), Mind::new(now, params), params.clone());
+    }
+    minds.set_params(id, now, params);
+    // A regenerated reply belongs to the same exchange.
+    if !again {
+        minds.apply(id, now, Event::Exchange { felt });
+    }
+    let Some(state) = minds.state(id, now) else { return State::default() };
+    let mood = felt.map_or(state.mood, |felt| felt.mood);
+    State {
+        mood: Some(mood.name().to_owned()),
+        mood_value: Some(state.value as f32),
+        energy: Some(state.energy as f32),
+    }
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl Services {
     ) -> Result<T, Error> {
         let memory = self.memory.clone();
         let done = tokio::task::spawn_blocking(move || work(&memory)).await;
-        done.map_err(|_| Error::Interrupted)?.map_err(Error::Memory)
+        done?.map_err(Error::Memory)
     }
 
     /// Returns the place as its platform describes it now; `None` if `asker` cannot read it.

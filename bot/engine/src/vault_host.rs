@@ -78,7 +78,7 @@ impl Services {
     ) -> Result<T, Error> {
         let (memory, keys) = (self.memory.clone(), self.vault_keys.get().cloned().ok_or(Error::NoVault)?);
         let done = tokio::task::spawn_blocking(move || work(&memory, keys.as_ref())).await;
-        done.map_err(|_| Error::Interrupted)?
+        done?
     }
 
     /// Opens the vault of a person; `None` if they have none.

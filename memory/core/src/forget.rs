@@ -384,6 +384,7 @@ impl Forgetting<'_> {
                     batch.remove(Table::Why, keys::message(id));
                     receipt.why += 1;
                 }
+                self.note_retraction(batch, &message)?;
                 receipt.replies += 1;
                 receipt.retract.push((message.chat.clone(), id.clone(), message.at));
             }

@@ -72,6 +72,7 @@ mod recall;
 mod record;
 mod relink;
 mod remember;
+mod retractions;
 mod rows;
 mod salience;
 mod sessions;
@@ -141,6 +142,7 @@ pub use recall::{
 };
 pub use record::{Record, made_up_name, restore};
 pub use relink::{RelinkReport, relink};
+pub use retractions::Retraction;
 pub use rows::{
     Answering, BranchRow, ChatRow, EvidenceKind, InboxRow, Kind, MAIN_BRANCH, MemoryRow, MessageRow, NOTES, OutboxRow,
     PersonaRow, Posted, RanCommand, SourceScope, VoiceReplies, WhyHit, WhyRow, WritingRow,

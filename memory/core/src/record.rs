@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::owned_blobs;
 use crate::forget_log::PendingBackupForgets;
+use crate::retractions;
 use crate::settings::revoke_all_consent;
 use azera_types::{BlobId, Clock, SystemClock};
 
@@ -255,7 +256,10 @@ fn without_indexes(batch: Batch) -> Batch {
         Table::IndexQueue | Table::Names | Table::Passages | Table::Graph | Table::Themes => true,
         // Pending forgets belong to the record. In a backup they would apply again, to newer rows too.
         Table::Forgotten => true,
-        Table::Meta => ABOUT_OTHERS.contains(&key) || themes::is_mark(key),
+        Table::Meta => {
+            // What platforms still show belongs to the record alone, too.
+            ABOUT_OTHERS.contains(&key) || themes::is_mark(key) || retractions::is_retraction(key)
+        }
         _ => false,
     };
     let mut retained = Batch::new();

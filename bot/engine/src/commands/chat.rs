@@ -146,7 +146,7 @@ impl Commands {
             return Ok(refused("Only the person I answered, or an admin, can have it answered again.".into()));
         }
         let turn = self.turns.answer_again(adapter, at.platform, question, at.line.person.clone())?;
-        match turn.await.map_err(|_| Error::Interrupted)?? {
+        match turn.await?? {
             Outcome::Replied(_) => Ok(done(String::new())),
             Outcome::Skipped(reason) => Ok(refused(reason.why().to_owned())),
         }

@@ -32,7 +32,7 @@ impl Turns {
         let generated = &draft.generated;
         let felt = if generated.is_fixed() { None } else { self.judge.felt(&generated.text).await };
         let params = &context.overrides.params;
-        let state = self.minds.exchanged(&request.message, &context.place, params, felt, request.was_felt());
+        let state = self.minds.after_exchange(&request.message, &context.place, params, felt, request.was_felt());
         let text = self.with_help(request, context, composition, draft).await;
         let text = self.services.interruptions.heard(&draft.id).unwrap_or_else(|| Text::new(text));
         let reply = self.new_reply(request, context, composition, draft, &state, text);
@@ -45,6 +45,7 @@ impl Turns {
             help: reply.help.clone(),
         };
         let reply = self.services.blocking(move |memory| memory.turns().reply(reply)).await?;
+        self.minds.exchanged(&request.message, &context.place, params, felt, request.was_felt());
         let reply = self.cut_if_interrupted(reply).await?;
         self.minds.keep_state(&request.message, &context.place, &composition.style).await;
         request.feelings_changed = true;

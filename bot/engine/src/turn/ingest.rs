@@ -41,7 +41,7 @@ impl Submitted {
 
 /// Returns the end of a turn that runs in a task of its own.
 async fn ended(turn: JoinHandle<Result<Outcome, Error>>) -> Result<Outcome, Error> {
-    turn.await.map_err(|_| Error::Interrupted)?
+    turn.await?
 }
 
 /// Marks a turn as in progress. Dropping it removes the mark, also on panic.
@@ -128,16 +128,16 @@ impl Turns {
         answered
     }
 
-    /// Runs the turn. A panic in it is an error of this turn alone, counted in the record: a message that always panics is not tried
-    /// again at every start.
+    /// Runs the turn. A panic in it, also in its blocking work, is an error of this turn alone, counted in the record: a
+    /// message that always panics is not tried again at every start.
     async fn without_panic(self: &Arc<Self>, request: TurnRequest) -> Result<Outcome, Error> {
         let message = request.message.id.clone();
         match AssertUnwindSafe(self.take_turn(request)).catch_unwind().await {
-            Ok(answered) => answered,
-            Err(_) => {
+            Err(_) | Ok(Err(Error::Defect)) => {
                 let tries = self.services.blocking(move |memory| memory.turns().note_panic(&message)).await?;
                 Err(Error::Panicked { tries })
             }
+            Ok(answered) => answered,
         }
     }
 

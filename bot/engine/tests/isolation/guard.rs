@@ -69,7 +69,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 81] = [
+const SHOWN_TO_NOBODY: [&str; 82] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -98,6 +98,8 @@ const SHOWN_TO_NOBODY: [&str; 81] = [
     "files().wanted",
     // Whether a message was forgotten, for captions that still show it.
     "messages().stands",
+    // Ids of forgotten replies, for the engine that retracts them.
+    "forgetting().retractions_due",
     // Which persona a message is meant for, not what it says.
     "messages().owner",
     // The turn's own work.

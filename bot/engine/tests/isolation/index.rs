@@ -13,6 +13,9 @@ use azera_memory::{
 use azera_model_api::{Embedder, EmbedderInfo, Priority, Purpose};
 use azera_types::{MemoryId, Timestamp};
 
+/// A search for this word panics, as one with a defect does.
+pub const DEFECT: &str = "unlucky";
+
 /// Numbers in a vector.
 pub const DIMENSION: usize = 48;
 
@@ -196,6 +199,7 @@ impl TextIndex for Words {
         until: Timestamp,
         limit: usize,
     ) -> Result<LexicalHits, Error> {
+        assert!(!query.contains(DEFECT), "a defect in an index");
         let guard = self.docs.lock().unwrap();
         let seen: Vec<(&TextDocument, Vec<String>, Vec<String>)> = guard
             .1

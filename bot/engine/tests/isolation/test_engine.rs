@@ -113,6 +113,8 @@ impl TestEngine {
             channels: OnceLock::new(),
             hang: Mutex::default(),
             hung: Notify::new(),
+            retract_fails: Mutex::default(),
+            retracted: Mutex::default(),
             spoken: Mutex::default(),
             sounds: Mutex::default(),
             adults: AtomicBool::default(),

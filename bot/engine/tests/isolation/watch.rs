@@ -168,6 +168,9 @@ pub struct WatchedPlatform {
     /// If set, deliveries never return: `Some(true)` after the reply was shown, `Some(false)` before.
     pub hang: Mutex<Option<bool>>,
     pub hung: Notify,
+    /// Why no reply can be retracted.
+    pub retract_fails: Mutex<Option<fn() -> PlatformError>>,
+    pub retracted: Mutex<Vec<MessageId>>,
     /// The voice messages that people sent.
     pub spoken: Mutex<BTreeMap<MessageId, Vec<u8>>>,
     /// The sounds that were sent, each with its reply.
@@ -264,6 +267,10 @@ impl Platform for WatchedPlatform {
 
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError> {
         self.watch.went("Platform::retract");
+        if let Some(error) = self.retract_fails.lock().unwrap().as_ref() {
+            return Err(error());
+        }
+        self.retracted.lock().unwrap().push(reply.clone());
         self.sim.retract(chat, reply, at).await
     }
 

@@ -68,11 +68,9 @@ impl Recall<'_> {
             std::iter::once(0).chain(candidate.passages.clone()).map(move |number| entry(id, number))
         };
         let ids: Vec<MemoryId> = candidates.iter().flat_map(of).collect();
-        let (left, read_scope) = ids.split_at(ids.len() / 2);
-        match rayon::join(|| self.0.vectors.vectors(left), || self.0.vectors.vectors(read_scope)) {
-            (Ok(left), Ok(read_scope)) => {
-                left.into_iter().chain(read_scope).map(|stored| (stored.id, stored)).collect()
-            }
+        let (left, right) = ids.split_at(ids.len() / 2);
+        match rayon::join(|| self.0.vectors.vectors(left), || self.0.vectors.vectors(right)) {
+            (Ok(left), Ok(right)) => left.into_iter().chain(right).map(|stored| (stored.id, stored)).collect(),
             (Err(error), _) | (_, Err(error)) => {
                 tracing::warn!(%error, "semantic search failed; recall continues without it");
                 missing.push("semantic");

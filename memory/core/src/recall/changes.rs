@@ -70,7 +70,7 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
     let vector = |hit: &Hit| stored.get(&hit.memory.id).map(|stored| stored.own.as_slice());
     let is_one = |hit: &Hit| {
         let cosine = vector(best).zip(vector(hit)).map_or(0.0, |(one, other)| fuse::dot(one, other));
-        Matter::of(best, asked).is_that_of(&Matter::of(hit, asked), bounds, cosine, hit.score / best.score)
+        Matter::of(best, asked).is_that_of(&Matter::of(hit, asked), bounds, cosine, share_of(hit.score, best.score))
     };
     let places: Vec<usize> =
         (0..hits.len().min(COMPARED)).filter(|place| *place == 0 || hits.get(*place).is_some_and(is_one)).collect();
@@ -197,9 +197,27 @@ fn is_form_of(one: &str, other: &str) -> bool {
     common == longest || (common >= 4 && common + 3 >= longest) || (common >= 3 && common + 1 >= longest)
 }
 
+/// Returns a score as a share of the best one, from 0 to 1. Scores may be negative.
+fn share_of(score: f32, best: f32) -> f32 {
+    if score >= best {
+        1.0
+    } else if best > 0.0 {
+        (score / best).max(0.0)
+    } else {
+        best / score
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worse_hit_has_a_smaller_share_also_below_zero() {
+        assert_eq!(share_of(2.0, 4.0), 0.5);
+        assert_eq!(share_of(-4.0, -1.0), 0.25);
+        assert_eq!((share_of(-1.0, 0.0), share_of(0.0, 0.0), share_of(-1.0, 2.0)), (0.0, 1.0, 0.0));
+    }
 
     #[test]
     fn a_word_without_spaces_is_repeated_within_others() {
