@@ -316,10 +316,7 @@ mod tests {
         );
         let head = chunk(b"IHDR", b"\0\0\0\x09\0\0\0\x09\x08\x02\0\0\0");
         let rest = [chunk(b"IDAT", b"pixels"), chunk(b"IEND", b"")].concat();
-        check(
-            [PNG, &head, &chunk(b"eXIf", &turned()), &rest].concat(),
-            [PNG, &head, &png_exif(6), &rest].concat(),
-        );
+        check([PNG, &head, &chunk(b"eXIf", &turned()), &rest].concat(), [PNG, &head, &png_exif(6), &rest].concat());
         let whole = |chunks: &[u8]| [b"RIFF", &(chunks.len() as u32 + 4).to_le_bytes()[..], b"WEBP", chunks].concat();
         let flags = |flags: u8| riff(b"VP8X", &[flags, 0, 0, 0, 1, 1, 0, 1, 1, 0]);
         let seen = riff(b"VP8 ", b"even");
@@ -327,7 +324,10 @@ mod tests {
             whole(&[flags(0x2c), seen.clone(), riff(b"EXIF", &turned())].concat()),
             whole(&[flags(0x08), seen.clone(), riff(b"EXIF", &exif::block(6))].concat()),
         );
-        check(whole(&[flags(0x24), seen.clone(), riff(b"EXIF", &turned())].concat()), whole(&[flags(0), seen].concat()));
+        check(
+            whole(&[flags(0x24), seen.clone(), riff(b"EXIF", &turned())].concat()),
+            whole(&[flags(0), seen].concat()),
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod drive;
 mod fake_trainer;
 mod files;
 mod findings;
+mod gallery;
 mod garden;
 mod graph;
 mod guard;
