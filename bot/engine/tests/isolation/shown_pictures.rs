@@ -139,7 +139,8 @@ async fn the_description_of_a_picture_that_nobody_sees_is_answered_like_words() 
         let outcome = scene.submit(inbound).await.unwrap();
         scene.engine.azera.settle().await.unwrap();
         // The model answers, and nobody is asked what the picture shows.
-        assert_eq!(text_of(&outcome), "Noted.", "{text:?}");
+        let answer = text_of(&outcome);
+        assert!(!answer.contains("that picture") && !answer.contains("tell me"), "{text:?}: {answer}");
     }
     assert!(scene.holds("[picture: my grey cat, quiet]"));
 }
