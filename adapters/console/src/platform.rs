@@ -11,7 +11,7 @@ use azera_types::{
 };
 use tokio::sync::Notify;
 
-use crate::format::View;
+use crate::format::{View, printable};
 use crate::inline::InlinePictures;
 use crate::saved::save;
 use crate::{Format, Person, owner};
@@ -43,6 +43,8 @@ struct State {
     hears_all: bool,
     view: Box<dyn View>,
     shown: Shown,
+    /// Pictures whose drawing was told above a line that is being typed.
+    told: Shown,
     /// True if the person hid the rest of the running turn.
     muted: bool,
     /// Chats with a running turn, and whether it already showed an error.
@@ -90,6 +92,7 @@ impl Console {
             hears_all: format == Format::Json,
             view: format.view(out, err),
             shown: Shown::default(),
+            told: Shown::default(),
             muted: false,
             turns: HashMap::new(),
             above_prompt: None,
@@ -333,7 +336,16 @@ impl Streaming for Console {
     async fn progress(&self, Making { chat, reply, .. }: Making<'_>, _since: Timestamp, text: &str) {
         let mut state = self.lock();
         let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
-        if !seen || state.muted || state.at_prompt || state.shown.ids.contains(reply) {
+        if !seen || state.muted || state.shown.ids.contains(reply) {
+            return;
+        }
+        if state.at_prompt {
+            // Once: every further line would push the typed one away. The picture itself says that it is done.
+            let is_new = !state.told.ids.contains(reply);
+            let line = printable(text).replace('\n', "  ");
+            if is_new && state.above_prompt.as_ref().is_some_and(|printer| printer.try_send(line).is_ok()) {
+                state.told.insert(reply);
+            }
             return;
         }
         if let Err(e) = state.view.progress(chat, reply, text) {
@@ -440,6 +452,24 @@ mod tests {
             assert!(path.ends_with("boat.png") && std::path::Path::new(path).is_file(), "{shown}");
             std::fs::remove_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn the_drawing_of_a_picture_is_told_once_above_a_line_that_is_being_typed() {
+        let (console, out, outbound) = terminal();
+        let (above, shown) = std::sync::mpsc::sync_channel(8);
+        console.set_above_prompt(above);
+        console.set_at_prompt(true);
+        let (chat, reply, persona) = (&outbound.chat, &outbound.id, &outbound.persona);
+        let making = Making { chat, reply, persona, persona_name: "Azera", is_help: false };
+        for text in ["🎨 a boat\nI begin … (0 s)", "🎨 a boat\n▰▱ step 1 of 2"] {
+            console.progress(making, Timestamp::UNIX_EPOCH, text).await;
+        }
+        assert_eq!(shown.try_recv().as_deref(), Ok("🎨 a boat  I begin … (0 s)"));
+        assert!(shown.try_recv().is_err());
+        console.deliver(&outbound).await.unwrap();
+        assert_eq!(shown.try_recv().as_deref(), Ok("Azera › one two"), "it is done");
+        assert_eq!(text(&out), "");
     }
 
     #[tokio::test]

@@ -47,10 +47,14 @@ impl PartId {
         marked.filter_map(|id| Self::read(id)).map(|(mark, _)| mark).next()
     }
 
-    /// Returns the placeholder button of a part that is being generated.
+    /// Returns the button of a part that is being generated: a placeholder, or for a picture the one that takes it back.
+    /// Of all posts, only pictures are shown while they are made.
     pub(crate) fn making(self) -> Vec<CreateActionRow> {
-        let button = CreateButton::new(self.custom_id("making")).label("\u{2026}").style(ButtonStyle::Secondary);
-        vec![CreateActionRow::Buttons(vec![button.disabled(true)])]
+        let button = match self.reply.spot {
+            Spot::Post(_) => CreateButton::new(self.custom_id(CANCEL.verb)).label(CANCEL.label),
+            Spot::Answers(_) => CreateButton::new(self.custom_id("making")).label("\u{2026}").disabled(true),
+        };
+        vec![CreateActionRow::Buttons(vec![button.style(ButtonStyle::Secondary)])]
     }
 
     /// Returns the buttons of this part out of `parts`: the page number, and below the last part the actions. A message
@@ -77,7 +81,7 @@ impl PartId {
 
 /// An action of a button.
 pub(crate) struct Action {
-    pub(crate) verb: &'static str,
+    verb: &'static str,
     label: &'static str,
     /// The command line that does the same.
     pub(crate) line: &'static str,
@@ -107,8 +111,16 @@ enum Kind {
     Upscalable,
 }
 
+/// The action on a picture that is being drawn.
+const CANCEL: Action = Action { verb: "cancel", label: "Cancel", line: "/picture cancel", below: &[] };
+
+/// Returns the action of a button.
+pub(crate) fn action_of(verb: &str) -> Option<&'static Action> {
+    ACTIONS.iter().chain([&CANCEL]).find(|action| action.verb == verb)
+}
+
 /// The actions on a reply.
-pub(crate) const ACTIONS: [Action; 10] = [
+const ACTIONS: [Action; 10] = [
     Action { verb: "again", label: "Again", line: "/regenerate", below: &[Kind::Reply] },
     Action { verb: "previous", label: "\u{25c0}", line: "/swipe previous", below: &[Kind::Reply] },
     Action { verb: "next", label: "\u{25b6}", line: "/swipe next", below: &[Kind::Reply] },

@@ -15,7 +15,7 @@ use serenity::all::{
     InteractionId, Member, ModalInteraction, Permissions, User, UserId,
 };
 
-use crate::buttons::{ACTIONS, PartId};
+use crate::buttons::{PartId, action_of};
 use crate::channels::ChannelRegistry;
 use crate::error::in_words;
 use crate::given_files::{Files, attached};
@@ -171,10 +171,7 @@ pub(crate) async fn run(registry: Arc<ChannelRegistry>, commands: &'static [Comm
 pub(crate) async fn pressed(registry: Arc<ChannelRegistry>, button: ComponentInteraction) {
     let marked = PartId::read(&button.data.custom_id);
     let about = match marked {
-        Some((mark, verb)) => {
-            let action = ACTIONS.iter().find(|action| action.verb == verb);
-            action.and_then(|action| Some((action.line, Some(mark.reply.id().ok()?))))
-        }
+        Some((mark, verb)) => action_of(verb).and_then(|action| Some((action.line, Some(mark.reply.id().ok()?)))),
         // Discord only reports buttons that exist.
         None => button.data.custom_id.strip_prefix(LINE).map(|line| (line, None)),
     };

@@ -131,9 +131,13 @@ impl Replies {
     }
 }
 
-/// Returns the buttons of a message; none while the reply is being generated.
+/// Returns the buttons of a message; none while a reply is being generated, and one while a picture is drawn.
 fn buttons(mark: PartId, below: Below<'_>) -> Vec<CreateActionRow> {
-    below.of.map(|parts| mark.buttons(parts, below.picture())).unwrap_or_default()
+    match (below.of, mark.reply.spot) {
+        (Some(parts), _) => mark.buttons(parts, below.picture()),
+        (None, Spot::Post(_)) => mark.making(),
+        (None, Spot::Answers(_)) => Vec::new(),
+    }
 }
 
 /// Returns files as Discord takes them, each with its description.

@@ -55,6 +55,8 @@ pub enum Event {
         /// The mood of the reply.
         felt: Option<DetectedMood>,
     },
+    /// The persona drew a picture.
+    Drew,
     /// An activity ended, whether the mind or a person asked for it.
     Done(Activity),
     /// Somebody gave the mind a mood. It fades like every other one.
@@ -196,6 +198,7 @@ impl Mind {
         self.feel(params);
         match event {
             Event::Exchange { felt } => self.exchange(felt, params),
+            Event::Drew => self.energy = share(self.energy - params.constants.energy_per_picture),
             Event::Done(activity) => self.done(activity, params),
             Event::Given { mood, valence } => {
                 self.valence = if valence.is_finite() { valence.clamp(-1.0, 1.0) } else { 0.0 };

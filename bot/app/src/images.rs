@@ -70,6 +70,7 @@ fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
         per_place: images.per_place_a_day,
         queue: images.queue as usize,
         queue_per_person: images.queue_per_person as usize,
+        kept: images.kept as usize,
         in_replies: images.in_replies,
         tells_every_model: images.tell_every_model,
     }))

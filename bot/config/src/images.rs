@@ -92,11 +92,14 @@ pub struct Images {
     /// The most pictures of a person that wait.
     #[schemars(range(min = 1, max = 100))]
     pub queue_per_person: u32,
+    /// The most drawn pictures whose files are kept; the oldest go first, and pinned ones last.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub kept: u32,
     /// Show pictures within terminals that can: by kitty's protocol, iTerm2's, or sixels.
     pub in_terminal: bool,
     /// Let personas draw pictures in their replies. Only models with at least a billion weights are told how.
     pub in_replies: bool,
-    /// Also tell smaller models how to draw, and models on a server, whose size is unknown. Measure first how well
+    /// Also tell smaller models how to draw, and models on a server whose names state no size. Measure first how well
     /// yours does it: `azera eval draw --model NAME`.
     pub tell_every_model: bool,
 }
@@ -124,6 +127,7 @@ impl Default for Images {
             per_place_a_day: 300,
             queue: 100,
             queue_per_person: 4,
+            kept: 5_000,
             in_terminal: true,
             in_replies: true,
             tell_every_model: false,

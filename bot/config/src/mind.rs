@@ -21,6 +21,9 @@ pub struct Mind {
     /// The energy that one exchange (a message and its reply) costs.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub energy_per_exchange: f64,
+    /// The energy that one drawn picture costs.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub energy_per_picture: f64,
     /// The energy that returns per second of rest.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub energy_recovery_per_s: f64,
@@ -119,6 +122,7 @@ impl Default for Mind {
             mood_weight: 0.5,
             arousal_rest: 0.3,
             energy_per_exchange: 0.03,
+            energy_per_picture: 0.02,
             energy_recovery_per_s: 0.001,
             energy_idle_s: 60,
             energy_tired: 0.7,

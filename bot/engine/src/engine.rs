@@ -112,8 +112,13 @@ impl Engine {
             access: Arc::clone(&access),
             forgetting: Arc::clone(&forgetting),
         });
-        let pictures =
-            Pictures::new(Arc::clone(&services), Arc::clone(&access), Arc::clone(&outbox), Arc::clone(&files));
+        let pictures = Pictures::new(
+            Arc::clone(&services),
+            Arc::clone(&access),
+            Arc::clone(&outbox),
+            Arc::clone(&files),
+            Arc::clone(&minds),
+        );
         let pictures = Arc::new(pictures);
         let turns = Arc::new(Turns {
             services: Arc::clone(&services),

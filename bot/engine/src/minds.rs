@@ -14,7 +14,7 @@ use azera_affect::{
 use azera_config::Tuning;
 use azera_memory::{BondRow, MessageRow, MindRow};
 use azera_personas::fill_placeholders;
-use azera_types::{ChatId, PersonId, PersonaId, Place, Scope, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, Place, PlatformId, Scope, Timestamp};
 
 use crate::background::{Agenda, ChatActivity};
 use crate::config::Garden;
@@ -286,6 +286,18 @@ impl MindService {
     ) {
         let (id, now) = (mind_id(&message.persona, &place.scope()), self.services.clock.now());
         exchange(&mut self.states.awake(), &id, now, params, felt, again);
+    }
+
+    /// Lets a persona's mind pay for a picture that it drew in a place.
+    pub(crate) async fn drew(&self, platform: &PlatformId, persona: &PersonaId, scope: &Scope) -> Result<(), Error> {
+        let params = self.overrides(platform, scope).await?.params.clone();
+        let (id, now) = (mind_id(persona, scope), self.services.clock.now());
+        let mut awake = self.states.awake();
+        if awake.get(&id).is_none() {
+            awake.insert(id.clone(), Mind::new(now, &params), params);
+        }
+        awake.apply(&id, now, Event::Drew);
+        Ok(())
     }
 
     /// Stores the mind and the bond as they are after a message's turn.

@@ -147,6 +147,7 @@ impl Engine {
             persona_name: &persona.persona.name,
             style: &persona.persona.pictures,
             person: &at.person,
+            by: None,
             day: zones::day(now, &calendar.zone),
             wish,
             name: base.name,

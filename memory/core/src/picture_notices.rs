@@ -1,8 +1,11 @@
 //! Messages in the place of pictures that are not drawn: they say why, and are built on nothing.
 
+use std::sync::PoisonError;
+
 use azera_types::{Author, MessageId, Text};
 
 use crate::domains::Pictures;
+use crate::files::blob_key;
 use crate::pictures::{PictureRow, message_of};
 use crate::rows::MessageRow;
 use crate::{Batch, Durability, Error, Table, keys};
@@ -24,11 +27,39 @@ impl Pictures<'_> {
         (row.sources, row.source_scopes) = (Vec::new(), Vec::new());
         let mut batch = Batch::new();
         let post = self.post_of(&row, text)?;
+        let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiting) = self.raw(&row.message)? {
+            self.give_back(&mut batch, &waiting)?;
+        }
         batch.remove(Table::Pictures, keys::message(&row.message));
         self.put_post(&mut batch, &row, &post)?;
         self.0.store.commit(batch, Durability::Flushed)?;
         self.order()?.is_over(row.number);
         Ok(Some(post))
+    }
+
+    /// Removes the files of drawn pictures beyond the newest `most`, pinned ones last. Their messages stay.
+    pub fn keep_at_most(self, most: usize) -> Result<(), Error> {
+        if self.order()?.count() <= most {
+            return Ok(());
+        }
+        let mut kept = Vec::new();
+        for number in self.order()?.all() {
+            let Some(row) = self.numbered(number)? else { continue };
+            let parts = self.0.messages().raw_message(&row.message)?.map(|message| message.parts).unwrap_or_default();
+            for blob in parts.into_iter().filter_map(|part| part.blob) {
+                let key = blob_key(&blob, &row.message);
+                if self.0.store.get(Table::Blobs, &key)?.is_some() {
+                    kept.push((row.is_pinned, number, key));
+                }
+            }
+        }
+        kept.sort_unstable();
+        let mut batch = Batch::new();
+        for (_, _, key) in kept.iter().take(kept.len().saturating_sub(most)) {
+            batch.remove(Table::Blobs, key.clone());
+        }
+        self.0.files().commit_letting_go(batch, Durability::Flushed)
     }
 
     /// Returns true if a message stands in the place of a picture: it was drawn, or somebody was told why not.

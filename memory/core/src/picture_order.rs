@@ -59,6 +59,16 @@ impl PictureOrder {
         });
     }
 
+    /// Returns the number of drawn pictures, with those whose rows may be gone.
+    pub(crate) fn count(&self) -> usize {
+        self.drawn.values().flat_map(BTreeMap::values).map(BTreeSet::len).sum()
+    }
+
+    /// Returns the drawn pictures in any order.
+    pub(crate) fn all(&self) -> Vec<u64> {
+        self.drawn.values().flat_map(BTreeMap::values).flatten().copied().collect()
+    }
+
     /// Returns the newest pictures below `before` of the places that `read_scope` grants, at most `limit`, newest first.
     pub(crate) fn newest(&self, read_scope: &ReadScope, before: u64, limit: usize) -> Vec<u64> {
         let Some(places) = self.drawn.get(read_scope.persona()) else { return Vec::new() };

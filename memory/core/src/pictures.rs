@@ -51,6 +51,9 @@ pub struct PictureRow {
     pub sources: Vec<MessageId>,
     /// Who asked. A picture that a persona wants belongs to the person whom it talks to.
     pub person: PersonId,
+    /// The displayed name of that person then, if it was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Text>,
     /// What to draw.
     pub prompt: Text,
     /// What it is called.
@@ -63,6 +66,9 @@ pub struct PictureRow {
     pub starts_from: Option<MessageId>,
     /// When it was asked for.
     pub asked_at: Timestamp,
+    /// The day whose limits it counts for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub day: String,
     /// How often it was tried.
     #[serde(default)]
     pub tries: u32,
@@ -107,6 +113,8 @@ pub struct PictureQuota {
     pub waiting: usize,
     /// The most pictures of the person that may wait.
     pub waiting_by_person: usize,
+    /// The most pictures of the place that may wait.
+    pub waiting_in_place: usize,
 }
 
 /// The answer to a request for a picture.
@@ -118,6 +126,8 @@ pub enum Asked {
     QueueFull,
     /// Too many pictures of this person wait.
     PersonWaits,
+    /// Too many pictures of this place wait.
+    PlaceWaits,
     /// The person had enough pictures today.
     PersonHadEnough,
     /// The place had enough pictures today.
@@ -196,6 +206,7 @@ impl Pictures<'_> {
         (by_person.count, in_place.count) = (by_person.count + 1, in_place.count + 1);
         row.number = self.0.next_number()?;
         row.message = message_of(row.number)?;
+        row.day = quota.day;
         let mut batch = Batch::new();
         codec::put(&mut batch, Table::Pictures, keys::message(&row.message), &row)?;
         codec::put(&mut batch, Table::Settings, by, &by_person)?;
@@ -219,6 +230,10 @@ impl Pictures<'_> {
             Some(Asked::QueueFull)
         } else if of_person >= quota.waiting_by_person {
             Some(Asked::PersonWaits)
+        } else if waiting.iter().filter(|row| row.platform == *platform && row.scope == *scope).count()
+            >= quota.waiting_in_place
+        {
+            Some(Asked::PlaceWaits)
         } else if self.count(&by_key(person), &quota.day)?.count >= quota.by_person {
             Some(Asked::PersonHadEnough)
         } else if self.count(&in_key(platform, scope), &quota.day)?.count >= quota.in_place {
@@ -226,6 +241,18 @@ impl Pictures<'_> {
         } else {
             None
         })
+    }
+
+    /// Gives a picture that was not drawn back to the limits of its day. The caller holds the lock of all requests.
+    pub(crate) fn give_back(self, batch: &mut Batch, row: &PictureRow) -> Result<(), Error> {
+        for key in [by_key(&row.person), in_key(&row.platform, &row.scope)] {
+            let mut count = self.count(&key, &row.day)?;
+            if !row.day.is_empty() && count.count > 0 {
+                count.count -= 1;
+                codec::put(batch, Table::Settings, key, &count)?;
+            }
+        }
+        Ok(())
     }
 
     fn count(self, key: &[u8], day: &str) -> Result<DayCount, Error> {
@@ -295,7 +322,9 @@ impl Pictures<'_> {
         let _writing = self.0.writing(&row.chat)?;
         let Some(row) = self.raw(message)?.filter(|row| row.drawn_at.is_none()) else { return Ok(None) };
         let mut batch = Batch::new();
+        let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         batch.remove(Table::Pictures, keys::message(message));
+        self.give_back(&mut batch, &row)?;
         self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Some(row))
     }
@@ -318,6 +347,7 @@ impl Pictures<'_> {
             return Ok(None);
         }
         let mut batch = Batch::new();
+        let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         let mut post = self.post_of(&row, outcome.text)?;
         let mut held = None;
         match outcome.picture {
@@ -357,6 +387,7 @@ impl Pictures<'_> {
             }
             None => {
                 batch.remove(Table::Pictures, keys::message(message));
+                self.give_back(&mut batch, &row)?;
             }
         }
         self.put_post(&mut batch, &row, &post)?;

@@ -14,6 +14,18 @@ use azera_types::{
     Timestamp,
 };
 
+/// Ten of everything.
+fn ten() -> PictureQuota {
+    PictureQuota {
+        day: "2026-03-01".into(),
+        by_person: 10,
+        in_place: 10,
+        waiting: 10,
+        waiting_by_person: 10,
+        waiting_in_place: 10,
+    }
+}
+
 struct Room {
     memory: Memory,
     store: RamStore,
@@ -72,18 +84,19 @@ impl Room {
             from: at(1),
             sources: Vec::new(),
             person: person(who),
+            by: None,
             prompt: Text::new(format!("a heliotrope lighthouse of {who}")),
             name: None,
             settings: serde_json::json!({"seed": 7}),
             starts_from: None,
             asked_at: at(1),
+            day: String::new(),
             tries: 0,
             drawn_at: None,
             model: None,
             is_pinned: false,
         };
-        let quota =
-            PictureQuota { day: "2026-03-01".into(), by_person: 10, in_place: 10, waiting: 10, waiting_by_person: 10 };
+        let quota = ten();
         let mut new = NewPicture { row, quota };
         change(&mut new);
         self.memory.pictures().ask(new).unwrap()
@@ -147,13 +160,56 @@ fn every_limit_is_told_apart() {
     assert_eq!(room.ask_as("ann", |new| new.quota.waiting_by_person = 2), Asked::PersonWaits);
     assert_eq!(room.ask_as("ann", |new| new.quota.by_person = 2), Asked::PersonHadEnough);
     assert_eq!(room.ask_as("bob", |new| new.quota.in_place = 2), Asked::PlaceHadEnough);
-    // Taking one back gives no other for the day.
+    assert_eq!(room.ask_as("bob", |new| new.quota.waiting_in_place = 2), Asked::PlaceWaits);
     for row in room.memory.pictures().waiting().unwrap() {
-        assert!(room.memory.pictures().cancel(&row.message).unwrap().is_some());
+        room.finish(&row, b"png").unwrap();
     }
     assert_eq!(room.ask_as("ann", |new| new.quota.by_person = 2), Asked::PersonHadEnough);
     let tomorrow = room.ask_as("ann", |new| (new.quota.by_person, new.quota.day) = (2, "2026-03-02".into()));
     assert!(matches!(tomorrow, Asked::Waits(_)));
+}
+
+#[test]
+fn a_picture_that_is_not_drawn_is_given_back_to_the_day() {
+    let room = Room::open();
+    let (taken_back, failed, told) = (room.ask("ann"), room.ask("ann"), room.ask("ann"));
+    let full = |who: &str| {
+        let in_place = room.ask_as("bob", |new| new.quota.in_place = 1) == Asked::PlaceHadEnough;
+        (room.ask_as(who, |new| new.quota.by_person = 1) == Asked::PersonHadEnough, in_place)
+    };
+    assert_eq!(full("ann"), (true, true));
+    let pictures = room.memory.pictures();
+    assert!(pictures.cancel(&taken_back.message).unwrap().is_some());
+    assert!(pictures.cancel(&taken_back.message).unwrap().is_none(), "once");
+    let outcome = PictureOutcome { text: Text::new("I could not draw that."), picture: None, at: at(2) };
+    assert!(pictures.finish(&failed.message, outcome).unwrap().is_some());
+    assert_eq!(full("ann"), (true, true), "one is left");
+    assert!(pictures.tell(told, Text::new("It is not drawn.")).unwrap().is_some());
+    let limit = |quota: PictureQuota| {
+        let (platform, scope) = (PlatformId::new("p").unwrap(), Scope::Realm(guild()));
+        pictures.limit(&person("ann"), (&platform, &scope), &quota).unwrap()
+    };
+    assert_eq!(limit(PictureQuota { by_person: 1, in_place: 1, ..ten() }), None);
+}
+
+#[test]
+fn only_so_many_pictures_are_kept_the_oldest_go_first_and_pinned_ones_last() {
+    let room = Room::open();
+    let rows = [room.ask("ann"), room.ask("ann"), room.ask("bob"), room.ask("bob")];
+    for (row, png) in rows.iter().zip([b"one", b"two", b"thr", b"fou"]) {
+        room.finish(row, png).unwrap();
+    }
+    let pictures = room.memory.pictures();
+    assert_eq!(pictures.pin(&rows[0].message, true, 9).unwrap(), Pinned::Done);
+    let kept = || rows.each_ref().map(|row| pictures.file(&in_hall(), &row.message).unwrap().is_some());
+    pictures.keep_at_most(4).unwrap();
+    assert_eq!(kept(), [true; 4]);
+    pictures.keep_at_most(2).unwrap();
+    assert_eq!(kept(), [true, false, false, true]);
+    pictures.keep_at_most(1).unwrap();
+    assert_eq!(kept(), [true, false, false, false], "the message of a removed file stays");
+    assert!(pictures.get(&in_hall(), &rows[3].message).unwrap().is_some());
+    assert!(room.memory.check().unwrap().is_sound());
 }
 
 #[test]
@@ -307,8 +363,7 @@ fn the_limits_are_known_before_anything_is_asked_for() {
     let room = Room::open();
     room.ask("ann");
     let limit = |who: &str, change: fn(&mut PictureQuota)| {
-        let mut quota =
-            PictureQuota { day: "2026-03-01".into(), by_person: 10, in_place: 10, waiting: 10, waiting_by_person: 10 };
+        let mut quota = ten();
         change(&mut quota);
         let (platform, scope) = (PlatformId::new("p").unwrap(), Scope::Realm(guild()));
         room.memory.pictures().limit(&person(who), (&platform, &scope), &quota).unwrap()
@@ -316,6 +371,7 @@ fn the_limits_are_known_before_anything_is_asked_for() {
     assert_eq!(limit("ann", |_| {}), None);
     assert_eq!(limit("ann", |quota| quota.waiting = 1), Some(Asked::QueueFull));
     assert_eq!(limit("ann", |quota| quota.waiting_by_person = 1), Some(Asked::PersonWaits));
+    assert_eq!(limit("bob", |quota| quota.waiting_in_place = 1), Some(Asked::PlaceWaits));
     assert_eq!(limit("ann", |quota| quota.by_person = 1), Some(Asked::PersonHadEnough));
     assert_eq!(limit("bob", |quota| (quota.by_person, quota.waiting_by_person) = (1, 1)), None);
     assert_eq!(limit("bob", |quota| quota.in_place = 1), Some(Asked::PlaceHadEnough));

@@ -58,6 +58,21 @@ fn shown(described: &[(Timestamp, Activity)]) -> String {
 }
 
 #[test]
+fn a_drawn_picture_costs_energy_and_nothing_else() {
+    let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
+    let mut mind = Mind::new(start, &params);
+    let before = mind.state(start, &params);
+    assert_eq!(mind.apply(start, Event::Drew, &params), []);
+    let after = mind.state(start, &params);
+    assert!((before.energy - after.energy - params.constants.energy_per_picture).abs() < 1e-9, "{after:?}");
+    assert_eq!((before.value, before.pressure), (after.value, after.pressure));
+    for _ in 0..100 {
+        mind.apply(start, Event::Drew, &params);
+    }
+    assert!(mind.state(start, &params).energy.abs() < 1e-9);
+}
+
+#[test]
 fn values_follow_the_constants() {
     let (params, start) = (MindParams::default(), time("2026-06-01T12:00:00Z"));
     let mut mind = Mind::new(start, &params);
@@ -269,6 +284,7 @@ pub(crate) fn constants() -> impl Strategy<Value = Constants> {
             energy_recovery_per_s: rates.1,
             focus_decay_per_s: rates.2,
             energy_per_exchange: rates.3,
+            energy_per_picture: rates.3,
             energy_idle_s: waits.0,
             dream_idle_s: waits.1,
             reflection_idle_s: waits.2,

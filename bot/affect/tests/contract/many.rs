@@ -32,7 +32,7 @@ impl Watcher {
             Event::Done(Activity::Reflection) => (self.unreflected, self.first_unreflected) = (0, None),
             Event::Done(Activity::Dream | Activity::Nap) => self.undreamt = 0,
             // Nothing was asked for, so there is nothing to put off.
-            Event::PutOff(_) => {}
+            Event::PutOff(_) | Event::Drew => {}
             // A mood makes nothing due.
             Event::Given { .. } => {}
         }

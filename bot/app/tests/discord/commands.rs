@@ -109,6 +109,7 @@ const FORMS: &[Form] = &[
     ("gallery", "list", &[], Members),
     ("gallery", "pinned", &[], Members),
     ("gallery", "show", FIRST, Members),
+    ("gallery", "by", &[("name", "me")], Members),
     ("gallery", "search", WORDS, Members),
     // Nobody can use these in a channel, and everyone is told why.
     ("checkin", "show", &[], Members),

@@ -1,5 +1,7 @@
 //! Pictures on Discord: progress and picture in one message, with buttons.
 
+use std::sync::atomic::Ordering;
+
 use azera_fake_discord::{FakeDiscord, Invoked};
 use azera_model_image::{Picture, PictureLimits};
 use base64::Engine;
@@ -63,6 +65,31 @@ fn a_picture_comes_with_buttons_that_draw_vary_and_delete_it() {
     press(&fake, square, &first, bob, "Delete");
     fake.wait("the picture to go", |world| {
         world.bots_messages(square).iter().all(|message| message["id"] != first["id"]).then_some(())
+    });
+    as_described(&fake);
+}
+
+#[test]
+fn the_message_about_the_progress_has_a_button_that_takes_the_picture_back() {
+    let fake = fake();
+    let ([_, bob, cid], square) = square(&fake);
+    let painter = Painter::start();
+    painter.is_held.store(true, Ordering::SeqCst);
+    let mut bot =
+        Bot::new(&fake, None).with("AZERA__IMAGES__KIND", "automatic1111").with("AZERA__IMAGES__URL", &painter.url);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    give(&fake, square, bob, "imagine", "", &[("prompt", "a lighthouse")]);
+    let progress = fake.wait("the progress", |world| {
+        let about = |message: &&Value| message["content"].as_str().is_some_and(|text| text.contains("a lighthouse"));
+        world.bots_messages(square).into_iter().find(about).cloned()
+    });
+    let refused = press(&fake, square, &progress, cid, "Cancel");
+    assert!(refused.contains("no such picture"), "{refused}");
+    let done = press(&fake, square, &progress, bob, "Cancel");
+    assert!(done.contains("is cancelled"), "{done}");
+    fake.wait("the progress to go", |world| {
+        world.bots_messages(square).iter().all(|message| message["id"] != progress["id"]).then_some(())
     });
     as_described(&fake);
 }

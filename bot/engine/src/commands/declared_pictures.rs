@@ -74,6 +74,7 @@ pub(super) const GALLERY: Command = command(
         form("list", "list", "list the newest pictures", &[optional("page", "the page", OptionKind::Count)]),
         form("pinned", "pinned", "list the pinned pictures", &[optional("page", "the page", OptionKind::Count)]),
         form("show", "show", "show a picture", &[needed("number", "its number", OptionKind::Count)]),
+        form("by", "by", "list those of a person", &[needed("name", "a name, or `me`", OptionKind::Text)]),
         SEARCH,
     ],
 );

@@ -3,7 +3,7 @@
 use azera_adapter::{AnswerFile, Choice, CommandAnswer, FileContent};
 use azera_memory::{Memory, PictureRow};
 use azera_model_image::{Picture, PictureLimits};
-use azera_types::Part;
+use azera_types::{Part, PersonId};
 
 use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
@@ -25,16 +25,40 @@ struct Listed {
     /// Words that prompt or name hold, in lower case.
     words: Vec<String>,
     is_pinned: bool,
+    by: Option<By>,
+}
+
+/// Whose pictures are listed.
+#[derive(Clone)]
+enum By {
+    /// Those of the person who asks.
+    Asker(PersonId),
+    /// Those of people whose displayed name holds these words, in lower case.
+    Named(String),
 }
 
 impl Listed {
     fn with(words: &str) -> Self {
-        Self { words: words.to_lowercase().split_whitespace().map(str::to_owned).collect(), is_pinned: false }
+        Self { words: words.to_lowercase().split_whitespace().map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// Returns those of a person: of `asker` for `me`.
+    fn by(name: &str, asker: &PersonId) -> Self {
+        let by = match name.to_lowercase().as_str() {
+            "me" => By::Asker(asker.clone()),
+            name => By::Named(name.to_owned()),
+        };
+        Self { by: Some(by), ..Self::default() }
     }
 
     fn wants(&self, row: &PictureRow) -> bool {
         let text = format!("{} {}", row.prompt.as_str(), row.name.as_deref().unwrap_or_default()).to_lowercase();
-        (!self.is_pinned || row.is_pinned) && self.words.iter().all(|word| text.contains(word))
+        let is_theirs = match &self.by {
+            None => true,
+            Some(By::Asker(asker)) => row.person == *asker,
+            Some(By::Named(name)) => row.by.as_deref().is_some_and(|by| by.to_lowercase().contains(name)),
+        };
+        is_theirs && (!self.is_pinned || row.is_pinned) && self.words.iter().all(|word| text.contains(word))
     }
 
     fn title(&self) -> &'static str {
@@ -44,6 +68,7 @@ impl Listed {
     /// Returns what is said of an empty list.
     fn none(&self) -> &'static str {
         match (self.is_pinned, self.words.as_slice()) {
+            _ if self.by.is_some() => "No picture that may be shown here is by them.",
             (true, _) => "No pictures that may be shown here are pinned.",
             (false, []) => "There are no pictures that may be shown here.",
             (false, _) => "No picture that may be shown here has these words in its prompt or name.",
@@ -52,10 +77,12 @@ impl Listed {
 
     /// Returns the buttons that turn the page.
     fn turns(&self, page: usize, has_more: bool) -> Vec<Choice> {
-        let line = |page: usize| match self.words.as_slice() {
-            [] if self.is_pinned => format!("/gallery pinned {page}"),
-            [] => format!("/gallery list {page}"),
-            words => format!("/gallery search {} page:{page}", words.join(" ")),
+        let line = |page: usize| match (&self.by, self.words.as_slice()) {
+            (Some(By::Asker(_)), _) => format!("/gallery by me page:{page}"),
+            (Some(By::Named(name)), _) => format!("/gallery by {name} page:{page}"),
+            (None, []) if self.is_pinned => format!("/gallery pinned {page}"),
+            (None, []) => format!("/gallery list {page}"),
+            (None, words) => format!("/gallery search {} page:{page}", words.join(" ")),
         };
         let turns = [("◀", page.saturating_sub(1), page > 1), ("▶", page.saturating_add(1), has_more)];
         let turns = turns.into_iter().filter(|(_, _, exists)| *exists).map(|(label, page, _)| (label, line(page)));
@@ -86,14 +113,16 @@ impl Commands {
             },
             ("show", number) if !number.is_empty() => self.show_picture(at, number).await,
             ("search", words) if !words.is_empty() => {
-                let (last, before) = words.rsplit_once(' ').map_or((words, ""), |(before, last)| (last, before));
-                match last.strip_prefix("page:").and_then(|page| page.parse().ok()) {
-                    Some(page) => self.list_pictures(at, Listed::with(before), page).await,
-                    None => self.list_pictures(at, Listed::with(words), 1).await,
-                }
+                let (words, page) = split_page(words);
+                self.list_pictures(at, Listed::with(words), page).await
+            }
+            ("by", name) if !name.is_empty() => {
+                let (name, page) = split_page(name);
+                self.list_pictures(at, Listed::by(name, &at.line.person), page).await
             }
             _ => Ok(refused(
-                "`/gallery list`, `/gallery list 2`, `/gallery pinned`, `/gallery show 7` or `/gallery search WORDS`."
+                "`/gallery list`, `/gallery list 2`, `/gallery pinned`, `/gallery show 7`, `/gallery by NAME`, `/gallery by me` or \
+                 `/gallery search WORDS`."
                     .into(),
             )),
         }
@@ -124,7 +153,7 @@ impl Commands {
         let mut text = format!("{}, newest first (page {page}):\n", listed.title());
         for row in &found.rows {
             let seed = serde_json::from_value::<PictureLook>(row.settings.clone()).map(|look| look.seed).unwrap_or(0);
-            let by = if row.person == at.line.person { ", yours" } else { "" };
+            let by = self.asked_by(at, row).await?;
             let pin = if row.is_pinned { "📌 " } else { "" };
             let (what, day) = (shortened(row.prompt.as_str(), 90).replace('`', "'"), at.day(row.asked_at));
             text.push_str(&format!("- `{}` {pin}{what} ({day}, seed {seed}{by})\n", row.number));
@@ -133,6 +162,29 @@ impl Commands {
         let choices = listed.turns(page, found.has_more);
         let files = self.contact_sheet(at, &found.rows).await?.into_iter().collect();
         Ok(CommandAnswer { choices, files, ..done(text) })
+    }
+
+    /// Returns who asked for a picture, and where, if that is another chat with a name. The chat is named only while whoever
+    /// may see the picture can read it.
+    async fn asked_by(&self, at: &CommandContext<'_>, row: &PictureRow) -> Result<String, Error> {
+        let by = match &row.by {
+            _ if row.person == at.line.person => ", yours".to_owned(),
+            Some(by) => format!(", by {}", shortened(by.as_str(), 40).replace(['`', '*', '_'], "")),
+            None => String::new(),
+        };
+        if row.chat == at.chat.id || row.platform != *at.platform {
+            return Ok(by);
+        }
+        let place = self.services.place(at.adapter, &row.chat, &at.line.person).await?;
+        let names = at.adapter.place_names().filter(|_| place.is_some_and(|place| place.scope() == row.scope));
+        let chat = match names {
+            Some(names) => names.chat_name(&row.chat).await,
+            None => None,
+        };
+        Ok(match chat {
+            Some(chat) => format!("{by}, in {}", shortened(&chat, 40).replace(['`', '*', '_'], "")),
+            None => by,
+        })
     }
 
     /// Returns thumbnails of the pictures as one file; `None` if no file of them is kept any more.
@@ -192,5 +244,14 @@ impl Commands {
             .map(|(label, verb)| Choice { label: label.into(), line: format!("/picture {verb} {}", row.number) });
         let files = vec![AnswerFile { part, content: FileContent(bytes) }];
         Ok(CommandAnswer { files, choices: choices.into(), ..done(text) })
+    }
+}
+
+/// Splits `page:2` from the end of a text; the first page if there is none.
+fn split_page(text: &str) -> (&str, usize) {
+    let (before, last) = text.rsplit_once(' ').unwrap_or(("", text));
+    match last.strip_prefix("page:").and_then(|page| page.parse().ok()) {
+        Some(page) => (before, page),
+        None => (text, 1),
     }
 }

@@ -25,6 +25,12 @@ pub(super) fn message_of(number: u64) -> Option<MessageId> {
     MessageId::new(format!("post~{number}")).ok()
 }
 
+/// Returns the number of the picture of this message.
+fn number_of(message: &MessageId) -> Option<u64> {
+    let number = message.as_str().rsplit_once('~')?.1.parse().ok()?;
+    (message_of(number).as_ref() == Some(message)).then_some(number)
+}
+
 /// Returns true if what follows a number cannot make it a part of a prompt.
 fn is_number_alone(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with("--")
@@ -99,6 +105,7 @@ impl Commands {
             persona_name: &loaded.persona.name,
             style: &loaded.persona.pictures,
             person: &at.line.person,
+            by: Some(&at.line.name),
             day: at.day(self.services.clock.now()),
             wish,
             name,
@@ -169,7 +176,8 @@ impl Commands {
 
     async fn cancel_picture(&self, at: &CommandContext<'_>, rest: &str) -> Result<CommandAnswer, Error> {
         let number = match rest {
-            "" => None,
+            // The button below the progress of a picture is about that picture.
+            "" => at.line.about.as_ref().and_then(number_of),
             text => match text.parse() {
                 Ok(number) => Some(number),
                 Err(_) => return Ok(refused("`/picture cancel` or `/picture cancel 7`.".into())),
@@ -206,7 +214,7 @@ impl Commands {
             (false, true) => "Nudity and sex are not drawn here: the platform does not mark this place for adults.",
             (false, false) => "Nudity and sex are not drawn here.",
         };
-        let forbidden = match wishes.forbidden.as_slice() {
+        let forbidden = match rules.forbidden.as_slice() {
             [] => "This place forbids no words.".to_owned(),
             words => format!("Words that this place forbids: {}.", words.join(", ")),
         };

@@ -4,7 +4,7 @@ use azera_adapter::Platform;
 use azera_memory::{Asked, Memory, NewPicture, PictureRow, SourceScope};
 use azera_personas::PictureStyle;
 use azera_pictures::{PromptRules, Refusal, Traits, Waiting, Wish, fair_order};
-use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Scope, Text, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, Scope, Text, Timestamp};
 
 use super::naming::Besides;
 use super::start::StartBytes;
@@ -24,6 +24,8 @@ pub(crate) struct PictureRequest<'a> {
     /// How the persona's pictures look.
     pub(crate) style: &'a PictureStyle,
     pub(crate) person: &'a PersonId,
+    /// The person's displayed name; `None` if it is not known.
+    pub(crate) by: Option<&'a str>,
     /// The day for the limits, such as `2026-03-01`.
     pub(crate) day: String,
     pub(crate) wish: Wish,
@@ -195,11 +197,13 @@ impl Pictures {
             from: request.from,
             sources: request.sources.clone(),
             person: request.person.clone(),
+            by: request.by.map(Text::new),
             prompt: Text::new(&request.wish.prompt),
             name: request.name.as_deref().map(Text::new),
             settings: serde_json::Value::Null,
             starts_from: None,
             asked_at: self.services.clock.now(),
+            day: String::new(),
             tries: 0,
             drawn_at: None,
             model: None,
@@ -216,7 +220,15 @@ impl Pictures {
     pub(crate) async fn rules(&self, platform: &dyn Platform, place: &Place) -> Result<PromptRules, Error> {
         let wishes = self.wishes(platform.id(), &place.scope()).await?;
         let is_for_adults = wishes.adult && platform.is_for_adults(&place.chat).await?;
-        Ok(wishes.rules(is_for_adults))
+        let mut rules = wishes.rules(is_for_adults);
+        // The list of a server holds in its private channels, too.
+        if let PlaceKind::Private { realm: Some(realm), .. } = &place.kind {
+            let of_realm = self.wishes(platform.id(), &Scope::Realm(realm.clone())).await?;
+            rules.forbidden.extend(of_realm.forbidden);
+            rules.forbidden.sort();
+            rules.forbidden.dedup();
+        }
+        Ok(rules)
     }
 
     /// Returns what a place wants of pictures.

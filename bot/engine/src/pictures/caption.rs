@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use azera_memory::PictureRow;
-use azera_model_image::{ImageError, ImageProgress};
+use azera_model_image::{ImageError, ImageProgress, Outage};
 
 use super::PictureLook;
+use super::outages::AWAY_FOR;
 
 /// Cells of a bar.
 const CELLS: u32 = 12;
@@ -67,11 +68,30 @@ pub(super) fn failed(row: &PictureRow, error: &ImageError) -> String {
         ImageError::Configuration(_) | ImageError::Protocol(_) => {
             "the server that draws does not work as it should; the operator finds the reason in the log".to_owned()
         }
-        ImageError::Unavailable { .. } => "the server that draws does not answer".to_owned(),
+        ImageError::Unavailable { outage, .. } => trouble(*outage),
         ImageError::Flagged => "the server's safety check withheld it".to_owned(),
         other => other.to_string(),
     };
     format!("🎨 {}\nI could not draw that: {why}.", shortened(row.prompt.as_str(), 120))
+}
+
+/// Returns what kept a server from drawing, for everybody.
+fn trouble(outage: Outage) -> String {
+    match outage {
+        Outage::Away => format!("the server that draws could not be reached for {} minutes", AWAY_FOR.as_secs() / 60),
+        Outage::Slow => "the server that draws gave no picture in time; fewer steps or a smaller size may help".into(),
+        Outage::OutOfMemory => "the server that draws ran out of memory; a smaller size may help".into(),
+        Outage::Failed => {
+            "the model or the workflow of the server that draws failed; the operator finds the reason in the log".into()
+        }
+    }
+}
+
+/// Returns the text while the server of a picture is away.
+pub(super) fn away(row: &PictureRow) -> String {
+    let minutes = AWAY_FOR.as_secs() / 60;
+    let what = shortened(row.prompt.as_str(), 120);
+    format!("🎨 {what}\nThe server that draws cannot be reached. I keep trying for {minutes} minutes.")
 }
 
 /// Returns the name of a picture's file.

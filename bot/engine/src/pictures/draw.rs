@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use azera_adapter::{Making, Platform};
 use azera_memory::{DrawnPicture, MessageRow, OutboxRow, PictureOutcome, PictureRow};
-use azera_model_image::{DrawnImage, ImageError, ImageProgress, Picture, PictureLimits, ProgressSender};
+use azera_model_image::{DrawnImage, ImageError, ImageProgress, Outage, Picture, PictureLimits, ProgressSender};
 use azera_pictures::PromptRules;
 use azera_types::Text;
 use tokio::sync::watch;
@@ -20,10 +20,10 @@ use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
 const MAX_TRIES: u32 = 3;
 
 /// The wait before a picture is tried again; it doubles each time.
-const FIRST_WAIT: Duration = Duration::from_secs(5);
+pub(super) const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// The longest wait before a picture is tried again.
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// Time between two texts about the progress. It is the edit limit of the platforms.
 const BETWEEN_TEXTS: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ const STOPPED_TOO_OFTEN: &str =
 const FORGOTTEN: &str = "A message that it was built on was deleted or forgotten.";
 
 /// How it goes on after a picture.
-enum Onward {
+pub(super) enum Onward {
     /// The next one may be drawn.
     Next,
     /// The server does not work; wait before the next try.
@@ -161,6 +161,9 @@ impl Pictures {
             () = self.show_progress(platform, row, sender.subscribe(), token) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
+        if let Some(onward) = self.wait_while_away(platform, row, drawn.as_ref().err()).await? {
+            return Ok(onward);
+        }
         match drawn {
             // It is drawn after the next start. This was no try.
             Err(ImageError::Cancelled) if self.services.stopping.is_cancelled() => {
@@ -171,7 +174,7 @@ impl Pictures {
             // A person who took it back knows: its row is gone.
             Err(ImageError::Cancelled) if token.is_cancelled() => self.end_saying(platform, row, FORGOTTEN).await,
             Err(ImageError::Cancelled) => self.end_saying(platform, row, "The server cancelled it. Ask again.").await,
-            Err(ImageError::Unavailable { why, retry_in }) if !is_last_try => {
+            Err(ImageError::Unavailable { why, retry_in, outage }) if !is_last_try && outage != Outage::Away => {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
                 let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(tries - 1));
                 Ok(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT)))
@@ -269,10 +272,18 @@ impl Pictures {
             PictureOutcome { text: Text::new(text), picture: None, at }
         });
         let is_drawn = outcome.picture.is_some();
-        let message = row.message.clone();
-        let post = self.services.blocking(move |memory| memory.pictures().finish(&message, outcome)).await?;
+        let (message, most) = (row.message.clone(), self.settings().map_or(usize::MAX, |settings| settings.kept));
+        let finished = self.services.blocking(move |memory| {
+            let post = memory.pictures().finish(&message, outcome)?;
+            memory.pictures().keep_at_most(most)?;
+            Ok(post)
+        });
+        let post = finished.await?;
         let Some(post) = post else { return self.end_saying(platform, row, FORGOTTEN).await };
         if is_drawn {
+            if let Err(error) = self.minds.drew(&row.platform, &row.persona, &row.scope).await {
+                tracing::warn!(picture = row.number, %error, "a persona does not pay for a picture");
+            }
             let mut progress = self.progress();
             progress.served.push_back((row.scope.clone(), row.person.clone()));
             if progress.served.len() > MAX_SERVED {

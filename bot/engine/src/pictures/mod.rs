@@ -9,6 +9,7 @@
 //! | `start.rs` | pictures that drawings start from |
 //! | `looking.rs` | reads and looks at them before they are drawn |
 //! | `naming.rs` | what a picture names, as far as the rules ask |
+//! | `outages.rs` | keeps pictures while their server is away |
 //! | `settings.rs` | what is configured, and what a place wants |
 //! | `telling.rs` | tells who asked why a picture is not drawn |
 
@@ -17,6 +18,7 @@ mod caption;
 mod draw;
 mod looking;
 mod naming;
+mod outages;
 mod settings;
 mod start;
 mod telling;
@@ -39,6 +41,7 @@ pub(crate) use start::{Basis, Start};
 
 use crate::access::AccessControl;
 use crate::files::FileFetcher;
+use crate::minds::MindService;
 use crate::outbox::Outbox;
 use crate::services::Services;
 
@@ -58,6 +61,7 @@ pub(crate) struct Pictures {
     pub(crate) access: Arc<AccessControl>,
     pub(crate) outbox: Arc<Outbox>,
     files: Arc<FileFetcher>,
+    minds: Arc<MindService>,
     settings: OnceLock<PictureSettings>,
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
@@ -76,6 +80,8 @@ struct Progress {
     delivering: HashSet<MessageId>,
     /// Where and for whom the last pictures were drawn, oldest first.
     served: VecDeque<(Scope, PersonId)>,
+    /// The server cannot be reached, since then.
+    away: Option<outages::Away>,
 }
 
 /// A picture that is being drawn.
@@ -90,12 +96,14 @@ impl Pictures {
         access: Arc<AccessControl>,
         outbox: Arc<Outbox>,
         files: Arc<FileFetcher>,
+        minds: Arc<MindService>,
     ) -> Self {
         Self {
             services,
             access,
             outbox,
             files,
+            minds,
             settings: OnceLock::new(),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),

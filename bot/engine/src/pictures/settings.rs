@@ -20,6 +20,9 @@ pub(crate) const REMIX_STRENGTH: f32 = 0.6;
 /// a billion.
 const MIN_PARAMETERS: u64 = 1_000_000_000;
 
+/// One place may hold this part of the queue.
+const PLACE_SHARE: usize = 4;
+
 /// What draws, and within which limits.
 #[derive(Clone)]
 pub struct PictureSettings {
@@ -43,6 +46,8 @@ pub struct PictureSettings {
     pub queue: usize,
     /// The most pictures of a person that wait.
     pub queue_per_person: usize,
+    /// The most drawn pictures whose files are kept.
+    pub kept: usize,
     /// Whether personas may ask for pictures in their replies.
     pub in_replies: bool,
     /// Whether small models, and those of unknown size, are told how to ask, too.
@@ -70,6 +75,7 @@ impl PictureSettings {
             in_place: self.per_place,
             waiting: self.queue,
             waiting_by_person: self.queue_per_person,
+            waiting_in_place: (self.queue / PLACE_SHARE).max(self.queue_per_person),
         }
     }
 
@@ -88,6 +94,11 @@ impl PictureSettings {
                 "This place has had {} pictures today, and that is the most. Ask again tomorrow.",
                 self.per_place
             ),
+            Asked::PlaceWaits => {
+                "A quarter of all pictures that can wait come from this place, and that is the most. Ask again in a few \
+                 minutes."
+                    .to_owned()
+            }
             Asked::QueueFull | Asked::Waits(_) => {
                 "Too many pictures are waiting. Ask again in a few minutes.".to_owned()
             }

@@ -1,6 +1,7 @@
 //! Stage *remember*, pictures: what a reply's tags ask for is queued once the reply is delivered.
 
 use azera_pictures::{PictureTag, Wish};
+use azera_types::{Author, PersonId};
 
 use super::commit::Committed;
 use super::compose::Composition;
@@ -38,6 +39,7 @@ impl Turns {
             persona_name: &context.persona.name,
             style: &context.persona.pictures,
             person: &request.inbox.person,
+            by: name_of(&request.message.author, &request.inbox.person),
             day: zones::day(self.services.clock.now(), &context.calendar.zone),
             wish: Wish { prompt: tag.prompt.clone(), ..Wish::default() },
             name: tag.name.clone(),
@@ -81,5 +83,13 @@ impl Turns {
                 Some(NOT_QUEUED.to_owned())
             }
         }
+    }
+}
+
+/// Returns the displayed name of a person who said something themselves.
+fn name_of<'a>(author: &'a Author, person: &PersonId) -> Option<&'a str> {
+    match author {
+        Author::Person { id, name } if id == person => Some(name),
+        _ => None,
     }
 }

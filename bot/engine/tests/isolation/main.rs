@@ -25,6 +25,7 @@ mod extracted;
 mod fake_trainer;
 mod files;
 mod findings;
+mod gallery;
 mod garden;
 mod graph;
 mod guard;

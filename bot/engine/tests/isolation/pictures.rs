@@ -9,8 +9,8 @@ use azera_adapter::{CommandAnswer, CommandLine, Host, Platform};
 use azera_engine::PictureSettings;
 use azera_model_api::ScriptedModel;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ImageSize, Picture, ProgressSender,
-    UpscaleRequest,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ImageSize, Outage, Picture,
+    ProgressSender, UpscaleRequest,
 };
 use azera_types::Text;
 use tokio::sync::Notify;
@@ -31,6 +31,8 @@ pub struct Painter {
     pub failures: AtomicUsize,
     /// Waits until it is cancelled.
     pub hangs: AtomicBool,
+    /// Cannot be reached.
+    pub is_away: AtomicBool,
     /// Told when it begins a picture.
     pub begun: Notify,
 }
@@ -66,6 +68,9 @@ impl ImageModel for Painter {
         if self.hangs.load(Ordering::SeqCst) {
             cancelled.cancelled().await;
             return Err(ImageError::Cancelled);
+        }
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(ImageError::outage(Outage::Away, "nobody is there"));
         }
         if self.failures.load(Ordering::SeqCst) > 0 {
             self.failures.fetch_sub(1, Ordering::SeqCst);
@@ -109,6 +114,7 @@ pub fn settings(painter: Arc<Painter>) -> PictureSettings {
         per_place: 10_000,
         queue: 1_000,
         queue_per_person: 1_000,
+        kept: 1_000,
         in_replies: true,
         tells_every_model: false,
     }

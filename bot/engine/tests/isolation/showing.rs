@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 116] = [
+pub const SHOWING: [&str; 118] = [
     "/me",
     "/why",
     "/memory stats",
@@ -83,6 +83,8 @@ pub const SHOWING: [&str; 116] = [
     "/gallery show 1",
     "/gallery search what is the lighthouse password?",
     "/gallery search quiet",
+    "/gallery by me",
+    "/gallery by a",
     "/picture queue",
     "/picture rules",
     "/journal list",

@@ -130,16 +130,17 @@ async fn where_everything_is_answered_a_picture_for_nobody_is_told_of_once() {
 #[tokio::test]
 async fn the_description_of_a_picture_that_nobody_sees_is_answered_like_words() {
     let mut scene = Scene::open(false, false).await;
-    for text in ["[attached: photo.png (image/png, 1 bytes, shows: my grey cat)]", ""] {
+    for text in ["[attached: photo.png (image/png, 1 bytes, shows: my grey cat, quiet)]", ""] {
         let mut inbound = scene.message(ANN, DM_ANN, "");
         let mut picture = shown(b"\xff");
-        picture.part = picture.part.described(Some("my grey cat"));
+        picture.part = picture.part.described(Some("my grey cat, quiet"));
         inbound.parts.push(picture);
         (inbound.text, inbound.mentions_bot) = (text.into(), true);
         let outcome = scene.submit(inbound).await.unwrap();
         scene.engine.azera.settle().await.unwrap();
         // The model answers, and nobody is asked what the picture shows.
-        assert_eq!(text_of(&outcome), "Noted.", "{text:?}");
+        let answer = text_of(&outcome);
+        assert!(!answer.contains("that picture") && !answer.contains("tell me"), "{text:?}: {answer}");
     }
-    assert!(scene.holds("[picture: my grey cat]"));
+    assert!(scene.holds("[picture: my grey cat, quiet]"));
 }

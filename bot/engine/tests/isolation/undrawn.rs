@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use azera_model_api::ScriptedModel;
 
-use crate::findings::{AN, ANN, BOB, COMMONS, DM_ANN, GUILD, Scene};
-use crate::pictures::number;
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, GUILD, Scene};
+use crate::pictures::{Painter, number, settings};
 use crate::world::Change;
 
 const TAG: &str = "[IMAGE_GEN: prompt=\"a violet tower\"]";
@@ -75,7 +75,7 @@ async fn pictures_that_wait_end_with_a_word_when_nothing_draws_any_more() {
 }
 
 #[tokio::test]
-async fn a_picture_that_rules_or_readers_overtake_ends_with_a_word_without_its_prompt() {
+async fn a_picture_that_the_rules_overtake_ends_with_a_word_without_its_prompt() {
     let (mut scene, painter) = Scene::with_painter(|_| {}).await;
     painter.hangs.store(true, Ordering::SeqCst);
     scene.ask(ANN, COMMONS, "/imagine violet spiders").await;
@@ -87,16 +87,27 @@ async fn a_picture_that_rules_or_readers_overtake_ends_with_a_word_without_its_p
     scene.settled().await;
     let refused = "This place does not want pictures of that: `spiders` is on its list.";
     assert_eq!(scene.reasons(), [format!("Picture {} is not drawn: {refused}", home.number)]);
-    // A reply asks for a picture, and then somebody comes who may not read what it is built on.
+}
+
+#[tokio::test]
+async fn a_picture_that_new_readers_may_not_see_ends_with_a_word_without_its_prompt() {
+    let mut scene = Scene::open(true, false).await;
+    let painter = Arc::new(Painter::default());
+    scene.engine.pictures = Some(settings(painter.clone()));
     scene.engine.answered_by(Arc::new(ScriptedModel::saying(LOOK))).await;
+    scene.pass(3 * 3_600);
+    painter.hangs.store(true, Ordering::SeqCst);
     let asked = scene.message(ANN, COMMONS, "Luna, show me a tower, quiet");
     scene.submit(asked).await.unwrap();
+    painter.begun.notified().await;
     scene.engine.azera.stop().await;
+    painter.hangs.store(false, Ordering::SeqCst);
     scene.change(Change::Join(BOB, GUILD));
     scene.engine.reopen().await;
     scene.settled().await;
-    assert!(scene.reasons()[1].contains("Other people read here now"), "{:?}", scene.reasons());
-    assert!(!scene.reasons()[1].contains("violet"));
+    let reasons = scene.reasons();
+    assert!(reasons.len() == 1 && reasons[0].contains("Other people read here now"), "{:?}", scene.delivered());
+    assert!(!reasons[0].contains("violet"));
 }
 
 #[tokio::test]
@@ -125,4 +136,55 @@ async fn a_person_is_told_that_an_admin_took_the_picture_back() {
     assert!(scene.ask(ANN, COMMONS, &format!("/picture cancel {drawn}")).await.ok);
     scene.settled().await;
     assert_eq!(scene.reasons(), [format!("Picture {drawn} is not drawn: An admin took it back.")]);
+}
+
+#[tokio::test]
+async fn a_picture_waits_half_an_hour_for_a_server_that_is_away_and_then_says_so() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    painter.is_away.store(true, Ordering::SeqCst);
+    scene.ask(ANN, COMMONS, "/imagine a violet boat").await;
+    for _ in 0..6 {
+        scene.settled().await;
+    }
+    assert_eq!((scene.posts(), scene.reasons()), (Vec::new(), Vec::new()), "tries that reach nobody do not count");
+    painter.is_away.store(false, Ordering::SeqCst);
+    scene.settled().await;
+    assert_eq!(scene.posts().iter().map(|(_, files)| *files).collect::<Vec<_>>(), [1]);
+    painter.is_away.store(true, Ordering::SeqCst);
+    scene.ask(ANN, COMMONS, "/imagine a ship").await;
+    scene.settled().await;
+    scene.pass(31 * 60);
+    scene.settled().await;
+    let (text, files) = scene.posts().pop().unwrap();
+    assert!(text.contains("could not be reached for 30 minutes") && files == 0, "{text}");
+    assert!(scene.engine.memory.pictures().waiting().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn one_place_holds_a_quarter_of_the_queue() {
+    let limit = |settings: &mut azera_engine::PictureSettings| (settings.queue, settings.queue_per_person) = (8, 2);
+    let (scene, painter) = Scene::with_painter(limit).await;
+    painter.hangs.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        assert!(scene.ask(ANN, COMMONS, "/imagine a boat").await.ok);
+    }
+    let refused = scene.ask(AN, COMMONS, "/imagine a boat").await;
+    assert!(!refused.ok && refused.text.contains("quarter"), "{}", refused.text);
+    assert!(scene.ask(AN, DM_AN, "/imagine a boat").await.ok);
+    for _ in 0..2 {
+        assert!(scene.ask(ANN, COMMONS, "/picture cancel").await.ok);
+    }
+    assert!(scene.ask(AN, COMMONS, "/imagine a boat").await.ok);
+}
+
+#[tokio::test]
+async fn the_words_that_a_server_forbids_are_drawn_in_none_of_its_channels() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    assert!(scene.ask(ANN, COMMONS, "/picture forbid spiders").await.ok);
+    let refused = scene.ask(ANN, DEN, "/imagine violet spiders").await;
+    assert!(!refused.ok && refused.text.contains("`spiders`"), "{}", refused.text);
+    assert!(scene.ask(ANN, DEN, "/picture rules").await.text.contains("spiders"));
+    assert!(scene.ask(ANN, DM_ANN, "/imagine violet spiders").await.ok, "it is no channel of the server");
+    scene.settled().await;
+    assert_eq!(painter.asked.lock().unwrap().len(), 1);
 }

@@ -1,13 +1,20 @@
 //! Servers with OpenAI's interface for pictures. They report no progress, and cannot be told to stop.
 
 use async_trait::async_trait;
-use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ProgressSender};
+use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ImageSize, ProgressSender};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ImageServerConfig;
 use crate::server::Server;
+
+/// The sizes that OpenAI's own models accept, by a part of their names.
+const SIZES: [(&str, &[(u32, u32)]); 3] = [
+    ("gpt-image", &[(1024, 1024), (1536, 1024), (1024, 1536)]),
+    ("dall-e-3", &[(1024, 1024), (1792, 1024), (1024, 1792)]),
+    ("dall-e-2", &[(1024, 1024)]),
+];
 
 /// A server of this kind.
 pub(crate) struct OpenAi {
@@ -99,7 +106,8 @@ impl ImageModel for OpenAi {
         _progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let request = self.limits.fit(request);
+        let fitted = self.limits.fit(request);
+        let request = ImageRequest { size: accepted_size(&self.server.config().model, fitted.size), ..fitted };
         tokio::select! {
             biased;
             drawn = self.server.guarded(self.draw(&request)) => drawn,
@@ -115,5 +123,36 @@ impl ImageModel for OpenAi {
             true => Ok(wanted.clone()),
             false => Err(ImageError::Configuration(format!("{} has no model {wanted}", self.server.name()))),
         }
+    }
+}
+
+/// Returns the size that a model accepts and whose proportions are nearest. OpenAI's own models take a few; others take any.
+fn accepted_size(model: &str, size: ImageSize) -> ImageSize {
+    let model = model.to_lowercase();
+    let accepted = SIZES.iter().find(|(name, _)| model.contains(name)).map(|(_, sizes)| *sizes).unwrap_or_default();
+    let proportions = |width: u32, height: u32| (f64::from(width.max(1)) / f64::from(height.max(1))).ln();
+    let wanted = proportions(size.width, size.height);
+    let distance = |(width, height): &(u32, u32)| (proportions(*width, *height) - wanted).abs();
+    let nearest = accepted.iter().copied().min_by(|one, other| distance(one).total_cmp(&distance(other)));
+    nearest.map_or(size, |(width, height)| ImageSize { width, height })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_becomes_one_that_the_model_accepts() {
+        #[track_caller]
+        fn check(model: &str, (width, height): (u32, u32), want: (u32, u32)) {
+            let size = accepted_size(model, ImageSize { width, height });
+            assert_eq!((size.width, size.height), want, "{model} {width}x{height}");
+        }
+        check("gpt-image-1", (832, 1216), (1024, 1536));
+        check("gpt-image-1-mini", (1344, 768), (1536, 1024));
+        check("GPT-Image-1", (1000, 1024), (1024, 1024));
+        check("dall-e-3", (1344, 768), (1792, 1024));
+        check("dall-e-2", (1344, 768), (1024, 1024));
+        check("stablediffusion", (832, 1216), (832, 1216));
     }
 }

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use azera_breaker::Breaker;
-use azera_model_image::ImageError;
+use azera_model_image::{ImageError, Outage};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -144,6 +144,7 @@ impl Server {
     pub(crate) async fn guarded<T>(&self, work: impl Future<Output = Result<T, ImageError>>) -> Result<T, ImageError> {
         let pass = self.breaker.admit(Instant::now()).map_err(|refused| ImageError::Unavailable {
             why: format!("{} failed several times and is left alone for a while", self.name),
+            outage: Outage::Away,
             retry_in: Some(refused.retry_in),
         })?;
         let result = work.await;
@@ -184,18 +185,22 @@ impl Server {
             404 | 405 => ImageError::Configuration(format!(
                 "{name} has nothing at {path} (status {code}); check images.kind and images.url"
             )),
-            408 | 425 | 429 | 500.. => ImageError::unavailable(format!("{name} cannot draw now (status {code}{said})")),
+            408 | 425 | 429 | 500.. => {
+                // A proxy answers for a server that is away.
+                let outage = if matches!(code, 502..=504) { Outage::Away } else { Outage::of_words(words) };
+                ImageError::outage(outage, format!("{name} cannot draw now (status {code}{said})"))
+            }
             _ => ImageError::Refused(format!("{name} refused the request (status {code}{said})")),
         }
     }
 
     pub(crate) fn network(&self, error: reqwest::Error) -> ImageError {
         let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
-        ImageError::unavailable(format!("{} {what} ({})", self.name, cause(error)))
+        ImageError::outage(Outage::Away, format!("{} {what} ({})", self.name, cause(error)))
     }
 
     pub(crate) fn silent(&self, wait: Duration) -> ImageError {
-        ImageError::unavailable(format!("{} gave no picture within {} s", self.name, wait.as_secs()))
+        ImageError::outage(Outage::Slow, format!("{} gave no picture within {} s", self.name, wait.as_secs()))
     }
 
     pub(crate) fn protocol(&self, reason: &str) -> ImageError {

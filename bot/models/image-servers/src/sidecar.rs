@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender, Reference,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, Outage, ProgressSender, Reference,
     UpscaleRequest,
 };
 use base64::Engine;
@@ -57,7 +57,12 @@ struct Health {
 
 impl Sidecar {
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
-        let limits = ImageLimits { upscales: true, ..config.limits.clone() };
+        // The sidecar refuses what has more pixels than its own limit, which it does not tell. Who allows longer sides here
+        // has changed the sidecar's limits, too.
+        let usual = ImageLimits::default();
+        let is_usual = config.limits.max_side <= usual.max_side;
+        let max_pixels = config.limits.max_pixels.min(if is_usual { usual.max_pixels } else { u32::MAX });
+        let limits = ImageLimits { upscales: true, max_pixels, ..config.limits.clone() };
         Ok(Self { server: Server::new(config)?, limits })
     }
 
@@ -164,7 +169,7 @@ impl Sidecar {
                 }
             }
         }
-        Err(ImageError::unavailable(format!("{} broke off in the middle of a picture", self.server.name())))
+        Err(ImageError::outage(Outage::Away, format!("{} broke off in the middle of a picture", self.server.name())))
     }
 
     fn failure(&self, code: &str, message: &str, private: &str) -> ImageError {
@@ -173,7 +178,10 @@ impl Sidecar {
         match code {
             "flagged" => ImageError::Flagged,
             "refused" => ImageError::Refused(format!("{} refused the request: {said}", self.server.name())),
-            _ => ImageError::unavailable(format!("{} could not draw it: {said}", self.server.name())),
+            _ => {
+                let why = format!("{} could not draw it: {said}", self.server.name());
+                ImageError::outage(Outage::of_words(&said), why)
+            }
         }
     }
 

@@ -2,6 +2,27 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+/// The reasons why a model cannot draw now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// It cannot be reached, or is left alone for a while. No picture was begun, or its end is unknown.
+    Away,
+    /// It gave no picture in time.
+    Slow,
+    /// It ran out of memory.
+    OutOfMemory,
+    /// It failed while it drew.
+    Failed,
+}
+
+impl Outage {
+    /// Returns the trouble that a server's words about a failure name.
+    pub fn of_words(words: &str) -> Self {
+        let words = words.to_lowercase().replace([' ', '_', '-'], "");
+        if words.contains("outofmemory") { Self::OutOfMemory } else { Self::Failed }
+    }
+}
+
 /// The reasons why a model drew no picture. The texts never contain a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImageError {
@@ -13,6 +34,8 @@ pub enum ImageError {
     Unavailable {
         /// What happened.
         why: String,
+        /// The kind of trouble, for people who must not learn where the server is.
+        outage: Outage,
         /// How long to wait before the next attempt, if that is known.
         retry_in: Option<Duration>,
     },
@@ -38,6 +61,11 @@ impl ImageError {
 
     /// Returns an error that passes by itself.
     pub fn unavailable(why: impl Into<String>) -> Self {
-        Self::Unavailable { why: why.into(), retry_in: None }
+        Self::outage(Outage::Failed, why)
+    }
+
+    /// Returns an error of this kind that passes by itself.
+    pub fn outage(outage: Outage, why: impl Into<String>) -> Self {
+        Self::Unavailable { why: why.into(), outage, retry_in: None }
     }
 }

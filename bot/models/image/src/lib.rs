@@ -15,7 +15,7 @@ mod picture;
 mod request;
 mod viewer;
 
-pub use error::ImageError;
+pub use error::{ImageError, Outage};
 pub use model::{DrawnImage, ImageModel, ImageProgress, ProgressSender};
 pub use picture::{Picture, PictureError, PictureLimits};
 pub use request::{

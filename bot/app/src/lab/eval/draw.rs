@@ -196,6 +196,7 @@ fn settings(config: &Config, collector: Arc<Collector>) -> PictureSettings {
         per_place: u32::MAX,
         queue: ENOUGH,
         queue_per_person: ENOUGH,
+        kept: ENOUGH,
         in_replies: true,
         tells_every_model: true,
     }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::{ImageError, Picture};
+use azera_model_image::{ImageError, Outage, Picture};
 use azera_model_image_servers::{ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -189,6 +189,6 @@ async fn a_server_that_keeps_failing_is_left_alone() {
     }
     let sent = lock(&fake.world.requests).len();
     let error = fake.draw(&request()).await.0.unwrap_err();
-    assert!(matches!(error, ImageError::Unavailable { retry_in: Some(_), .. }), "{error}");
+    assert!(matches!(error, ImageError::Unavailable { retry_in: Some(_), outage: Outage::Away, .. }), "{error}");
     assert_eq!(lock(&fake.world.requests).len(), sent, "nothing was sent");
 }

@@ -7,8 +7,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::ImageError;
-use azera_model_image_servers::ImageServerKind;
+use azera_model_image::{ImageError, ImageLimits, ImageRequest, ImageSize, Outage};
+use azera_model_image_servers::{ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::stream;
@@ -123,6 +123,18 @@ async fn cancelling_ends_the_job_on_the_server() {
 }
 
 #[tokio::test]
+async fn a_size_beyond_the_pixels_of_the_sidecar_becomes_one_within() {
+    let mut fake = fake().await;
+    for (max_side, most) in [(1_536, 1_216 * 1_216), (2_048, 2_048 * 2_048)] {
+        fake.config.limits = ImageLimits { max_side, max_pixels: max_side * max_side, ..ImageLimits::default() };
+        let model = connect(fake.config.clone()).unwrap();
+        let size = ImageSize { width: max_side, height: max_side };
+        let fitted = model.limits().fit(&ImageRequest { size, ..request() }).size;
+        assert!(fitted.width * fitted.height <= most && fitted.width > max_side * 3 / 4, "{fitted:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_event_of_failure_says_whether_a_retry_helps() {
     let fake = fake().await;
     let failing = |code: &str| json!({"type": "error", "code": code, "message": format!("about {PROMPT}")}).to_string();
@@ -133,10 +145,16 @@ async fn an_event_of_failure_says_whether_a_retry_helps() {
         fake.world.fail(0, &failing(code));
         let error = fake.draw(&request()).await.0.unwrap_err();
         assert_eq!(error.is_transient(), is_transient);
+        assert!(!matches!(error, ImageError::Unavailable { outage, .. } if outage != Outage::Failed), "{error:?}");
         assert!(!error.to_string().contains("lighthouse"), "{error}");
     }
+    let full = json!({"type": "error", "code": "failed", "message": "the model failed (OutOfMemoryError)"});
+    fake.world.fail(0, &full.to_string());
+    let error = fake.draw(&request()).await.0.unwrap_err();
+    assert!(matches!(error, ImageError::Unavailable { outage: Outage::OutOfMemory, .. }), "{error:?}");
     fake.world.fail(1, "");
-    assert!(fake.draw(&request()).await.0.unwrap_err().is_transient(), "it broke off");
+    let error = fake.draw(&request()).await.0.unwrap_err();
+    assert!(matches!(error, ImageError::Unavailable { outage: Outage::Away, .. }), "it broke off: {error:?}");
     fake.world.fail(0, "{\"type\":\"what\"}");
     assert!(matches!(fake.draw(&request()).await.0, Err(ImageError::Protocol(_))));
     fake.world.fail(0, "{\"type\":\"queued\",\"job\":\"../x\",\"ahead\":0}");

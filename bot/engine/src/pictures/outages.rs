@@ -1,0 +1,62 @@
+//! What happens to pictures while the server that draws is away: they stay in the queue, and are tried less and less often.
+//! Only after [`AWAY_FOR`] the person is told. A try that never reached the server does not count.
+
+use std::time::Duration;
+
+use azera_adapter::{Making, Platform};
+use azera_memory::PictureRow;
+use azera_model_image::{ImageError, Outage};
+use azera_types::Timestamp;
+
+use super::draw::{FIRST_WAIT, LONGEST_WAIT, Onward};
+use super::{Pictures, caption};
+use crate::error::Error;
+
+/// How long a picture waits for a server that cannot be reached.
+pub(super) const AWAY_FOR: Duration = Duration::from_secs(30 * 60);
+
+/// Since when the server cannot be reached, and how often it was tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Away {
+    since: Timestamp,
+    tries: u32,
+}
+
+impl Pictures {
+    /// Notes how a picture went, and returns how it goes on if its server cannot be reached: the picture stays in the queue.
+    /// `None` if the picture is over, or counts as tried.
+    pub(super) async fn wait_while_away(
+        &self,
+        platform: &dyn Platform,
+        row: &PictureRow,
+        error: Option<&ImageError>,
+    ) -> Result<Option<Onward>, Error> {
+        let Some(ImageError::Unavailable { why, outage: Outage::Away, retry_in }) = error else {
+            if !matches!(error, Some(ImageError::Cancelled)) {
+                self.progress().away = None;
+            }
+            return Ok(None);
+        };
+        let now = self.services.clock.now();
+        let away = {
+            let mut progress = self.progress();
+            let away = progress.away.get_or_insert(Away { since: now, tries: 0 });
+            away.tries += 1;
+            *away
+        };
+        let since = away.since.max(row.asked_at);
+        if u64::try_from(now.duration_since(since).as_secs()).is_ok_and(|waited| waited >= AWAY_FOR.as_secs()) {
+            return Ok(None);
+        }
+        tracing::warn!(picture = row.number, tries = away.tries, why, "the server that draws is away");
+        let message = row.message.clone();
+        self.services.blocking(move |memory| memory.pictures().interrupted(&message)).await?;
+        if let Some(streaming) = platform.streaming() {
+            let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
+            let making = Making { chat, reply, persona, persona_name, is_help: false };
+            streaming.progress(making, row.asked_at, &caption::away(row)).await;
+        }
+        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(away.tries - 1));
+        Ok(Some(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT))))
+    }
+}
