@@ -84,6 +84,7 @@ pub struct Line {
     playing: Option<(Instant, Duration, Duration)>,
     played: Duration,
     is_paused: bool,
+    has_ended: bool,
     /// The beginnings of what can be heard.
     pub heard: Arc<Mutex<Vec<Instant>>>,
 }
@@ -91,7 +92,7 @@ pub struct Line {
 impl Line {
     /// Ends what was played to its end, and begins the next piece. Returns true if something ended.
     fn advance(&mut self) -> bool {
-        let mut has_ended = false;
+        let mut has_ended = std::mem::take(&mut self.has_ended);
         while !self.is_paused {
             if let Some((began, before, lasts)) = self.playing {
                 if before + began.elapsed() < lasts {
@@ -122,6 +123,11 @@ impl Player for Line {
     fn pause(&mut self) {
         self.is_paused = true;
         self.playing = self.playing.map(|(began, before, lasts)| (began, before + began.elapsed(), lasts));
+        // Sound that just ended cannot be paused.
+        if let Some((_, _, lasts)) = self.playing.take_if(|(_, position, lasts)| *position >= *lasts) {
+            self.played += lasts;
+            self.has_ended = true;
+        }
     }
 
     fn resume(&mut self) {

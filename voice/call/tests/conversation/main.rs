@@ -224,6 +224,23 @@ async fn words_that_never_sounded_were_not_heard() {
     assert_eq!(room.reach, [(String::new(), false)]);
 }
 
+/// A reply lasts about a second. Somebody begins to speak at each moment of it, so also just before its end.
+#[tokio::test(start_paused = true)]
+async fn a_bot_that_is_interrupted_as_its_reply_ends_speaks_again() {
+    for moment in 0..40 {
+        let mut room = MadeUp::open().await;
+        room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+        room.pass(Duration::from_millis(32) * moment, false).await;
+        "Mhm.".clone_into(&mut room.hearing.0.lock().unwrap());
+        room.pass(SECOND / 2, true).await;
+        room.pass(3 * SECOND, false).await;
+        let before = room.heard.lock().unwrap().len();
+        room.talk.request(Request::Say("Good day.".into())).await;
+        room.pass(SECOND, false).await;
+        assert!(room.heard.lock().unwrap().len() > before, "it is mute after an interruption at {moment}");
+    }
+}
+
 /// Returns the resident memory in KiB.
 fn memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
