@@ -21,6 +21,10 @@ use crate::split::split;
 /// How often a broken connection is renewed before the bot leaves.
 const MAX_REJOINED: u32 = 3;
 
+/// What people read when the voice fails.
+const VOICELESS: &str = "I could not say all of my answer: my voice does not work at the moment. The operator finds the \
+                         reason in the log.";
+
 /// What people are asked before they are heard.
 const QUESTION: &str = "may I hear you in this voice channel? I recognise what you say, answer it aloud, and remember the \
                         words for those who were in the room. I keep no sound, and you can change your mind at any time: \
@@ -55,6 +59,7 @@ impl VoiceCalls {
             RoomReport::Expected(expected) => self.expect(channel, expected),
             RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
             RoomReport::Uttered { reply, heard, is_whole } => self.caption_reply(channel, &reply, &heard, is_whole),
+            RoomReport::Voiceless => self.tell(channel, VOICELESS).await,
             RoomReport::Muted(is_muted) => {
                 if let Err(error) = self.show_mute(guild, is_muted).await {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
