@@ -150,6 +150,8 @@ pub enum Report {
         /// True if that is all of the reply.
         is_whole: bool,
     },
+    /// The voice cannot say a reply to its end. Comes once until a sentence is said again.
+    Voiceless,
     /// Somebody asked the bot to be quiet from now on, or to talk again.
     Muted(bool),
     /// Ask a person whether they may be heard.

@@ -48,6 +48,8 @@ struct Speech {
     /// The whole text, once it is known.
     text: Option<String>,
     has_sound: bool,
+    /// True if a sentence of it cannot be said. It ends with the sound that is made.
+    has_failed: bool,
     /// True if it was stopped before, and goes on.
     is_resumed: bool,
 }
@@ -64,6 +66,7 @@ impl Speech {
             has_pieces: false,
             text: None,
             has_sound: false,
+            has_failed: false,
             is_resumed: false,
         }
     }
@@ -154,7 +157,8 @@ impl Mouth {
     pub(crate) fn retracted(&mut self, reply: &MessageId) {
         if let Some(speech) = self.speeches.iter_mut().find(|speech| speech.reply.as_ref() == Some(reply)) {
             speech.sentences.clear();
-            speech.reader = Reader::new(Options::default());
+            speech.reader = Reader::new(Options::default()).eager();
+            speech.has_pieces = false;
         }
     }
 
@@ -174,7 +178,17 @@ impl Mouth {
         let mut speech = Speech::new(None, style, Script::new(self.take_before_next()));
         speech.push(text);
         speech.finish(text);
+        self.make_room();
         self.speeches.push_back(speech);
+    }
+
+    /// Drops the oldest of the speeches that wait if too many do.
+    fn make_room(&mut self) {
+        if self.speeches.len() >= MAX_WAITING {
+            let dropped = self.speeches.remove(1).and_then(|speech| speech.reply);
+            self.cut.extend(dropped.clone());
+            self.dropped.extend(dropped);
+        }
     }
 
     /// Returns the reply, which is begun if it is new; `None` if it was cut.
@@ -185,11 +199,7 @@ impl Mouth {
         let known = self.speeches.iter().position(|speech| speech.reply.as_ref() == Some(reply));
         let at = known.unwrap_or_else(|| {
             self.rest = None;
-            if self.speeches.len() >= MAX_WAITING {
-                let dropped = self.speeches.remove(1).and_then(|speech| speech.reply);
-                self.cut.extend(dropped.clone());
-                self.dropped.extend(dropped);
-            }
+            self.make_room();
             let style = self.engines.style.clone();
             let speech = Speech::new(Some(reply.clone()), style, Script::new(self.take_before_next()));
             self.speeches.push_back(speech);
@@ -252,7 +262,16 @@ impl Mouth {
             self.making = Some(Making { number: self.number, is_wanted: is_wanted.clone() });
             let (engines, tell, number) = (self.engines.clone(), self.tell.clone(), self.number);
             let (words, style) = (sentence.spoken.clone(), speech.style.clone());
-            tokio::task::spawn_blocking(move || make(&engines, &sentence.spoken, &style, number, &is_wanted, &tell));
+            tokio::spawn(async move {
+                let of = tell.clone();
+                let made = tokio::task::spawn_blocking(move || {
+                    make(&engines, &sentence.spoken, &style, number, &is_wanted, &of);
+                });
+                // A voice that panics says nothing more, like one that fails.
+                if made.await.is_err() {
+                    tell.send(Told::Failed(number)).ok();
+                }
+            });
             return Some(words);
         }
         None
@@ -277,16 +296,34 @@ impl Mouth {
         }
     }
 
+    /// Cuts the present speech where its sound ends, because the voice cannot say its next sentence. Returns false if
+    /// nobody waits for that sentence any more.
+    pub(crate) fn failed(&mut self, number: u64) -> bool {
+        if self.making.as_ref().is_none_or(|making| making.number != number) {
+            return false;
+        }
+        self.making = None;
+        if let Some(speech) = self.speeches.front_mut() {
+            speech.sentences.clear();
+            speech.has_failed = true;
+            self.cut.extend(speech.reply.clone());
+        }
+        self.forget_old_cuts();
+        true
+    }
+
     /// Ends the present reply if all of it was made, and played as `is_played` says. Returns whether it ended, and its
     /// reach.
     pub(crate) fn end_present(&mut self, is_played: bool) -> (bool, Option<Reach>) {
-        let is_over = self.speeches.front().is_some_and(|speech| speech.text.is_some() && speech.sentences.is_empty());
+        let is_complete = |speech: &Speech| speech.has_failed || speech.text.is_some() && speech.sentences.is_empty();
+        let is_over = self.speeches.front().is_some_and(is_complete);
         if !is_over || !is_played || self.making.is_some() {
             return (false, None);
         }
         let reach = self.speeches.pop_front().and_then(|speech| {
-            let (heard, is_resumed) = (speech.text.unwrap_or_default(), speech.is_resumed);
-            Some(Reach { reply: speech.reply?, heard, is_whole: true, is_resumed })
+            let (is_whole, is_resumed) = (!speech.has_failed, speech.is_resumed);
+            let heard = if is_whole { speech.text.unwrap_or_default() } else { speech.script.heard_in_all().text };
+            Some(Reach { reply: speech.reply?, heard, is_whole, is_resumed })
         });
         (true, reach)
     }
@@ -354,8 +391,12 @@ fn make(
         }
         ControlFlow::Continue(())
     });
-    if let Err(error) = spoken {
-        tracing::error!(%error, "cannot say a sentence");
-    }
-    tell.send(Told::SentenceMade(number)).ok();
+    let told = match spoken {
+        Ok(()) => Told::SentenceMade(number),
+        Err(error) => {
+            tracing::error!(%error, "cannot say a sentence");
+            Told::Failed(number)
+        }
+    };
+    tell.send(told).ok();
 }

@@ -29,6 +29,8 @@ pub enum Told {
     Made(u64, Audio),
     /// All sound of a sentence was made.
     SentenceMade(u64),
+    /// A sentence cannot be said, or not to its end.
+    Failed(u64),
     /// The sound for when an answer takes long.
     Bridge(Audio),
 }
@@ -55,6 +57,8 @@ pub struct Talk<P> {
     is_paused: bool,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
+    /// True once the voice failed, until it says a sentence again.
+    is_voiceless: bool,
     /// True once a reply that was stopped is to go on.
     goes_on: bool,
     tell: mpsc::UnboundedSender<Told>,
@@ -85,6 +89,7 @@ impl<P: Player> Talk<P> {
             is_opening: false,
             is_paused: false,
             is_muted: false,
+            is_voiceless: false,
             goes_on: false,
             tell,
             reports,
@@ -178,7 +183,15 @@ impl<P: Player> Talk<P> {
                     self.player.push(audio);
                 }
             }
-            Told::SentenceMade(number) => self.mouth.sentence_made(number),
+            Told::SentenceMade(number) => {
+                self.is_voiceless = false;
+                self.mouth.sentence_made(number);
+            }
+            Told::Failed(number) => {
+                if self.mouth.failed(number) && !std::mem::replace(&mut self.is_voiceless, true) {
+                    self.report(Report::Voiceless);
+                }
+            }
             Told::Bridge(sound) => self.bridge = Some(sound),
         }
         self.speak_on().await;
@@ -266,7 +279,12 @@ impl<P: Player> Talk<P> {
     async fn led_in(&mut self, mut sound: Audio) -> Audio {
         let mut lead = LEAD;
         if std::mem::take(&mut self.is_opening) {
-            lead = lead.saturating_sub(self.end_sound().await);
+            // A silence that was played to its end keeps no line open.
+            let is_open = !self.player.is_done();
+            let played = self.end_sound().await;
+            if is_open {
+                lead = lead.saturating_sub(played);
+            }
         }
         self.mouth.delay(lead);
         sound.samples.splice(..0, std::iter::repeat_n(0.0, sound.rate.samples(lead)));

@@ -294,6 +294,10 @@ impl Room {
                 self.said_at = at;
             }
             Event::Silent => {
+                // The last sound may have ended just as somebody began to speak. The next answer must not wait for them.
+                if matches!(self.voice, Voice::Paused(_)) {
+                    actions.push(Action::Resume);
+                }
                 self.voice = Voice::Silent;
                 self.said_at = at;
                 self.conversation.replied(at);

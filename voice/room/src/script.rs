@@ -105,6 +105,11 @@ impl Script {
         self.reached(&text, self.lines.len(), true)
     }
 
+    /// Returns what is heard once all sound so far was played.
+    pub fn heard_in_all(&self) -> Heard {
+        self.heard(self.lead + self.lines.iter().map(|line| line.sound).sum::<Duration>())
+    }
+
     /// A reply that goes on repeats the sentence in which it was stopped, and what was heard stays heard.
     fn reached(&self, text: &str, sentences: usize, is_whole: bool) -> Heard {
         let text = text.trim_end();
@@ -184,5 +189,6 @@ mod tests {
         script.sound(ms(300));
         assert_eq!(script.heard(ms(300)).text, "One");
         assert!(!script.heard(ms(300)).is_whole);
+        assert_eq!(script.heard_in_all().text, "One");
     }
 }

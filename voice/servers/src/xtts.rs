@@ -144,19 +144,25 @@ pub(crate) async fn speak(
         }
         Kind::Api { is_whole, .. } => {
             let sentence = not_a_file(sentence);
+            let mut is_refused = false;
             if sentence.len() <= MAX_QUERY_BYTES && !is_whole.load(Ordering::Relaxed) {
                 let query = [("text", &*sentence), ("speaker_wav", voice), ("language", language)];
                 match server.send(server.get("/tts_stream").query(&query), wait, &sent).await {
                     // It streams only with a model of its own.
                     Err(ServerError { failure: Failure::Refused { .. } | Failure::NoSuchPath { .. }, .. }) => {
-                        is_whole.store(true, Ordering::Relaxed);
+                        is_refused = true;
                     }
                     other => return other,
                 }
             }
             let body = json!({"text": sentence, "speaker_wav": voice, "language": language});
             // Without the slash at the end, it redirects.
-            server.send(server.post("/tts_to_audio/").json(&body), wait, &sent).await
+            let spoken = server.send(server.post("/tts_to_audio/").json(&body), wait, &sent).await;
+            // A sentence that it refuses either way says nothing about streaming.
+            if is_refused && spoken.is_ok() {
+                is_whole.store(true, Ordering::Relaxed);
+            }
+            spoken
         }
     }
 }

@@ -47,7 +47,7 @@ use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use personas::{Speakers, manner};
 use recording::{Recorder, Recording};
-use reports::code_of;
+use reports::{Renewals, code_of};
 
 pub(crate) use channels::Channels;
 
@@ -77,7 +77,7 @@ struct Ongoing {
     server: Option<(String, String)>,
     /// True while the bot leaves and comes again to renew the connection.
     is_rejoining: bool,
-    rejoined: u32,
+    renewals: Renewals,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
     /// The name of the persona that usually talks.
@@ -207,8 +207,7 @@ impl VoiceCalls {
         let is_muted = self.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted);
         let request = json!({"op": 4, "d": {"guild_id": guild, "channel_id": channel, "self_mute": is_muted, "self_deaf": false}});
         let runners = line.shards.runners.lock().await;
-        let count = u32::try_from(runners.len()).unwrap_or(1).max(1);
-        let shard = serenity::utils::shard_id(guild, count);
+        let shard = line.shard_of(guild);
         let Some((_, runner)) = runners.iter().find(|(id, _)| id.0 == shard) else {
             return Err(VoiceError::Unavailable("My connection to Discord is down. Try again in a minute.".to_owned()));
         };
@@ -235,7 +234,7 @@ impl VoiceCalls {
             session: None,
             server: None,
             is_rejoining: false,
-            rejoined: 0,
+            renewals: Renewals::default(),
             is_muted,
             persona,
             speakers: Speakers::default(),
@@ -437,7 +436,8 @@ impl VoiceCalls {
         if making.is_help {
             return;
         }
-        let Some(call) = id::voice_channel_of(making.chat).and_then(|channel| self.call_in(channel)) else { return };
+        let Some(channel) = id::voice_channel_of(making.chat) else { return };
+        let Some(call) = self.call_in(channel) else { return };
         match event {
             StreamEvent::Content { text } => {
                 self.begin_reply(making.chat, making.reply, making.persona, making.persona_name).await;
@@ -447,6 +447,7 @@ impl VoiceCalls {
             StreamEvent::Error { .. } => {
                 call.retracted(making.reply);
                 call.whole(making.reply, "");
+                self.failed_reply(channel, making.reply);
             }
             StreamEvent::ThinkingStart
             | StreamEvent::Thinking { .. }

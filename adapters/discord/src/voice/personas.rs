@@ -30,6 +30,11 @@ impl Speakers {
         self.0.push_back((reply.clone(), name.to_owned()));
         true
     }
+
+    /// Forgets who says a reply that failed. It begins anew when it is tried again.
+    fn forget(&mut self, reply: &MessageId) {
+        self.0.retain(|(known, _)| known != reply);
+    }
 }
 
 /// Returns how a persona speaks, as engines of speech take it.
@@ -61,6 +66,13 @@ impl VoiceCalls {
         match host.call_manner(&self.platform, chat, persona).await {
             Ok(own) => call.begin(reply, manner(own)),
             Err(error) => tracing::warn!(%error, "cannot read how a persona speaks; the usual voice says its reply"),
+        }
+    }
+
+    /// Ends a reply that failed, so that its next try is said in its persona's manner again.
+    pub(super) fn failed_reply(&self, channel: ChannelId, reply: &MessageId) {
+        if let Some(ongoing) = self.calls().values_mut().find(|ongoing| ongoing.channel == channel) {
+            ongoing.speakers.forget(reply);
         }
     }
 

@@ -21,6 +21,31 @@ use crate::split::split;
 /// How often a broken connection is renewed before the bot leaves.
 const MAX_REJOINED: u32 = 3;
 
+/// How long a renewed connection must hold until it counts as repaired.
+const HELD_S: i64 = 5 * 60;
+
+/// How often the connection of a call was renewed since it last held.
+#[derive(Default)]
+pub(super) struct Renewals {
+    count: u32,
+    last: Option<Timestamp>,
+}
+
+impl Renewals {
+    /// Counts a renewal, and returns how many there were in a row.
+    fn count(&mut self, now: Timestamp) -> u32 {
+        if self.last.is_some_and(|last| now.as_second() - last.as_second() >= HELD_S) {
+            self.count = 0;
+        }
+        (self.count, self.last) = (self.count + 1, Some(now));
+        self.count
+    }
+}
+
+/// What people read when the voice fails.
+const VOICELESS: &str = "I could not say all of my answer: my voice does not work at the moment. The operator finds the \
+                         reason in the log.";
+
 /// What people are asked before they are heard.
 const QUESTION: &str = "may I hear you in this voice channel? I recognise what you say, answer it aloud, and remember the \
                         words for those who were in the room. I keep no sound, and you can change your mind at any time: \
@@ -55,6 +80,7 @@ impl VoiceCalls {
             RoomReport::Expected(expected) => self.expect(channel, expected),
             RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
             RoomReport::Uttered { reply, heard, is_whole } => self.caption_reply(channel, &reply, &heard, is_whole),
+            RoomReport::Voiceless => self.tell(channel, VOICELESS).await,
             RoomReport::Muted(is_muted) => {
                 if let Err(error) = self.show_mute(guild, is_muted).await {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
@@ -158,9 +184,9 @@ impl VoiceCalls {
         let rejoined = {
             let mut calls = self.calls();
             let Some(ongoing) = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel) else { return };
-            ongoing.rejoined += 1;
+            let rejoined = ongoing.renewals.count(self.clock.now());
             (ongoing.session, ongoing.server, ongoing.is_rejoining) = (None, None, true);
-            ongoing.rejoined
+            rejoined
         };
         tracing::warn!(%channel, why, rejoined, "the connection to a voice channel is broken");
         if rejoined == 1 {
@@ -214,6 +240,14 @@ pub(super) fn code_of(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_that_held_may_break_as_often_again() {
+        let at = |minutes: i64| Timestamp::from_second(minutes * 60).unwrap();
+        let mut renewals = Renewals::default();
+        let counted: Vec<u32> = [0, 1, 2, 60, 61, 120, 180].map(|minutes| renewals.count(at(minutes))).into();
+        assert_eq!(counted, [1, 2, 3, 1, 2, 1, 1]);
+    }
 
     #[test]
     fn code_is_found_in_a_reply() {

@@ -43,6 +43,8 @@ pub struct Speaking {
     voices: Vec<Voice>,
     /// The styles in which sentences were said.
     pub styles: Mutex<Vec<(String, Style)>>,
+    /// The voice fails at sentences with this; empty if it works.
+    pub fails_at: Mutex<String>,
 }
 
 impl TextToSpeech for Speaking {
@@ -57,6 +59,10 @@ impl TextToSpeech for Speaking {
         take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         self.styles.lock().unwrap().push((sentence.to_owned(), style.clone()));
+        let fails_at = self.fails_at.lock().unwrap().clone();
+        if !fails_at.is_empty() && sentence.contains(&fails_at) {
+            return Err(Error::Engine { engine: "made-up".into(), why: "it is away".into() });
+        }
         for piece in sentence.as_bytes().chunks(10) {
             let samples = vec![0.5; RATE.samples(LETTER * u32::try_from(piece.len()).unwrap())];
             if take(Audio { rate: RATE, samples }).is_break() {
@@ -84,6 +90,7 @@ pub struct Line {
     playing: Option<(Instant, Duration, Duration)>,
     played: Duration,
     is_paused: bool,
+    has_ended: bool,
     /// The beginnings of what can be heard.
     pub heard: Arc<Mutex<Vec<Instant>>>,
 }
@@ -91,7 +98,7 @@ pub struct Line {
 impl Line {
     /// Ends what was played to its end, and begins the next piece. Returns true if something ended.
     fn advance(&mut self) -> bool {
-        let mut has_ended = false;
+        let mut has_ended = std::mem::take(&mut self.has_ended);
         while !self.is_paused {
             if let Some((began, before, lasts)) = self.playing {
                 if before + began.elapsed() < lasts {
@@ -122,6 +129,11 @@ impl Player for Line {
     fn pause(&mut self) {
         self.is_paused = true;
         self.playing = self.playing.map(|(began, before, lasts)| (began, before + began.elapsed(), lasts));
+        // Sound that just ended cannot be paused.
+        if let Some((_, _, lasts)) = self.playing.take_if(|(_, position, lasts)| *position >= *lasts) {
+            self.played += lasts;
+            self.has_ended = true;
+        }
     }
 
     fn resume(&mut self) {
@@ -169,6 +181,8 @@ pub struct MadeUp {
     pub reach: Vec<(String, bool)>,
     /// What was said of replies, and whether that was all.
     pub uttered: Vec<(String, bool)>,
+    /// How often it was told that the voice fails.
+    pub voiceless: usize,
 }
 
 pub fn id(name: &str) -> MessageId {
@@ -178,9 +192,18 @@ pub fn id(name: &str) -> MessageId {
 impl MadeUp {
     /// Opens a room with one person in it.
     pub async fn open() -> Self {
+        Self::open_with("").await
+    }
+
+    /// Opens such a room with a voice that fails at sentences with these words.
+    pub async fn open_with(fails_at: &str) -> Self {
         let hearing = Arc::<Hearing>::default();
         let voice = |id: &str| Voice { id: id.into(), language: "en".into(), rate: RATE, engine: "made-up".into() };
-        let speaking = Arc::new(Speaking { voices: vec![voice("joe"), voice("ann")], styles: Mutex::default() });
+        let speaking = Arc::new(Speaking {
+            voices: vec![voice("joe"), voice("ann")],
+            styles: Mutex::default(),
+            fails_at: Mutex::new(fails_at.into()),
+        });
         let engines = Engines::new(hearing.clone(), speaking.clone(), Style::of("joe"), Arc::new(|| Box::new(Loud)));
         let line = Line::default();
         let heard = line.heard.clone();
@@ -198,6 +221,7 @@ impl MadeUp {
             said: Vec::new(),
             reach: Vec::new(),
             uttered: Vec::new(),
+            voiceless: 0,
         };
         let person = PersonId::new("ann").unwrap();
         made_up.talk.request(Request::Joined { person, name: "Ann".into(), decision: Some(true) }).await;
@@ -240,7 +264,7 @@ impl MadeUp {
     fn next_told(&mut self) -> Option<Told> {
         while let Ok(told) = self.told.try_recv() {
             match told {
-                Told::Made(..) | Told::SentenceMade(_) => self.late.push_back(told),
+                Told::Made(..) | Told::SentenceMade(_) | Told::Failed(_) => self.late.push_back(told),
                 other => return Some(other),
             }
         }
@@ -253,6 +277,7 @@ impl MadeUp {
                 Report::Said(said, _) => self.said.push(said.text.as_str().to_owned()),
                 Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
                 Report::Uttered { heard, is_whole, .. } => self.uttered.push((heard, is_whole)),
+                Report::Voiceless => self.voiceless += 1,
                 _ => {}
             }
         }

@@ -224,6 +224,62 @@ async fn words_that_never_sounded_were_not_heard() {
     assert_eq!(room.reach, [(String::new(), false)]);
 }
 
+/// A reply lasts about a second. Somebody begins to speak at each moment of it, so also just before its end.
+#[tokio::test(start_paused = true)]
+async fn a_bot_that_is_interrupted_as_its_reply_ends_speaks_again() {
+    for moment in 0..40 {
+        let mut room = MadeUp::open().await;
+        room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+        room.pass(Duration::from_millis(32) * moment, false).await;
+        "Mhm.".clone_into(&mut room.hearing.0.lock().unwrap());
+        room.pass(SECOND / 2, true).await;
+        room.pass(3 * SECOND, false).await;
+        let before = room.heard.lock().unwrap().len();
+        room.talk.request(Request::Say("Good day.".into())).await;
+        room.pass(SECOND, false).await;
+        assert!(room.heard.lock().unwrap().len() > before, "it is mute after an interruption at {moment}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_the_voice_cannot_say_was_heard_as_far_as_it_sounded() {
+    let mut room = MadeUp::open_with("hill").await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(LETTER * 110, false).await;
+    let heard = "First you walk along the harbor.".to_owned();
+    assert_eq!((&room.uttered, &room.reach), (&vec![(heard.clone(), false)], &vec![(heard, false)]));
+    room.talk.request(Request::Whole(id("b"), "Up the hill.".into())).await;
+    room.pass(SECOND, false).await;
+    assert_eq!((room.reach.last(), room.voiceless), (Some(&(String::new(), false)), 1));
+    room.talk.request(Request::Whole(id("c"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    assert_eq!(room.uttered.last(), Some(&("It leaves at six.".to_owned(), true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_after_the_open_line_ended_begins_with_silence() {
+    // Nothing bridges the wait.
+    let mut room = MadeUp::open_with("Hmm").await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.pass(6 * SECOND, false).await;
+    let written = Instant::now();
+    room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    let waited = room.heard.lock().unwrap()[0] - written;
+    assert!(waited >= Duration::from_millis(150), "its first syllable is swallowed: {waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_begins_anew_is_said_although_it_comes_in_one_piece() {
+    let mut room = MadeUp::open().await;
+    room.talk.request(Request::Piece(id("a"), "I thi".into())).await;
+    room.talk.request(Request::Retracted(id("a"))).await;
+    room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), 2, "both of its pieces of sound");
+    assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)]);
+}
+
 /// Returns the resident memory in KiB.
 fn memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -177,6 +177,18 @@ fn talk_stops_the_bot_and_a_small_sound_does_not() {
 }
 
 #[test]
+fn a_voice_that_ended_while_it_was_paused_is_not_paused_any_more() {
+    let mut room = MadeUp::of(&["ann"]);
+    room.words.insert(person("ann"), "Mhm.".into());
+    room.event(Event::Saying("The ferry leaves at six.".into()));
+    room.pass(400, &["ann"]);
+    room.event(Event::Silent);
+    assert_eq!(room.log, ["pause", "resume"]);
+    room.pass(1_500, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+}
+
+#[test]
 fn speech_shorter_than_the_limit_does_not_pause_the_bot() {
     let mut room = MadeUp::of(&["ann"]);
     room.says("ann", "", 0);

@@ -92,6 +92,16 @@ fn a_server_that_does_not_stream_is_asked_for_the_whole() {
 }
 
 #[test]
+fn a_sentence_that_is_refused_leaves_streaming_on() {
+    let fake = Fake::start(State::default(), xtts_api::routes);
+    let voices = voices(&fake, config(&fake.url), "en");
+    fake.fail([Trouble::Status(400), Trouble::Status(400)]);
+    spoken(&voices, SECRET, &Style::of("male")).unwrap_err();
+    spoken(&voices, SECRET, &Style::of("male")).unwrap();
+    assert_eq!((fake.requests("/tts_stream"), fake.requests("/tts_to_audio/")), (2, 1));
+}
+
+#[test]
 fn a_language_that_the_server_does_not_speak_is_told() {
     for routes in [xtts_streaming::routes, xtts_api::routes] {
         let fake = Fake::start(State::default(), routes);

@@ -176,7 +176,13 @@ impl VoiceCalls {
                 return Sought::Later;
             }
         };
-        let known = self.caption_log.lock().await.messages(intent.voice);
+        let known = match self.caption_log.lock().await.messages(intent.voice) {
+            Ok(known) => known,
+            Err(error) => {
+                tracing::error!(%error, "cannot read where captions stand; trying again in a minute");
+                return Sought::Later;
+            }
+        };
         // Replies have buttons.
         let is_ours = |message: &Message| {
             message.author.id == line.directory.me && message.components.is_empty() && is_caption(&message.content)

@@ -151,7 +151,10 @@ impl VoiceCalls {
     async fn before_next(&self, board: &Board) -> ShownId {
         let last = match board.last_posted() {
             Some(last) => Some(last),
-            None => self.caption_log.lock().await.newest_in(board.voice, board.thread),
+            None => {
+                let newest = self.caption_log.lock().await.newest_in(board.voice, board.thread);
+                newest.inspect_err(|error| tracing::error!(%error, "cannot read where captions stand")).ok().flatten()
+            }
         };
         let earlier = self.clock.now().as_millisecond().saturating_sub(EARLIER_MS);
         // A thread is older than all of its messages.

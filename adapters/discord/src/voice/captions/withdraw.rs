@@ -60,9 +60,9 @@ impl VoiceCalls {
         loop {
             let is_noted = self.mark_withdrawn().await;
             is_checked = is_noted && (is_checked || (self.recover_captions().await && self.check_captions().await));
-            self.remove_due_captions().await;
+            let is_removed = self.remove_due_captions().await;
             let woken = self.withdrawn.wake.notified();
-            if is_checked {
+            if is_checked && is_removed {
                 woken.await;
             } else {
                 tokio::time::timeout(RETRY, woken).await.ok();
@@ -87,7 +87,13 @@ impl VoiceCalls {
     /// Marks the captions of everything that does not stand in the record. Returns false if it cannot be told.
     async fn check_captions(&self) -> bool {
         let Some((_, host)) = self.speech.get() else { return false };
-        let shown = self.caption_log.lock().await.shown();
+        let shown = match self.caption_log.lock().await.shown() {
+            Ok(shown) => shown,
+            Err(error) => {
+                tracing::error!(%error, "cannot read where captions stand; trying again in a minute");
+                return false;
+            }
+        };
         for (channel, messages) in shown {
             let mut gone = BTreeSet::new();
             for message in messages {
@@ -107,17 +113,36 @@ impl VoiceCalls {
         true
     }
 
-    /// Removes the captions that must go. What fails is tried again when the next ones must go, and after a start.
-    async fn remove_due_captions(&self) {
-        let Ok(line) = self.line() else { return };
+    /// Removes the captions that must go. Returns false if some are left that may go later. What Discord refuses is tried
+    /// again when the next ones must go, and after a start.
+    async fn remove_due_captions(&self) -> bool {
         let due = self.caption_log.lock().await.due();
+        let Ok(line) = self.line() else { return due.is_empty() };
+        let mut is_removed = true;
         for (channel, posted) in due {
-            if let Err(error) = remove_from(&line.http, &posted).await {
-                tracing::warn!(message = %posted.message, error = in_words(&error), "cannot remove a forgotten caption");
-            } else if let Err(error) = self.caption_log.lock().await.settle(channel, posted.message) {
-                tracing::error!(%channel, %error, "cannot note that captions are gone");
+            match posted {
+                Ok(all) => {
+                    for posted in all {
+                        is_removed &= self.remove_caption(&line.http, channel, &posted).await;
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%channel, %error, "cannot read which captions must go; trying again in a minute");
+                    is_removed = false;
+                }
             }
         }
+        is_removed
+    }
+
+    /// Removes the lines of a message that must go. Returns false if that may succeed later.
+    async fn remove_caption(&self, http: &Http, channel: ChannelId, posted: &Posted) -> bool {
+        if let Err(error) = remove_from(http, posted).await {
+            tracing::warn!(message = %posted.message, error = in_words(&error), "cannot remove a forgotten caption");
+            return failure(&error) != Failure::Unknown;
+        }
+        let settled = self.caption_log.lock().await.settle(channel, posted.message);
+        settled.inspect_err(|error| tracing::error!(%channel, %error, "cannot note that captions are gone")).is_ok()
     }
 }
 

@@ -13,10 +13,18 @@ use serenity::gateway::ConnectionStage;
 use tokio::time::MissedTickBehavior;
 
 use crate::id;
-use crate::voice::VoiceCalls;
+use crate::voice::{Line, VoiceCalls};
 
 /// How often it is looked at who is there.
 const LOOK: Duration = Duration::from_secs(1);
+
+impl Line {
+    /// Returns the number of the shard that a server belongs to. It follows from how many shards Discord knows, also while
+    /// some of them do not run.
+    pub(in crate::voice) fn shard_of(&self, guild: GuildId) -> u32 {
+        serenity::utils::shard_id(guild, self.directory.cache.shard_count().max(1))
+    }
+}
 
 impl VoiceCalls {
     /// Looks at every recording again and again.
@@ -51,7 +59,7 @@ impl VoiceCalls {
     /// Returns true if Discord tells what happens in a server.
     async fn is_connected(&self, guild: GuildId) -> bool {
         let Ok(line) = self.line() else { return false };
-        let shard = serenity::utils::shard_id(guild, line.directory.cache.shard_count().max(1));
+        let shard = line.shard_of(guild);
         let runners = line.shards.runners.lock().await;
         runners.iter().any(|(id, runner)| id.0 == shard && runner.stage == ConnectionStage::Connected)
     }
