@@ -213,16 +213,18 @@ impl Pictures {
         loop {
             let message = row.message.clone();
             match self.services.blocking(move |memory| memory.pictures().is_wanted(&message)).await {
-                Ok(true) => tokio::time::sleep(BETWEEN_TEXTS).await,
-                unwanted => {
-                    if let Err(error) = unwanted {
-                        tracing::warn!(picture = row.number, %error, "cannot tell whether a picture is still wanted");
-                    }
+                Ok(true) => {}
+                Ok(false) => {
                     // The server must be told, so its client goes on until it ends by itself.
                     token.cancel();
                     return std::future::pending().await;
                 }
+                // At its end it is read again, before anything is shown.
+                Err(error) => {
+                    tracing::warn!(picture = row.number, %error, "cannot tell whether a picture is still wanted");
+                }
             }
+            tokio::time::sleep(BETWEEN_TEXTS).await;
         }
     }
 
@@ -272,6 +274,7 @@ impl Pictures {
             PictureOutcome { text: Text::new(text), picture: None, at }
         });
         let is_drawn = outcome.picture.is_some();
+        let _hold = self.hold_delivery(&row.message);
         let (message, most) = (row.message.clone(), self.settings().map_or(usize::MAX, |settings| settings.kept));
         let finished = self.services.blocking(move |memory| {
             let post = memory.pictures().finish(&message, outcome)?;
@@ -335,13 +338,13 @@ impl Pictures {
         encoded.map_err(|_| ImageError::Protocol("the picture could not be encoded".into()))?
     }
 
+    /// Delivers a picture's message. The caller holds the delivery.
     pub(super) async fn deliver(
         &self,
         platform: &dyn Platform,
         row: &PictureRow,
         post: &MessageRow,
     ) -> Result<(), Error> {
-        self.progress().delivering.insert(post.id.clone());
         let delivered = async {
             let outbox = OutboxRow {
                 message: post.id.clone(),
@@ -356,9 +359,7 @@ impl Pictures {
             }
             self.outbox.withdraw(platform, post, &outbox).await
         };
-        let delivered = delivered.await;
-        self.progress().delivering.remove(&post.id);
-        if let Err(error) = delivered {
+        if let Err(error) = delivered.await {
             tracing::warn!(message = %post.id, %error, "a picture waits in the outbox");
         }
         Ok(())

@@ -84,6 +84,18 @@ struct Progress {
     away: Option<outages::Away>,
 }
 
+/// Keeps a picture's message from being delivered by others, until it is dropped.
+struct DeliveryHold<'a> {
+    pictures: &'a Pictures,
+    message: MessageId,
+}
+
+impl Drop for DeliveryHold<'_> {
+    fn drop(&mut self) {
+        self.pictures.progress().delivering.remove(&self.message);
+    }
+}
+
 /// A picture that is being drawn.
 struct Running {
     token: CancellationToken,
@@ -131,6 +143,12 @@ impl Pictures {
     /// Returns true while a picture's message is being delivered here, so that nobody else delivers it.
     pub(crate) fn is_delivering(&self, message: &MessageId) -> bool {
         self.progress().delivering.contains(message)
+    }
+
+    /// Begins to deliver a picture's message here. To be called before the message is in the outbox.
+    fn hold_delivery(&self, message: &MessageId) -> DeliveryHold<'_> {
+        self.progress().delivering.insert(message.clone());
+        DeliveryHold { pictures: self, message: message.clone() }
     }
 
     /// Returns the steps that are done, and all steps, of a picture that is being drawn.

@@ -59,6 +59,7 @@ impl Pictures {
             return Ok(false);
         }
         let (told, text) = (row.clone(), Text::new(text));
+        let _hold = self.hold_delivery(&row.message);
         let post = self.services.blocking(move |memory| memory.pictures().tell(told, text)).await?;
         let Some(post) = post else { return Ok(false) };
         self.deliver(platform, &row, &post).await?;
