@@ -1,10 +1,11 @@
 //! Forgetting outside the record: evaluated tokens in the model, replies on platforms, minds.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use azera_adapter::PlatformError;
 use azera_memory::{Forget, ReadScope, Retraction};
-use azera_types::Span;
+use azera_types::{MessageId, Span};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
@@ -15,11 +16,11 @@ use crate::minds::MindService;
 use crate::services::Services;
 use crate::surprise::SurpriseMeter;
 
-/// How many replies that are to be retracted are read at once.
+/// How many replies are retracted at once.
 const RETRACTIONS: usize = 128;
 
-/// How often a reply is retracted that its platform cannot reach, or that belongs to no attached platform. With the waits
-/// between, that is about a week. Then the bot gives it up.
+/// How often a reply is retracted that its platform cannot reach. With the waits between, that is about a week. Then the
+/// bot gives it up. What belongs to a platform that is not attached waits for it.
 const MAX_TRIES: u32 = 36;
 
 /// How often a reply is retracted that its platform refuses to retract, such as in a chat that is gone.
@@ -39,7 +40,7 @@ pub(crate) struct Forgetting {
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) learning: Arc<Learning>,
     pub(crate) surprise: Arc<SurpriseMeter>,
-    /// Held while replies are retracted, so that nobody tries one twice at once.
+    /// Held while the replies that are due are retracted.
     pub(crate) retracting: AsyncMutex<()>,
 }
 
@@ -93,52 +94,67 @@ impl Forgetting {
             }
         }
         self.withdraw_captions(receipt).await;
-        self.retract_due().await;
+        // Only its own: nobody's forgetting waits for what failed before.
+        let own: HashSet<&MessageId> = receipt.retract.iter().map(|(_, reply, _)| reply).collect();
+        if !own.is_empty() {
+            self.retract_of(|row| own.contains(&row.reply)).await;
+        }
         Ok(())
     }
 
-    /// Retracts the forgotten replies whose time has come. What fails stays in the record and is tried again later.
+    /// Retracts the forgotten replies whose time has come, at most [`RETRACTIONS`], unless another task is doing so. What
+    /// fails stays in the record and is tried again later.
     pub(crate) async fn retract_due(&self) {
-        let _alone = self.retracting.lock().await;
-        loop {
-            let now = self.services.clock.now();
-            let due = self.services.blocking(move |memory| memory.forgetting().retractions_due(now, RETRACTIONS)).await;
-            let retracted = match due {
-                Ok(due) if due.is_empty() => return,
-                Ok(due) => self.retract_all(due).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = retracted {
-                tracing::warn!(%error, "cannot read or note which forgotten replies are retracted; trying again later");
-                return;
+        let Ok(_alone) = self.retracting.try_lock() else { return };
+        self.retract_of(|_| true).await;
+    }
+
+    /// Retracts the replies that are due and that `wanted` names.
+    async fn retract_of(&self, wanted: impl Fn(&Retraction) -> bool) {
+        let now = self.services.clock.now();
+        let due = self.services.blocking(move |memory| memory.forgetting().retractions_due(now)).await;
+        let attached = |row: &Retraction| self.services.platform(&row.platform).is_ok();
+        let retracted = match due {
+            Ok(due) => {
+                let due = due.into_iter().filter(|row| wanted(row) && attached(row));
+                self.retract_all(due.take(RETRACTIONS).collect()).await
             }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = retracted {
+            tracing::warn!(%error, "cannot read or note which forgotten replies are retracted; trying again later");
         }
     }
 
     async fn retract_all(&self, due: Vec<Retraction>) -> Result<(), Error> {
         for row in due {
-            let retracted = match self.services.platform(&row.platform) {
-                Ok(platform) => platform.retract(&row.chat, &row.reply, row.at).await,
-                Err(_) => Err(PlatformError::Transient("it is not attached".into())),
+            let Ok(platform) = self.services.platform(&row.platform) else { continue };
+            let retracted = tokio::select! {
+                biased;
+                () = self.services.stopping.cancelled() => return Ok(()),
+                retracted = platform.retract(&row.chat, &row.reply, row.at) => retracted,
             };
-            let Err(error) = retracted else {
-                self.services.blocking(move |memory| memory.forgetting().retracted(&row)).await?;
-                continue;
-            };
-            let tries = row.tries + 1;
-            let most = if error.is_transient() { MAX_TRIES } else { MAX_REFUSALS };
-            if tries >= most {
-                tracing::error!(reply = %row.reply, chat = %row.chat, %error, tries, "a forgotten reply may stay visible");
-                self.services.blocking(move |memory| memory.forgetting().retracted(&row)).await?;
-                continue;
+            match retracted {
+                Ok(()) => self.services.blocking(move |memory| memory.forgetting().retracted(&row)).await?,
+                Err(error) => self.retract_later(row, &error).await?,
             }
-            tracing::warn!(reply = %row.reply, %error, tries, "cannot retract a forgotten reply; trying again later");
-            let wait = FIRST_WAIT_MIN.checked_shl(row.tries).unwrap_or(LONGEST_WAIT_MIN).clamp(1, LONGEST_WAIT_MIN);
-            let now = self.services.clock.now();
-            let next = now.checked_add(Span::new().minutes(wait)).unwrap_or(now);
-            self.services.blocking(move |memory| memory.forgetting().retraction_failed(row, next)).await?;
         }
         Ok(())
+    }
+
+    /// Notes that a reply could not be retracted, and when to try again, or gives it up.
+    async fn retract_later(&self, row: Retraction, error: &PlatformError) -> Result<(), Error> {
+        let tries = row.tries + 1;
+        let most = if error.is_transient() { MAX_TRIES } else { MAX_REFUSALS };
+        if tries >= most {
+            tracing::error!(reply = %row.reply, chat = %row.chat, %error, tries, "a forgotten reply may stay visible");
+            return self.services.blocking(move |memory| memory.forgetting().retracted(&row)).await;
+        }
+        tracing::warn!(reply = %row.reply, %error, tries, "cannot retract a forgotten reply; trying again later");
+        let wait = FIRST_WAIT_MIN.checked_shl(row.tries).unwrap_or(LONGEST_WAIT_MIN).clamp(1, LONGEST_WAIT_MIN);
+        let now = self.services.clock.now();
+        let next = now.checked_add(Span::new().minutes(wait)).unwrap_or(now);
+        self.services.blocking(move |memory| memory.forgetting().retraction_failed(row, next)).await
     }
 
     /// Takes back the captions of what was forgotten. Platforms know their chats, even those that were forgotten entirely.

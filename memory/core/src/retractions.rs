@@ -59,15 +59,17 @@ impl Forgetting<'_> {
         codec::put(batch, Table::Meta, row.key(), &row)
     }
 
-    /// Returns the oldest replies that are to be retracted now, at most `limit`.
-    pub fn retractions_due(self, now: Timestamp, limit: usize) -> Result<Vec<Retraction>, Error> {
+    /// Returns the replies that are to be retracted now, oldest first. A damaged row keeps no other one from being
+    /// retracted.
+    pub fn retractions_due(self, now: Timestamp) -> Result<Vec<Retraction>, Error> {
         let mut due = Vec::new();
         codec::walk(self.0.store.as_ref(), Table::Meta, PREFIX, |_, value| {
-            let row: Retraction = codec::decode(Table::Meta, value)?;
-            if row.next.is_none_or(|next| next <= now) {
-                due.push(row);
+            match codec::decode::<Retraction>(Table::Meta, value) {
+                Ok(row) if row.next.is_none_or(|next| next <= now) => due.push(row),
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, "a forgotten reply may stay visible: its note is damaged"),
             }
-            Ok(due.len() < limit)
+            Ok(true)
         })?;
         Ok(due)
     }

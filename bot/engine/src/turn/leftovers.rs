@@ -44,7 +44,9 @@ impl Turns {
 
     /// Retries the outbox and unanswered messages, unless another task is doing so.
     pub(crate) async fn retry_leftovers(self: &Arc<Self>) {
-        self.forgetting.retract_due().await;
+        // A slow platform must not hold up the outbox.
+        let forgetting = Arc::clone(&self.forgetting);
+        self.services.tasks.spawn(async move { forgetting.retract_due().await });
         let Ok(_alone) = self.progress.delivering.try_lock() else { return };
         if let Err(error) = self.deliver_left_over().await {
             tracing::warn!(%error, "cannot read the outbox");

@@ -22,7 +22,7 @@ impl Scene {
 
     /// Returns how many replies are still to be retracted.
     fn waiting(&self) -> usize {
-        self.engine.memory.forgetting().retractions_due(Timestamp::MAX, 10).unwrap().len()
+        self.engine.memory.forgetting().retractions_due(Timestamp::MAX).unwrap().len()
     }
 }
 
