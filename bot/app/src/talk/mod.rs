@@ -241,6 +241,7 @@ impl Session {
             Report::Heard { reply, heard, is_whole } => {
                 self.engine.heard(&reply, Text::new(heard), is_whole).await?;
             }
+            Report::Voiceless => eprintln!("(the voice failed; the log says why)"),
             Report::Muted(true) => eprintln!("(quiet; say \"you can talk again\")"),
             Report::Muted(false) => eprintln!("(no longer quiet)"),
             Report::Ask(_) | Report::Alone | Report::Uttered { .. } => {}
