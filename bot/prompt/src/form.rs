@@ -136,15 +136,12 @@ const STOP: &[&str] = &[
     " Is there anything else",
     " Is there anything specific",
     " What else can I",
-    " How can I assist",
-    " How can I help",
-    " Let me know if you",
+    " How can I assist you",
+    " Let me know if you have any",
+    " Let me know if you need any",
     " If you have any other questions",
-    " If you have any questions",
-    " If you need any",
-    " If you need more",
-    " Feel free to ask",
-    " Feel free to share",
+    " If you have any more questions",
+    " Feel free to ask if you",
 ];
 
 /// Returns the form for a model.

@@ -167,7 +167,8 @@ fn traced(item: Value, transcript: &Transcript<'_>, chunk: &Chunk) -> Result<Tra
 }
 
 /// Joins the items of one message to one memory, because a memory refers to a message: its words reach from the first
-/// to the last, and its kind is that of the most important one.
+/// to the last, and its kind is that of the most important one. Where others are quoted between them, only the most
+/// important one counts.
 fn joined(items: Vec<TracedItem>, transcript: &Transcript<'_>) -> Option<ExtractedMemory> {
     let index = items.first()?.index;
     let start = items.iter().map(|item| item.span.start).min()?;
@@ -177,7 +178,11 @@ fn joined(items: Vec<TracedItem>, transcript: &Transcript<'_>) -> Option<Extract
     let mut needs: Vec<usize> = items.iter().filter_map(|item| item.needs).collect();
     needs.sort_unstable();
     needs.dedup();
-    let own = MessagePart { message: index, span: start..end };
+    let span = match is_quoted_from_others(transcript.text(index), &(start..end)) {
+        true => most.span.clone(),
+        false => start..end,
+    };
+    let own = MessagePart { message: index, span };
     let parts = needs.into_iter().map(whole).chain([own]).collect();
     Some(ExtractedMemory::of(transcript.said, most.kind, most.probability, parts))
 }
@@ -260,6 +265,7 @@ mod tests {
     fn what_was_said_before_is_not_kept_again() {
         check_dropped(item(4, 0, "the boat lies in Turku", "fact"), 0, 1);
         check_dropped(item(4, 0, "your berth number is twelve", "fact"), 0, 1);
+        check_dropped(item(4, 0, "the boat lies in Turku yes, your berth", "fact"), 0, 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What people left open in a place lately: a line of it is material for dreams and journal entries.
+//! What people left open in a place lately: a line of it is material for dreams.
 
 use azera_memory::{EpisodeQuery, MatterState, Memory, ReadScope};
 use azera_types::Timestamp;

@@ -65,10 +65,11 @@ fn plain(text: &str) -> impl Iterator<Item = (Range<usize>, char)> {
     })
 }
 
-/// Returns true if a part of a text stands in a quotation of somebody else: a line that begins with `>`.
+/// Returns true if a part of a text reaches into a quotation of somebody else: a line that begins with `>`.
 pub(super) fn is_quoted_from_others(text: &str, part: &Range<usize>) -> bool {
-    let line = text.get(..part.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-    text.get(line..).is_some_and(|line| line.trim_start().starts_with('>'))
+    let start = text.get(..part.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let lines = text.get(start..part.end).unwrap_or_default();
+    lines.lines().any(|line| line.trim_start().starts_with('>'))
 }
 
 /// Returns true if a statement stands whole in an earlier text. Short statements repeat nothing: "on Friday" may answer

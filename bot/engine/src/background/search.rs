@@ -112,6 +112,10 @@ impl Background {
         let chunks = if self.model_extracts(setting) { self.chunks(&transcript) } else { Vec::new() };
         let mut begin = 0;
         for (number, chunk) in chunks.iter().enumerate() {
+            if !self.may_still_read(&search, chunk).await? {
+                // The agenda begins again, with what may be read then.
+                return Err(Error::Interrupted);
+            }
             let findings = self.ask_about(&mut search, &transcript, chunk).await?;
             let end = chunks.get(number + 1).map_or(said.len(), |next| next.searched.start);
             let marks = search.marks(begin..end, findings);
@@ -194,7 +198,20 @@ impl Background {
         }
         let last = search.rows.get(part).into_iter().flatten().map(|row| row.seq).max();
         let seq = last.map_or(search.progress.seq, |last| last.max(search.progress.seq));
-        self.store_progress(search, ExtractionProgress { seq, tries: 0, ..search.progress }).await
+        let tries = if seq > search.progress.seq { 0 } else { search.progress.tries };
+        self.store_progress(search, ExtractionProgress { seq, tries, ..search.progress }).await
+    }
+
+    /// Returns true if the same people may read a chunk as when the search began, and none of it was forgotten or edited.
+    /// A search of many chunks takes long.
+    async fn may_still_read(&self, search: &Search<'_>, chunk: &Chunk) -> Result<bool, Error> {
+        let Some((_, read_scope, ..)) = self.whereabouts(search.talk).await? else { return Ok(false) };
+        for row in search.rows.get(chunk.shown.clone()).into_iter().flatten() {
+            if !self.still_stands(&read_scope, row).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns true if a message is as it was read. The model may have taken minutes; an edited message is searched again

@@ -166,13 +166,11 @@ impl Background {
             said.splice(0..0, posted.map(|(dream, _)| SourceLine::from(dream)));
         }
         // It is about the day: it needs a line of its own.
-        if matches!(work, WritingTask::Dream | WritingTask::Reflection)
-            && !material::telling(said.clone(), 1).is_empty()
-        {
+        if work == WritingTask::Dream && !material::telling(said.clone(), 1).is_empty() {
+            // A journal entry is about what was heard today, so it takes no older line.
             let older = match self.open_line(home, at, now).await {
                 Some(open) => Some(open),
-                None if work == WritingTask::Dream => self.recurring_line(at, &said, now).await,
-                None => None,
+                None => self.recurring_line(at, &said, now).await,
             };
             said.splice(0..0, older);
         }

@@ -54,7 +54,8 @@ impl Episodes<'_> {
         let mut marks = Marks::default();
         for person in people {
             for memory in self.0.memories().salient(read_scope, person, MAX_MARKS)? {
-                let stands = memory.replaced.is_none();
+                // A newer statement that may not be read here changes nothing here.
+                let stands = self.0.memories().replaced(read_scope, &memory)?.is_none();
                 let Some(mark) = memory.salience.filter(|mark| stands && mark.superseded.is_none()) else { continue };
                 let range = mark.from..mark.to;
                 let says = memory.text.get(range.clone()).is_some_and(|part| !part.trim().is_empty());

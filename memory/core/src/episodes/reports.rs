@@ -53,6 +53,9 @@ pub(super) fn says(later: &Later<'_>, raised: &Raised, calendar: &Calendar) -> O
 
 /// Returns true if a sentence says how a plan went.
 fn reports(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &Raised, calendar: &Calendar) -> bool {
+    if !sentence.has_phrase(MENDED) {
+        return false;
+    }
     if sentence.has_any(CONDITIONS) || sentence.has_any(STILL) || is_about_later(sentence, raised, later, calendar) {
         return false;
     }
@@ -99,9 +102,7 @@ fn mends(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &Ra
     let named = super::topic::topic(sentence.text);
     // "Fixed it!" names nothing; "fixed the sink" names something else.
     let rest = named.iter().filter(|word| !is_mending(**word)).count();
-    let is_meant =
-        is_about || shared(&named, &raised.topic) > 0 || rest == 0 && (later.is_asked || later.candidates == 1);
-    is_meant && sentence.has_phrase(MENDED)
+    is_about || shared(&named, &raised.topic) > 0 || rest == 0 && (later.is_asked || later.candidates == 1)
 }
 
 fn is_mending(word: u64) -> bool {

@@ -183,7 +183,8 @@ impl<'a> Said<'a> {
             let row = self.row(other.place);
             row.is_some_and(|row| {
                 let days_before = said.at.as_second().saturating_sub(row.at.as_second()) / (24 * 3_600);
-                row.author.person() == said.author.person()
+                (row.at, row.seq) < (said.at, said.seq)
+                    && row.author.person() == said.author.person()
                     && row.chat == said.chat
                     && (0..MEANT_DAYS).contains(&days_before)
             })

@@ -183,7 +183,7 @@ impl Recall<'_> {
             event,
             era: when::era(text),
             is_present: is_present(text),
-            talk: asked_talk(&dated.rest, &all),
+            talk: asked_talk(&dated.rest, &all).filter(|_| seems_to_ask(text)),
             calendar: calendar.clone(),
         })
     }
@@ -243,6 +243,12 @@ fn asks_what_was_known(dateless: &str) -> bool {
     phrases.iter().any(|phrase| words.windows(phrase.len()).any(|window| window == *phrase))
 }
 
+/// Returns true if a text ends or begins like a question. People leave out question marks in chats.
+fn seems_to_ask(text: &str) -> bool {
+    let first = tokens(text).next().unwrap_or_default();
+    text.contains('?') || ["what", "which", "was", "worüber", "woruber", "wovon"].contains(&first.as_str())
+}
+
 /// Returns what a question without its time asks for, if it is about conversations and nothing else.
 fn asked_talk(dateless: &str, names: &HashSet<String>) -> Option<AskedTalk> {
     let is_in = |list: &str, word: &String| list.split_whitespace().any(|known| known == word);
@@ -255,8 +261,11 @@ fn asked_talk(dateless: &str, names: &HashSet<String>) -> Option<AskedTalk> {
             return None;
         }
     }
+    let has = |words: &[&str]| tokens(dateless).any(|token| words.contains(&token.as_str()));
+    // "Is it still open?" asks for a shop.
+    let is_left = has(&["still", "left", "noch", "unfinished"]) && !has(&["it", "you", "es", "du", "ihr"]);
     match (has_open, has_talk) {
-        (true, _) => Some(AskedTalk::Open),
+        (true, _) => is_left.then_some(AskedTalk::Open),
         (false, true) => Some(AskedTalk::Said),
         (false, false) => None,
     }
@@ -401,7 +410,9 @@ mod tests {
         check("What did we say about the boat when we talked?", None);
         check("Is the shop open?", None);
         check("How are you?", None);
-        check("Talk to me", Some(AskedTalk::Said));
+        check("When do you open?", None);
+        check("Is it still open?", None);
+        assert!(!seems_to_ask("Talk to me") && seems_to_ask("what did we talk about yesterday"));
     }
 
     #[test]

@@ -19,7 +19,8 @@ const STATEMENTS: usize = 3;
 const SIGNAL: &str = "episode";
 
 impl Recall<'_> {
-    /// Puts the main statements of the conversations that a question asks for before other hits.
+    /// Puts the main statements of the conversations that a question asks for before other hits. They take at most half of
+    /// the results, because the question may ask for something else.
     pub(super) fn with_talks(self, read_scope: &ReadScope, query: &Query, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
         let Some(asked) = query.question.talk else { return Ok(hits) };
         let best = hits.first().map_or(0.0, |best| best.score);
@@ -27,12 +28,17 @@ impl Recall<'_> {
         for id in self.main_statements(read_scope, query, asked)? {
             let Some(memory) = self.0.memories().get(read_scope, id)? else { continue };
             let is_shown = memory.sources.iter().any(|source| query.exclude.contains(source));
-            if is_shown || first.len() >= query.results {
+            if is_shown || first.len() >= query.results.div_ceil(2) {
                 continue;
             }
+            if let Some(found) = hits.iter().find(|hit| hit.memory.id == id) {
+                first.push(Hit { score: best, ..found.clone() });
+                continue;
+            }
+            let until = self.0.memories().replaced(read_scope, &memory)?.map(|newer| newer.at);
             let (snippet, score) = (Default::default(), best);
             let signals = vec![SIGNAL];
-            let hit = Hit { snippet, shown: Shown::new(), score, signals, memory, until: None, again: Vec::new() };
+            let hit = Hit { snippet, shown: Shown::new(), score, signals, memory, until, again: Vec::new() };
             first.push(self.with_excerpt(hit, None, query));
         }
         let known: HashSet<MemoryId> = first.iter().map(|hit| hit.memory.id).collect();
@@ -50,7 +56,8 @@ impl Recall<'_> {
         // A stretch of `None` is all the time. A time before or after another one is none that can be listed.
         let stretches: Vec<_> = match &question.time {
             Some(time) => time.stretches().map(Some).collect(),
-            None if asked == AskedTalk::Open || question.speaker.is_some() => vec![None],
+            None if asked == AskedTalk::Open => vec![None],
+            None if matches!(question.speaker, Some(Speaker::Named(_))) => vec![None],
             None => Vec::new(),
         };
         let wanted = |within| MainStatements {
