@@ -93,6 +93,8 @@ async fn a_picture_that_the_rules_overtake_ends_with_a_word_without_its_prompt()
     scene.settled().await;
     let refused = "This place does not want pictures of that: `spiders` is on its list.";
     assert_eq!(scene.reasons(), [format!("Picture {} is not drawn: {refused}", home.number)]);
+    let retracted = scene.engine.platform.retracted.lock().unwrap().clone();
+    assert_eq!(retracted, [home.message], "an edited message would still show the prompt in its history");
 }
 
 #[tokio::test]
