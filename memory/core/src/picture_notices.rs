@@ -28,7 +28,8 @@ impl Pictures<'_> {
         let mut batch = Batch::new();
         let post = self.post_of(&row, text)?;
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiting) = self.raw(&row.message)? {
+        // One that was begun counts for the limits of its day.
+        if let Some(waiting) = self.raw(&row.message)?.filter(|waiting| waiting.tries == 0) {
             self.give_back(&mut batch, &waiting)?;
         }
         batch.remove(Table::Pictures, keys::message(&row.message));
@@ -38,28 +39,45 @@ impl Pictures<'_> {
         Ok(Some(post))
     }
 
-    /// Removes the files of drawn pictures beyond the newest `most`, pinned ones last. Their messages stay.
-    pub fn keep_at_most(self, most: usize) -> Result<(), Error> {
-        if self.order()?.count() <= most {
+    /// Removes the files of drawn pictures beyond the newest `most`, pinned ones last, but never that of picture `newest`.
+    /// Their messages stay.
+    pub fn keep_at_most(self, most: usize, newest: u64) -> Result<(), Error> {
+        // Bound to a name, so that the index is not locked while the rows are read.
+        let numbers = self.order()?.kept();
+        if numbers.len() <= most {
             return Ok(());
         }
         let mut kept = Vec::new();
-        for number in self.order()?.all() {
-            let Some(row) = self.numbered(number)? else { continue };
-            let parts = self.0.messages().raw_message(&row.message)?.map(|message| message.parts).unwrap_or_default();
-            for blob in parts.into_iter().filter_map(|part| part.blob) {
-                let key = blob_key(&blob, &row.message);
-                if self.0.store.get(Table::Blobs, &key)?.is_some() {
-                    kept.push((row.is_pinned, number, key));
-                }
+        for number in numbers {
+            let row = self.numbered(number)?;
+            match row {
+                Some(row) if self.has_file(&row.message)? => kept.push((number == newest, row.is_pinned, number)),
+                _ => self.order()?.lost_file(number),
             }
         }
         kept.sort_unstable();
-        let mut batch = Batch::new();
-        for (_, _, key) in kept.iter().take(kept.len().saturating_sub(most)) {
-            batch.remove(Table::Blobs, key.clone());
+        let surplus = kept.len().saturating_sub(most);
+        for (_, was_pinned, number) in kept.into_iter().filter(|(is_newest, ..)| !is_newest).take(surplus) {
+            self.let_file_go(number, was_pinned)?;
         }
-        self.0.files().commit_letting_go(batch, Durability::Flushed)
+        Ok(())
+    }
+
+    /// Removes the file of a picture, unless it was pinned since it was looked at.
+    fn let_file_go(self, number: u64, was_pinned: bool) -> Result<(), Error> {
+        let Some(row) = self.numbered(number)? else { return Ok(()) };
+        // The locks of pinning, in its order.
+        let _writing = self.0.writing(&row.chat)?;
+        let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = self.numbered(number)?.filter(|row| was_pinned || !row.is_pinned) else { return Ok(()) };
+        let parts = self.0.messages().raw_message(&row.message)?.map(|message| message.parts).unwrap_or_default();
+        let mut batch = Batch::new();
+        for blob in parts.into_iter().filter_map(|part| part.blob) {
+            batch.remove(Table::Blobs, blob_key(&blob, &row.message));
+        }
+        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
+        self.order()?.lost_file(number);
+        Ok(())
     }
 
     /// Returns true if a message stands in the place of a picture: it was drawn, or somebody was told why not.

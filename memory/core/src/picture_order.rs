@@ -16,6 +16,8 @@ pub(crate) struct PictureOrder {
     waiting: BTreeSet<u64>,
     drawn: HashMap<PersonaId, BTreeMap<Scope, BTreeSet<u64>>>,
     pinned: HashMap<Scope, BTreeSet<u64>>,
+    /// Those whose files may be kept.
+    kept: BTreeSet<u64>,
 }
 
 impl PictureOrder {
@@ -26,6 +28,7 @@ impl PictureOrder {
             return;
         }
         self.waiting.remove(&row.number);
+        self.kept.insert(row.number);
         let places = self.drawn.entry(row.persona.clone()).or_default();
         places.entry(row.scope.clone()).or_default().insert(row.number);
         let pinned = self.pinned.entry(row.scope.clone()).or_default();
@@ -53,20 +56,21 @@ impl PictureOrder {
 
     /// Notes that a picture is gone.
     pub(crate) fn is_gone(&mut self, persona: &PersonaId, number: u64) {
+        self.kept.remove(&number);
         let places = self.drawn.get_mut(persona).into_iter().flat_map(BTreeMap::values_mut);
         places.chain(self.pinned.values_mut()).for_each(|numbers| {
             numbers.remove(&number);
         });
     }
 
-    /// Returns the number of drawn pictures, with those whose rows may be gone.
-    pub(crate) fn count(&self) -> usize {
-        self.drawn.values().flat_map(BTreeMap::values).map(BTreeSet::len).sum()
+    /// Returns the drawn pictures whose files may be kept, oldest first.
+    pub(crate) fn kept(&self) -> Vec<u64> {
+        self.kept.iter().copied().collect()
     }
 
-    /// Returns the drawn pictures in any order.
-    pub(crate) fn all(&self) -> Vec<u64> {
-        self.drawn.values().flat_map(BTreeMap::values).flatten().copied().collect()
+    /// Notes that the file of a picture is not kept any more.
+    pub(crate) fn lost_file(&mut self, number: u64) {
+        self.kept.remove(&number);
     }
 
     /// Returns the newest pictures below `before` of the places that `read_scope` grants, at most `limit`, newest first.

@@ -125,7 +125,7 @@ impl<'a> Pictures<'a> {
     }
 
     /// Returns true if a file of a message is kept.
-    fn has_file(self, message: &MessageId) -> Result<bool, Error> {
+    pub(crate) fn has_file(self, message: &MessageId) -> Result<bool, Error> {
         let parts = self.0.messages().raw_message(message)?.map(|message| message.parts).unwrap_or_default();
         for blob in parts.iter().filter_map(|part| part.blob.as_ref()) {
             if self.0.store.get(Table::Blobs, &blob_key(blob, message))?.is_some() {

@@ -143,6 +143,8 @@ pub struct PictureOutcome {
     pub picture: Option<DrawnPicture>,
     /// When it was drawn.
     pub at: Timestamp,
+    /// Whether a picture that could not be drawn does not count for the limits of its day.
+    pub is_given_back: bool,
 }
 
 /// A picture file.
@@ -316,7 +318,7 @@ impl Pictures<'_> {
         Ok(true)
     }
 
-    /// Takes a picture out of the queue; returns it if it waited.
+    /// Takes a picture out of the queue; returns it if it waited. One that was begun counts for the limits of its day.
     pub fn cancel(self, message: &MessageId) -> Result<Option<PictureRow>, Error> {
         let Some(row) = self.raw(message)? else { return Ok(None) };
         let _writing = self.0.writing(&row.chat)?;
@@ -324,7 +326,9 @@ impl Pictures<'_> {
         let mut batch = Batch::new();
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         batch.remove(Table::Pictures, keys::message(message));
-        self.give_back(&mut batch, &row)?;
+        if row.tries == 0 {
+            self.give_back(&mut batch, &row)?;
+        }
         self.0.store.commit(batch, Durability::Flushed)?;
         Ok(Some(row))
     }
@@ -387,7 +391,9 @@ impl Pictures<'_> {
             }
             None => {
                 batch.remove(Table::Pictures, keys::message(message));
-                self.give_back(&mut batch, &row)?;
+                if outcome.is_given_back {
+                    self.give_back(&mut batch, &row)?;
+                }
             }
         }
         self.put_post(&mut batch, &row, &post)?;

@@ -117,7 +117,8 @@ impl Room {
             model: "grey".into(),
             settings: row.settings.clone(),
         };
-        let outcome = PictureOutcome { text: Text::new("here"), picture: Some(picture), at: at(9) };
+        let outcome =
+            PictureOutcome { text: Text::new("here"), picture: Some(picture), at: at(9), is_given_back: false };
         self.memory.pictures().finish(&row.message, outcome).unwrap().map(|message| message.id)
     }
 
@@ -181,7 +182,8 @@ fn a_picture_that_is_not_drawn_is_given_back_to_the_day() {
     let pictures = room.memory.pictures();
     assert!(pictures.cancel(&taken_back.message).unwrap().is_some());
     assert!(pictures.cancel(&taken_back.message).unwrap().is_none(), "once");
-    let outcome = PictureOutcome { text: Text::new("I could not draw that."), picture: None, at: at(2) };
+    let outcome =
+        PictureOutcome { text: Text::new("I could not draw that."), picture: None, at: at(2), is_given_back: true };
     assert!(pictures.finish(&failed.message, outcome).unwrap().is_some());
     assert_eq!(full("ann"), (true, true), "one is left");
     assert!(pictures.tell(told, Text::new("It is not drawn.")).unwrap().is_some());
@@ -190,6 +192,15 @@ fn a_picture_that_is_not_drawn_is_given_back_to_the_day() {
         pictures.limit(&person("ann"), (&platform, &scope), &quota).unwrap()
     };
     assert_eq!(limit(PictureQuota { by_person: 1, in_place: 1, ..ten() }), None);
+    let begun = [room.ask("ann"), room.ask("ann"), room.ask("ann")];
+    begun.iter().for_each(|row| assert_eq!(pictures.tried(&row.message).unwrap(), Some(1)));
+    assert!(pictures.cancel(&begun[0].message).unwrap().is_some());
+    assert!(pictures.tell(begun[1].clone(), Text::new("It is not drawn.")).unwrap().is_some());
+    let text = Text::new("The server refused it.");
+    let refused = PictureOutcome { text, picture: None, at: at(2), is_given_back: false };
+    assert!(pictures.finish(&begun[2].message, refused).unwrap().is_some());
+    let count = |by_person| limit(PictureQuota { by_person, ..ten() });
+    assert_eq!((count(3), count(4)), (Some(Asked::PersonHadEnough), None), "what was begun counts");
 }
 
 #[test]
@@ -202,13 +213,13 @@ fn only_so_many_pictures_are_kept_the_oldest_go_first_and_pinned_ones_last() {
     let pictures = room.memory.pictures();
     assert_eq!(pictures.pin(&rows[0].message, true, 9).unwrap(), Pinned::Done);
     let kept = || rows.each_ref().map(|row| pictures.file(&in_hall(), &row.message).unwrap().is_some());
-    pictures.keep_at_most(4).unwrap();
+    pictures.keep_at_most(4, rows[3].number).unwrap();
     assert_eq!(kept(), [true; 4]);
-    pictures.keep_at_most(2).unwrap();
+    pictures.keep_at_most(2, rows[3].number).unwrap();
     assert_eq!(kept(), [true, false, false, true]);
-    pictures.keep_at_most(1).unwrap();
-    assert_eq!(kept(), [true, false, false, false], "the message of a removed file stays");
-    assert!(pictures.get(&in_hall(), &rows[3].message).unwrap().is_some());
+    pictures.keep_at_most(1, rows[3].number).unwrap();
+    assert_eq!(kept(), [false, false, false, true], "the picture just drawn stays, whatever is pinned");
+    assert!(pictures.get(&in_hall(), &rows[0].message).unwrap().is_some());
     assert!(room.memory.check().unwrap().is_sound());
 }
 

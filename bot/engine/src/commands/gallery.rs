@@ -1,9 +1,11 @@
 //! `/gallery`: the pictures that may be shown here.
 
+use std::collections::HashMap;
+
 use azera_adapter::{AnswerFile, Choice, CommandAnswer, FileContent};
 use azera_memory::{Memory, PictureRow};
 use azera_model_image::{Picture, PictureLimits};
-use azera_types::{Part, PersonId};
+use azera_types::{ChatId, Part, PersonId, Scope};
 
 use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
@@ -151,9 +153,10 @@ impl Commands {
             return Ok(done(format!("{}{cut}", listed.none())));
         }
         let mut text = format!("{}, newest first (page {page}):\n", listed.title());
+        let mut chats = HashMap::new();
         for row in &found.rows {
             let seed = serde_json::from_value::<PictureLook>(row.settings.clone()).map(|look| look.seed).unwrap_or(0);
-            let by = self.asked_by(at, row).await?;
+            let by = self.asked_by(at, row, &mut chats).await;
             let pin = if row.is_pinned { "📌 " } else { "" };
             let (what, day) = (shortened(row.prompt.as_str(), 90).replace('`', "'"), at.day(row.asked_at));
             text.push_str(&format!("- `{}` {pin}{what} ({day}, seed {seed}{by})\n", row.number));
@@ -165,26 +168,34 @@ impl Commands {
     }
 
     /// Returns who asked for a picture, and where, if that is another chat with a name. The chat is named only while whoever
-    /// may see the picture can read it.
-    async fn asked_by(&self, at: &CommandContext<'_>, row: &PictureRow) -> Result<String, Error> {
+    /// may see the picture can read it. `chats` holds the names that were looked up, by chat.
+    async fn asked_by(
+        &self,
+        at: &CommandContext<'_>,
+        row: &PictureRow,
+        chats: &mut HashMap<ChatId, Option<(Scope, String)>>,
+    ) -> String {
         let by = match &row.by {
             _ if row.person == at.line.person => ", yours".to_owned(),
             Some(by) => format!(", by {}", shortened(by.as_str(), 40).replace(['`', '*', '_'], "")),
             None => String::new(),
         };
         if row.chat == at.chat.id || row.platform != *at.platform {
-            return Ok(by);
+            return by;
         }
-        let place = self.services.place(at.adapter, &row.chat, &at.line.person).await?;
-        let names = at.adapter.place_names().filter(|_| place.is_some_and(|place| place.scope() == row.scope));
-        let chat = match names {
-            Some(names) => names.chat_name(&row.chat).await,
-            None => None,
-        };
-        Ok(match chat {
-            Some(chat) => format!("{by}, in {}", shortened(&chat, 40).replace(['`', '*', '_'], "")),
+        if !chats.contains_key(&row.chat) {
+            chats.insert(row.chat.clone(), self.named_chat(at, &row.chat).await);
+        }
+        match chats.get(&row.chat).and_then(Option::as_ref).filter(|(scope, _)| *scope == row.scope) {
+            Some((_, chat)) => format!("{by}, in {}", shortened(chat, 40).replace(['`', '*', '_'], "")),
             None => by,
-        })
+        }
+    }
+
+    /// Returns the scope and the name of a chat that the person reads. A chat that cannot be looked up has no name.
+    async fn named_chat(&self, at: &CommandContext<'_>, chat: &ChatId) -> Option<(Scope, String)> {
+        let place = self.services.place(at.adapter, chat, &at.line.person).await.ok().flatten()?;
+        Some((place.scope(), at.adapter.place_names()?.chat_name(chat).await?))
     }
 
     /// Returns thumbnails of the pictures as one file; `None` if no file of them is kept any more.

@@ -214,10 +214,14 @@ impl Commands {
             (false, true) => "Nudity and sex are not drawn here: the platform does not mark this place for adults.",
             (false, false) => "Nudity and sex are not drawn here.",
         };
-        let forbidden = match rules.forbidden.as_slice() {
+        let mut forbidden = match wishes.forbidden.as_slice() {
             [] => "This place forbids no words.".to_owned(),
             words => format!("Words that this place forbids: {}.", words.join(", ")),
         };
+        let by_server = self.pictures.forbidden_by_server(at.adapter, &at.place).await?;
+        if !by_server.is_empty() {
+            forbidden.push_str(&format!(" Words that its server forbids: {}.", by_server.join(", ")));
+        }
         Ok(done(format!("{adult} Anything sexual with somebody under 18 is never drawn anywhere. {forbidden}")))
     }
 
@@ -240,7 +244,17 @@ impl Commands {
                 let Some(word) = forbidden_word(rest) else {
                     return Ok(refused(format!("Name a word or a few, at most {MAX_FORBIDDEN_CHARS} characters.")));
                 };
+                let was_known = wishes.forbidden.contains(&word);
                 wishes.forbidden.retain(|known| *known != word);
+                if verb == "permit" && !was_known {
+                    let by_server = self.pictures.forbidden_by_server(at.adapter, &at.place).await?;
+                    if by_server.contains(&word) {
+                        return Ok(refused(format!(
+                            "The server forbids `{word}`, so it holds here, too. `/picture permit {word}` in an open \
+                             channel of the server permits it."
+                        )));
+                    }
+                }
                 if verb == "forbid" {
                     if wishes.forbidden.len() >= MAX_FORBIDDEN {
                         return Ok(refused(format!("A place can forbid {MAX_FORBIDDEN} words.")));

@@ -221,14 +221,20 @@ impl Pictures {
         let wishes = self.wishes(platform.id(), &place.scope()).await?;
         let is_for_adults = wishes.adult && platform.is_for_adults(&place.chat).await?;
         let mut rules = wishes.rules(is_for_adults);
-        // The list of a server holds in its private channels, too.
-        if let PlaceKind::Private { realm: Some(realm), .. } = &place.kind {
-            let of_realm = self.wishes(platform.id(), &Scope::Realm(realm.clone())).await?;
-            rules.forbidden.extend(of_realm.forbidden);
-            rules.forbidden.sort();
-            rules.forbidden.dedup();
-        }
+        rules.forbidden.extend(self.forbidden_by_server(platform, place).await?);
+        rules.forbidden.sort();
+        rules.forbidden.dedup();
         Ok(rules)
+    }
+
+    /// Returns the words that the server of a private channel forbids: its list holds there, too.
+    pub(crate) async fn forbidden_by_server(
+        &self,
+        platform: &dyn Platform,
+        place: &Place,
+    ) -> Result<Vec<String>, Error> {
+        let PlaceKind::Private { realm: Some(realm), .. } = &place.kind else { return Ok(Vec::new()) };
+        Ok(self.wishes(platform.id(), &Scope::Realm(realm.clone())).await?.forbidden)
     }
 
     /// Returns what a place wants of pictures.
@@ -297,24 +303,23 @@ impl Pictures {
         Ok(Some(row.number))
     }
 
-    /// Removes a picture from the queue, stops drawing it, and removes the message about its progress.
-    pub(super) async fn give_up(&self, platform: &dyn Platform, row: &PictureRow) -> Result<(), Error> {
+    /// Removes a picture from the queue, stops drawing it, and removes the message about its progress. Returns true if it
+    /// waited until now.
+    pub(super) async fn give_up(&self, platform: &dyn Platform, row: &PictureRow) -> Result<bool, Error> {
         let message = row.message.clone();
-        let is_told = self.services.blocking(move |memory| {
-            memory.pictures().cancel(&message)?;
-            memory.pictures().is_told(&message)
+        let given_up = self.services.blocking(move |memory| {
+            let waited = memory.pictures().cancel(&message)?.is_some();
+            Ok((waited, memory.pictures().is_told(&message)?))
         });
-        let is_told = is_told.await?;
-        if let Some(running) = self.progress().running.get(&row.message) {
-            running.token.cancel();
-        }
+        let (waited, is_told) = given_up.await?;
+        self.stop(row);
         if is_told {
             // The message about its progress says already why it is not drawn.
-            return Ok(());
+            return Ok(waited);
         }
         if let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await {
             tracing::warn!(message = %row.message, %error, "cannot remove the message about a picture");
         }
-        Ok(())
+        Ok(waited)
     }
 }

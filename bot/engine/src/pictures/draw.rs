@@ -42,7 +42,7 @@ const STOPPED_TOO_OFTEN: &str =
     "Azera was stopped three times while it was drawn. Ask again, with fewer steps or smaller.";
 
 /// Said if a message that it is built on was forgotten.
-const FORGOTTEN: &str = "A message that it was built on was deleted or forgotten.";
+pub(super) const FORGOTTEN: &str = "A message that it was built on was deleted or forgotten.";
 
 /// How it goes on after a picture.
 pub(super) enum Onward {
@@ -132,7 +132,7 @@ impl Pictures {
         (token, sender): (&CancellationToken, &ProgressSender),
     ) -> Result<Onward, Error> {
         if !self.outbox.may_be_shown(platform, &deliverable(row)).await? {
-            return self.end_saying(platform, row, OTHER_READERS).await;
+            return self.take_away(platform, row, OTHER_READERS).await;
         }
         let Some(place) = platform.place_for_all(&row.chat).await? else {
             self.give_up(platform, row).await?;
@@ -141,7 +141,7 @@ impl Pictures {
         // The channel or the rules may have changed while it waited.
         let rules = self.rules(platform, &place).await?;
         if let Err(refusal) = naming::check(&rules, row) {
-            return self.end_saying(platform, row, &refusal.to_string()).await;
+            return self.take_away(platform, row, &refusal.to_string()).await;
         }
         let message = row.message.clone();
         let Some(tries) = self.services.blocking(move |memory| memory.pictures().tried(&message)).await? else {
@@ -161,7 +161,7 @@ impl Pictures {
             () = self.show_progress(platform, row, sender.subscribe(), token) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
-        if let Some(onward) = self.wait_while_away(platform, row, drawn.as_ref().err()).await? {
+        if let Some(onward) = self.wait_while_away(platform, row, drawn.as_ref().err(), token).await? {
             return Ok(onward);
         }
         match drawn {
@@ -171,8 +171,8 @@ impl Pictures {
                 self.services.blocking(move |memory| memory.pictures().interrupted(&message)).await?;
                 Ok(Onward::Next)
             }
-            // A person who took it back knows: its row is gone.
-            Err(ImageError::Cancelled) if token.is_cancelled() => self.end_saying(platform, row, FORGOTTEN).await,
+            // A person who took it back knows: its row is gone. If it still waits, a source is gone.
+            Err(ImageError::Cancelled) if token.is_cancelled() => self.take_away(platform, row, FORGOTTEN).await,
             Err(ImageError::Cancelled) => self.end_saying(platform, row, "The server cancelled it. Ask again.").await,
             Err(ImageError::Unavailable { why, retry_in, outage }) if !is_last_try && outage != Outage::Away => {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
@@ -186,6 +186,17 @@ impl Pictures {
     /// Ends a picture that is not drawn, and says why.
     async fn end_saying(&self, platform: &dyn Platform, row: &PictureRow, why: &str) -> Result<Onward, Error> {
         self.give_up_saying(platform, row, why).await?;
+        Ok(Onward::Next)
+    }
+
+    /// Ends a picture whose prompt must not be read there any more, and says why.
+    pub(super) async fn take_away(
+        &self,
+        platform: &dyn Platform,
+        row: &PictureRow,
+        why: &str,
+    ) -> Result<Onward, Error> {
+        self.take_away_saying(platform, row, why).await?;
         Ok(Onward::Next)
     }
 
@@ -271,18 +282,15 @@ impl Pictures {
                 Some(settings) => caption::failed(row, &error).replace(settings.model.name(), settings.model.title()),
                 None => caption::failed(row, &error),
             };
-            PictureOutcome { text: Text::new(text), picture: None, at }
+            // What the server refused to draw was asked of it, and counts.
+            let is_given_back = !matches!(error, ImageError::Flagged | ImageError::Refused(_));
+            PictureOutcome { text: Text::new(text), picture: None, at, is_given_back }
         });
         let is_drawn = outcome.picture.is_some();
         let _hold = self.hold_delivery(&row.message);
-        let (message, most) = (row.message.clone(), self.settings().map_or(usize::MAX, |settings| settings.kept));
-        let finished = self.services.blocking(move |memory| {
-            let post = memory.pictures().finish(&message, outcome)?;
-            memory.pictures().keep_at_most(most)?;
-            Ok(post)
-        });
-        let post = finished.await?;
-        let Some(post) = post else { return self.end_saying(platform, row, FORGOTTEN).await };
+        let message = row.message.clone();
+        let post = self.services.blocking(move |memory| memory.pictures().finish(&message, outcome)).await?;
+        let Some(post) = post else { return self.take_away(platform, row, FORGOTTEN).await };
         if is_drawn {
             if let Err(error) = self.minds.drew(&row.platform, &row.persona, &row.scope).await {
                 tracing::warn!(picture = row.number, %error, "a persona does not pay for a picture");
@@ -294,7 +302,18 @@ impl Pictures {
             }
         }
         self.deliver(platform, row, &post).await?;
+        if is_drawn {
+            self.keep_at_most(row.number).await;
+        }
         Ok(Onward::Next)
+    }
+
+    /// Removes the oldest files beyond the limit, but not that of the picture that was just drawn.
+    async fn keep_at_most(&self, newest: u64) {
+        let Some(most) = self.settings().map(|settings| settings.kept) else { return };
+        if let Err(error) = self.services.blocking(move |memory| memory.pictures().keep_at_most(most, newest)).await {
+            tracing::warn!(%error, "cannot remove the oldest pictures yet");
+        }
     }
 
     /// Decodes what the server sent within limits, and writes it anew with what it was made from.
@@ -332,7 +351,7 @@ impl Pictures {
                 model,
                 settings: serde_json::to_value(&look).unwrap_or_default(),
             };
-            Ok(PictureOutcome { text: Text::new(text), picture: Some(picture), at })
+            Ok(PictureOutcome { text: Text::new(text), picture: Some(picture), at, is_given_back: false })
         };
         let encoded = tokio::task::spawn_blocking(work).await;
         encoded.map_err(|_| ImageError::Protocol("the picture could not be encoded".into()))?

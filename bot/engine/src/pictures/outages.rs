@@ -7,8 +7,9 @@ use azera_adapter::{Making, Platform};
 use azera_memory::PictureRow;
 use azera_model_image::{ImageError, Outage};
 use azera_types::Timestamp;
+use tokio_util::sync::CancellationToken;
 
-use super::draw::{FIRST_WAIT, LONGEST_WAIT, Onward};
+use super::draw::{FIRST_WAIT, FORGOTTEN, LONGEST_WAIT, Onward};
 use super::{Pictures, caption};
 use crate::error::Error;
 
@@ -30,6 +31,7 @@ impl Pictures {
         platform: &dyn Platform,
         row: &PictureRow,
         error: Option<&ImageError>,
+        token: &CancellationToken,
     ) -> Result<Option<Onward>, Error> {
         let Some(ImageError::Unavailable { why, outage: Outage::Away, retry_in }) = error else {
             if !matches!(error, Some(ImageError::Cancelled)) {
@@ -51,12 +53,28 @@ impl Pictures {
         tracing::warn!(picture = row.number, tries = away.tries, why, "the server that draws is away");
         let message = row.message.clone();
         self.services.blocking(move |memory| memory.pictures().interrupted(&message)).await?;
-        if let Some(streaming) = platform.streaming() {
+        if !self.is_wanted(row).await? {
+            return self.take_away(platform, row, FORGOTTEN).await.map(Some);
+        }
+        if let Some(streaming) = platform.streaming().filter(|_| !token.is_cancelled()) {
             let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
             let making = Making { chat, reply, persona, persona_name, is_help: false };
             streaming.progress(making, row.asked_at, &caption::away(row)).await;
+            // It was taken back meanwhile, and the text came after the message was removed or said why.
+            if !self.is_wanted(row).await? {
+                if let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await {
+                    tracing::warn!(message = %row.message, %error, "cannot remove the message about a picture");
+                }
+                return self.take_away(platform, row, FORGOTTEN).await.map(Some);
+            }
         }
         let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(away.tries - 1));
         Ok(Some(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT))))
+    }
+
+    /// Returns true if a picture still waits, and what it is built on is still there.
+    async fn is_wanted(&self, row: &PictureRow) -> Result<bool, Error> {
+        let message = row.message.clone();
+        self.services.blocking(move |memory| memory.pictures().is_wanted(&message)).await
     }
 }

@@ -24,12 +24,27 @@ impl Pictures {
         row: &PictureRow,
         why: &str,
     ) -> Result<(), Error> {
-        if let Some(running) = self.progress().running.get(&row.message) {
-            running.token.cancel();
-        }
-        let text = format!("Picture {} is not drawn: {why}", row.number);
-        if !self.say(platform, row.clone(), &text).await? {
+        // Its row goes first: who draws it sees then that it is over, and says nothing else.
+        if self.say(platform, row.clone(), &not_drawn(row, why)).await? {
+            self.stop(row);
+        } else {
             self.give_up(platform, row).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a picture out of the queue, stops drawing it, removes the message about its progress, and says why in a message
+    /// of its own: a platform may show what a message said before, and that was the prompt. Says nothing if the picture waits
+    /// no more, or if the person does not read there any more.
+    pub(super) async fn take_away_saying(
+        &self,
+        platform: &dyn Platform,
+        row: &PictureRow,
+        why: &str,
+    ) -> Result<(), Error> {
+        if self.give_up(platform, row).await? {
+            let fresh = PictureRow { number: 0, asked_at: self.services.clock.now(), ..row.clone() };
+            self.say(platform, fresh, &not_drawn(row, why)).await?;
         }
         Ok(())
     }
@@ -42,6 +57,13 @@ impl Pictures {
             self.give_up_saying(platform.as_ref(), &row, NO_BACKEND).await?;
         }
         Ok(())
+    }
+
+    /// Stops drawing a picture.
+    pub(super) fn stop(&self, row: &PictureRow) {
+        if let Some(running) = self.progress().running.get(&row.message) {
+            running.token.cancel();
+        }
     }
 
     /// Puts a message in the place of a picture; false if nobody may be told, or the picture waits no more.
@@ -65,4 +87,8 @@ impl Pictures {
         self.deliver(platform, &row, &post).await?;
         Ok(true)
     }
+}
+
+fn not_drawn(row: &PictureRow, why: &str) -> String {
+    format!("Picture {} is not drawn: {why}", row.number)
 }

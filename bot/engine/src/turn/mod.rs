@@ -116,12 +116,23 @@ pub(crate) struct TurnProgress {
     delivering: tokio::sync::Mutex<()>,
     /// Chats that were told since the start that a picture was not seen.
     told_unseen: Mutex<HashSet<ChatId>>,
+    /// The day of the newest of those: chats that were told why a reply's picture is not drawn, and the reasons.
+    told_undrawn: Mutex<(String, HashSet<(ChatId, String)>)>,
 }
 
 impl TurnProgress {
     /// Returns true if a chat was not told yet that a picture was not seen. From now on it was.
     fn tell_unseen(&self, chat: &ChatId) -> bool {
         self.told_unseen.lock().unwrap_or_else(PoisonError::into_inner).insert(chat.clone())
+    }
+
+    /// Returns true if a chat was not told yet that day why a reply's picture is not drawn. From now on it was.
+    fn tell_undrawn(&self, chat: &ChatId, reason: &str, day: &str) -> bool {
+        let mut told = self.told_undrawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.0 != day {
+            *told = (day.to_owned(), HashSet::new());
+        }
+        told.1.insert((chat.clone(), reason.to_owned()))
     }
 }
 

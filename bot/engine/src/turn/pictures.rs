@@ -7,19 +7,25 @@ use super::commit::Committed;
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generate::Draft;
-use crate::pictures::{NO_BACKEND, NOT_FROM_REPLIES, PictureRequest, Queued};
+use crate::pictures::{NOT_FROM_REPLIES, PictureRequest, Queued};
 use crate::turn::Turns;
 use crate::zones;
 
 /// The most pictures that one reply can ask for.
 const MAX_TAGS: usize = 2;
 
+/// Said where nothing draws. How to change that concerns the operator, who learns it from `/imagine`.
+const NOTHING_DRAWS: &str = "Nothing draws pictures here.";
+
+/// Said if a rule or the server refuses the picture. It names no word of the list: nobody here asked for that word.
+const REFUSED: &str = "The rules here do not allow it.";
+
 /// Said if the record fails.
 const NOT_QUEUED: &str = "I could not note it down. Ask again.";
 
 impl Turns {
     /// Queues the pictures that a reply asks for, within the limits of the person whom it answers. If one is not drawn, one
-    /// message behind the reply says why.
+    /// message behind the reply says why, each reason once a day in a chat.
     pub(super) async fn draw_tags(
         &self,
         request: &TurnRequest,
@@ -52,7 +58,7 @@ impl Turns {
             from: composition.sources.from,
         };
         let why = if self.pictures.settings().is_none() {
-            Some((&tags[0], NO_BACKEND.to_owned()))
+            Some((&tags[0], NOTHING_DRAWS.to_owned()))
         } else if !self.pictures.draws_for_replies() {
             Some((&tags[0], NOT_FROM_REPLIES.to_owned()))
         } else {
@@ -65,6 +71,10 @@ impl Turns {
         };
         let Some((tag, why)) = why else { return };
         tracing::info!(reply = %committed.reply.id, "a reply's picture is not drawn");
+        let day = zones::day(self.services.clock.now(), &context.calendar.zone);
+        if !self.progress.tell_undrawn(&request.message.chat, &why, &day) {
+            return;
+        }
         if let Err(error) = self.pictures.tell(&picture(tag), &why).await {
             tracing::warn!(reply = %committed.reply.id, %error, "cannot say why a reply's picture is not drawn");
         }
@@ -77,7 +87,8 @@ impl Turns {
                 tracing::debug!(picture = row.number, "a reply asks for a picture");
                 None
             }
-            Ok(Queued::Refused(why) | Queued::TooMany(why)) => Some(why),
+            Ok(Queued::Refused(_)) => Some(REFUSED.to_owned()),
+            Ok(Queued::TooMany(why)) => Some(why),
             Err(error) => {
                 tracing::warn!(%error, "cannot queue a reply's picture");
                 Some(NOT_QUEUED.to_owned())

@@ -186,8 +186,13 @@ impl Server {
                 "{name} has nothing at {path} (status {code}); check images.kind and images.url"
             )),
             408 | 425 | 429 | 500.. => {
-                // A proxy answers for a server that is away.
-                let outage = if matches!(code, 502..=504) { Outage::Away } else { Outage::of_words(words) };
+                let outage = match code {
+                    // A proxy answers for a server that is away.
+                    502 | 503 => Outage::Away,
+                    // A proxy waited for a server that was there.
+                    504 => Outage::Slow,
+                    _ => Outage::of_words(words),
+                };
                 ImageError::outage(outage, format!("{name} cannot draw now (status {code}{said})"))
             }
             _ => ImageError::Refused(format!("{name} refused the request (status {code}{said})")),
@@ -195,8 +200,12 @@ impl Server {
     }
 
     pub(crate) fn network(&self, error: reqwest::Error) -> ImageError {
-        let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
-        ImageError::outage(Outage::Away, format!("{} {what} ({})", self.name, cause(error)))
+        // What broke off may have been begun, so it counts as a try.
+        let (outage, what) = match error.is_connect() {
+            true => (Outage::Away, "cannot be reached"),
+            false => (Outage::Failed, "broke off"),
+        };
+        ImageError::outage(outage, format!("{} {what} ({})", self.name, cause(error)))
     }
 
     pub(crate) fn silent(&self, wait: Duration) -> ImageError {

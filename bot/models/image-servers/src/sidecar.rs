@@ -169,7 +169,7 @@ impl Sidecar {
                 }
             }
         }
-        Err(ImageError::outage(Outage::Away, format!("{} broke off in the middle of a picture", self.server.name())))
+        Err(ImageError::outage(Outage::Failed, format!("{} broke off in the middle of a picture", self.server.name())))
     }
 
     fn failure(&self, code: &str, message: &str, private: &str) -> ImageError {

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// The reasons why a model cannot draw now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
-    /// It cannot be reached, or is left alone for a while. No picture was begun, or its end is unknown.
+    /// It cannot be reached, or is left alone for a while. No picture was begun.
     Away,
     /// It gave no picture in time.
     Slow,

@@ -154,7 +154,7 @@ async fn an_event_of_failure_says_whether_a_retry_helps() {
     assert!(matches!(error, ImageError::Unavailable { outage: Outage::OutOfMemory, .. }), "{error:?}");
     fake.world.fail(1, "");
     let error = fake.draw(&request()).await.0.unwrap_err();
-    assert!(matches!(error, ImageError::Unavailable { outage: Outage::Away, .. }), "it broke off: {error:?}");
+    assert!(matches!(error, ImageError::Unavailable { outage: Outage::Failed, .. }), "it broke off: {error:?}");
     fake.world.fail(0, "{\"type\":\"what\"}");
     assert!(matches!(fake.draw(&request()).await.0, Err(ImageError::Protocol(_))));
     fake.world.fail(0, "{\"type\":\"queued\",\"job\":\"../x\",\"ahead\":0}");
