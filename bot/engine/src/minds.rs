@@ -3,18 +3,18 @@
 //! A mind belongs to one persona and one place: the public channels of a realm together, one private chat, or one
 //! direct message. Bonds belong to the same places, so nothing told in private shows elsewhere.
 
+mod exchanges;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use azera_adapter::State;
 use azera_affect::{
-    Activity, Bond, DetectedMood, Effect, Event, Help, Layer, Listener, MatchedRules, Mind, MindId, MindParams, Mood,
-    blend,
+    Activity, Bond, Effect, Event, Help, Layer, Listener, MatchedRules, Mind, MindId, MindParams, Mood, blend,
 };
 use azera_config::Tuning;
 use azera_memory::{BondRow, MessageRow, MindRow};
 use azera_personas::fill_placeholders;
-use azera_types::{ChatId, PersonId, PersonaId, Place, PlatformId, Scope, Timestamp};
+use azera_types::{ChatId, PersonId, PersonaId, Place, Scope, Timestamp};
 
 use crate::background::{Agenda, ChatActivity};
 use crate::config::Garden;
@@ -257,49 +257,6 @@ impl MindService {
         (state.mood != Mood::Calm).then(|| format!("You feel {}.", state.mood))
     }
 
-    /// Returns the state that the persona has once a reply with this mood is stored. Nothing changes yet: a reply that
-    /// cannot be stored is written again, and counts once.
-    pub(crate) fn after_exchange(
-        &self,
-        message: &MessageRow,
-        place: &Place,
-        params: &Arc<MindParams>,
-        felt: Option<DetectedMood>,
-        again: bool,
-    ) -> State {
-        let (id, now) = (mind_id(&message.persona, &place.scope()), self.services.clock.now());
-        let mut copy = azera_affect::Minds::new();
-        if let Some(mind) = self.states.awake().get(&id) {
-            copy.insert(id.clone(), mind.clone(), params.clone());
-        }
-        exchange(&mut copy, &id, now, params, felt, again)
-    }
-
-    /// Updates the mind after a reply with the mood detected in it was stored.
-    pub(crate) fn exchanged(
-        &self,
-        message: &MessageRow,
-        place: &Place,
-        params: &Arc<MindParams>,
-        felt: Option<DetectedMood>,
-        again: bool,
-    ) {
-        let (id, now) = (mind_id(&message.persona, &place.scope()), self.services.clock.now());
-        exchange(&mut self.states.awake(), &id, now, params, felt, again);
-    }
-
-    /// Lets a persona's mind pay for a picture that it drew in a place.
-    pub(crate) async fn drew(&self, platform: &PlatformId, persona: &PersonaId, scope: &Scope) -> Result<(), Error> {
-        let params = self.overrides(platform, scope).await?.params.clone();
-        let (id, now) = (mind_id(persona, scope), self.services.clock.now());
-        let mut awake = self.states.awake();
-        if awake.get(&id).is_none() {
-            awake.insert(id.clone(), Mind::new(now, &params), params);
-        }
-        awake.apply(&id, now, Event::Drew);
-        Ok(())
-    }
-
     /// Stores the mind and the bond as they are after a message's turn.
     pub(crate) async fn keep_state(&self, message: &MessageRow, place: &Place, style: &ReplyStyle) {
         let scope = place.scope();
@@ -383,32 +340,6 @@ fn safety(
         (false, false) => Writer::TrustedModel(""),
     };
     (writer, texts)
-}
-
-/// Updates a mind after a reply, and returns the persona's new state.
-fn exchange(
-    minds: &mut azera_affect::Minds,
-    id: &MindId,
-    now: Timestamp,
-    params: &Arc<MindParams>,
-    felt: Option<DetectedMood>,
-    again: bool,
-) -> State {
-    if minds.get(id).is_none() {
-        minds.insert(id.clone(), Mind::new(now, params), params.clone());
-    }
-    minds.set_params(id, now, params);
-    // A regenerated reply belongs to the same exchange.
-    if !again {
-        minds.apply(id, now, Event::Exchange { felt });
-    }
-    let Some(state) = minds.state(id, now) else { return State::default() };
-    let mood = felt.map_or(state.mood, |felt| felt.mood);
-    State {
-        mood: Some(mood.name().to_owned()),
-        mood_value: Some(state.value as f32),
-        energy: Some(state.energy as f32),
-    }
 }
 
 #[cfg(test)]
