@@ -53,9 +53,6 @@ pub(super) fn says(later: &Later<'_>, raised: &Raised, calendar: &Calendar) -> O
 
 /// Returns true if a sentence says how a plan went.
 fn reports(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &Raised, calendar: &Calendar) -> bool {
-    if !sentence.has_phrase(MENDED) {
-        return false;
-    }
     if sentence.has_any(CONDITIONS) || sentence.has_any(STILL) || is_about_later(sentence, raised, later, calendar) {
         return false;
     }
@@ -95,6 +92,9 @@ fn is_due(raised: &Raised, later: &Later<'_>) -> bool {
 
 /// Returns true if a sentence says that something works again, or was found.
 fn mends(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &Raised) -> bool {
+    if !sentence.has_phrase(MENDED) {
+        return false;
+    }
     if sentence.has_any(CONDITIONS) || sentence.has_any(STILL) || sentence.has_any(&["not", "isn't", "can't", "nicht"])
     {
         return false;
