@@ -20,8 +20,8 @@ pub(crate) const REMIX_STRENGTH: f32 = 0.6;
 /// a billion.
 const MIN_PARAMETERS: u64 = 1_000_000_000;
 
-/// One place may hold this part of the queue.
-const PLACE_SHARE: usize = 4;
+/// One place may hold this part of the queue: fifty people of one server may ask at once, and others still can.
+const PLACE_SHARE: usize = 2;
 
 /// What draws, and within which limits.
 #[derive(Clone)]
@@ -95,7 +95,7 @@ impl PictureSettings {
                 self.per_place
             ),
             Asked::PlaceWaits => {
-                "A quarter of all pictures that can wait come from this place, and that is the most. Ask again in a few \
+                "Half of all pictures that can wait come from this place, and that is the most. Ask again in a few \
                  minutes."
                     .to_owned()
             }

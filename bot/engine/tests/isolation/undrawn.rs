@@ -169,15 +169,15 @@ async fn a_picture_waits_half_an_hour_for_a_server_that_is_away_and_then_says_so
 }
 
 #[tokio::test]
-async fn one_place_holds_a_quarter_of_the_queue() {
-    let limit = |settings: &mut azera_engine::PictureSettings| (settings.queue, settings.queue_per_person) = (8, 2);
+async fn one_place_holds_half_of_the_queue() {
+    let limit = |settings: &mut azera_engine::PictureSettings| (settings.queue, settings.queue_per_person) = (4, 2);
     let (scene, painter) = Scene::with_painter(limit).await;
     painter.hangs.store(true, Ordering::SeqCst);
     for _ in 0..2 {
         assert!(scene.ask(ANN, COMMONS, "/imagine a boat").await.ok);
     }
     let refused = scene.ask(AN, COMMONS, "/imagine a boat").await;
-    assert!(!refused.ok && refused.text.contains("quarter"), "{}", refused.text);
+    assert!(!refused.ok && refused.text.contains("Half"), "{}", refused.text);
     assert!(scene.ask(AN, DM_AN, "/imagine a boat").await.ok);
     for _ in 0..2 {
         assert!(scene.ask(ANN, COMMONS, "/picture cancel").await.ok);
