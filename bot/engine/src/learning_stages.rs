@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::background::ItemCounts;
+use crate::measurements::add;
 
 /// A stage of learning from conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,10 +124,6 @@ pub struct LearningSnapshot {
     pub retries: u64,
     /// Parts that the classifiers searched instead of the model.
     pub fallbacks: u64,
-}
-
-fn add(counter: &AtomicU64, number: usize) {
-    counter.fetch_add(u64::try_from(number).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 impl LearningMeasurements {

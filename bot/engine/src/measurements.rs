@@ -94,7 +94,8 @@ pub struct MeasurementsSnapshot {
     pub learning: LearningSnapshot,
 }
 
-fn add(counter: &AtomicU64, number: usize) {
+/// Adds to a counter.
+pub(crate) fn add(counter: &AtomicU64, number: usize) {
     counter.fetch_add(u64::try_from(number).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
