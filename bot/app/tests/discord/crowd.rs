@@ -63,7 +63,7 @@ fn fifty_people_are_drawn_for_in_turn_over_a_kill_and_a_restart_of_the_server() 
     let address = painter.address();
     drop(painter);
     bot.start(&fake);
-    bot.logs("a picture is tried again later");
+    bot.logs("the server that draws is away");
     let painter = Painter::start_at(&address);
     let all = 2 * PEOPLE + GREEDY - 1;
     fake.wait("every picture", |world| {
