@@ -136,7 +136,7 @@ fn a_sample_of_a_voice_is_kept_and_removed_whole() {
     let file = |name: &str| scratch.path().join(name).to_str().expect("a plain path").to_owned();
     let (data, voice) = (file("data"), file("voice.wav"));
     let sentence = "The ferry to the islands leaves at six in the morning, and it comes back at nine at night.";
-    assert!(azera(scratch.path(), &["say", sentence, "--out", &voice], "").status.success());
+    assert!(azera(scratch.path(), &["say", "--liveliness", "0", sentence, "--out", &voice], "").status.success());
     let samples = |arguments: &[&str]| {
         let output = azera(scratch.path(), &[&["voice", "samples"], arguments, &["--data", &data]].concat(), "");
         (text(&output.stdout), text(&output.stderr), output.status.success())

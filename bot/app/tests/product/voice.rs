@@ -8,6 +8,19 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The id of the persona of [`put_even_persona`].
+pub const EVEN: &str = "even";
+
+/// Puts a persona without liveliness into a data folder that has no record yet: the same words always sound the same.
+#[track_caller]
+pub fn put_even_persona(data: &Path) {
+    let personas = data.join("personas");
+    std::fs::create_dir_all(&personas).expect("a folder");
+    let file = "---\nid: even\nname: Azera\nkind: assistant\nvoice: {liveliness: 0}\n---\n\n# Azera\n\n## Intent\n\n\
+                Answer questions about the town.\n\n## Core Identity\n\nYou know the town, its trains and its garden.\n";
+    std::fs::write(personas.join("even.md"), file).expect("a file");
+}
+
 /// Speaks words into a voice note and returns the file. Without liveliness, the same words always sound the same.
 #[track_caller]
 pub fn spoken(folder: &Path, words: &str) -> Vec<u8> {

@@ -47,7 +47,11 @@ impl Scene {
 
     /// Opens a scene whose bot has extra settings.
     fn open_with(more: Settings) -> Self {
-        let scratch = tempfile::tempdir().expect("a folder");
+        Self::open_in(tempfile::tempdir().expect("a folder"), more)
+    }
+
+    /// Opens a scene whose bot finds a folder as its home.
+    fn open_in(scratch: TempDir, more: Settings) -> Self {
         let homeserver = Homeserver::start(scratch.path());
         let model = Model::start();
         let bot = Bot::start(&homeserver, scratch.path(), &model, more);

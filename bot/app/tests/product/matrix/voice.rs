@@ -4,13 +4,15 @@ use std::path::Path;
 
 use super::person::{Person, Room, Shown};
 use super::{BOT, Scene, settings};
-use crate::voice::{recognised, spoken};
+use crate::voice::{EVEN, put_even_persona, recognised, spoken};
 
 /// The key of a voice message.
 const VOICE: &str = "org.matrix.msc3245.voice";
 
 fn scene() -> Scene {
-    Scene::open_with(settings(&[("VOICE__SPEECH_MODEL", "whisper-tiny.en")]))
+    let scratch = tempfile::tempdir().expect("a folder");
+    put_even_persona(&scratch.path().join(".local/share/azera"));
+    Scene::open_in(scratch, settings(&[("VOICE__SPEECH_MODEL", "whisper-tiny.en"), ("CHAT__PERSONA", EVEN)]))
 }
 
 impl Person {
