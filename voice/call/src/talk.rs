@@ -261,9 +261,19 @@ impl<P: Player> Talk<P> {
         }
     }
 
-    /// Ends the conversation: what is being said was heard up to here.
+    /// Ends the conversation: what is being said was heard up to here. Reports what people said and was recognised.
     pub async fn end(&mut self) {
         self.stop_speaking().await;
+        let (understood, lost) = self.room.close(self.now());
+        for said in understood {
+            self.said(said);
+        }
+        if lost > 0 {
+            tracing::warn!(
+                lost,
+                "a conversation ended before all that was said was recognised; the rest is not recorded"
+            );
+        }
     }
 
     /// Opens the line before the answer comes.

@@ -13,6 +13,7 @@ use azera_voice_api::{Audio, FRAME_SAMPLES, Transcript};
 use crate::endpoint::Endpointer;
 use crate::gate::{Gate, SealedPacket, Sound};
 use crate::turns::Conversation;
+use listening::Understood;
 
 /// A stream of sound. One person speaks in it, from its first packet to its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,7 +121,7 @@ impl std::fmt::Debug for Event {
 }
 
 /// A whole utterance.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Said {
     /// Who said it.
     pub person: PersonId,
@@ -134,6 +135,14 @@ pub struct Said {
     pub ended: Duration,
     /// True if the bot is to answer.
     pub is_for_bot: bool,
+}
+
+/// Leaves out who said it, and what.
+impl std::fmt::Debug for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { text, began, ended, is_for_bot, .. } = self;
+        write!(f, "Said[{} bytes, {began:?} to {ended:?}, for the bot: {is_for_bot}]", text.len())
+    }
 }
 
 /// What somebody seems to be saying to the bot.
@@ -312,6 +321,26 @@ impl Room {
             actions.push(Action::Leave);
         }
         actions
+    }
+
+    /// Ends the conversation. Returns the utterances that were understood although nobody waited for their end, and how
+    /// many others are lost. Nobody hears an answer to them.
+    pub fn close(&mut self, at: Duration) -> (Vec<Said>, usize) {
+        let (mut actions, mut lost) = (Vec::new(), 0);
+        let ids: Vec<StreamId> = self.streams.keys().copied().collect();
+        for id in ids {
+            match self.understood(id) {
+                Understood::Nothing => {}
+                Understood::Unknown => lost += 1,
+                Understood::Words(transcript) => self.end(at, id, transcript, &mut actions),
+            }
+        }
+        self.streams.clear();
+        let said = actions.into_iter().filter_map(|action| match action {
+            Action::Said(said) | Action::GoOn(said) => Some(Said { is_for_bot: false, ..said }),
+            _ => None,
+        });
+        (said.collect(), lost)
     }
 
     /// Returns when the room must be asked again at the latest, if nothing else happens.

@@ -154,7 +154,7 @@ impl VoiceChannels for Channels {
         wish: CallWish,
     ) -> Result<Option<RecordStatus>, VoiceError> {
         // Whoever takes their agreement back need not be there.
-        let took_back = wish == CallWish::Refuse && self.0.forget_agreement(person);
+        let took_back = wish == CallWish::Refuse && self.0.forget_agreement(person).await;
         let (guild, channel) = match self.call_with(chat, person) {
             Ok((guild, channel, _)) => (guild, channel),
             Err(_) if took_back => return Ok(None),
@@ -176,7 +176,7 @@ impl VoiceChannels for Channels {
     }
 
     async fn forgotten(&self, person: &PersonId) {
-        self.0.forget_agreement(person);
+        self.0.forget_agreement(person).await;
     }
 
     async fn status(&self, chat: &ChatId, person: &PersonId) -> Result<VoiceStatus, VoiceError> {

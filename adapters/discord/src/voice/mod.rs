@@ -6,12 +6,13 @@
 //!
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
 //! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
-//! if everybody agreed, `people` tells who is in a channel, `help` takes care of people in danger, and this file follows
+//! if everybody agreed, `ending` ends calls, `people` tells who is in a channel, `help` takes care of people in danger, and this file follows
 //! the gateway.
 
 mod attendance;
 mod captions;
 mod channels;
+mod ending;
 mod help;
 mod people;
 mod personas;
@@ -22,8 +23,8 @@ mod utterances;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{CallPersona, Host, Making, Outbound, PlatformError, StreamEvent, VoiceError, VoiceHost};
@@ -50,9 +51,6 @@ use recording::{Recorder, Recording};
 use reports::{Renewals, code_of};
 
 pub(crate) use channels::Channels;
-
-/// How long calls may take to end when the process does.
-const ENDING: Duration = Duration::from_secs(5);
 
 /// Loads the engines of speech.
 #[async_trait]
@@ -124,6 +122,10 @@ pub(crate) struct VoiceCalls {
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
     calls: Mutex<HashMap<GuildId, Ongoing>>,
+    /// The rooms of calls that end. They stay places until what was said there is recorded.
+    ending: Mutex<Vec<(GuildId, ChannelId)>>,
+    /// How many utterances wait to be recorded.
+    unrecorded: AtomicUsize,
     /// The tasks that handle what calls report.
     followed: Mutex<JoinSet<()>>,
     events: mpsc::UnboundedSender<VoiceEvent>,
@@ -146,6 +148,8 @@ impl VoiceCalls {
             line: OnceLock::new(),
             host: OnceLock::new(),
             calls: Mutex::default(),
+            ending: Mutex::default(),
+            unrecorded: AtomicUsize::new(0),
             followed: Mutex::default(),
             events,
             waiting: Mutex::new(Some(waiting)),
@@ -246,37 +250,13 @@ impl VoiceCalls {
         if is_muted {
             call.mute(true);
         }
-        if let Some(before) = self.calls().insert(guild, ongoing) {
-            before.close();
-        }
+        let before = self.calls().insert(guild, ongoing);
+        self.close(guild, before);
         self.followed().spawn(self.clone().follow(guild, channel, reports));
         for user in self.people(guild, channel) {
             self.joined(guild, channel, user).await;
         }
         Ok(())
-    }
-
-    fn followed(&self) -> MutexGuard<'_, JoinSet<()>> {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        while followed.try_join_next().is_some() {}
-        followed
-    }
-
-    /// Ends all calls, and waits until it is recorded how much of each reply was heard.
-    pub(crate) async fn end_all(&self) {
-        self.calls().drain().for_each(|(_, ongoing)| ongoing.close());
-        let mut followed = std::mem::take(&mut *self.followed());
-        let recorded = async { while followed.join_next().await.is_some() {} };
-        if tokio::time::timeout(ENDING, recorded).await.is_err() {
-            tracing::warn!("a call did not end in time; its last reply stays whole in the record");
-        }
-    }
-
-    /// Ends the call in a server.
-    fn end(&self, guild: GuildId) {
-        if let Some(ongoing) = self.calls().remove(&guild) {
-            ongoing.close();
-        }
     }
 
     /// Shows in Discord whether the bot is quiet from now on.
@@ -325,13 +305,13 @@ impl VoiceCalls {
             call.stop();
         }
         // Nothing is kept while somebody is there who did not agree.
-        self.recording_has_other_people(guild, channel);
+        self.recording_has_other_people(guild, channel).await;
         if state.channel_id == Some(channel) && !is_bot {
             self.joined(guild, channel, state.user_id).await;
         } else if let (Some(call), Ok(person)) = (self.call_in(channel), id::person(state.user_id)) {
             // Talk goes on without them.
             if !people.is_empty()
-                && let Err(error) = self.attendance.said_before(channel, &people)
+                && let Err(error) = self.said_before(channel, &people).await
             {
                 tracing::error!(%error, "cannot write who left a voice channel; ending the call");
                 return self.end(guild);
@@ -398,7 +378,7 @@ impl VoiceCalls {
     /// there, and the person, too.
     pub(crate) fn place(&self, chat: &ChatId, asker: Option<&PersonId>) -> Option<Place> {
         let channel = id::voice_channel_of(chat)?;
-        let guild = *self.calls().iter().find(|(_, ongoing)| ongoing.channel == channel)?.0;
+        let guild = self.guild_of_room(channel)?;
         let people = self.people(guild, channel);
         if let Some(asker) = asker
             && !people.contains(&id::user_of(asker)?)
@@ -425,8 +405,12 @@ impl VoiceCalls {
     }
 
     /// Forgets who was in these channels, and where their captions stand.
-    pub(crate) async fn forget(&self, channels: &[ChannelId]) {
-        self.attendance.forget(channels);
+    pub(crate) async fn forget(self: &Arc<Self>, channels: &[ChannelId]) {
+        if self.attendance.forget(channels)
+            && let Err(error) = self.keep_attendance().await
+        {
+            tracing::warn!(%error, "cannot write who was in voice channels");
+        }
         self.caption_log.lock().await.forget(channels);
         self.caption_intents.lock().await.forget(channels);
     }

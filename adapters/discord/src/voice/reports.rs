@@ -52,7 +52,7 @@ const QUESTION: &str = "may I hear you in this voice channel? I recognise what y
                         `/voice consent`.";
 
 impl VoiceCalls {
-    /// Handles the reports of a call until it is over.
+    /// Handles the reports of a call until it is over and what was said in it is recorded.
     pub(super) async fn follow(
         self: Arc<Self>,
         guild: GuildId,
@@ -64,13 +64,18 @@ impl VoiceCalls {
             match report {
                 Report::Room(RoomReport::Said(said, ago)) => {
                     number += 1;
-                    self.said(&mut utterances, (guild, channel), (said, ago), number);
+                    self.said(&mut utterances, (guild, channel), (said, ago), number).await;
                 }
                 Report::Room(report) => self.in_room(guild, channel, report).await,
                 Report::Deaf => self.rejoin(guild, channel, "nothing that people say can be decrypted").await,
                 Report::Lost(why) => self.rejoin(guild, channel, &why).await,
                 Report::RecordingEnded(why) => self.recording_ended(guild, channel, why).await,
             }
+        }
+        utterances.recorded().await;
+        let mut ending = self.ending();
+        if let Some(at) = ending.iter().position(|room| *room == (guild, channel)) {
+            ending.swap_remove(at);
         }
     }
 
@@ -111,15 +116,15 @@ impl VoiceCalls {
     }
 
     /// Hands in an utterance. Only the people in the room now may read it.
-    fn said(
-        &self,
+    async fn said(
+        self: &Arc<Self>,
         utterances: &mut Utterances,
         (guild, channel): (GuildId, ChannelId),
         (said, ago): (Said, Duration),
         number: u64,
     ) {
         let people = self.people(guild, channel);
-        if let Err(error) = self.attendance.said_before(channel, &people) {
+        if let Err(error) = self.said_before(channel, &people).await {
             tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
             return;
         }

@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use azera_adapter::{HostError, InboundEvent, Outcome, Receipt};
 use azera_types::{ChatId, Inbound, PersonId};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::VoiceCalls;
 use crate::id;
@@ -19,11 +21,13 @@ const MAX_WAITING: usize = 64;
 pub(super) struct Utterances {
     calls: Arc<VoiceCalls>,
     queues: HashMap<PersonId, mpsc::Sender<Inbound>>,
+    /// The tasks that record, one for each queue.
+    recording: JoinSet<()>,
 }
 
 impl Utterances {
     pub(super) fn new(calls: Arc<VoiceCalls>) -> Self {
-        Self { calls, queues: HashMap::new() }
+        Self { calls, queues: HashMap::new(), recording: JoinSet::new() }
     }
 
     /// Hands an utterance to the engine after those that its person said before.
@@ -32,14 +36,22 @@ impl Utterances {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let (queue, waiting) = mpsc::channel(MAX_WAITING);
-                tokio::spawn(self.calls.clone().record(waiting));
+                self.recording.spawn(self.calls.clone().record(waiting));
                 new.insert(queue)
             }
         };
+        self.calls.unrecorded.fetch_add(1, Ordering::AcqRel);
         if let Err(lost) = queue.try_send(inbound) {
+            self.calls.unrecorded.fetch_sub(1, Ordering::AcqRel);
             self.calls.caption_is_missing(&lost.into_inner());
             tracing::error!("too many utterances of one person wait; one of them is not recorded");
         }
+    }
+
+    /// Waits until everything is recorded that was said.
+    pub(super) async fn recorded(mut self) {
+        self.queues.clear();
+        while self.recording.join_next().await.is_some() {}
     }
 }
 
@@ -47,29 +59,36 @@ impl VoiceCalls {
     /// Records the utterances of one person, one after the other.
     async fn record(self: Arc<Self>, mut waiting: mpsc::Receiver<Inbound>) {
         while let Some(inbound) = waiting.recv().await {
-            let Some(host) = self.host.get() else { return };
-            if !self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
-                continue;
-            }
-            let (chat, is_asked) = (inbound.chat.clone(), inbound.mentions_bot);
-            let said = inbound.clone();
-            let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
-            if recorded.is_ok() {
-                self.caption_said(&said);
-            } else {
-                self.caption_is_missing(&said);
-            }
-            tokio::spawn(self.clone().answered(recorded, chat, is_asked));
+            self.record_one(inbound).await;
+            self.unrecorded.fetch_sub(1, Ordering::AcqRel);
         }
+    }
+
+    async fn record_one(self: &Arc<Self>, inbound: Inbound) {
+        let Some(host) = self.host.get() else { return };
+        if !self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
+            return;
+        }
+        let (chat, is_asked) = (inbound.chat.clone(), inbound.mentions_bot);
+        let said = inbound.clone();
+        let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
+        if let Err(error) = &recorded {
+            tracing::warn!(%error, "an utterance is not recorded");
+            self.caption_is_missing(&said);
+        } else {
+            self.caption_said(&said);
+        }
+        tokio::spawn(self.clone().answered(recorded, chat, is_asked));
     }
 
     /// Waits for the answer to an utterance. Tells the call if there is none.
     async fn answered(self: Arc<Self>, recorded: Result<Receipt, HostError>, chat: ChatId, is_asked: bool) {
-        let outcome = async { recorded?.outcome().await };
-        match outcome.await {
-            Ok(Outcome::Replied(_)) => return,
-            Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
-            Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
+        if let Ok(receipt) = recorded {
+            match receipt.outcome().await {
+                Ok(Outcome::Replied(_)) => return,
+                Ok(Outcome::Skipped(reason)) => tracing::debug!(why = reason.why(), "an utterance is not answered"),
+                Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
+            }
         }
         let call = id::voice_channel_of(&chat).and_then(|channel| self.call_in(channel));
         if let Some(call) = call.filter(|_| is_asked) {

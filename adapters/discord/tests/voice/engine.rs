@@ -39,6 +39,8 @@ pub struct Kept {
     pub forgotten: Vec<MessageId>,
     /// A person about whom nothing is answered for now.
     pub held: Option<PersonId>,
+    /// How many questions about that person wait.
+    pub waiting: usize,
 }
 
 pub struct Engine {
@@ -91,6 +93,7 @@ impl VoiceHost for Engine {
     async fn may_be_heard(&self, _: &ChatId, person: &PersonId) -> Result<Option<bool>, HostError> {
         let released = self.released.notified();
         if self.kept().held.as_ref() == Some(person) {
+            self.kept().waiting += 1;
             released.await;
         }
         Ok(self.kept().consent.get(person).map(|decision| *decision == Some(true)))

@@ -9,6 +9,7 @@ mod engine;
 mod people;
 mod recordings;
 mod soak;
+mod stop;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -370,21 +371,6 @@ fn talk_interrupts_it_and_only_what_was_heard_stays() {
         assert!(heard.starts_with("First you walk"), "{heard}");
         assert!(!heard.contains("cafe") && !said.contains("cafe"), "{heard}\n{said}");
         check(&heard, &said);
-    });
-}
-
-#[test]
-fn a_stop_of_the_process_keeps_only_what_was_heard() {
-    in_own_process("a_stop_of_the_process_keeps_only_what_was_heard", |root| {
-        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], LONG);
-        room.press(0, "Hear me");
-        room.say(0, "How do I get to the beach?", Network::default());
-        room.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 150).then_some(()));
-        room.runtime.block_on(room.discord.leave());
-        // The engine is stopped next, so nothing is waited for.
-        let cut = room.engine.kept().cut.clone();
-        assert_eq!(cut.len(), 1);
-        assert!(cut[0].starts_with("First you walk") && !cut[0].contains("cafe"), "{cut:?}");
     });
 }
 

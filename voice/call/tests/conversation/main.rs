@@ -280,6 +280,20 @@ async fn a_reply_that_begins_anew_is_said_although_it_comes_in_one_piece() {
     assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_was_recognised_before_the_end_of_a_conversation_is_reported() {
+    let mut room = MadeUp::open().await;
+    "I thought that".clone_into(&mut room.hearing.0.lock().unwrap());
+    room.pass(SECOND, true).await;
+    room.pass(SECOND / 2, false).await;
+    assert!(room.said.is_empty(), "she may go on");
+    room.talk.end().await;
+    room.pass(SECOND / 10, false).await;
+    assert_eq!(room.said, ["I thought that"]);
+    let heard = azera_voice_call::Report::Heard { reply: id("a"), heard: "the ferry".into(), is_whole: false };
+    assert!(!format!("{heard:?}").contains("ferry"), "{heard:?}");
+}
+
 /// Returns the resident memory in KiB.
 fn memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

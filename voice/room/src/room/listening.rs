@@ -137,6 +137,17 @@ impl Room {
         }
     }
 
+    /// Returns what is known of the utterance in a stream.
+    pub(super) fn understood(&self, id: StreamId) -> Understood {
+        let Some(stream) = self.streams.get(&id) else { return Understood::Nothing };
+        let Some(utterance) = &stream.endpointer.utterance else { return Understood::Nothing };
+        match stream.guess.as_ref().and_then(|guess| guess.transcript.as_ref()) {
+            Some(Some(transcript)) if !transcript.text.trim().is_empty() => Understood::Words(transcript.clone()),
+            None if utterance.voiced >= LEAST_VOICED => Understood::Unknown,
+            _ => Understood::Nothing,
+        }
+    }
+
     /// Returns how much silence ends an utterance with these words.
     fn silence_after(&self, text: &str) -> Duration {
         match (words::seems_whole(text), words::is_question(text)) {
@@ -193,7 +204,7 @@ impl Room {
         RecognitionId(self.recognitions)
     }
 
-    fn end(&mut self, at: Duration, id: StreamId, transcript: Transcript, actions: &mut Vec<Action>) {
+    pub(super) fn end(&mut self, at: Duration, id: StreamId, transcript: Transcript, actions: &mut Vec<Action>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.partial = Partial::default();
         let (Some(utterance), Some(guess)) = (stream.endpointer.end(), stream.guess.take()) else { return };
@@ -236,6 +247,15 @@ impl Room {
         let is_recent = self.stopped_at.is_some_and(|stopped| at.saturating_sub(stopped) <= GO_ON);
         is_recent && self.voice == Voice::Silent && words::is_go_on(text, &self.settings.names)
     }
+}
+
+/// What is known of an utterance that has no end yet.
+pub(super) enum Understood {
+    /// There was no speech, or nobody understands it.
+    Nothing,
+    /// It was not recognised up to its end.
+    Unknown,
+    Words(Transcript),
 }
 
 /// What comes next for a stream.

@@ -147,6 +147,22 @@ fn a_pause_within_a_sentence_does_not_end_it() {
 }
 
 #[test]
+fn what_was_understood_when_a_call_ends_is_said_and_the_rest_counts_as_lost() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, I thought that", 1_000);
+    room.pass(300, &[]);
+    room.says("bob", "And I never knew", 300);
+    assert!(room.said.is_empty(), "both may go on");
+    let (said, lost) = room.room.close(room.at);
+    let texts: Vec<(&str, &str, bool)> =
+        said.iter().map(|said| (said.name.as_str(), said.text.as_str(), said.is_for_bot)).collect();
+    assert_eq!(texts, [("ann", "Azera, I thought that", false)], "nobody hears an answer");
+    assert_eq!(lost, 1, "what Bob said");
+    let shown = format!("{said:?}");
+    assert!(!shown.contains("thought") && !shown.contains("ann"), "{shown}");
+}
+
+#[test]
 fn coughs_and_silence_are_no_utterances() {
     let mut room = MadeUp::of(&["ann"]);
     room.says("ann", "You", 100);

@@ -37,6 +37,9 @@ const PAUSED: &str = "The recording is paused.";
 const GOES_ON: &str = "The recording goes on.";
 const OVER: &str = "The recording is over.";
 
+/// Written when the disk fails.
+const UNWRITABLE: &str = "I cannot write it to my disk.";
+
 /// Written when the bot cannot know who is there.
 const BLIND: &str = "I cannot see at the moment who is here.";
 
@@ -80,6 +83,8 @@ pub(super) struct Recording {
     /// Who is in the part that is kept; empty before the first one.
     part: BTreeSet<PersonId>,
     is_running: bool,
+    /// True while it ran until a part with other people begins.
+    is_between_parts: bool,
     /// True while the connection to Discord is lost, so that others may be there than the bot knows.
     is_blind: bool,
 }
@@ -99,7 +104,16 @@ enum Step {
 impl Recording {
     fn new(name: String, by: String, person: &PersonId, others: BTreeSet<PersonId>) -> Self {
         let agreed = BTreeSet::from([person.clone()]);
-        Self { name, by, agreed, asked: others, part: BTreeSet::new(), is_running: false, is_blind: false }
+        Self {
+            name,
+            by,
+            agreed,
+            asked: others,
+            part: BTreeSet::new(),
+            is_running: false,
+            is_between_parts: false,
+            is_blind: false,
+        }
     }
 
     /// Takes in that a person left. When they come back, they are asked anew.
@@ -117,8 +131,8 @@ impl Recording {
     fn next(&self, there: &BTreeSet<PersonId>) -> Step {
         let may = !there.is_empty() && there.is_subset(&self.agreed);
         match (may, self.is_running) {
-            (false, true) => Step::Pause,
-            (false, false) => Step::Stay,
+            (false, _) if self.is_running || self.is_between_parts => Step::Pause,
+            (false, _) => Step::Stay,
             (true, _) if *there != self.part => Step::Begin(there.clone()),
             (true, true) => Step::Stay,
             (true, false) => Step::Resume,
@@ -153,7 +167,7 @@ impl VoiceCalls {
         match wish {
             CallWish::Show => {}
             CallWish::On => self.ask_for_recording((guild, channel), person).await?,
-            CallWish::Off => self.end_recording(guild, channel, "Somebody ended it.", true),
+            CallWish::Off => self.end_recording(guild, channel, "Somebody ended it."),
             CallWish::Agree(name) => {
                 let is_meant = |recording: &mut Recording| {
                     let is_meant = name.as_ref().is_none_or(|name| recording.name == *name);
@@ -173,7 +187,7 @@ impl VoiceCalls {
             }
         }
         self.look_at_recording(guild, channel).await;
-        self.review_recording(guild, channel);
+        self.review_recording(guild, channel).await;
         let there = self.persons(guild, channel);
         Ok(self.change_recording(channel, |recording| recording.status(&there, person)))
     }
@@ -256,8 +270,8 @@ impl VoiceCalls {
     }
 
     /// Takes into account that people came or left. Whoever is new is asked.
-    pub(super) fn recording_has_other_people(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
-        self.review_recording(guild, channel);
+    pub(super) async fn recording_has_other_people(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
+        self.review_recording(guild, channel).await;
         for user in self.people(guild, channel) {
             let Ok(person) = id::person(user) else { continue };
             let asked = self.change_recording(channel, |recording| {
@@ -272,20 +286,39 @@ impl VoiceCalls {
     }
 
     /// Lets the recording of a call run, pause or go on, by who is there and who agreed. Says what changed.
-    fn review_recording(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
-        let Some(recorder) = self.recorder.get() else { return };
+    async fn review_recording(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
+        let Some(people) = self.change_recorded(guild, channel, None) else { return };
+        // The disk is slow, and others need what is known of calls meanwhile. Nothing is kept until the part is there.
+        let (calls, with) = (self.clone(), people.clone());
+        let begun = tokio::task::spawn_blocking(move || calls.begin_part((guild, channel), &with)).await;
+        match begun.unwrap_or_else(|_| Err(UNWRITABLE.to_owned())) {
+            // Whoever came or left meanwhile begins a review of their own. This part is dropped then.
+            Ok(part) => drop(self.change_recorded(guild, channel, Some(part))),
+            Err(why) => self.end_recording(guild, channel, &why),
+        }
+    }
+
+    /// Does for a recording what needs no disk. Returns the people with whom a part has to begin. A part that was begun for
+    /// them runs from now on.
+    fn change_recorded(
+        self: &Arc<Self>,
+        guild: GuildId,
+        channel: ChannelId,
+        mut begun: Option<RecordedPart>,
+    ) -> Option<BTreeSet<PersonId>> {
+        let recorder = self.recorder.get()?;
         let mut calls = self.calls();
-        let Some(ongoing) = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel) else { return };
-        let (call, Some(recording)) = (ongoing.call.clone(), ongoing.recording.as_mut()) else { return };
+        let ongoing = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel)?;
+        let (call, recording) = (ongoing.call.clone(), ongoing.recording.as_mut()?);
         let known = if recording.is_blind { None } else { self.known_persons(guild, channel) };
         let is_known = known.is_some();
         if let Some(there) = &known {
             recording.is_left_by_all_but(there);
         }
         let there = known.unwrap_or_default();
-        let (was_running, is_first) = (recording.is_running, recording.part.is_empty());
+        let is_first = recording.part.is_empty();
         let said = match recording.next(&there) {
-            Step::Stay => return,
+            Step::Stay => return None,
             Step::Pause => {
                 call.run_recording(false);
                 recording.is_running = false;
@@ -296,26 +329,32 @@ impl VoiceCalls {
                 recording.is_running = true;
                 GOES_ON
             }
-            Step::Begin(people) => match self.begin_part(recorder, (guild, channel), &people) {
-                Ok(part) => {
+            Step::Begin(people) => match begun.take_if(|part| part.people == people) {
+                Some(part) => {
                     call.record(part, recorder.most);
                     (recording.part, recording.is_running) = (people, true);
                     if is_first { RUNS } else { GOES_ON }
                 }
-                Err(why) => {
-                    drop(calls);
-                    return self.end_recording(guild, channel, &why, true);
+                None => {
+                    // The part before is for other people.
+                    if std::mem::take(&mut recording.is_running) {
+                        call.run_recording(false);
+                        recording.is_between_parts = true;
+                    }
+                    return Some(people);
                 }
             },
         };
+        // Another part may begin without a pause.
+        let was_running = std::mem::take(&mut recording.is_between_parts) && said == GOES_ON;
         let missing: Vec<String> = there
             .difference(&recording.agreed)
             .filter_map(|person| Some(self.name(guild, id::user_of(person)?)))
             .collect();
         drop(calls);
-        // Another part may begin without a pause, and nobody hears that nobody is there.
-        if (said == GOES_ON && was_running) || (is_known && there.is_empty()) {
-            return;
+        // Nobody hears that nobody is there.
+        if was_running || (is_known && there.is_empty()) {
+            return None;
         }
         call.say(said);
         let notice = match missing.as_slice() {
@@ -325,19 +364,20 @@ impl VoiceCalls {
         };
         let calls = self.clone();
         tokio::spawn(async move { calls.tell(channel, &notice).await });
+        None
     }
 
-    /// Begins to keep a part. The error says for people why it cannot be kept.
+    /// Begins to keep a part. It waits for the disk. The error says for people why it cannot be kept.
     fn begin_part(
         &self,
-        recorder: &Recorder,
         (guild, channel): (GuildId, ChannelId),
         people: &BTreeSet<PersonId>,
     ) -> Result<RecordedPart, String> {
         let cannot = |error: &dyn std::fmt::Display| {
             tracing::error!(%channel, %error, "cannot begin a recording");
-            "I cannot write it to my disk.".to_owned()
+            UNWRITABLE.to_owned()
         };
+        let Some(recorder) = self.recorder.get() else { return Err("Calls are not recorded here.".to_owned()) };
         let name = |person: &PersonId| id::user_of(person).map(|user| self.name(guild, user)).unwrap_or_default();
         let place = self.line.get().and_then(|line| line.directory.channel(channel)).map(|found| found.name);
         let about = About {
@@ -357,7 +397,7 @@ impl VoiceCalls {
     }
 
     /// Ends the recording of a call, if there is one, and says why.
-    pub(super) fn end_recording(self: &Arc<Self>, guild: GuildId, channel: ChannelId, why: &str, is_aloud: bool) {
+    pub(super) fn end_recording(self: &Arc<Self>, guild: GuildId, channel: ChannelId, why: &str) {
         let ended = {
             let mut calls = self.calls();
             let ongoing = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel);
@@ -365,9 +405,7 @@ impl VoiceCalls {
         };
         let Some((recording, call)) = ended else { return };
         call.end_recording();
-        if is_aloud {
-            call.say(OVER);
-        }
+        call.say(OVER);
         let found = if recording.part.is_empty() { "Nothing was kept." } else { WHERE };
         let (calls, notice) = (self.clone(), format!("*{OVER} {why} {found}*"));
         tokio::spawn(async move { calls.tell(channel, &notice).await });
@@ -384,10 +422,10 @@ impl VoiceCalls {
             RecordingEnd::Removed => "Somebody in it had it removed.".to_owned(),
             RecordingEnd::Failed(error) => {
                 tracing::error!(%channel, error, "a recording cannot be written; it ends");
-                "I cannot write it to my disk.".to_owned()
+                UNWRITABLE.to_owned()
             }
         };
-        self.end_recording(guild, channel, &text, true);
+        self.end_recording(guild, channel, &text);
     }
 }
 
@@ -433,6 +471,10 @@ mod tests {
         recording.agreed.clear();
         assert_eq!(next(&mut recording, &["bob"]), Step::Pause);
         assert_eq!(next(&mut recording, &[]), Step::Stay);
+        // While the next part is prepared, somebody comes who did not agree.
+        recording.agreed.extend(people(&["bob"]));
+        recording.is_between_parts = true;
+        assert_eq!(next(&mut recording, &["bob", "cid"]), Step::Pause, "and everybody hears of it");
     }
 
     #[test]

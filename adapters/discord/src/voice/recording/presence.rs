@@ -46,7 +46,7 @@ impl VoiceCalls {
         };
         for (guild, channel) in places {
             self.look_at_recording(guild, channel).await;
-            self.recording_has_other_people(guild, channel);
+            self.recording_has_other_people(guild, channel).await;
         }
     }
 
@@ -73,13 +73,13 @@ impl VoiceCalls {
 
     /// Takes a person's agreement to any recording back, because they say so or are forgotten. Returns false if they
     /// agreed to none.
-    pub(in crate::voice) fn forget_agreement(self: &Arc<Self>, person: &PersonId) -> bool {
+    pub(in crate::voice) async fn forget_agreement(self: &Arc<Self>, person: &PersonId) -> bool {
         let places: Vec<(GuildId, ChannelId)> =
             self.calls().iter().map(|(guild, ongoing)| (*guild, ongoing.channel)).collect();
         let mut agreed = false;
         for (guild, channel) in places {
             agreed |= self.change_recording(channel, |recording| recording.agreed.remove(person)) == Some(true);
-            self.review_recording(guild, channel);
+            self.review_recording(guild, channel).await;
         }
         agreed
     }
