@@ -126,7 +126,6 @@ pub enum Request {
 }
 
 /// What happens in the conversation.
-#[derive(Debug)]
 pub enum Report {
     /// Somebody said something, and began to say it so long ago.
     Said(Said, Duration),
@@ -158,4 +157,24 @@ pub enum Report {
     Ask(PersonId),
     /// Nobody else is there.
     Alone,
+}
+
+/// Leaves out what people said and heard.
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Said(said, ago) => f.debug_tuple("Said").field(said).field(ago).finish(),
+            Self::Expected(expected) => f.debug_tuple("Expected").field(expected).finish(),
+            Self::Heard { reply, heard, is_whole } => {
+                write!(f, "Heard[{reply}, {} bytes, whole: {is_whole}]", heard.len())
+            }
+            Self::Uttered { reply, heard, is_whole } => {
+                write!(f, "Uttered[{reply}, {} bytes, whole: {is_whole}]", heard.len())
+            }
+            Self::Voiceless => f.write_str("Voiceless"),
+            Self::Muted(is_muted) => f.debug_tuple("Muted").field(is_muted).finish(),
+            Self::Ask(person) => f.debug_tuple("Ask").field(person).finish(),
+            Self::Alone => f.write_str("Alone"),
+        }
+    }
 }

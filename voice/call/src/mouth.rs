@@ -25,13 +25,19 @@ const MAX_WAITING: usize = 8;
 const MAX_CUT: usize = 16;
 
 /// How much of a reply was heard.
-#[derive(Debug)]
 pub(crate) struct Reach {
     pub(crate) reply: MessageId,
     pub(crate) heard: String,
     pub(crate) is_whole: bool,
     /// True if it was stopped before.
     pub(crate) is_resumed: bool,
+}
+
+/// Leaves out what was heard.
+impl std::fmt::Debug for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reach[{}, {} bytes]", self.reply, self.heard.len())
+    }
 }
 
 /// A reply, or words that are no reply.
