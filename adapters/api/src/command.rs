@@ -125,11 +125,6 @@ impl Command {
         forms.flat_map(|form| form.options).any(|option| option.kind == OptionKind::Picture)
     }
 
-    /// Returns true if a recording can come with these arguments.
-    pub fn takes_sound(&self, arguments: &str) -> bool {
-        self.words_before_sound(arguments).is_some()
-    }
-
     /// Returns how many words of these arguments come before a recording; `None` if they take none.
     pub fn words_before_sound(&self, arguments: &str) -> Option<usize> {
         let begins = |form: &&Form| {

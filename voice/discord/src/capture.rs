@@ -82,13 +82,11 @@ impl Capture {
 
     fn packet(&self, data: &RtpData) {
         let Some((ssrc, packet)) = sealed(data) else { return };
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let bound = streams.bound.get(&ssrc).copied();
+        let bound = self.streams.lock().unwrap_or_else(PoisonError::into_inner).bound.get(&ssrc).copied();
         let (user, stream) = match bound {
             Some((user, stream)) => (Some(user), stream),
             None => (None, StreamId(0)),
         };
-        streams.last = streams.last.max(stream.0);
         // A full queue loses packets, as a network would.
         self.packets.try_send(Captured { stream, user, packet, at: Instant::now() }).ok();
     }

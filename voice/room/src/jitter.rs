@@ -42,17 +42,6 @@ pub enum Frame {
     Pause(u32),
 }
 
-/// What became of the packets of a stream.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct JitterCounts {
-    /// Packets that passed.
-    pub passed: u64,
-    /// Packets that came twice, were replayed, or came too late.
-    pub dropped: u64,
-    /// Packets that never came in time.
-    pub lost: u64,
-}
-
 /// The packet that is expected next.
 #[derive(Debug, Clone, Copy)]
 struct Next {
@@ -69,15 +58,9 @@ pub struct JitterBuffer {
     waiting: BTreeMap<i64, (Duration, Sound)>,
     /// The last late packet, and how many came in a row.
     late: Option<(u16, u32)>,
-    counts: JitterCounts,
 }
 
 impl JitterBuffer {
-    /// Returns what became of the packets.
-    pub fn counts(&self) -> JitterCounts {
-        self.counts
-    }
-
     /// Takes in a packet that arrived at `at`.
     pub fn push(&mut self, sound: Sound, at: Duration) {
         let first = Next { sequence: i64::from(sound.sequence()), timestamp: sound.timestamp() };
@@ -92,7 +75,6 @@ impl JitterBuffer {
             // The stream began before the packet that came first.
             self.next = Some(Next { sequence, timestamp: sound.timestamp() });
         } else if ahead < 0 {
-            self.counts.dropped += 1;
             if self.is_restart(sound.sequence()) {
                 self.waiting.clear();
                 let timestamp = sound.timestamp().wrapping_add(USUAL);
@@ -102,7 +84,6 @@ impl JitterBuffer {
             return;
         }
         if self.waiting.contains_key(&sequence) {
-            self.counts.dropped += 1;
             return;
         }
         self.late = None;
@@ -135,7 +116,6 @@ impl JitterBuffer {
             if !is_over {
                 return None;
             }
-            self.counts.lost += u64::try_from(sequence - next.sequence).unwrap_or(0);
             next = Next { sequence, timestamp: sound.timestamp() };
             self.next = Some(next);
             return Some(Frame::Lost(gap.max(USUAL)));
@@ -147,7 +127,6 @@ impl JitterBuffer {
         let (_, (_, sound)) = self.waiting.pop_first()?;
         let length = opus_packet::samples(sound.payload()).unwrap_or(USUAL);
         self.next = Some(Next { sequence: sequence + 1, timestamp: sound.timestamp().wrapping_add(length) });
-        self.counts.passed += 1;
         Some(Frame::Sound(sound))
     }
 
@@ -221,7 +200,6 @@ mod tests {
         buffer.push(sound(2, 1_920), ms(120));
         buffer.push(sound(4, 3_840), ms(120));
         assert!(drain(&mut buffer, ms(300)).is_empty());
-        assert_eq!(buffer.counts(), JitterCounts { passed: 3, dropped: 3, lost: 1 });
     }
 
     #[test]

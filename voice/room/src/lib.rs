@@ -17,6 +17,6 @@ mod turns;
 mod words;
 
 pub use gate::{Gate, SealedPacket, Sound};
-pub use jitter::{Frame, JitterBuffer, JitterCounts};
+pub use jitter::{Frame, JitterBuffer};
 pub use room::{Action, Event, Expected, RecognitionId, Room, Said, Settings, StreamId};
 pub use script::{Heard, Script};
