@@ -105,6 +105,7 @@ impl Engine {
             indexer: Arc::clone(&indexer),
             learning: Arc::clone(&learning),
             surprise: Arc::clone(&surprise),
+            files: Arc::clone(&files),
             retracting: AsyncMutex::default(),
         });
         let outbox = Arc::new(Outbox {

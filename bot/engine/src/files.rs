@@ -135,6 +135,12 @@ impl FileFetcher {
         }
     }
 
+    /// Drops what is held for messages that were forgotten. No turn of theirs may come that releases it.
+    pub(crate) fn forget<'a>(&self, messages: impl Iterator<Item = &'a MessageId>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.for_each(|id| drop(held.remove(id)));
+    }
+
     /// Keeps the files that were held for a message, now that its turn is over.
     pub(crate) fn release(self: &Arc<Self>, id: &MessageId) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

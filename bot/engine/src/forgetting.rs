@@ -10,6 +10,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::access::AccessControl;
 use crate::error::Error;
+use crate::files::FileFetcher;
 use crate::hearth::Learning;
 use crate::indexing::Indexer;
 use crate::minds::MindService;
@@ -40,6 +41,7 @@ pub(crate) struct Forgetting {
     pub(crate) indexer: Arc<Indexer>,
     pub(crate) learning: Arc<Learning>,
     pub(crate) surprise: Arc<SurpriseMeter>,
+    pub(crate) files: Arc<FileFetcher>,
     /// Held while the replies that are due are retracted.
     pub(crate) retracting: AsyncMutex<()>,
 }
@@ -80,9 +82,10 @@ impl Forgetting {
         Ok(receipt)
     }
 
-    /// Carries out a receipt outside the record: drops evaluated tokens and retracts replies.
+    /// Carries out a receipt outside the record: drops files that wait and evaluated tokens, and retracts replies.
     pub(crate) async fn carry_out(&self, receipt: &azera_memory::ForgetReceipt) -> Result<(), Error> {
         self.indexer.wake();
+        self.files.forget(receipt.said.iter().map(|(_, message)| message));
         if let Err(error) = self.surprise.let_go_of_exchanges().await {
             tracing::warn!(%error, "cannot drop exchanges that wait for their surprise to be measured");
         }

@@ -164,3 +164,23 @@ async fn a_file_that_comes_with_an_edit_before_the_answer_is_kept_if_its_message
         assert_eq!(source.0.load(Ordering::SeqCst), kept, "to the bot: {mentions_bot}");
     }
 }
+
+#[tokio::test]
+async fn a_deleted_message_leaves_no_file_in_memory() {
+    let mut scene = Scene::open(false, false).await;
+    let sim = scene.engine.platform.sim.clone();
+    *scene.engine.platform.hang.lock().unwrap() = Some(false);
+    let first = scene.message(ANN, COMMONS, "look at this");
+    scene.engine.azera.submit(sim.id(), InboundEvent::Message(first)).await.unwrap();
+    scene.engine.platform.hung.notified().await;
+    // The next message waits behind that one, and its file with it.
+    let source: Arc<dyn PartSource> = Arc::new(SECRET.to_vec());
+    let held = Arc::downgrade(&source);
+    let mut next = scene.message(ANN, COMMONS, "look at that");
+    next.parts.push(part("plan.txt", source));
+    let id = next.id.clone();
+    scene.engine.azera.submit(sim.id(), InboundEvent::Message(next)).await.unwrap();
+    assert!(held.upgrade().is_some());
+    scene.delete(&id).await;
+    assert!(held.upgrade().is_none(), "the file of a deleted message waits on");
+}
