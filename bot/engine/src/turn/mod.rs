@@ -120,16 +120,23 @@ pub(crate) struct TurnProgress {
     told_undrawn: Mutex<(String, HashSet<(ChatId, String)>)>,
 }
 
+/// Most chats that are remembered because something was told there. With more, some are told again.
+const MAX_TOLD: usize = 10_000;
+
 impl TurnProgress {
     /// Returns true if a chat was not told yet that a picture was not seen. From now on it was.
     fn tell_unseen(&self, chat: &ChatId) -> bool {
-        self.told_unseen.lock().unwrap_or_else(PoisonError::into_inner).insert(chat.clone())
+        let mut told = self.told_unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= MAX_TOLD {
+            told.clear();
+        }
+        told.insert(chat.clone())
     }
 
     /// Returns true if a chat was not told yet that day why a reply's picture is not drawn. From now on it was.
     fn tell_undrawn(&self, chat: &ChatId, reason: &str, day: &str) -> bool {
         let mut told = self.told_undrawn.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.0 != day {
+        if told.0 != day || told.1.len() >= MAX_TOLD {
             *told = (day.to_owned(), HashSet::new());
         }
         told.1.insert((chat.clone(), reason.to_owned()))
