@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use azera_memory::words::turning_words;
+use azera_memory::words::{tells_of_change, turning_words};
 use azera_model_api::{ChatMessage, ChatRequest, Grammar, Priority, Sampling};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -32,31 +32,6 @@ const SAME_MATTER: f32 = 0.8;
 const ASPECTS: &[&str] = &[
     "age", "called", "colour", "cost", "costs", "date", "day", "how", "kind", "long", "many", "much", "name", "named",
     "number", "old", "place", "price", "size", "time", "title", "what", "when", "where", "which", "who", "why",
-];
-
-/// Words of which one occurs in a statement that replaces an earlier one.
-const CHANGING: &[&str] = &[
-    "actually",
-    "anymore",
-    "became",
-    "changed",
-    "correction",
-    "instead",
-    "longer",
-    "meant",
-    "moved",
-    "new",
-    "now",
-    "nowadays",
-    "postponed",
-    "renamed",
-    "replaced",
-    "rescheduled",
-    "since",
-    "swapped",
-    "switched",
-    "updated",
-    "wrong",
 ];
 
 /// What somebody says about one thing.
@@ -133,7 +108,7 @@ fn parts(text: &str) -> BTreeSet<String> {
 
 /// Returns true if `new` may contradict `old`, so that asking the model is worth its time.
 pub(super) fn may_replace(old: &str, new: &str) -> bool {
-    let changes = words(new).any(|word| CHANGING.contains(&word.to_lowercase().as_str()));
+    let changes = words(new).any(|word| tells_of_change(&word.to_lowercase()));
     let both_count = || words(old).any(has_digit) && words(new).any(has_digit);
     let turns = |text: &str| turning_words(text).into_iter().collect::<BTreeSet<_>>();
     (changes || both_count()) && (meaning(old) != meaning(new) || turns(old) != turns(new))

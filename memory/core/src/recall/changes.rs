@@ -12,7 +12,7 @@ use super::{Asked, Hit, fuse};
 use crate::Stored;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
-use crate::words::{carries_meaning, is_written_alike};
+use crate::words::{carries_meaning, is_written_alike, tells_of_change};
 
 /// Hits that are compared.
 pub(super) const COMPARED: usize = 10;
@@ -46,12 +46,6 @@ const MAX_WORDS: usize = 64;
 /// Words of a question that say nothing about its matter.
 const ABOUT_NOTHING: &str = "the and for with are now from that this these those there old new before previous \
     previously former formerly current currently latest earlier originally moment days use used";
-
-/// Words of a statement that replaces an earlier one.
-const CHANGING: &str = "actually anymore became changed change correction finally instead longer meant moved moving new \
-    newly now nowadays postponed quit renamed replaced rescheduled since started stopped swapped switched turns update \
-    updated wrong jetzt neue neuer neues umgezogen gewechselt ahora nuevo nueva cambio maintenant nouveau nouvelle \
-    adesso nuovo nuova agora novo nova artik yeni nieuw nieuwe";
 
 /// People of whom somebody speaks. A statement about another of them is about another matter.
 const KIN: &str = "sister brother mother father mum mom mama dad papa parents son daughter child aunt uncle cousin niece \
@@ -141,7 +135,7 @@ impl<'a> Matter<'a> {
             kin,
             is_own: words.iter().any(|word| OWN_WORDS.contains(&word.as_str())),
             words: words.len(),
-            changes: words.iter().any(|word| listed(CHANGING, word)),
+            changes: words.iter().any(|word| tells_of_change(word)),
         }
     }
 

@@ -2,6 +2,7 @@
 //! statements apart. What is known of each language stands in `languages.toml`. Begin with [`document_words`],
 //! [`query_words`] and [`same_statement`].
 
+mod change;
 mod digest;
 mod fold;
 mod languages;
@@ -9,6 +10,7 @@ mod lookup;
 mod split;
 mod statement;
 
+pub use change::tells_of_change;
 pub(crate) use digest::digest;
 pub use fold::{fold, fold_case};
 pub(crate) use lookup::{lookup_words, spaced_words};
