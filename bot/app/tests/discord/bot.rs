@@ -68,6 +68,16 @@ impl Bot {
         self.with("AZERA__MEMORY__MIN_AGE_S", "0")
     }
 
+    /// Lets a persona answer that speaks without liveliness: the same words always sound the same.
+    pub fn with_even_voice(self) -> Self {
+        let personas = self.data().join("personas");
+        std::fs::create_dir_all(&personas).expect("a folder");
+        let file = "---\nid: even\nname: Azera\nkind: assistant\nvoice: {liveliness: 0}\n---\n\n# Azera\n\n## Intent\n\n\
+                    Answer questions about the town.\n\n## Core Identity\n\nYou know the town, its trains and its garden.\n";
+        std::fs::write(personas.join("even.md"), file).expect("a file");
+        self.with("AZERA__CHAT__PERSONA", "even")
+    }
+
     /// Sets a configuration key.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.more.push((key.to_owned(), value.to_owned()));

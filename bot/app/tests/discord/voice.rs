@@ -72,7 +72,7 @@ impl Room {
     fn open_with(names: &[&str], answer: [&'static str; 2]) -> Self {
         let fake = fake();
         let (model, prompts) = model(answer);
-        let bot = Bot::new(&fake, Some(&model));
+        let bot = Bot::new(&fake, Some(&model)).with_even_voice();
         Self { prompts, model: Some(model), ..Self::begin(fake, bot, names) }
     }
 

@@ -22,7 +22,7 @@ fn bot(fake: &FakeDiscord) -> (Bot, Model) {
         let answer = if asked.contains("garden") { ANSWER } else { "What do you mean?" };
         (answer.to_owned(), String::new())
     }));
-    let bot = Bot::new(fake, Some(&model)).with("AZERA__VOICE__SPEECH_MODEL", "whisper-tiny.en");
+    let bot = Bot::new(fake, Some(&model)).with_even_voice().with("AZERA__VOICE__SPEECH_MODEL", "whisper-tiny.en");
     (bot, model)
 }
 

@@ -35,7 +35,8 @@ fn bot(fake: &FakeDiscord, xtts: &Xtts) -> (Bot, Model) {
 fn recording(bot: &Bot, folder: &Path) -> Vec<u8> {
     let file = folder.join("recording.wav");
     let path = file.to_string_lossy();
-    let said = bot.command(&["say", "--voice", "piper-en-us-joe", "--out", &path, SENTENCE]).output();
+    let said =
+        bot.command(&["say", "--voice", "piper-en-us-joe", "--liveliness", "0", "--out", &path, SENTENCE]).output();
     assert!(said.expect("the binary runs").status.success());
     std::fs::read(file).expect("the file")
 }
