@@ -2,7 +2,6 @@
 //! from before the bot first saw it counts as handled. It also stores the bot's servers.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -229,10 +228,7 @@ impl SyncCursor {
     fn write(&self, cursor: &File) -> Result<(), Error> {
         let broken = |source| Error::SyncCursor { path: self.path.display().to_string(), source };
         let bytes = serde_json::to_vec(cursor).map_err(|error| broken(error.into()))?;
-        let temporary = self.path.with_extension("json.new");
-        let mut file = std::fs::File::create(&temporary).map_err(broken)?;
-        file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(broken)?;
-        std::fs::rename(&temporary, &self.path).map_err(broken)
+        azera_files::write(&self.path, &bytes).map_err(broken)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -8,7 +8,6 @@ use anyhow::Context;
 use azera_affect::Classifiers;
 use azera_config::Config;
 use azera_model_api::{Embedder, Priority, Purpose};
-use tempfile::NamedTempFile;
 
 /// Examples embedded at a time.
 const BATCH: usize = 16;
@@ -56,9 +55,8 @@ async fn load_saved(file: PathBuf) -> anyhow::Result<Option<Classifiers>> {
 fn save(file: &Path, learned: &Classifiers) -> anyhow::Result<()> {
     let dir = file.parent().context("it has no folder")?;
     std::fs::create_dir_all(dir).with_context(|| format!("making the folder {}", dir.display()))?;
-    let written = NamedTempFile::new_in(dir).with_context(|| format!("writing into {}", dir.display()))?;
-    std::fs::write(written.path(), learned.to_json()?)?;
-    // Rename a complete file into place, because another process may read it at this moment.
-    written.persist(file).with_context(|| format!("writing {}", file.display()))?;
-    Ok(())
+    // Another process may write it at this moment.
+    let staged = file.with_extension(format!("{}.new", std::process::id()));
+    azera_files::write_through(&staged, file, &learned.to_json()?)
+        .with_context(|| format!("writing {}", file.display()))
 }

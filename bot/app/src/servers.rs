@@ -162,10 +162,7 @@ impl ServerQuery {
         let saved_answer = SavedAnswer { query: self, id: info.id.clone(), dimension: info.dimension };
         std::fs::create_dir_all(data).with_context(|| format!("making the folder {}", data.display()))?;
         let file = file(data);
-        // Write to a temporary file first: after a crash, either the old or the new file is whole.
-        let new = file.with_extension("new");
-        std::fs::write(&new, serde_json::to_vec_pretty(&saved_answer)?)
-            .and_then(|()| std::fs::rename(&new, &file))
+        azera_files::write(&file, &serde_json::to_vec_pretty(&saved_answer)?)
             .with_context(|| format!("writing {}", file.display()))
     }
 

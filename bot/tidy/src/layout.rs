@@ -19,6 +19,7 @@ pub const EDGES: &[Edge] = &[
     // Only its tests use the trainer: they check that both compute the same.
     Edge { package: "azera-model-llama", uses: &["azera-model-gguf", "azera-model-api", "azera-model-training"] },
     Edge { package: "azera-breaker", uses: &[] },
+    Edge { package: "azera-files", uses: &[] },
     Edge { package: "azera-server-messages", uses: &[] },
     Edge { package: "azera-telemetry", uses: &["azera-types"] },
     Edge { package: "azera-model-remote", uses: &["azera-model-api", "azera-breaker", "azera-server-messages"] },
@@ -50,7 +51,7 @@ pub const EDGES: &[Edge] = &[
     Edge { package: "azera-memory-backup", uses: &["azera-types", "azera-memory", "azera-memory-blobs"] },
     Edge { package: "azera-adapter", uses: &["azera-types"] },
     Edge { package: "azera-adapter-console", uses: &["azera-types", "azera-adapter", "azera-model-image"] },
-    Edge { package: "azera-adapter-http", uses: &["azera-types", "azera-adapter"] },
+    Edge { package: "azera-adapter-http", uses: &["azera-types", "azera-adapter", "azera-files"] },
     Edge { package: "azera-adapter-mcp", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-adapter-matrix", uses: &["azera-types", "azera-adapter"] },
     Edge { package: "azera-fake-sim", uses: &["azera-types", "azera-adapter"] },
@@ -64,6 +65,7 @@ pub const EDGES: &[Edge] = &[
             "azera-adapter",
             "azera-charts",
             "azera-fake-discord",
+            "azera-files",
             "azera-voice-call-recordings",
             "azera-voice-discord",
             "azera-voice-room",
@@ -80,6 +82,7 @@ pub const EDGES: &[Edge] = &[
         uses: &[
             "azera-types",
             "azera-config",
+            "azera-files",
             "azera-model-api",
             "azera-model-image",
             "azera-pictures",
@@ -113,7 +116,10 @@ pub const EDGES: &[Edge] = &[
     },
     Edge { package: "azera-voice-engines", uses: &["azera-voice-api"] },
     // Only its tests write Opus.
-    Edge { package: "azera-voice-samples", uses: &["azera-voice-api", "azera-voice-recordings", "azera-voice-opus"] },
+    Edge {
+        package: "azera-voice-samples",
+        uses: &["azera-files", "azera-voice-api", "azera-voice-recordings", "azera-voice-opus"],
+    },
     Edge {
         package: "azera-voice-servers",
         uses: &[
@@ -131,7 +137,10 @@ pub const EDGES: &[Edge] = &[
         uses: &["azera-types", "azera-voice-api", "azera-voice-room", "azera-voice-spoken"],
     },
     // Only its tests write Opus.
-    Edge { package: "azera-voice-call-recordings", uses: &["azera-types", "azera-voice-api", "azera-voice-opus"] },
+    Edge {
+        package: "azera-voice-call-recordings",
+        uses: &["azera-types", "azera-files", "azera-voice-api", "azera-voice-opus"],
+    },
     Edge {
         package: "azera-voice-discord",
         uses: &[

@@ -1,7 +1,7 @@
-//! Files and folders that no other user of the machine may read.
+//! Folders that no other user of the machine may read.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::path::Path;
 
 /// Creates a folder with those above it, or closes an existing one to others.
@@ -42,29 +42,6 @@ pub fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Writes a file beside its final place and puts it there when the disk holds it.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    sync_folder(path)
-}
-
-/// Lets the disk hold the names of a file's folder, too.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    // Other systems open no folder as a file.
-    match path.parent() {
-        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -72,15 +49,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_other_user_reads_what_is_written() {
+    fn no_other_user_sees_what_is_in_the_folder() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("samples");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
         create_private(&folder).unwrap();
-        write(&folder.join("a.wav"), b"RIFF").unwrap();
-        assert_eq!((mode(&folder), mode(&folder.join("a.wav"))), (0o700, 0o600));
+        assert_eq!(mode(&folder), 0o700);
         close(&scratch.path().join("none")).unwrap();
     }
 }

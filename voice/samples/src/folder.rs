@@ -181,7 +181,7 @@ impl SampleFolder {
 
     /// Writes a file beside its final place and puts it there when it is whole.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-        files::write(path, bytes).map_err(|error| self.failed(path, error))
+        azera_files::write(path, bytes).map_err(|error| self.failed(path, error))
     }
 
     fn sound(&self, name: &str) -> PathBuf {

@@ -223,7 +223,7 @@ impl GivenFolder {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-        files::write(path, bytes).map_err(|error| failed(path, error))
+        azera_files::write(path, bytes).map_err(|error| failed(path, error))
     }
 
     /// Waits until nobody else changes the folder, in this process or another.

@@ -4,7 +4,6 @@
 //! nobody is shown what they did not hear.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -80,7 +79,7 @@ impl Attendance {
             }
             (serde_json::to_vec(&known.since)?, known.changes)
         };
-        self.write(&bytes)?;
+        azera_files::write(&self.path, &bytes)?;
         self.written.store(changes, Ordering::Release);
         Ok(())
     }
@@ -108,15 +107,6 @@ impl Attendance {
         known.since.retain(|channel, _| !channels.contains(channel));
         known.changes += u64::from(known.since.len() != before);
         known.changes > self.written.load(Ordering::Acquire)
-    }
-
-    /// Writes the file atomically.
-    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
-        let temporary = self.path.with_extension("json.new");
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, &self.path)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

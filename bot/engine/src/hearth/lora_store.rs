@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -132,11 +131,8 @@ impl LoraStore {
     pub(crate) fn keep(&self, record: LoraRecord) -> std::io::Result<Vec<LoraRecord>> {
         let bytes = serde_json::to_vec(&record).map_err(std::io::Error::other)?;
         File::open(file_of(&self.folder, &record.id))?.sync_all()?;
-        let staged = self.folder.join(format!("{}.part", record.id));
-        let mut file = File::create(&staged)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&staged, self.folder.join(format!("{}.json", record.id)))?;
+        let named = |extension: &str| self.folder.join(format!("{}.{extension}", record.id));
+        azera_files::write_through(&named("part"), &named("json"), &bytes)?;
         let (persona, place) = (record.persona.clone(), record.place.clone());
         let gone = {
             let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);

@@ -3,8 +3,8 @@
 //! of its result.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -184,11 +184,8 @@ impl OffloadedJobs {
 
     /// Adds a job whose file is in place.
     pub(super) fn keep(&self, offloaded_job: OffloadedJob) -> io::Result<()> {
-        let staged = self.file(&offloaded_job.name, "part");
-        let mut file = File::create(&staged)?;
-        file.write_all(&serde_json::to_vec(&offloaded_job)?)?;
-        file.sync_all()?;
-        fs::rename(&staged, self.file(&offloaded_job.name, RECORD))?;
+        let named = |extension: &str| self.file(&offloaded_job.name, extension);
+        azera_files::write_through(&named("part"), &named(RECORD), &serde_json::to_vec(&offloaded_job)?)?;
         self.jobs.write().unwrap_or_else(PoisonError::into_inner).push(offloaded_job);
         Ok(())
     }

@@ -3,7 +3,6 @@
 //!
 //! It is kept on disk, a file for each thread, and holds ids alone.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use azera_types::MessageId;
@@ -73,11 +72,7 @@ impl Intents {
             };
         }
         std::fs::create_dir_all(&self.folder)?;
-        let temporary = path.with_extension("new");
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(&serde_json::to_vec(open)?)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, &path)
+        azera_files::write(&path, &serde_json::to_vec(open)?)
     }
 
     /// Notes what is about to be posted.

@@ -7,8 +7,8 @@
 //! here            azera hearth install            into the data folder, where the running Azera evaluates it
 //! ```
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -378,19 +378,9 @@ fn open_sealed<T: DeserializeOwned>(key: &Key, file: &Path) -> io::Result<(T, Ve
     Ok((header, lora.to_vec()))
 }
 
-/// Writes a file whole or not at all, by renaming a complete one into place.
+/// Writes a file whole or not at all. The engine removes what a crash leaves of it.
 pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let staged = file.with_extension("part");
-    let written = File::create(&staged).and_then(|mut part| {
-        part.write_all(bytes)?;
-        part.sync_all()?;
-        fs::rename(&staged, file)
-    });
-    if written.is_err() {
-        // Report the first error.
-        fs::remove_file(&staged).or_else(ignore_missing).ok();
-    }
-    written
+    azera_files::write_through(&file.with_extension("part"), file, bytes)
 }
 
 /// Ignores the error that a file is already gone.

@@ -1,8 +1,8 @@
 //! Sealed files, readable only with the key: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha) with a random nonce for each
 //! file. A file's purpose is authenticated data, so one file cannot pass as another.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -27,15 +27,7 @@ impl Key {
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let digits = HEXLOWER.encode(&bytes);
         // A half-written key would block every job, so write it whole. Only one process creates keys in a data folder.
-        let staged = path.with_extension("part");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&staged)?;
-        file.write_all(format!("{digits}\n").as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&staged, path)?;
+        azera_files::write_through(&path.with_extension("part"), path, format!("{digits}\n").as_bytes())?;
         Self::read(path)
     }
 
