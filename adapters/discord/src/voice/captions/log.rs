@@ -10,6 +10,10 @@ use azera_types::MessageId;
 use serde::{Deserialize, Serialize};
 use serenity::all::{ChannelId, MessageId as ShownId};
 
+/// Bytes from which the log of a voice channel takes no more messages: some hundred hours of captions. It is read whole
+/// when somebody forgets something.
+const FULL: u64 = 64 << 20;
+
 /// Stands for a line which says that captions are missing.
 pub(super) const GAP: &str = "gap";
 
@@ -60,12 +64,14 @@ pub(in crate::voice) struct CaptionLog {
     folder: PathBuf,
     /// Voice channels with lines that are to be removed.
     due: BTreeSet<ChannelId>,
+    /// See [`FULL`].
+    full: u64,
 }
 
 impl CaptionLog {
     /// Opens the log in a folder.
     pub(in crate::voice) fn open(folder: &Path) -> Self {
-        let mut log = Self { folder: folder.join("discord-captions"), due: BTreeSet::new() };
+        let mut log = Self { folder: folder.join("discord-captions"), due: BTreeSet::new(), full: FULL };
         // A log that cannot be read may have some.
         let may_be_due = |channel| log.posted_in(channel).map_or(true, |all| all.iter().any(Posted::is_due));
         log.due = log.channels().filter(|channel| may_be_due(*channel)).collect();
@@ -90,6 +96,25 @@ impl CaptionLog {
 
     fn path(&self, channel: ChannelId) -> PathBuf {
         self.folder.join(format!("{channel}.jsonl"))
+    }
+
+    /// Returns true if no more messages of a voice channel may be added.
+    pub(super) fn is_full(&self, channel: ChannelId) -> bool {
+        std::fs::metadata(self.path(channel)).is_ok_and(|file| file.len() >= self.full)
+    }
+
+    /// Returns the threads in which captions of a voice channel stand.
+    pub(super) fn threads(&self, channel: ChannelId) -> io::Result<BTreeSet<ChannelId>> {
+        Ok(self.posted_in(channel)?.into_iter().map(|posted| posted.thread).collect())
+    }
+
+    /// Forgets the messages in threads of a voice channel that are gone.
+    pub(super) fn forget_threads(&mut self, channel: ChannelId, gone: &BTreeSet<ChannelId>) -> io::Result<()> {
+        let mut all = self.read(channel)?;
+        all.retain_mut(|entry| entry.posted_mut().is_none_or(|posted| !gone.contains(&posted.thread)));
+        self.write(channel, &all)?;
+        self.note_due(channel, &mut all);
+        Ok(())
     }
 
     /// Adds a message with captions of a voice channel.
@@ -162,10 +187,15 @@ impl CaptionLog {
         }
         all.retain_mut(|entry| entry.posted_mut().is_none_or(|posted| !posted.lines.is_empty()));
         self.write(channel, &all)?;
+        self.note_due(channel, &mut all);
+        Ok(())
+    }
+
+    /// Notes whether a voice channel has lines that are to be removed.
+    fn note_due(&mut self, channel: ChannelId, all: &mut [Entry]) {
         if !all.iter_mut().filter_map(Entry::posted_mut).any(|posted| posted.is_due()) {
             self.due.remove(&channel);
         }
-        Ok(())
     }
 
     /// Forgets the captions of voice channels. They stay where they are shown.
@@ -210,16 +240,14 @@ impl CaptionLog {
                 _ => Ok(()),
             };
         }
-        let temporary = path.with_extension("jsonl.new");
-        let mut file = std::fs::File::create(&temporary)?;
+        let mut lines = Vec::new();
         for entry in all {
             match entry {
-                Entry::Posted(posted) => file.write_all(&line(posted)?)?,
-                Entry::Damaged(bytes) => file.write_all(&[bytes, b"\n".as_slice()].concat())?,
+                Entry::Posted(posted) => lines.extend(line(posted)?),
+                Entry::Damaged(bytes) => lines.extend([bytes, b"\n".as_slice()].concat()),
             }
         }
-        file.sync_all()?;
-        std::fs::rename(&temporary, &path)
+        azera_files::write(&path, &lines)
     }
 }
 
@@ -269,6 +297,23 @@ mod tests {
         assert_eq!(log.posted_in(ROOM).unwrap(), [posted(10, &["a"])]);
         log.forget(&[ROOM]);
         assert!(log.read(ROOM).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_full_log_takes_more_once_an_old_thread_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = CaptionLog::open(folder.path());
+        log.full = 100;
+        let (old, new) = (ChannelId::new(7), ChannelId::new(8));
+        log.add(ROOM, &posted(10, &["a", "b"])).unwrap();
+        assert!(!log.is_full(ROOM));
+        log.add(ROOM, &posted(11, &["an-utterance-with-a-long-id", "another-utterance-with-a-long-id"])).unwrap();
+        log.add(ROOM, &Posted { thread: new, ..posted(20, &["a"]) }).unwrap();
+        assert!(log.is_full(ROOM));
+        assert_eq!(log.threads(ROOM).unwrap(), BTreeSet::from([old, new]));
+        log.forget_threads(ROOM, &BTreeSet::from([old])).unwrap();
+        assert!(!log.is_full(ROOM));
+        assert_eq!(log.shown().unwrap(), [(ROOM, BTreeSet::from([id("a")]))]);
     }
 
     #[test]

@@ -213,6 +213,7 @@ impl VoiceCalls {
         }
         let parent = self.place_for_captions(chat, (guild, channel), person).await?;
         self.not_too_often(channel)?;
+        self.has_room_for_captions(channel).await?;
         let thread = self.thread_for_captions(channel, parent).await?;
         let name = format!("{thread}-{}", self.clock.now().as_millisecond());
         let board = Arc::new(Board::new(name, channel, parent, thread));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::VoiceHost;
+use azera_adapter::{VoiceError, VoiceHost};
 use azera_types::MessageId;
 use serenity::all::{ChannelId, CreateMessage, EditMessage, GuildId, Http, Message, MessageId as ShownId, Nonce};
 use sha2::{Digest, Sha256};
@@ -34,6 +34,10 @@ const EARLIER_MS: i64 = 600_000;
 
 /// Written when captions cannot go on.
 const CANNOT_GO_ON: &str = "*I cannot write captions here any more.*";
+
+/// Written when the log of captions is full.
+const FULL: &str = "*The captions end: there are as many of this voice channel as I can take back. Once older ones are \
+                    forgotten, or their threads deleted, I can write new ones.*";
 
 /// What became of the next message.
 enum Next {
@@ -96,6 +100,9 @@ impl VoiceCalls {
         if lines.is_empty() {
             return Next::Waits;
         }
+        if self.caption_log.lock().await.is_full(board.voice) {
+            return Next::End(FULL);
+        }
         let is_gap = board.is_gap();
         let text = content(&lines.iter().collect::<Vec<_>>(), is_gap);
         let gap = is_gap.then(|| MessageId::new(GAP).ok()).flatten();
@@ -144,6 +151,30 @@ impl VoiceCalls {
         board.done(&lines);
         self.take_back_gone(board, &lines, host.as_ref()).await;
         Next::Posted
+    }
+
+    /// Fails if no more captions of a voice channel can be taken back. Threads that people deleted no longer count.
+    pub(super) async fn has_room_for_captions(&self, channel: ChannelId) -> Result<(), VoiceError> {
+        let full = || VoiceError::Unavailable(FULL.trim_matches('*').to_owned());
+        if !self.caption_log.lock().await.is_full(channel) {
+            return Ok(());
+        }
+        let threads = self.caption_log.lock().await.threads(channel).map_err(|error| {
+            tracing::error!(%channel, %error, "cannot read where captions stand");
+            full()
+        })?;
+        let mut gone = BTreeSet::new();
+        for thread in threads {
+            let found = self.line()?.http.get_channel(thread.into()).await;
+            if found.is_err_and(|error| failure(&error) == Failure::Gone) {
+                gone.insert(thread);
+            }
+        }
+        let mut log = self.caption_log.lock().await;
+        if let Err(error) = log.forget_threads(channel, &gone) {
+            tracing::error!(%channel, %error, "cannot note that threads of captions are gone");
+        }
+        if log.is_full(channel) { Err(full()) } else { Ok(()) }
     }
 
     /// Returns an id between the next message and those that were posted long before it. The chat of a voice channel may
