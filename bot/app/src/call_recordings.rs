@@ -17,8 +17,10 @@ const FOLDER: &str = "call_recordings";
 /// The disk fails.
 pub fn open(config: &Config, data: &Path) -> anyhow::Result<RecordingFolder> {
     let path = data.join(FOLDER);
-    let max_bytes = u64::from(config.voice.recordings_mb) * 1_000_000;
-    RecordingFolder::open(&path, max_bytes).with_context(|| path.display().to_string())
+    let bytes = |mb: u32| u64::from(mb) * 1_000_000;
+    let folder = RecordingFolder::open(&path, bytes(config.voice.recordings_mb));
+    let folder = folder.with_context(|| path.display().to_string())?;
+    Ok(folder.with_most_per_realm(bytes(config.voice.recordings_mb_per_server)))
 }
 
 /// Returns how long a recording may be; `None` if calls are not recorded.

@@ -29,6 +29,9 @@ pub struct Voice {
     /// The most megabytes of all recordings of calls together. Once they are reached, recordings end and no other begins.
     #[schemars(range(min = 10, max = 1_000_000))]
     pub recordings_mb: u32,
+    /// The most megabytes of the recordings of one server together, so that no server takes the room of the others.
+    #[schemars(range(min = 10, max = 1_000_000))]
+    pub recordings_mb_per_server: u32,
 }
 
 /// When replies are also spoken.
@@ -53,6 +56,7 @@ impl Default for Voice {
             max_seconds: 300,
             record_minutes: 60,
             recordings_mb: 1_000,
+            recordings_mb_per_server: 500,
         }
     }
 }

@@ -2,14 +2,14 @@
 //! while it is being made.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::io::{self, BufReader, BufWriter};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use azera_types::PersonId;
+use azera_types::{PersonId, RealmId};
 use azera_voice_api::{CallRecording, CallRecordings, ForgottenCalls};
 
 use crate::about::About;
@@ -31,8 +31,10 @@ const NEW: &str = "new";
 #[derive(Clone)]
 pub struct RecordingFolder {
     path: PathBuf,
-    /// The most bytes of all recordings together.
+    /// The most bytes of all recordings together, and of those of one realm.
     max_bytes: u64,
+    /// See `max_bytes`.
+    max_bytes_per_realm: u64,
     /// Held while files are written, renamed or removed.
     writing: Arc<Mutex<()>>,
 }
@@ -51,20 +53,28 @@ impl RecordingFolder {
     /// # Errors
     /// The disk fails.
     pub fn open(path: impl Into<PathBuf>, max_bytes: u64) -> io::Result<Self> {
-        let folder = Self { path: path.into(), max_bytes, writing: Arc::default() };
+        let folder = Self { path: path.into(), max_bytes, max_bytes_per_realm: max_bytes, writing: Arc::default() };
         folder.tidy()?;
         Ok(folder)
     }
 
-    /// Begins a recording. Returns `None` if the folder is full.
+    /// Keeps at most so many bytes of the recordings of one realm together.
+    pub fn with_most_per_realm(mut self, max_bytes: u64) -> Self {
+        self.max_bytes_per_realm = max_bytes;
+        self
+    }
+
+    /// Begins a recording. Returns `None` if the folder is full, or has enough of this realm.
     ///
     /// # Errors
     /// The disk fails.
     pub fn begin(&self, about: About) -> io::Result<Option<NewRecording>> {
         let _writing = self.writing();
         let numbers = self.numbers()?;
-        let used = self.bytes()?;
-        if numbers.len() >= MAX_RECORDINGS || used >= self.max_bytes {
+        let left = self.max_bytes.saturating_sub(self.bytes()?);
+        let of_realm = self.bytes_of(&numbers, about.realm.as_ref())?;
+        let left = left.min(self.max_bytes_per_realm.saturating_sub(of_realm));
+        if numbers.len() >= MAX_RECORDINGS || left == 0 {
             return Ok(None);
         }
         let mut number = fastrand::u32(NUMBERS);
@@ -78,7 +88,7 @@ impl RecordingFolder {
             folder: self.clone(),
             number,
             about,
-            max_bytes: self.max_bytes - used,
+            max_bytes: left,
             begun: Instant::now(),
             is_opened: AtomicBool::new(false),
         }))
@@ -102,11 +112,7 @@ impl RecordingFolder {
 
     /// Writes what is known about a recording, atomically.
     pub(crate) fn write_about(&self, number: u32, about: &About) -> io::Result<()> {
-        let new = self.named(number, NEW);
-        let mut file = private().write(true).create(true).truncate(true).open(&new)?;
-        file.write_all(&serde_json::to_vec(about)?)?;
-        file.sync_all()?;
-        fs::rename(&new, self.named(number, ABOUT))
+        azera_files::write_through(&self.named(number, NEW), &self.named(number, ABOUT), &serde_json::to_vec(about)?)
     }
 
     /// Removes all files of a recording. Without the first one, nobody can have the others.
@@ -139,6 +145,18 @@ impl RecordingFolder {
     fn bytes(&self) -> io::Result<u64> {
         let size = |path: PathBuf| fs::metadata(path).map_or(0, |found| found.len());
         Ok(self.files()?.into_iter().map(size).sum())
+    }
+
+    /// Returns the bytes of the recordings of a realm, or of those that belong to none.
+    fn bytes_of(&self, numbers: &[u32], realm: Option<&RealmId>) -> io::Result<u64> {
+        let mut bytes = 0;
+        for number in numbers {
+            if self.about(*number)?.is_some_and(|about| about.realm.as_ref() == realm) {
+                let size = |extension| fs::metadata(self.named(*number, extension)).map_or(0, |found| found.len());
+                bytes += [ABOUT, PART, SOUND].map(size).iter().sum::<u64>();
+            }
+        }
+        Ok(bytes)
     }
 
     /// Reads what is known about a recording; `None` if it is not there. A damaged file names nobody, so nobody can
@@ -269,9 +287,9 @@ impl CallRecordings for RecordingFolder {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
+    use std::io::{Cursor, Write as _};
 
-    use azera_types::{ChatId, RealmId, Timestamp};
+    use azera_types::{ChatId, Timestamp};
     use azera_voice_opus::NoteWriter;
 
     use super::*;
@@ -427,6 +445,23 @@ mod tests {
         let (_there, folder) = open();
         drop(folder.begin(about(&["ann"])).unwrap().unwrap());
         assert_eq!(folder.files().unwrap(), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_realm_that_has_enough_leaves_room_for_others() {
+        let (_there, folder) = open();
+        let folder = folder.with_most_per_realm(20_000);
+        let size = sound(3).len() as u64;
+        record(&folder, &["ann"], 3);
+        let next = folder.begin(about(&["ann"])).unwrap().unwrap();
+        assert!(next.max_bytes() <= 20_000 - size, "{} of {size}", next.max_bytes());
+        drop(next);
+        while let Some(new) = folder.begin(about(&["ann"])).unwrap() {
+            new.file().unwrap().write_all(&sound(3)).unwrap();
+            assert!(new.finish(Duration::from_secs(3)).unwrap());
+        }
+        let elsewhere = About { realm: Some(RealmId::new("hut").unwrap()), ..about(&["bob"]) };
+        assert_eq!(folder.begin(elsewhere).unwrap().unwrap().max_bytes(), 20_000);
     }
 
     #[test]
