@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -217,6 +217,9 @@ pub struct BackupJob {
     enabled: bool,
     every: Duration,
     rule: RetentionRule,
+    /// Held while the folder is written: two that write at once would remove each other's half-written files. Nobody
+    /// who only asks waits for it.
+    writing: Mutex<()>,
     done: Mutex<JobState>,
 }
 
@@ -242,13 +245,15 @@ impl BackupJob {
             enabled: config.enabled,
             every: Duration::from_secs(u64::from(config.every_minutes) * 60),
             rule: rule(config),
+            writing: Mutex::default(),
             done: Mutex::default(),
         }
     }
 
     fn run_at(&self, now: Timestamp, last: bool) -> anyhow::Result<()> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        if last || done.forget_not_before.is_none_or(|at| now >= at) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let may_forget = self.done().forget_not_before.is_none_or(|at| now >= at);
+        if last || may_forget {
             match forget(&self.memory, &self.backups, &self.data) {
                 Ok(outcome) if outcome == ForgetOutcome::default() => {}
                 Ok(outcome) => {
@@ -257,7 +262,7 @@ impl BackupJob {
                         removed = outcome.removed,
                         "removed forgotten content from backups"
                     );
-                    done.forget_not_before = Some(now + FORGET_WAIT);
+                    self.done().forget_not_before = Some(now + FORGET_WAIT);
                 }
                 Err(error) => {
                     // An unreadable file must not block new backups.
@@ -265,7 +270,7 @@ impl BackupJob {
                         error = format!("{error:#}"),
                         "cannot remove forgotten content from all backups yet"
                     );
-                    done.forget_not_before = Some(now + FORGET_WAIT);
+                    self.done().forget_not_before = Some(now + FORGET_WAIT);
                 }
             }
         }
@@ -276,26 +281,50 @@ impl BackupJob {
         if last || !self.enabled {
             return Ok(());
         }
-        let record = self.memory.record();
-        if !done.folder_read {
-            let newest = self.backups.of(record.identity())?.pop();
+        self.read_folder()?;
+        if !self.is_due(now) {
+            return Ok(());
+        }
+        // After a failure, such as a full disk, wait the usual interval.
+        self.done().not_before = Some(now + self.every);
+        let (made, pruned) = self.write(now)?;
+        tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, pruned, "backup made");
+        Ok(())
+    }
+
+    fn done(&self) -> MutexGuard<'_, JobState> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads once when the last backup was made.
+    fn read_folder(&self) -> anyhow::Result<()> {
+        if !self.done().folder_read {
+            let newest = self.backups.of(self.memory.record().identity())?.pop();
+            let mut done = self.done();
             done.made = newest.map(|backup| (backup.manifest.made_at, backup.manifest.revision));
             done.folder_read = true;
         }
+        Ok(())
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        let done = self.done();
         // A clock that was set back must not postpone the backup.
         let clock_was_set_back = done.made.is_some_and(|(at, _)| at > now);
-        if self.due(&done).is_none_or(|due| due > now && !clock_was_set_back) {
-            return Ok(());
-        }
-        let started = Instant::now();
-        // After a failure, such as a full disk, wait the usual interval.
-        done.not_before = Some(now + self.every);
+        self.due(&done).is_some_and(|due| due <= now || clock_was_set_back)
+    }
+
+    /// Makes a backup, and removes old ones. Returns how many those were. The caller holds `writing`.
+    fn write(&self, now: Timestamp) -> anyhow::Result<(Backup, usize)> {
+        let (record, started) = (self.memory.record(), Instant::now());
         let made = self.backups.make(&record, now, &mut |_| {})?;
-        done.made = Some((now, made.manifest.revision));
-        done.not_before = Some(now + started.elapsed() * REST_FACTOR);
+        {
+            let mut done = self.done();
+            done.made = Some((now, made.manifest.revision));
+            done.not_before = Some(now + started.elapsed() * REST_FACTOR);
+        }
         let pruned = self.backups.prune(record.identity(), &self.rule, now)?;
-        tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, pruned, "backup made");
-        Ok(())
+        Ok((made, pruned))
     }
 
     /// Returns the folder of the backups.
@@ -309,13 +338,8 @@ impl BackupJob {
     /// The disk or the record fails.
     #[cfg(feature = "http")]
     pub fn make_now(&self, now: Timestamp) -> anyhow::Result<Backup> {
-        // Two that write at once would remove each other's half-written files.
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let (record, started) = (self.memory.record(), Instant::now());
-        let made = self.backups.make(&record, now, &mut |_| {})?;
-        done.made = Some((now, made.manifest.revision));
-        done.not_before = Some(now + started.elapsed() * REST_FACTOR);
-        self.backups.prune(record.identity(), &self.rule, now)?;
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (made, _) = self.write(now)?;
         tracing::info!(backup = %made.path.display(), bytes = made.file_bytes, "backup made, because the owner asked for it");
         Ok(made)
     }
@@ -347,7 +371,7 @@ impl Job for Backups {
     fn next_due(&self) -> Option<Timestamp> {
         let job = &self.0;
         // Nothing is due before the folder has been read. The job reads it within seconds of the start.
-        let done = job.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = job.done();
         (job.enabled && done.folder_read).then(|| job.due(&done)).flatten()
     }
 
