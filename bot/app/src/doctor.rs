@@ -46,6 +46,7 @@ pub async fn run(config: &Config, missing: &[vault::Unresolved]) -> anyhow::Resu
         ("learning in the weights", hearth::check(config)),
         ("pictures", crate::images::check(config).await),
         ("backups", backups(config)),
+        ("transcripts", transcripts(config)),
         ("Matrix", matrix::check(config).await),
     ] {
         let (mark, text) = match found {
@@ -98,6 +99,19 @@ fn data_folder(config: &Config) -> Found {
         }
         Ok(free) => Found::Good(format!("{}, {} GB free", dir.display(), free >> 30)),
         Err(error) => Found::Note(format!("{}; how much is free could not be read: {error}", dir.display())),
+    }
+}
+
+/// Names transcripts of coding sessions that could not be imported.
+fn transcripts(config: &Config) -> Found {
+    let given_up = config.data_dir().map(|data| crate::hook::given_up(&data)).unwrap_or_default();
+    match given_up.first() {
+        None => Found::Good("none is left behind".into()),
+        Some(first) => Found::Note(format!(
+            "{} could not be imported, such as {}; `azera import` says why",
+            given_up.len(),
+            first.display()
+        )),
     }
 }
 

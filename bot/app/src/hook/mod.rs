@@ -24,7 +24,7 @@ use crate::run::cancel_on_signal;
 
 use session::Session;
 use waiting::take_in_all;
-pub use waiting::take_in_waiting;
+pub use waiting::{given_up, take_in_waiting};
 
 pub async fn run(config: &Config, command: HookCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -74,6 +74,7 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
             name: options.viewer.name.clone(),
             persona: options.viewer.persona.clone(),
             project,
+            tries: 0,
         };
         return waiting::put(&data, &waiting);
     }

@@ -10,7 +10,6 @@ use azera_config::Config;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::App;
@@ -26,6 +25,12 @@ const NOTE: &str = "json";
 /// The ending of a note whose transcript is being imported.
 const TAKEN: &str = "taken";
 
+/// The ending of a note that was given up, so that `azera doctor` can name it.
+const FAILED: &str = "failed";
+
+/// How often a transcript is tried: every 30 seconds, for an hour. Its session's next hook begins anew.
+const MAX_TRIES: u32 = 120;
+
 /// Time between two looks into the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
@@ -39,20 +44,35 @@ pub struct Waiting {
     pub name: String,
     pub persona: Option<String>,
     pub project: String,
+    /// How often it could not be imported. The hook leaves it out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tries: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(tries: &u32) -> bool {
+    *tries == 0
 }
 
 /// Leaves a note for the running Azera. A later note about the same transcript replaces it.
 pub fn put(data: &Path, waiting: &Waiting) -> anyhow::Result<()> {
     let folder = data.join(FOLDER);
-    let writing = || format!("writing into {}", folder.display());
-    fs::create_dir_all(&folder).with_context(writing)?;
-    let json = serde_json::to_vec(waiting)?;
-    let note = folder.join(HEXLOWER.encode(&Sha256::digest(&json))).with_extension(NOTE);
-    // Only its owner may read the file.
-    let written = NamedTempFile::new_in(&folder).with_context(writing)?;
-    fs::write(written.path(), json).with_context(writing)?;
-    written.persist(note).with_context(writing)?;
-    Ok(())
+    fs::create_dir_all(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    let name = HEXLOWER.encode(&Sha256::digest(serde_json::to_vec(waiting)?));
+    write(&folder.join(name).with_extension(NOTE), waiting)
+}
+
+fn write(note: &Path, waiting: &Waiting) -> anyhow::Result<()> {
+    // Two hooks may write it at once.
+    let staged = note.with_extension(format!("{}.new", std::process::id()));
+    azera_files::write_through(&staged, note, &serde_json::to_vec(waiting)?)
+        .with_context(|| format!("writing {}", note.display()))
+}
+
+/// Returns the transcripts that were given up.
+pub fn given_up(data: &Path) -> Vec<PathBuf> {
+    let notes = files(&data.join(FOLDER), FAILED).into_iter();
+    notes.filter_map(|note| Some(serde_json::from_slice::<Waiting>(&fs::read(note).ok()?).ok()?.path)).collect()
 }
 
 /// Imports what waits, again and again until `stop` is cancelled.
@@ -77,7 +97,7 @@ pub async fn take_in_all(app: &App, config: &Config, stop: &CancellationToken) {
     }
     for note in files(&folder, NOTE) {
         if let Err(error) = take_in_note(app, config, &note, stop).await {
-            tracing::warn!("cannot import a transcript: {error:#}");
+            tracing::warn!("cannot look after a transcript that waits: {error:#}");
         }
         if stop.is_cancelled() {
             return;
@@ -86,21 +106,51 @@ pub async fn take_in_all(app: &App, config: &Config, stop: &CancellationToken) {
 }
 
 /// Imports the transcript of a note, again if the hook leaves the note anew meanwhile. Puts the note back if it cannot be
-/// imported, or if `stop` is cancelled first.
+/// imported, or if `stop` is cancelled first, and gives it up after [`MAX_TRIES`].
 async fn take_in_note(app: &App, config: &Config, note: &Path, stop: &CancellationToken) -> anyhow::Result<()> {
     let taken = note.with_extension(TAKEN);
     while note.exists() {
         // A note that the hook leaves from here on is about what the transcript got since.
         fs::rename(note, &taken)?;
         let imported = take_in(app, config, &taken, stop).await;
-        if imported.is_err() || stop.is_cancelled() {
+        if let Err(error) = imported {
+            return failed(note, &taken, &error);
+        }
+        if stop.is_cancelled() {
             // A note of the same name says the same.
             fs::rename(&taken, note)?;
-            return imported;
+            return Ok(());
         }
         fs::remove_file(&taken)?;
+        // It may have been given up before.
+        fs::remove_file(note.with_extension(FAILED)).ok();
     }
     Ok(())
+}
+
+/// Counts a try that failed. The last one gives the transcript up, and says what to do.
+fn failed(note: &Path, taken: &Path, error: &anyhow::Error) -> anyhow::Result<()> {
+    let mut waiting: Waiting = serde_json::from_slice(&fs::read(taken)?)?;
+    waiting.tries += 1;
+    let (path, tries) = (waiting.path.display(), waiting.tries);
+    if tries >= MAX_TRIES {
+        tracing::error!(
+            tries,
+            "cannot import {path}, and gives it up: {error:#}. `azera import` imports it by hand; its session's next hook \
+             tries again"
+        );
+        write(&note.with_extension(FAILED), &waiting)?;
+    } else {
+        // Few lines of the log say as much as many.
+        if tries.is_power_of_two() {
+            tracing::warn!(tries, "cannot import {path}, and tries again: {error:#}");
+        }
+        // A newer note of the hook counts anew.
+        if !note.exists() {
+            write(note, &waiting)?;
+        }
+    }
+    Ok(fs::remove_file(taken)?)
 }
 
 /// Returns the files of the folder with this ending. Without a folder there are none.

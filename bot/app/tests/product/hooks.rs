@@ -4,6 +4,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
+use crate::azera;
 use crate::imports::{beside_a_chat, hook, search, transcript, until_taken_in, waits};
 use crate::web::Running;
 
@@ -60,4 +63,32 @@ fn a_transcript_whose_import_failed_waits_for_the_next_one() {
     stop(home, &other);
     assert!(!waits(home), "it is imported");
     assert!(finds(home, "heliotrope"));
+}
+
+#[test]
+fn a_transcript_that_cannot_be_imported_is_given_up_and_named() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let (file, other) = (home.join("session.jsonl"), home.join("other.jsonl"));
+    std::fs::create_dir(&file).expect("a folder");
+    std::fs::write(&other, transcript("s2", &[("user", "The gate is closed.")])).expect("a file");
+    beside_a_chat(home, || stop(home, &file));
+    let note =
+        || std::fs::read_dir(home.join("data/transcripts")).expect("notes").flatten().next().expect("a note").path();
+    // One try is left.
+    let mut waiting: Value = serde_json::from_slice(&std::fs::read(note()).expect("a note")).expect("JSON");
+    waiting["tries"] = 119.into();
+    std::fs::write(note(), waiting.to_string()).expect("a note");
+    stop(home, &other);
+    assert!(note().extension().is_some_and(|is| is == "failed"), "{}", note().display());
+    let doctor = azera(home, &["doctor", "--data", &home.join("data").to_string_lossy()], "");
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("transcripts: 1 could not be imported") && doctor.contains("session.jsonl"), "{doctor}");
+    // The session goes on, and its next hook begins anew.
+    std::fs::remove_dir(&file).expect("a folder");
+    std::fs::write(&file, transcript("s1", &[("user", "The lighthouse opens with a heliotrope key.")]))
+        .expect("a file");
+    beside_a_chat(home, || stop(home, &file));
+    stop(home, &other);
+    assert!(!waits(home), "it is imported, and its note is gone");
 }
