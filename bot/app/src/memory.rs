@@ -185,6 +185,8 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
     let receipt = receipt?;
     app.engine.index_all().await?;
     app.engine.scrub().await?;
+    // What came into the index meanwhile, or was forgotten meanwhile, puts it off to the next start.
+    let on_disk = if app.memory.forgetting().scrub_due()? { "owed" } else { "overwritten" };
     // A running bot would do this later. It is not running, so do it now.
     let outcome = crate::backup::forget(&app.memory, app.backups.folder(), &app.data);
     let servers = app.servers.clone();
@@ -205,7 +207,7 @@ pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> 
             "voice_samples": samples,
             "recordings": recordings,
             "still_quoted_by": quoted_by,
-            "bytes_on_disk": "overwritten",
+            "bytes_on_disk": on_disk,
             "unlearnt": unlearned,
             "servers": servers,
             "backups_rewritten": outcome.as_ref().ok().map(|outcome| outcome.rewritten),
