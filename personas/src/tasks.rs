@@ -81,6 +81,12 @@ fn take_cues(text: &str, line: usize, problems: &mut Problems) -> (Vec<String>, 
     (cues, join(lines))
 }
 
+/// Returns true if a message calls for comfort, by the built-in cues.
+pub fn calls_for_comfort(message: &str) -> bool {
+    let words = message.chars().take(MAX_CUE_SCAN_CHARS).collect::<String>().to_lowercase();
+    built_in_cues("comforting").iter().any(|cue| contains_phrase(&words, cue, Inflection::Verb))
+}
+
 impl Persona {
     /// Returns the task behaviour for a message: the one with most points for its cues in the message, the first in the
     /// file among equals. A cue counts as many points as it has words. For tasks about code, a code block counts three,

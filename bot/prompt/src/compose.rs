@@ -12,6 +12,7 @@ use crate::fragment::{Fragment, FragmentKind};
 use crate::language::foreign_language;
 use crate::persona_text;
 use crate::recalled::{RecalledMemory, recalled_line};
+use crate::reminders::reminder;
 use crate::today::{asks_for_today, today};
 use crate::unsaid::{is_material, unsaid};
 
@@ -174,7 +175,8 @@ pub fn compose(
     let shared = shared_messages(form, parts);
     let Frame { message, mut guidance, carried, left, style_tokens } = frame(form, parts, &shared, budget, count)?;
     if parts.plainly {
-        guidance.retain(|(kind, _)| matches!(kind, FragmentKind::Language | FragmentKind::Today));
+        guidance
+            .retain(|(kind, _)| matches!(kind, FragmentKind::Language | FragmentKind::Today | FragmentKind::Reminder));
     }
     guidance.extend(fitting(parts.style, style_tokens, count).map(|style| (FragmentKind::Style, style)));
 
@@ -369,6 +371,8 @@ fn guidance(
         let task = parts.persona.task_behaviour_for(&parts.message.text);
         guidance.extend(task.map(|task| (FragmentKind::Task, fill(&task.text))));
     }
+    let reminder = form.reminders.then(|| reminder(parts.abilities, person, parts.message, parts.history)).flatten();
+    guidance.extend(reminder.map(|text| (FragmentKind::Reminder, text)));
     let is_asked = form.language && !is_material(&parts.message.text);
     let language = is_asked.then(|| foreign_language(parts.message, parts.history)).flatten();
     guidance.extend(language.map(|name| (FragmentKind::Language, format!("Answer in {name}."))));

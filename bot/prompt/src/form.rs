@@ -98,6 +98,8 @@ pub struct Form {
     /// True if the prompt names the person's language where it is not English. Without it, small models answer in the
     /// language of the persona's text.
     pub language: bool,
+    /// True if a rule stands again next to the message that it is about. Models of a billion weights forget it otherwise.
+    pub reminders: bool,
     /// True if the model's template accepts only turns that alternate between person and persona.
     pub alternates: bool,
     /// How tokens are chosen, unless the configuration says otherwise.
@@ -133,15 +135,17 @@ const STOP: &[&str] = &[
     "\nHuman:",
     "\nThe person:",
     // What models for assistants end each answer with. The space keeps a reply that is nothing else.
-    " Is there anything else",
-    " Is there anything specific",
+    " Is there anything",
+    " Do you have any other",
+    " Do you need any help",
     " What else can I",
     " How can I assist you",
     " Let me know if you have any",
     " Let me know if you need any",
     " If you have any other questions",
     " If you have any more questions",
-    " Feel free to ask if you",
+    " Feel free to ask",
+    " feel free to ask",
 ];
 
 /// Returns the form for a model.
@@ -221,6 +225,7 @@ fn tiny() -> Form {
         guidance: false,
         today: false,
         language: false,
+        reminders: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -253,6 +258,7 @@ fn small() -> Form {
         guidance: false,
         today: true,
         language: true,
+        reminders: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -264,6 +270,8 @@ fn medium() -> Form {
         Sampling { temperature: 0.5, min_p: 0.1, phrase_penalty: 0.8, phrase_tokens: 6, ..Sampling::default() };
     Form {
         rules: FULL_RULES,
+        examples: 7,
+        reminders: true,
         unsaid: Unsaid::PersonaAndTalk,
         carried_tokens: 400,
         reply_tokens: 500,
@@ -288,6 +296,7 @@ fn large() -> Form {
         writing: Writing { lines: 40, led: false, tokens: 250, sampling: Sampling::default() },
         guidance: true,
         language: false,
+        reminders: false,
         thinking: sampling.clone(),
         sampling,
         ..small()

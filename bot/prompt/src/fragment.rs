@@ -13,6 +13,8 @@ pub enum FragmentKind {
     History,
     /// The persona's behaviour for the task at hand.
     Task,
+    /// The rule that the message is about.
+    Reminder,
     /// The role that the person plays.
     UserPersona,
     /// The language to answer in.
@@ -39,6 +41,7 @@ impl FragmentKind {
             Self::Notes => "notes",
             Self::History => "history",
             Self::Task => "task",
+            Self::Reminder => "reminder",
             Self::UserPersona => "user persona",
             Self::Language => "language",
             Self::Today => "day",

@@ -19,6 +19,7 @@ mod fragment;
 mod language;
 mod persona_text;
 mod recalled;
+mod reminders;
 mod today;
 mod unsaid;
 

@@ -312,3 +312,20 @@ proptest! {
         prop_assert_eq!(&one.messages[..one.shared_messages], &other.messages[..other.shared_messages]);
     }
 }
+
+#[test]
+fn a_model_of_a_billion_weights_is_reminded_of_the_rule_that_a_message_is_about() {
+    let (persona, message) = (azera(), line(0, Some("Ann"), "Can you wake me up at six?"));
+    let last = |family: &str, parameters: u64| {
+        let parts = parts(&persona, false, &[], &[], &message);
+        let prompt = compose(&form_for(family, Some(parameters)), &parts, ROOMY, &words).expect("there is room");
+        prompt.messages.last().expect("the message").content.clone()
+    };
+    assert_eq!(
+        last("qwen2", 1_543_714_304),
+        "[For this reply: Say that you cannot do that: here you can only talk.]\n\nCan you wake me up at six?"
+    );
+    for (family, parameters) in [("smollm2", 134_515_008), ("qwen3", 8_000_000_000)] {
+        assert_eq!(last(family, parameters), "Can you wake me up at six?");
+    }
+}
