@@ -16,6 +16,7 @@ mod episodes;
 mod failure;
 mod graph;
 mod http;
+mod known;
 mod memories;
 mod paging;
 mod prompts;

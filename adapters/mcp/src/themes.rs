@@ -75,8 +75,7 @@ pub(crate) struct Themes {
 impl Caller {
     pub(crate) async fn themes(&self, asked: Asked) -> Result<Themes, Failure> {
         let (list, limit) = (List::new("themes", &[]), paging::limit(asked.limit)?);
-        let skip = list.after(asked.cursor.as_deref())?.map(str::parse::<usize>).transpose();
-        let skip = skip.map_err(|_| Failure::invalid("`cursor` is no cursor of this tool."))?.unwrap_or(0);
+        let skip = list.skipped(asked.cursor.as_deref())?;
         let at = self.begin().await?;
         let ShownThemes { is_cut, themes, total } =
             self.engine.memories.themes(&self.session.platform, at, skip, limit).await?;

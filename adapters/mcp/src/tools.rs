@@ -12,6 +12,7 @@ use crate::coding::{Budget, OfProject, Procedures};
 use crate::episodes::{Chain, Cues, Episodes, OfSession};
 use crate::failure::Failure;
 use crate::graph::{Beginning, Entities, OfName};
+use crate::known::{Counting, KnownPage, Knowns};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
 use crate::search::{AcrossProjects, By, Like, Results, Words};
 use crate::session::{Caller, Rights};
@@ -224,6 +225,21 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     ),
+    tool::<KnownPage, Knowns>(
+        "known",
+        "Known statements",
+        "Lists what counts as known in a whole place, because somebody said it in three or more chats of it, with the memories \
+         that it rests on.",
+        Effect::Reads,
+        reads,
+    ),
+    without_quotes(tool::<Counting, Done>(
+        "set_known",
+        "Let a statement count",
+        "Says whether a statement of the person counts as known in the whole place, or only where it was said.",
+        Effect::Changes,
+        writes,
+    )),
     tool::<Page, Writings>(
         "episodes",
         "Episodes",
@@ -387,6 +403,8 @@ impl Caller {
             "relations" => value(self.relations(arguments(given)?).await?),
             "graph_explore" => value(self.explore(arguments(given)?).await?),
             "themes" => value(self.themes(arguments(given)?).await?),
+            "known" => value(self.known(arguments(given)?).await?),
+            "set_known" => value(self.set_known(arguments(given)?).await?),
             "episodes" => value(self.journal(tool, "diary", arguments(given)?).await?),
             "reflections" => value(self.journal(tool, "reflection", arguments(given)?).await?),
             "sessions" => value(self.sessions(arguments(given)?).await?),

@@ -68,7 +68,7 @@ impl Engine {
     }
 
     /// Returns what may be shown, newest first.
-    fn shown(&self, at: &Reading) -> Vec<ShownMemory> {
+    pub fn shown(&self, at: &Reading) -> Vec<ShownMemory> {
         if !is_owner(&at.chat, &at.person) {
             return Vec::new();
         }
@@ -133,7 +133,7 @@ impl Host for Engine {
                 let mut words = words.splitn(3, ' ');
                 match (words.next(), words.next(), words.next()) {
                     (Some("update"), Some("m1"), Some(text)) => self.keep(&line, text),
-                    (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate"), Some("m1"), _) => {
+                    (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate" | "known"), Some("m1"), _) => {
                         CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() }
                     }
                     _ => CommandAnswer { text: "I remember no such memory.".into(), ..CommandAnswer::default() },

@@ -24,6 +24,7 @@ async fn everything(client: &Client) -> String {
         ("relations", json!({"name": "Oslo"})),
         ("graph_explore", json!({"name": "Mia"})),
         ("themes", json!({})),
+        ("known", json!({})),
         ("episodes", json!({})),
         ("cue_search", json!({})),
         ("reflections", json!({})),

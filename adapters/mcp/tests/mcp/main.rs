@@ -4,6 +4,7 @@
 
 mod engine;
 mod isolation;
+mod known;
 mod protocol;
 mod tools;
 mod vault;
@@ -54,6 +55,7 @@ impl Client {
             host: engine.clone(),
             reader: engine.clone(),
             memories: engine.clone(),
+            known: engine.clone(),
             sessions: engine.clone(),
             vault: engine.clone(),
         };

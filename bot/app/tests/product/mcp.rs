@@ -280,6 +280,7 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("relations", json!({"name": "Mia"})),
         ("graph_explore", json!({"name": "Mia"})),
         ("themes", json!({})),
+        ("known", json!({})),
         ("episodes", json!({})),
         ("reflections", json!({})),
         ("sessions", json!({})),
@@ -302,8 +303,10 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("episode_chain", json!({"session": "import:2"})),
         ("timeline", json!({})),
         ("why", json!({})),
+        // It was said in one chat alone.
+        ("set_known", json!({"id": id(4), "counts": false})),
     ];
-    let refused = ["context_budget", "episode_chain", "timeline", "why"];
+    let refused = ["set_known", "context_budget", "episode_chain", "timeline", "why"];
     let mut steps: Vec<Value> = calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect();
     steps.push(json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]));
     steps.push(json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]));
