@@ -12,6 +12,8 @@
 
 mod chats;
 mod coding;
+mod context;
+mod declared;
 mod episodes;
 mod failure;
 mod graph;

@@ -34,6 +34,8 @@ pub struct Engine {
     /// While set, searches wait for ever, and tell `searching` that they began.
     pub hangs: std::sync::atomic::AtomicBool,
     pub searching: Notify,
+    /// How many hits the last search asked for.
+    pub asked_for: AtomicUsize,
     /// How often memories were read.
     pub reads: AtomicUsize,
 }
@@ -160,7 +162,9 @@ impl Host for Engine {
         }
         let mut found = self.shown(&Reading { chat: line.chat, person: line.person });
         found.retain(|memory| line.query.split_whitespace().any(|word| memory.text.contains(word)));
-        found.truncate(line.limit.unwrap_or(10));
+        let limit = line.limit.unwrap_or(10);
+        self.asked_for.store(limit, Ordering::Relaxed);
+        found.truncate(limit);
         let hits: Vec<Hit> = found
             .into_iter()
             .map(|memory| Hit {
@@ -262,7 +266,7 @@ impl Reader for Engine {
             kind,
             text: Text::new(format!("{kind} {number}")),
             mood: None,
-            themes: Vec::new(),
+            themes: vec!["soup".to_owned(), "tea".to_owned()],
             at: at(number),
         };
         Ok([(92, "reflection"), (91, "diary"), (90, "diary")].map(written).into_iter().take(limit).collect())
