@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::Method;
 use azera_adapter::{ShownKnown, ShownKnowns};
 use azera_types::MemoryId;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Done, List};
 use crate::accounts::{Caller, Scope};
-use crate::endpoint::{Endpoint, Json, Need, Parameter, Parted};
+use crate::endpoint::{Endpoint, Json, Need, Parameter, Params, Parted};
 use crate::problem::Problem;
 use crate::web::Shared;
 
@@ -85,7 +85,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn known(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    Query(part): Query<Part>,
+    Params(part): Params<Part>,
 ) -> Result<axum::Json<List<Known>>, Problem> {
     let at = shared.reading(&caller, HOME)?;
     let limit = part.limit.unwrap_or(USUAL).min(MOST);
