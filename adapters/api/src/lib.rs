@@ -16,6 +16,7 @@ mod given;
 mod host;
 mod host_error;
 mod inbound_event;
+mod known;
 mod memories;
 mod mood;
 mod outbound;
@@ -46,6 +47,7 @@ pub use host::{
 };
 pub use host_error::{Cause, HostError};
 pub use inbound_event::{IgnoreReason, InboundEvent, Receipt, Recorded};
+pub use known::{KnownReader, ShownKnown, ShownKnowns};
 pub use memories::{
     MemoryCounts, MemoryPage, MemoryReader, ShownEntity, ShownMemory, ShownRelation, ShownTheme, ShownThemes,
 };

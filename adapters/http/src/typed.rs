@@ -15,6 +15,7 @@ pub(crate) fn need(line: &str, commands: &[Command]) -> Need {
         return Need::Scope(Scope::Admin);
     }
     match (name.as_str(), verb) {
+        ("memory", "known") if !changes_known(arguments) => Need::Scope(Scope::MemoryRead),
         ("forget", "" | "last" | "chat") => Need::Scope(Scope::Chat),
         ("memory", "" | "search" | "stats" | "themes" | "files" | "file" | "export") => Need::Scope(Scope::MemoryRead),
         ("dream" | "journal" | "garden", "" | "list" | "show" | "search" | "export") => Need::Scope(Scope::MemoryRead),
@@ -29,6 +30,11 @@ pub(crate) fn need(line: &str, commands: &[Command]) -> Need {
         // `link`, `hearth` and `privacy` say what may be kept of a person, and who that is.
         _ => Need::Session,
     }
+}
+
+/// Returns true if a command says whether a statement counts as known, and does not only list what does.
+fn changes_known(arguments: &str) -> bool {
+    arguments.split_whitespace().nth(2).is_some()
 }
 
 fn is_for_operators(command: &Command, verb: &str) -> bool {
@@ -54,6 +60,8 @@ mod tests {
             ("/forget m7", Need::Scope(Scope::MemoryWrite)),
             ("/memory forget me", Need::Scope(Scope::MemoryWrite)),
             ("/memory\texport", Need::Scope(Scope::MemoryRead)),
+            ("/memory known 2", Need::Scope(Scope::MemoryRead)),
+            ("/memory known m7 off", Need::Scope(Scope::MemoryWrite)),
             ("/journal trigger", Need::Scope(Scope::MemoryWrite)),
             ("/graph Ann", Need::Scope(Scope::MemoryRead)),
             ("/graph merge Ann = Annie", Need::Scope(Scope::MemoryWrite)),

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use azera_adapter::{Command, Host, MoodHost, PictureHost, PlaceHost, Reader, SpeechHost};
+use azera_adapter::{Command, Host, KnownReader, MoodHost, PictureHost, PlaceHost, Reader, SpeechHost};
 use azera_types::{Clock, PersonId, PlatformId};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +38,8 @@ pub struct Parts {
     pub speech: Arc<dyn SpeechHost>,
     /// How personas feel.
     pub moods: Arc<dyn MoodHost>,
+    /// What counts as known in a whole place.
+    pub known: Arc<dyn KnownReader>,
     /// The places of other platforms.
     pub places: Arc<dyn PlaceHost>,
     /// Recordings of voices.
@@ -121,6 +123,11 @@ impl Shared {
     /// Returns how personas feel.
     pub(crate) fn moods(&self) -> Result<&Arc<dyn MoodHost>, Problem> {
         Ok(&self.parts()?.moods)
+    }
+
+    /// Returns what counts as known.
+    pub(crate) fn known(&self) -> Result<&Arc<dyn KnownReader>, Problem> {
+        Ok(&self.parts()?.known)
     }
 
     /// Returns the recordings of voices.

@@ -13,7 +13,7 @@ use crate::texts::QUOTED;
 use crate::writings::Page;
 
 /// Messages of a chat that a list reaches back.
-const REACH: usize = 1_000;
+pub(crate) const REACH: usize = 1_000;
 
 /// A conversation.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -135,7 +135,7 @@ impl Caller {
     }
 
     /// Returns where to read a chat of the person and the persona.
-    async fn chat(&self, id: Option<&str>) -> Result<Reading, Failure> {
+    pub(crate) async fn chat(&self, id: Option<&str>) -> Result<Reading, Failure> {
         let chats = self.chats().await?;
         let found = match id {
             Some(id) => chats.into_iter().find(|chat| chat.chat.as_str() == id),

@@ -97,6 +97,15 @@ pub(crate) struct Budget {
     tokens: Option<usize>,
 }
 
+/// Returns how many tokens an answer may have.
+pub(crate) fn tokens(asked: Option<usize>) -> Result<usize, Failure> {
+    let tokens = asked.unwrap_or(TOKENS);
+    match (1..=MAX_TOKENS).contains(&tokens) {
+        true => Ok(tokens),
+        false => Err(Failure::invalid(format!("{tokens} tokens: use 1 to {MAX_TOKENS}."))),
+    }
+}
+
 /// Returns true if a text has every word that is looked for.
 pub(crate) fn has_words(text: &str, wanted: Option<&str>) -> bool {
     let text = text.to_lowercase();
@@ -118,10 +127,7 @@ impl Caller {
     }
 
     pub(crate) async fn context_budget(&self, budget: Budget) -> Result<Quoting, Failure> {
-        let tokens = budget.tokens.unwrap_or(TOKENS);
-        if !(1..=MAX_TOKENS).contains(&tokens) {
-            return Err(Failure::invalid(format!("{tokens} tokens: use 1 to {MAX_TOKENS}.")));
-        }
+        let tokens = tokens(budget.tokens)?;
         let at = self.begin().await?;
         let project = budget.project.clone();
         let text = self.engine.sessions.project_context(&self.session.platform, at, project, tokens).await?;

@@ -12,10 +12,13 @@
 
 mod chats;
 mod coding;
+mod context;
+mod declared;
 mod episodes;
 mod failure;
 mod graph;
 mod http;
+mod known;
 mod memories;
 mod paging;
 mod prompts;

@@ -53,6 +53,14 @@ impl List {
     }
 }
 
+impl List {
+    /// Returns how many items a cursor of a list that is read by position leaves out.
+    pub(crate) fn skipped(&self, cursor: Option<&str>) -> Result<usize, Failure> {
+        let skip = self.after(cursor)?.map(str::parse::<usize>).transpose();
+        Ok(skip.map_err(|_| Failure::invalid("`cursor` is no cursor of this tool."))?.unwrap_or(0))
+    }
+}
+
 /// Returns the page behind `after` of a list that is there as a whole, and the cursor of the next page.
 pub(crate) fn page<T>(
     list: &List,

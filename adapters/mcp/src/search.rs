@@ -19,6 +19,10 @@ const LEXICAL: &str = "lexical";
 /// The signal of memories whose meaning matches.
 const SEMANTIC: &str = "semantic";
 
+/// Fewest memories that a search asks for. What a question about a conversation puts first is at most half of them, and so
+/// the same on every page.
+const FEWEST: usize = 21;
+
 /// Words to find.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -112,7 +116,9 @@ impl Caller {
         let kinds = names(&words.kinds);
         let arguments: Vec<&str> = std::iter::once(words.query.as_str()).chain(kinds.iter().copied()).collect();
         let list = List::new(tool, &arguments);
-        let mut found = self.hits(&at, &words.query).await?;
+        let is_filtered = by == By::Words || !kinds.is_empty();
+        let most = if is_filtered || words.cursor.is_some() { paging::MOST } else { first_page(words.limit)? };
+        let mut found = self.hits(&at, &words.query, most).await?;
         found.hits.retain(|hit| kinds.is_empty() || kinds.contains(&hit.kind.as_str()));
         if by == By::Words {
             found.hits.retain(|hit| found_by(hit, LEXICAL));
@@ -125,7 +131,7 @@ impl Caller {
         let at = self.begin().await?;
         let memory = self.memory_at(&at, id).await?;
         let list = List::new("similar", &[&like.id]);
-        let mut found = self.hits(&at, &memory.text).await?;
+        let mut found = self.hits(&at, &memory.text, paging::MOST).await?;
         found.hits.retain(|hit| hit.memory.0 != id && found_by(hit, SEMANTIC));
         self.results(&at, &list, found, like.cursor.as_deref(), like.limit).await
     }
@@ -136,13 +142,32 @@ impl Caller {
         }
         let at = self.begin().await?;
         let list = List::new("cross_project", &[&asked.query, asked.project.as_deref().unwrap_or_default()]);
-        let request = request(&at, &asked.query);
+        let request = request(&at, &asked.query, paging::MOST);
         let found = self.engine.sessions.search_projects(&self.session.platform, request, asked.project).await?;
         self.results(&at, &list, found, asked.cursor.as_deref(), asked.limit).await
     }
 
-    async fn hits(&self, at: &Reading, query: &str) -> Result<Searched, Failure> {
-        Ok(self.engine.host.search(&self.session.platform, request(at, query)).await?)
+    async fn hits(&self, at: &Reading, query: &str, most: usize) -> Result<Searched, Failure> {
+        Ok(self.engine.host.search(&self.session.platform, request(at, query, most)).await?)
+    }
+
+    /// Returns what was found, whole and as it may be shown now, best first, and what did not work.
+    pub(crate) async fn found(&self, query: &str) -> Result<(Vec<Found>, Vec<String>), Failure> {
+        if query.trim().is_empty() {
+            return Err(Failure::invalid("`query` is empty. Say what to find."));
+        }
+        let at = self.begin().await?;
+        let Searched { hits, missing } = self.hits(&at, query, paging::MOST).await?;
+        Ok((self.whole(&at, hits).await?, missing))
+    }
+
+    /// Returns the memories of hits. What was forgotten since is left out.
+    async fn whole(&self, at: &Reading, hits: Vec<Hit>) -> Result<Vec<Found>, Failure> {
+        let ids = hits.iter().map(|hit| hit.memory.0).collect();
+        let whole = self.engine.memories.memories_by_id(&self.session.platform, at.clone(), ids).await?;
+        let mut whole: HashMap<MemoryId, ShownMemory> = whole.into_iter().map(|memory| (memory.id, memory)).collect();
+        let memories = hits.into_iter().filter_map(|hit| whole.remove(&hit.memory.0).map(|whole| found(hit, whole)));
+        Ok(memories.collect())
     }
 
     async fn results(
@@ -156,12 +181,7 @@ impl Caller {
         let after = list.after(cursor)?;
         let (hits, next_cursor) =
             paging::page(list, hits, after, paging::limit(limit)?, |hit| hit.memory.0.to_string())?;
-        let ids = hits.iter().map(|hit| hit.memory.0).collect();
-        let whole = self.engine.memories.memories_by_id(&self.session.platform, at.clone(), ids).await?;
-        let mut whole: HashMap<MemoryId, ShownMemory> = whole.into_iter().map(|memory| (memory.id, memory)).collect();
-        // What was forgotten since is left out.
-        let memories = hits.into_iter().filter_map(|hit| whole.remove(&hit.memory.0).map(|whole| found(hit, whole)));
-        let memories = memories.collect();
+        let memories = self.whole(at, hits).await?;
         Ok(Results { notice: QUOTED, memories, missing, next_cursor })
     }
 
@@ -171,9 +191,16 @@ impl Caller {
     }
 }
 
-fn request(at: &Reading, query: &str) -> SearchRequest {
+fn request(at: &Reading, query: &str, most: usize) -> SearchRequest {
     let (chat, person) = (at.chat.clone(), at.person.clone());
-    SearchRequest { chat, person, query: Text::new(query), limit: Some(paging::MOST) }
+    SearchRequest { chat, person, query: Text::new(query), limit: Some(most) }
+}
+
+/// Returns how many memories a first page needs. Each hit is compared with those before it, so few are found much faster
+/// than many. One more tells that there is a next page.
+fn first_page(limit: Option<usize>) -> Result<usize, Failure> {
+    let limit = paging::limit(limit)?;
+    Ok((limit + 1).clamp(FEWEST, paging::MOST))
 }
 
 fn found_by(hit: &Hit, signal: &str) -> bool {

@@ -9,9 +9,9 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
+use crate::declared::{self, Declared};
 use crate::failure::Failure;
 use crate::session::{Caller, Contracts, Session};
-use crate::tools::{self, Declared};
 use crate::{prompts, resources};
 
 /// What a client's model should know before it uses the tools.
@@ -39,7 +39,7 @@ impl Server {
     }
 
     fn tool(&self, name: &str) -> Option<&'static Declared> {
-        tools::allowed(self.caller.session.rights).find(|tool| tool.name == name)
+        declared::allowed(self.caller.session.rights).find(|tool| tool.name == name)
     }
 
     /// Runs a tool. A read ends when the client cancels it; a change is never left half done.
@@ -93,7 +93,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         only_page(request)?;
-        let tools = tools::allowed(self.caller.session.rights).map(Declared::shown).collect();
+        let tools = declared::allowed(self.caller.session.rights).map(Declared::shown).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 

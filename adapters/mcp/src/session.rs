@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_adapter::{
-    ChatInfo, CommandLine, Host, InboundEvent, MemoryReader, Reader, Reading, SessionReader, VaultHost,
+    ChatInfo, CommandLine, Host, InboundEvent, KnownReader, MemoryReader, Reader, Reading, SessionReader, VaultHost,
 };
 use azera_types::{ChatId, PersonId, PersonaId, PlatformId, Text};
 
@@ -18,6 +18,8 @@ pub struct Contracts {
     pub reader: Arc<dyn Reader>,
     /// Whole memories.
     pub memories: Arc<dyn MemoryReader>,
+    /// What counts as known in a whole place.
+    pub known: Arc<dyn KnownReader>,
     /// What was learnt in coding sessions.
     pub sessions: Arc<dyn SessionReader>,
     /// The person's vault.

@@ -1,4 +1,4 @@
-//! The tool `themes`: what is talked about most.
+//! The tools `themes` and `raptor_status`: what is talked about most.
 
 use azera_adapter::{ShownMemory, ShownTheme, ShownThemes};
 use azera_types::Text;
@@ -72,11 +72,38 @@ pub(crate) struct Themes {
     pub(crate) next_cursor: Option<String>,
 }
 
+/// How far memories are grouped into themes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Status {
+    /// How many themes there are.
+    pub(crate) themes: usize,
+    /// How many smaller themes they are made of.
+    pub(crate) parts: usize,
+    /// How many memories that this session may read are in them.
+    pub(crate) memories: usize,
+    /// How many memories wait to be indexed. They are in no theme yet.
+    pub(crate) waiting: usize,
+    /// True if older memories were too many to count.
+    pub(crate) is_cut: bool,
+}
+
 impl Caller {
+    pub(crate) async fn raptor_status(&self) -> Result<Status, Failure> {
+        let at = self.begin().await?;
+        let waiting = self.engine.memories.counts(&self.session.platform, at.clone()).await?.queued;
+        let found = self.engine.memories.themes(&self.session.platform, at, 0, usize::MAX).await?;
+        Ok(Status {
+            themes: found.total,
+            parts: found.themes.iter().map(|theme| theme.parts.len()).sum(),
+            memories: found.themes.iter().map(|theme| theme.memories).sum(),
+            waiting,
+            is_cut: found.is_cut || found.total > found.themes.len(),
+        })
+    }
+
     pub(crate) async fn themes(&self, asked: Asked) -> Result<Themes, Failure> {
         let (list, limit) = (List::new("themes", &[]), paging::limit(asked.limit)?);
-        let skip = list.after(asked.cursor.as_deref())?.map(str::parse::<usize>).transpose();
-        let skip = skip.map_err(|_| Failure::invalid("`cursor` is no cursor of this tool."))?.unwrap_or(0);
+        let skip = list.skipped(asked.cursor.as_deref())?;
         let at = self.begin().await?;
         let ShownThemes { is_cut, themes, total } =
             self.engine.memories.themes(&self.session.platform, at, skip, limit).await?;

@@ -90,6 +90,7 @@ pub fn contracts(app: &App) -> Contracts {
         host: Arc::new(app.engine.clone()),
         reader: Arc::new(app.engine.clone()),
         memories: Arc::new(app.engine.clone()),
+        known: Arc::new(app.engine.clone()),
         sessions: Arc::new(app.engine.clone()),
         vault: Arc::new(app.engine.clone()),
     }

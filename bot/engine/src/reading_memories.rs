@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    HostError, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownMemory, ShownRelation, ShownTheme,
-    ShownThemes,
+    HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownKnown, ShownKnowns,
+    ShownMemory, ShownRelation, ShownTheme, ShownThemes,
 };
-use azera_memory::{Entity, EntityLink, Label, MemoryRow, Theme};
-use azera_types::{MemoryId, PlatformId};
+use azera_memory::{Entity, EntityLink, Known, Label, MemoryRow, Theme};
+use azera_types::{MemoryId, PersonId, PlatformId};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -129,6 +129,45 @@ fn shown_theme(theme: Theme) -> ShownTheme {
         typical: shown(theme.typical),
         newest: shown(theme.newest),
         parts: theme.parts.into_iter().map(shown_theme).collect(),
+    }
+}
+
+impl Engine {
+    async fn list_known(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownKnowns, Error> {
+        let Some(here) = self.here(platform, &at).await? else { return Ok(ShownKnowns::default()) };
+        let list =
+            move |memory: &azera_memory::Memory| memory.memories().known(&here.read_scope, skip, limit.min(MAX_LISTED));
+        let (found, total) = self.0.services.blocking(list).await?;
+        Ok(ShownKnowns { known: found.into_iter().map(|known| shown_known(known, &at.person)).collect(), total })
+    }
+}
+
+fn shown_known(known: Known, reader: &PersonId) -> ShownKnown {
+    ShownKnown {
+        is_own: known.newest.author.person() == Some(reader),
+        also: known.again.iter().map(|again| again.memory).collect(),
+        chats: known.chats,
+        counts: !known.is_apart,
+        memory: shown(known.newest),
+    }
+}
+
+#[async_trait]
+impl KnownReader for Engine {
+    async fn known(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        skip: usize,
+        limit: usize,
+    ) -> Result<ShownKnowns, HostError> {
+        self.for_adapter(self.list_known(platform, at, skip, limit).await)
     }
 }
 

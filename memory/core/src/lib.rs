@@ -33,6 +33,7 @@ mod error;
 mod excerpt;
 mod exif;
 mod export;
+mod extraction_progress;
 mod facts;
 mod files;
 mod forget;
@@ -106,6 +107,7 @@ pub use episodes::{ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter,
 pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
+pub use extraction_progress::ExtractionProgress;
 pub use facts::NewFact;
 pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
@@ -150,8 +152,7 @@ pub use rows::{
 pub use salience::{Salience, Superseded};
 pub use sessions::{Ending, Episode, Learnt, MAX_SESSIONS, Problem, ProblemKind, Procedure, Resolution};
 pub use settings::{
-    ActiveChat, BackgroundProgress, CheckInRequest, ExtractionProgress, JournalChannel, RetentionPreference,
-    TrainingConsent,
+    ActiveChat, BackgroundProgress, CheckInRequest, JournalChannel, RetentionPreference, TrainingConsent,
 };
 pub use stats::{Stats, week_begins, week_of};
 pub use store::{Batch, Change, Durability, Entry, MAX_KEY_BYTES, MAX_VALUE_BYTES, Order, Store, Table};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::account_of;
 use crate::domains::{PlaceSettings, Progress};
+use crate::extraction_progress::ExtractionProgress;
 use crate::links;
 use crate::minds::ForgottenScope;
 use crate::rows::{ChatRow, MessageRow};
@@ -111,18 +112,6 @@ pub struct CheckInRequest {
     pub tried: Option<Timestamp>,
     /// Time of the last check-in.
     pub last: Option<Timestamp>,
-}
-
-/// How far a conversation was searched for salient statements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExtractionProgress {
-    /// Number of the last message searched.
-    pub seq: u64,
-    /// When it was searched.
-    pub at: Timestamp,
-    /// How many times in a row the messages after it could not be compared with earlier ones.
-    #[serde(default)]
-    pub tries: u16,
 }
 
 /// A chat in which somebody recently wrote to a persona.

@@ -10,6 +10,7 @@ mod grants;
 mod images;
 mod inner;
 mod keys;
+mod known;
 mod logs;
 mod mcp;
 mod models;
@@ -103,6 +104,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         chats::endpoints(),
         organise::endpoints(),
         inner::endpoints(),
+        known::endpoints(),
         models::endpoints(),
         personas::endpoints(),
         mood::endpoints(),

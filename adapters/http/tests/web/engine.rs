@@ -47,9 +47,9 @@ pub const COMMANDS: &[Command] = &[
 
 /// A message, and who said it.
 #[derive(Clone)]
-struct Line {
-    chat: ChatId,
-    message: ShownMessage,
+pub struct Line {
+    pub chat: ChatId,
+    pub message: ShownMessage,
 }
 
 /// The engine.
@@ -114,7 +114,7 @@ impl Engine {
     }
 
     /// Returns everything that was said in chats that the person can read.
-    async fn heard(&self, person: &PersonId) -> Vec<Line> {
+    pub async fn heard(&self, person: &PersonId) -> Vec<Line> {
         let lines = self.lines.lock().unwrap().clone();
         let mut heard = Vec::new();
         for line in lines {

@@ -10,6 +10,7 @@ mod engine;
 mod events;
 mod images;
 mod isolation;
+mod known;
 mod mcp;
 mod models;
 mod oauth;
@@ -82,6 +83,7 @@ impl World {
             pictures: engine.clone(),
             speech: engine.clone(),
             moods: engine.clone(),
+            known: engine.clone(),
             places: engine.clone(),
             samples: engine.clone(),
             backups: engine.clone(),

@@ -29,8 +29,8 @@ chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filen
     POST /api/status/mood, POST /api/tags, POST /api/tts/synthesize,
     POST /v1/chat/completions, PUT /api/chats/{id}, PUT /api/groups/{id}, PUT /api/images/{filename}/pin, PUT /api/settings/editor, PUT /api/settings/ui,
     PUT /api/tags/{id}
-memory:read: GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
-memory:write: POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories
+memory:read: GET /api/memories/known, GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
+memory:write: PUT /api/memories/known/{id}, POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories
 mcp: POST /mcp
 admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/personas/{id}, DELETE /api/voice-samples/{filename},
     GET /api/accounts, GET /api/backups, GET /api/logs, GET /api/places, GET /api/voice-samples, POST /api/backups,

@@ -34,6 +34,8 @@ pub struct Engine {
     /// While set, searches wait for ever, and tell `searching` that they began.
     pub hangs: std::sync::atomic::AtomicBool,
     pub searching: Notify,
+    /// How many hits the last search asked for.
+    pub asked_for: AtomicUsize,
     /// How often memories were read.
     pub reads: AtomicUsize,
 }
@@ -68,7 +70,7 @@ impl Engine {
     }
 
     /// Returns what may be shown, newest first.
-    fn shown(&self, at: &Reading) -> Vec<ShownMemory> {
+    pub fn shown(&self, at: &Reading) -> Vec<ShownMemory> {
         if !is_owner(&at.chat, &at.person) {
             return Vec::new();
         }
@@ -133,7 +135,7 @@ impl Host for Engine {
                 let mut words = words.splitn(3, ' ');
                 match (words.next(), words.next(), words.next()) {
                     (Some("update"), Some("m1"), Some(text)) => self.keep(&line, text),
-                    (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate"), Some("m1"), _) => {
+                    (Some("replace"), Some("m1"), Some("m2")) | (Some("current" | "rate" | "known"), Some("m1"), _) => {
                         CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() }
                     }
                     _ => CommandAnswer { text: "I remember no such memory.".into(), ..CommandAnswer::default() },
@@ -160,7 +162,9 @@ impl Host for Engine {
         }
         let mut found = self.shown(&Reading { chat: line.chat, person: line.person });
         found.retain(|memory| line.query.split_whitespace().any(|word| memory.text.contains(word)));
-        found.truncate(line.limit.unwrap_or(10));
+        let limit = line.limit.unwrap_or(10);
+        self.asked_for.store(limit, Ordering::Relaxed);
+        found.truncate(limit);
         let hits: Vec<Hit> = found
             .into_iter()
             .map(|memory| Hit {
@@ -262,7 +266,7 @@ impl Reader for Engine {
             kind,
             text: Text::new(format!("{kind} {number}")),
             mood: None,
-            themes: Vec::new(),
+            themes: vec!["soup".to_owned(), "tea".to_owned()],
             at: at(number),
         };
         Ok([(92, "reflection"), (91, "diary"), (90, "diary")].map(written).into_iter().take(limit).collect())

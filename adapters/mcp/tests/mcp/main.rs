@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod context;
 mod engine;
 mod isolation;
+mod known;
 mod protocol;
 mod tools;
 mod vault;
@@ -54,6 +56,7 @@ impl Client {
             host: engine.clone(),
             reader: engine.clone(),
             memories: engine.clone(),
+            known: engine.clone(),
             sessions: engine.clone(),
             vault: engine.clone(),
         };

@@ -97,6 +97,24 @@ async fn pages_hold_each_item_once() {
 }
 
 #[tokio::test]
+async fn a_first_page_asks_for_no_more_than_it_shows() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    client.remember("word").await;
+    for (arguments, most) in [
+        (json!({"query": "word"}), 21),
+        (json!({"query": "word", "limit": 5}), 21),
+        (json!({"query": "word", "limit": 50}), 51),
+        (json!({"query": "word", "limit": 100}), 100),
+        (json!({"query": "word", "kinds": ["fact"]}), 100),
+    ] {
+        Client::good(client.call("recall", arguments.clone()).await);
+        assert_eq!(engine.asked_for.load(Ordering::Relaxed), most, "{arguments}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
 async fn the_memories_of_a_page_are_read_at_once() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;

@@ -81,6 +81,7 @@ impl Connection for Connected {
             pictures: Arc::new(app.engine.clone()),
             speech: Arc::new(app.engine.clone()),
             moods: Arc::new(app.engine.clone()),
+            known: Arc::new(app.engine.clone()),
             places: Arc::new(app.engine.clone()),
             samples: Arc::new(samples::FolderSamples::new(&app.data)),
             operations: Arc::new(operations::AppOperations::new(app, &self.config, self.log.clone())),

@@ -280,6 +280,10 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("relations", json!({"name": "Mia"})),
         ("graph_explore", json!({"name": "Mia"})),
         ("themes", json!({})),
+        ("known", json!({})),
+        ("raptor_status", json!({})),
+        ("reflection_insights", json!({})),
+        ("optimize_context", json!({"query": "Where does Mia live?", "tokens": 300})),
         ("episodes", json!({})),
         ("reflections", json!({})),
         ("sessions", json!({})),
@@ -301,9 +305,12 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("context_budget", json!({"project": "boat", "tokens": 300})),
         ("episode_chain", json!({"session": "import:2"})),
         ("timeline", json!({})),
+        ("compact_restore", json!({})),
         ("why", json!({})),
+        // It was said in one chat alone.
+        ("set_known", json!({"id": id(4), "counts": false})),
     ];
-    let refused = ["context_budget", "episode_chain", "timeline", "why"];
+    let refused = ["set_known", "compact_restore", "context_budget", "episode_chain", "timeline", "why"];
     let mut steps: Vec<Value> = calls.iter().map(|(tool, arguments)| call(tool, arguments)).collect();
     steps.push(json!(["pages", {"tool": "list", "arguments": {"limit": 2}, "items": "memories"}]));
     steps.push(json!(["cancel", {"tool": "recall", "arguments": {"query": "Where does Mia live?"}}]));

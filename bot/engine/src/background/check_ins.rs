@@ -6,7 +6,7 @@
 //! help lines.
 
 use azera_affect::{Bond, Help, check_in_opening};
-use azera_memory::{CheckInRequest, Kind, MessageRow};
+use azera_memory::{CheckInRequest, Kind, MessageRow, ReadScope};
 use azera_types::{PersonaId, PlatformId, Scope, Text, Timestamp};
 
 use super::agenda::{ChatActivity, PersonaPlace};
@@ -39,6 +39,7 @@ struct QuietPeriod {
     theirs: Vec<SourceLine>,
     /// The person's messages in the last days before the silence.
     lately: Vec<MessageRow>,
+    read_scope: ReadScope,
 }
 
 impl Background {
@@ -121,7 +122,14 @@ impl Background {
                 return self.note_try(home, &wanted, now).await;
             }
         }
-        let chosen = material::telling(asks.theirs, self.writing_form().lines);
+        let open = self.open_for_check_in(home, overrides, &asks, now).await?;
+        let lines = self.writing_form().lines;
+        let mut chosen = material::telling(asks.theirs, lines);
+        if let Some(open) = open {
+            // It was said before, so it stands first.
+            chosen.drain(..chosen.len().saturating_sub(lines.saturating_sub(1)));
+            chosen.insert(0, open);
+        }
         let Some(about) = chosen.last().and_then(|said| said.sources.first()) else { return Ok(()) };
         let given = material::lines(&chosen);
         let other = &asks.other;
@@ -142,6 +150,31 @@ impl Background {
             }
         }
         self.note_try(home, &wanted, now).await
+    }
+
+    /// Returns what the person left open before the lines that a check-in is about. Words of danger and words against the
+    /// rules are left out.
+    async fn open_for_check_in(
+        &self,
+        home: &PersonaPlace,
+        overrides: &Overrides,
+        asks: &QuietPeriod,
+        now: Timestamp,
+    ) -> Result<Option<SourceLine>, Error> {
+        let Scope::Dm(person) = &home.place else { return Ok(None) };
+        let Some(open) = self.open_line_of(home, &asks.read_scope, person, now).await else { return Ok(None) };
+        let is_known = asks.theirs.iter().any(|said| said.sources == open.sources);
+        if is_known || self.is_dangerous_or_frowned_on(overrides, &open.text).await? {
+            return Ok(None);
+        }
+        Ok(Some(open))
+    }
+
+    async fn is_dangerous_or_frowned_on(&self, overrides: &Overrides, text: &str) -> Result<bool, Error> {
+        let vector = self.indexer.embed(vec![text.to_owned()]).await?.pop().unwrap_or_default();
+        let tags = self.judge.tags(text, &vector);
+        let is_hard = overrides.rules.matching(&tags, &Bond::new()).help.contains(&Help::Crisis);
+        Ok(is_hard || frowned_on(&overrides.rules, &tags))
     }
 
     /// Sends the check-in, unless the person has said something meanwhile or no longer wants check-ins.
@@ -186,13 +219,12 @@ impl Background {
         let talk =
             ChatActivity { platform: home.platform.clone(), chat: wanted.chat.clone(), persona: home.persona.clone() };
         let Some((place, read_scope, name, _)) = self.whereabouts(&talk).await? else { return Ok(None) };
-        let chat = wanted.chat.clone();
+        let (chat, of) = (wanted.chat.clone(), read_scope.clone());
         let (chat, rows, last_asked) = self
             .services
             .blocking(move |memory| {
-                let last_asked =
-                    memory.writings().list(&read_scope, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
-                Ok((memory.chats().get(&chat)?, memory.messages().history(&read_scope, &chat, LOOKED_AT)?, last_asked))
+                let last_asked = memory.writings().list(&of, &[Kind::CheckIn], 1)?.pop().map(|(memory, _)| memory.at);
+                Ok((memory.chats().get(&chat)?, memory.messages().history(&of, &chat, LOOKED_AT)?, last_asked))
             })
             .await?;
         // Another persona may answer there by now.
@@ -214,7 +246,7 @@ impl Background {
         let since = before(newest.at, days(LATELY_DAYS));
         let lately = theirs.iter().filter(|row| row.at >= since).map(|row| (*row).clone()).collect();
         let theirs = theirs.into_iter().skip(first).map(SourceLine::from).collect();
-        Ok(Some(QuietPeriod { talk, name, other, theirs, lately }))
+        Ok(Some(QuietPeriod { talk, name, other, theirs, lately, read_scope }))
     }
 
     async fn is_frowned_on(&self, overrides: &Overrides, text: &str) -> Result<bool, Error> {

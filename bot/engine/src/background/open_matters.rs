@@ -1,7 +1,7 @@
-//! What people left open in a place lately: a line of it is material for dreams.
+//! What people left open in a place lately: a line of it is material for dreams and check-ins.
 
 use azera_memory::{EpisodeQuery, MatterState, Memory, ReadScope};
-use azera_types::Timestamp;
+use azera_types::{PersonId, Timestamp};
 
 use super::agenda::PersonaPlace;
 use super::material::SourceLine;
@@ -35,12 +35,30 @@ impl Background {
         if night.rem_euclid(NIGHTS) != 0 {
             return None;
         }
-        match self.open_lines(home, at, now).await {
-            Ok(lines) => {
-                let turn = usize::try_from(night / NIGHTS).unwrap_or(0);
-                turn.checked_rem(lines.len()).and_then(|index| lines.into_iter().nth(index))
-            }
+        match self.open_lines(home, &at.read_scope, now).await {
+            Ok(lines) => one_of(lines, night / NIGHTS),
             // The text goes on without them.
+            Err(error) => {
+                tracing::warn!(%error, "cannot read what is open in a place");
+                None
+            }
+        }
+    }
+
+    /// Returns what a person left open in the place, in their own words, another one each day; `None` if nothing is open.
+    pub(super) async fn open_line_of(
+        &self,
+        home: &PersonaPlace,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        now: Timestamp,
+    ) -> Option<SourceLine> {
+        match self.open_lines(home, read_scope, now).await {
+            Ok(mut lines) => {
+                lines.retain(|line| line.author.person() == Some(person));
+                one_of(lines, now.as_second().div_euclid(DAY_S))
+            }
+            // The check-in goes on without it.
             Err(error) => {
                 tracing::warn!(%error, "cannot read what is open in a place");
                 None
@@ -51,16 +69,22 @@ impl Background {
     async fn open_lines(
         &self,
         home: &PersonaPlace,
-        at: &WritingContext,
+        read_scope: &ReadScope,
         now: Timestamp,
     ) -> Result<Vec<SourceLine>, Error> {
         let calendar = self.minds.calendar(&self.access, &home.platform, &home.place).await?;
         let within = (before(now, days(REACH_DAYS)), before(now, A_DAY));
         let query = EpisodeQuery { is_open: true, within: Some(within), limit: EPISODES, ..EpisodeQuery::default() };
-        let Some(read_scope) = at.read_scope.narrowed_to(|scope| *scope == home.place) else { return Ok(Vec::new()) };
+        let Some(read_scope) = read_scope.narrowed_to(|scope| *scope == home.place) else { return Ok(Vec::new()) };
         let read = move |memory: &Memory| read_lines(memory, &read_scope, &calendar, &query, within);
         self.services.blocking(read).await
     }
+}
+
+/// Returns the line whose turn it is.
+fn one_of(lines: Vec<SourceLine>, turn: i64) -> Option<SourceLine> {
+    let turn = usize::try_from(turn).unwrap_or(0);
+    turn.checked_rem(lines.len()).and_then(|index| lines.into_iter().nth(index))
 }
 
 fn read_lines(

@@ -2,7 +2,9 @@
 //!
 //! The model reads a conversation chunk by chunk. After each chunk its marks and then the progress are stored, so a
 //! crash or a model that is away costs at most one chunk, and searching it again gives the same marks. While the model is
-//! away, the conversation waits; after [`MAX_MODEL_TRIES`] tries the classifiers search it.
+//! away, the conversation waits; after [`MAX_ABSENCES`] tries the classifiers search it. They do so, too, after live chat
+//! took precedence [`MAX_INTERRUPTIONS`] times. Each cause is counted by itself, and only requests that the model answered
+//! count for the day.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -25,7 +27,11 @@ const MAX_TRIES: u16 = 1_000;
 
 /// How many times the model is asked about the same messages while it is away: for about six hours. Then the classifiers
 /// search them.
-const MAX_MODEL_TRIES: u16 = 36;
+const MAX_ABSENCES: u16 = 36;
+
+/// How many times the search of the same messages gives way to live chat: for about a day. Then the classifiers search
+/// them.
+const MAX_INTERRUPTIONS: u16 = 144;
 
 /// A conversation that is searched.
 struct Search<'a> {
@@ -64,7 +70,7 @@ impl Background {
         }
         let home =
             PersonaPlace { platform: talk.platform.clone(), place: place.scope(), persona: talk.persona.clone() };
-        let progress = before.unwrap_or(ExtractionProgress { seq: 0, at: Timestamp::UNIX_EPOCH, tries: 0 });
+        let progress = before.unwrap_or_else(ExtractionProgress::none);
         let classified = self.classified(&classifiers, &rows, &is_new).await?;
         self.search(Search { talk, home, read_scope, rows, is_new, classified, progress, now }).await
     }
@@ -147,14 +153,19 @@ impl Background {
             return Ok(None);
         }
         let found = self.find_in_chunk(transcript, chunk).await;
-        self.note_model_calls(&search.home, search.now, 1).await?;
-        match found {
-            Ok(findings) => Ok(Some(findings)),
-            Err(error) if error.is_transient() && search.progress.tries < MAX_MODEL_TRIES => {
-                self.postpone(search).await?;
+        if found.as_ref().err().is_none_or(is_answer) {
+            self.note_model_calls(&search.home, search.now, 1).await?;
+        }
+        let error = match found {
+            Ok(findings) => return Ok(Some(findings)),
+            Err(error) => error,
+        };
+        match again_after(search.progress, &error) {
+            Some(again) => {
+                self.postpone(search, again).await?;
                 Err(error)
             }
-            Err(error) => {
+            None => {
                 tracing::info!(%error, "the classifiers search a conversation instead of the model");
                 learning.note_fallback();
                 Ok(None)
@@ -163,9 +174,8 @@ impl Background {
     }
 
     /// Stores that the messages after the progress are to be searched again.
-    async fn postpone(&self, search: &mut Search<'_>) -> Result<(), Error> {
+    async fn postpone(&self, search: &mut Search<'_>, again: ExtractionProgress) -> Result<(), Error> {
         self.services.measurements.learning.note_retry();
-        let again = ExtractionProgress { tries: search.progress.tries.saturating_add(1), ..search.progress };
         self.store_progress(search, again).await
     }
 
@@ -193,13 +203,13 @@ impl Background {
             }
         }
         if let Some(error) = away.filter(|_| search.progress.tries + 1 < MAX_TRIES) {
-            self.postpone(search).await?;
+            let again = ExtractionProgress { tries: search.progress.tries.saturating_add(1), ..search.progress };
+            self.postpone(search, again).await?;
             return Err(error);
         }
         let last = search.rows.get(part).into_iter().flatten().map(|row| row.seq).max();
-        let seq = last.map_or(search.progress.seq, |last| last.max(search.progress.seq));
-        let tries = if seq > search.progress.seq { 0 } else { search.progress.tries };
-        self.store_progress(search, ExtractionProgress { seq, tries, ..search.progress }).await
+        let progress = last.map_or(search.progress, |last| search.progress.up_to(last));
+        self.store_progress(search, progress).await
     }
 
     /// Returns true if the same people may read a chunk as when the search began, and none of it was forgotten or edited.
@@ -254,4 +264,60 @@ impl<'a> Search<'a> {
 
 fn said<'a>(row: &'a MessageRow, name: &'a str) -> ConversationMessage<'a> {
     ConversationMessage { speaker: name, is_bot: row.author.person().is_none(), text: row.text.as_str(), vectors: &[] }
+}
+
+/// Returns true for an error with which the model answered: its work is done, and counts for the day.
+fn is_answer(error: &Error) -> bool {
+    !error.is_transient()
+}
+
+/// Returns the progress with which a search begins again after the model gave no answer; `None` if the classifiers search
+/// instead.
+fn again_after(before: ExtractionProgress, error: &Error) -> Option<ExtractionProgress> {
+    let ExtractionProgress { absences, interruptions, .. } = before;
+    match error {
+        Error::Interrupted if interruptions < MAX_INTERRUPTIONS => {
+            Some(ExtractionProgress { interruptions: interruptions + 1, ..before })
+        }
+        Error::Interrupted => None,
+        error if error.is_transient() && absences < MAX_ABSENCES => {
+            Some(ExtractionProgress { absences: absences + 1, ..before })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn away() -> Error {
+        azera_model_api::Error::Unavailable("it is away".into()).into()
+    }
+
+    #[test]
+    fn each_cause_has_a_count_of_its_own() {
+        let mut progress = ExtractionProgress { tries: 7, ..ExtractionProgress::none() };
+        for number in 1..=MAX_ABSENCES {
+            progress = again_after(progress, &away()).unwrap();
+            assert_eq!((progress.absences, progress.interruptions, progress.tries), (number, 0, 7));
+        }
+        assert_eq!(again_after(progress, &away()), None, "the classifiers search");
+        // Live chat is no absence, and has not used up its own tries.
+        for number in 1..=MAX_INTERRUPTIONS {
+            progress = again_after(progress, &Error::Interrupted).unwrap();
+            assert_eq!((progress.absences, progress.interruptions, progress.tries), (MAX_ABSENCES, number, 7));
+        }
+        assert_eq!(again_after(progress, &Error::Interrupted), None, "the classifiers search");
+        assert_eq!(again_after(ExtractionProgress::none(), &Error::NoAnswer), None, "a refusal is no absence");
+        let further = ExtractionProgress { seq: 5, ..ExtractionProgress::none() };
+        assert_eq!(progress.up_to(5), further, "what failed counts for the messages that it failed for");
+        assert_eq!(further.up_to(4), further);
+    }
+
+    #[test]
+    fn only_a_request_that_was_answered_counts_for_the_day() {
+        assert!(!is_answer(&Error::Interrupted) && !is_answer(&away()));
+        assert!(is_answer(&Error::NoAnswer));
+    }
 }

@@ -58,6 +58,41 @@ async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
+/// A check-in takes up what the person left open here, among older words than it would read. What they left open elsewhere
+/// stays there.
+#[tokio::test]
+async fn a_check_in_takes_up_what_the_person_left_open_in_the_same_place() {
+    let mut scene = Scene::open(false, false).await;
+    scene.command(ANN, DM_ANN, "/checkin on 2").await;
+    scene.say(ANN, DM_ANN, "I'm going to paint the zeppelin next week, quiet").await;
+    let plan = scene.last();
+    scene.say(ANN, DEN, "I'm going to sell the submarine next week, quiet").await;
+    let elsewhere = scene.last();
+    scene.pass(4 * HOUR);
+    for _ in 0..10 {
+        scene.tell(ANN, DM_ANN).await;
+    }
+    scene.pass_time(3 * DAY).await;
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0].sources.contains(&plan) && !asked[0].sources.contains(&elsewhere), "{asked:?}");
+    // It goes with the plan.
+    scene.delete(&plan).await;
+    assert_eq!(scene.written(ANN, DM_ANN, Kind::CheckIn).await, []);
+    // What is settled is not asked about.
+    scene.say(ANN, DM_ANN, "I'm going to paint the zeppelin next week, quiet").await;
+    let settled = scene.last();
+    scene.pass(8 * DAY);
+    scene.say(ANN, DM_ANN, "I painted the zeppelin, quiet").await;
+    for _ in 0..10 {
+        scene.tell(ANN, DM_ANN).await;
+    }
+    scene.pass_time(3 * DAY).await;
+    let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+    assert!(!asked.is_empty() && asked.iter().all(|one| !one.sources.contains(&settled)), "{asked:?}");
+    assert!(scene.engine.memory.check().unwrap().is_sound());
+}
+
 #[tokio::test]
 async fn a_statement_is_shown_with_the_time_since_which_it_holds() {
     let mut scene = Scene::open(false, false).await;

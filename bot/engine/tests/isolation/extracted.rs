@@ -249,6 +249,27 @@ async fn a_conversation_waits_while_the_model_is_away() {
     assert_eq!(gists(&scene, ANN, DM_ANN).await, ["it was so quiet"]);
 }
 
+/// A model that is away uses up no requests of the day, so it is asked once it is back.
+#[tokio::test]
+async fn requests_that_nobody_answered_do_not_count_for_the_day() {
+    let reader = Reader::new(Arc::new(quote_all));
+    let mut scene = scene_read_by(&reader).await;
+    let garden = scene.engine.garden.clone();
+    // Half of them are for single conversations.
+    scene.engine.tended_by(Gardener { asks_per_day: 24, ..garden }).await;
+    reader.set_away(true);
+    scene.say(ANN, DM_ANN, "it was so quiet").await;
+    for _ in 0..24 {
+        scene.wait(10 * 60).await;
+    }
+    let learning = scene.engine.azera.measurements().learning;
+    assert!(learning.retries > 12 && learning.fallbacks == 0, "{learning:?}");
+    reader.set_away(false);
+    scene.wait(3_600).await;
+    assert_eq!(gists(&scene, ANN, DM_ANN).await, ["it was so quiet"]);
+    assert_eq!(reader.transcripts().len(), 1);
+}
+
 /// Without an end of the absence the classifiers search the conversation.
 #[tokio::test]
 async fn after_many_tries_the_classifiers_extract() {

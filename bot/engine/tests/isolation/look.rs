@@ -124,6 +124,7 @@ macro_rules! read {
 /// The graph.
 mod episodes;
 mod graph;
+mod known;
 mod lists;
 mod places;
 mod sessions;
@@ -197,6 +198,7 @@ impl Looking<'_> {
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
         self.read_entities(platform, &at).await;
+        self.read_shown_known(platform, &at).await;
         self.read_shown_themes(platform, &at).await;
         self.read_coding_sessions(platform, &at).await;
         self.read_shown_conversations(platform, &at).await;
@@ -414,9 +416,7 @@ impl Looking<'_> {
             read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
         }
         read!(self, memory.memories().newest(read_scope, |_| true, None, MANY), |found| json(&found));
-        read!(self, memory.memories().known(read_scope, 0, MANY), |found| {
-            found.0.iter().map(|known| format!("{} {:?}", json(&known.newest), known.again)).collect()
-        });
+        self.read_known(read_scope);
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {
             let reply = MessageId::new(format!("{id}~r0")).unwrap();
             for id in [&id, &reply] {

@@ -7,8 +7,8 @@ use azera_types::Timestamp;
 use jiff::SignedDuration;
 
 use super::phrases::{
-    BROKEN, CONDITIONS, EVENTS, GREETINGS, HEDGES, IDLE, INTENTIONS, JOKES, LEADING, OWN, PASSED_OVER,
-    PLANNED_WITH_TIME, starts_with_word,
+    BEHIND_RUNNING, BROKEN, CONDITIONS, EVENTS, FAILING, FAILS, GREETINGS, HEDGES, IDLE, INTENTIONS, JOKES, LEADING,
+    OWN, PASSED_OVER, PLANNED_WITH_TIME, RUNNING, WISHES, starts_with_word,
 };
 use super::sentences::{Sentence, find_phrase, plain, sentences, words};
 use super::topic::{Topic, topic};
@@ -18,14 +18,15 @@ use crate::when::{self, Calendar, Found};
 /// Words that may stand before "I am going to".
 const MAX_LEADING: usize = 6;
 
-/// Telling words that a plan without a time needs.
+/// Telling words that a plan without a time needs, and a wish without one.
 const PLAIN_PLAN_WORDS: usize = 2;
+const WISH_WORDS: usize = 3;
 
 /// Seconds ahead from which something is planned. Who is back in five minutes tells no plan.
 const AHEAD_S: i64 = 2 * 3_600;
 
 /// Seconds ahead up to which something is planned. Nobody waits to hear of what is further away.
-const FAR_S: i64 = 60 * 24 * 3_600;
+pub(super) const FAR_S: i64 = 60 * 24 * 3_600;
 
 const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
 
@@ -75,21 +76,27 @@ fn plan_in(
     if sentence.has_any(HEDGES) {
         return None;
     }
+    let intention = intention(&sentence.plain);
+    // The time is looked for last: most sentences tell no intention.
+    let is_told_otherwise = || is_marked(&sentence.range) && sentence.has_any(OWN);
+    if intention.is_none() && !is_told_otherwise() {
+        return None;
+    }
     let found = when::find(sentence.text, calendar, &|_| true);
     let planned = found.as_ref().and_then(|found| ahead(found, sentence.text, at));
     if found.is_some() && planned.is_none() {
         return None;
     }
-    let intention = intention(&sentence.plain);
     let is_plan = match (&intention, planned) {
         (Some(intention), Some(_)) => !is_idle(intention.rest),
-        (Some(intention), None) => !intention.needs_time && !is_idle(intention.rest),
-        (None, Some(_)) => is_marked(&sentence.range) && sentence.has_any(OWN),
+        (Some(intention), None) => intention.least.is_some() && !is_idle(intention.rest),
+        (None, Some(_)) => true,
         (None, None) => false,
     };
     let words = without(sentence.text, found.map(|found| found.range));
     let topic = topic(&words);
-    let least = if planned.is_some() { 1 } else { PLAIN_PLAN_WORDS };
+    let untimed = intention.and_then(|intention| intention.least).unwrap_or(PLAIN_PLAN_WORDS);
+    let least = if planned.is_some() { 1 } else { untimed };
     let is_told = is_plan && topic.len() >= least;
     is_told.then(|| Raised { kind: ProblemKind::Plan, range: sentence.range.clone(), topic, planned })
 }
@@ -116,8 +123,8 @@ fn without(text: &str, part: Option<Range<usize>>) -> String {
 
 /// The words with which somebody says what they are going to do.
 struct Intention<'a> {
-    /// True if they are a plan only with a time.
-    needs_time: bool,
+    /// How many telling words make them a plan without a time; `None` if nothing does.
+    least: Option<usize>,
     /// What follows them.
     rest: &'a str,
 }
@@ -125,18 +132,20 @@ struct Intention<'a> {
 fn intention(plain: &str) -> Option<Intention<'_>> {
     let mut rest = plain;
     for _ in 0..=MAX_LEADING {
-        let found = |phrases: &[&str], needs_time: bool| {
+        let found = |phrases: &[&str], least: Option<usize>| {
             let phrase = phrases.iter().find(|phrase| starts_with_word(rest, phrase))?;
-            Some(Intention { needs_time, rest: rest.get(phrase.len()..)?.trim_start() })
+            Some(Intention { least, rest: rest.get(phrase.len()..)?.trim_start() })
         };
-        if let Some(intention) = found(INTENTIONS, false).or_else(|| found(PLANNED_WITH_TIME, true)) {
+        let timed = || found(PLANNED_WITH_TIME, None);
+        let wish = || found(WISHES, Some(WISH_WORDS));
+        if let Some(intention) = found(INTENTIONS, Some(PLAIN_PLAN_WORDS)).or_else(wish).or_else(timed) {
             return Some(intention);
         }
-        if let Some(event) = found(&["my", "our", "mein", "meine", "unser", "unsere"], true) {
+        if let Some(event) = found(&["my", "our", "mein", "meine", "unser", "unsere"], None) {
             return EVENTS.iter().any(|phrase| find_phrase(event.rest, phrase).is_some()).then_some(event);
         }
         if let Some(doing) = doing(rest) {
-            return Some(Intention { needs_time: true, rest: doing });
+            return Some(Intention { least: None, rest: doing });
         }
         rest = behind_leading(rest)?;
     }
@@ -167,27 +176,53 @@ fn is_idle(rest: &str) -> bool {
 }
 
 fn trouble_in(sentence: &Sentence<'_>) -> Option<Raised> {
-    let is_own = sentence.has_any(OWN) || sentence.plain.starts_with("the ") || sentence.plain.starts_with("die ");
-    if !is_own || sentence.has_any(CONDITIONS) || !is_broken(&sentence.plain) {
+    let plain = sentence.plain.as_str();
+    let is_own = sentence.has_any(OWN) || plain.starts_with("the ") || plain.starts_with("die ");
+    if !is_own {
         return None;
     }
-    let topic = topic(&cut_phrases(&sentence.plain));
+    // "It crashes whenever I open it" is a problem, and "when it is broken" is none.
+    let is_told = |at: &usize| {
+        let before = plain.get(..*at).unwrap_or_default();
+        !words(before).any(|word| CONDITIONS.contains(&word))
+    };
+    broken_at(plain).filter(is_told)?;
+    let topic = topic(&cut_phrases(plain));
     let range = sentence.range.clone();
     (!topic.is_empty()).then_some(Raised { kind: ProblemKind::Trouble, range, topic, planned: None })
 }
 
-fn is_broken(plain: &str) -> bool {
-    let fails = ["doesn't work", "does not work"].iter().filter_map(|phrase| {
-        let behind = plain.get(find_phrase(plain, phrase)? + phrase.len()..)?;
+/// Returns where a text says that something is broken, or fails.
+fn broken_at(plain: &str) -> Option<usize> {
+    let works = ["doesn't work", "does not work"].iter().find_map(|phrase| {
+        let at = find_phrase(plain, phrase)?;
+        let next = words(plain.get(at + phrase.len()..)?).next();
         // Who does not work on Mondays is not broken.
-        Some(words(behind).next().is_none_or(|next| matches!(next, "anymore" | "any" | "again" | "properly" | "and")))
+        next.is_none_or(|next| matches!(next, "anymore" | "any" | "again" | "properly" | "and")).then_some(at)
     });
-    BROKEN.iter().any(|phrase| find_phrase(plain, phrase).is_some()) || fails.into_iter().any(|fails| fails)
+    let phrase = || BROKEN.iter().chain(FAILING).find_map(|phrase| find_phrase(plain, phrase));
+    works.or_else(phrase).or_else(|| fails_at(plain))
+}
+
+/// Returns where a text says that something does not do what it should. Who does not play football is not broken, and
+/// neither are people who do not open up.
+fn fails_at(plain: &str) -> Option<usize> {
+    FAILS.iter().find_map(|fails| {
+        let at = find_phrase(plain, fails)?;
+        let subject = plain.get(..at)?.split_whitespace().next_back()?;
+        if matches!(subject, "i" | "we" | "you" | "they" | "he" | "she") {
+            return None;
+        }
+        let rest = plain.get(at + fails.len()..)?.trim_start();
+        let verb = RUNNING.iter().find(|verb| starts_with_word(rest, verb))?;
+        let next = words(rest.get(verb.len()..)?).next();
+        next.is_none_or(|next| BEHIND_RUNNING.contains(&next)).then_some(at)
+    })
 }
 
 /// Cuts what says that something is broken: what is left says what it is.
 fn cut_phrases(plain: &str) -> String {
-    BROKEN.iter().fold(plain.to_owned(), |text, phrase| text.replace(phrase, " "))
+    BROKEN.iter().chain(FAILING).fold(plain.to_owned(), |text, phrase| text.replace(phrase, " "))
 }
 
 /// Returns the question that a text ends with, if it asks for something.
@@ -223,6 +258,8 @@ mod tests {
             "I plan to learn the cello.",
             "I have to renew my passport by Friday.",
             "Ich werde morgen den Zaun streichen.",
+            "I still have to wash the curtains",
+            "I'll mend the curtain of the kitchen window",
             "My driving test is on Monday.",
             "I'm going to start a new job next month.",
         ] {
@@ -233,6 +270,9 @@ mod tests {
             "the heating stopped working",
             "I can't find my passport",
             "My laptop won't start :(",
+            "The lamp doesn't turn on any more",
+            "My ear hurts.",
+            "The game crashes whenever I save",
             "Mein Fahrrad ist kaputt.",
         ] {
             assert_eq!(read(trouble), Some("problem"), "{trouble}");
@@ -253,6 +293,12 @@ mod tests {
             "I was going to paint the fence tomorrow",
             "I'm not going to paint the fence.",
             "His bike is broken.",
+            "I don't play any more",
+            "My sister doesn't play chess",
+            "When my ear hurts I stay in",
+            "I have to say, that was nice work",
+            "I'll take the red one",
+            "I have no brothers",
             "Is my bike broken?",
             "When my bike is broken I walk.",
             "I'm going to be honest, that soup was bad.",

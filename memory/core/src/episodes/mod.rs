@@ -19,7 +19,7 @@ mod topic;
 
 use std::collections::{BTreeMap, HashMap};
 
-use azera_types::{Author, ChatId, MemoryId, MessageId, Scope, Text, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, MessageId, Scope, Span, Text, Timestamp};
 
 use crate::domains::Episodes;
 use crate::recall::Speaker;
@@ -30,7 +30,8 @@ use crate::words::fold;
 use crate::{Error, ReadScope};
 
 use marks::Marks;
-use read::{Part, ReadParts};
+use read::{Part, ReadParts, Stretch};
+use settle::Wanted;
 
 /// Most episodes that are told apart, the newest ones.
 pub const MAX_EPISODES: usize = 500;
@@ -40,6 +41,9 @@ const MAX_MESSAGES: usize = 10_000;
 
 /// The same, while somebody waits for an answer.
 const RECALLED_MESSAGES: usize = 3_000;
+
+/// The stretch of a list.
+const ALL_THE_TIME: Stretch = Stretch { since: Timestamp::MIN, until: None };
 
 /// Most episodes in which a name may be mentioned that joins two of them. What is named all the time joins nothing.
 const JOINING: usize = 6;
@@ -189,12 +193,12 @@ pub struct EpisodePage {
 impl Episodes<'_> {
     /// Returns the episodes that `read_scope` allows. Days are those of `calendar`.
     pub fn list(self, read_scope: &ReadScope, calendar: &Calendar, query: &EpisodeQuery) -> Result<EpisodePage, Error> {
-        let mut read = self.parts(read_scope, Timestamp::MIN, &calendar.zone, MAX_MESSAGES)?;
+        let mut read = self.parts(read_scope, ALL_THE_TIME, &calendar.zone, MAX_MESSAGES)?;
         let is_cut = !read.unread.is_empty() || read.parts.len() > MAX_EPISODES;
         // The oldest are left out, so nothing later is missed.
         read.parts.drain(..read.parts.len().saturating_sub(MAX_EPISODES));
         let marks = self.marks(read_scope, &read.parts)?;
-        let matters = settle::matters(&read, &marks, calendar);
+        let matters = settle::matters(&read, &marks, calendar, Wanted::All);
         let names: Vec<BTreeMap<String, String>> = read.parts.iter().map(describe::names).collect();
         let continues = joined(&read, &matters, &names);
         let mut wanted = Vec::new();
@@ -229,17 +233,18 @@ impl Episodes<'_> {
         wanted: &MainStatements,
     ) -> Result<Vec<MemoryId>, Error> {
         let query = &wanted.query;
-        let since = query.within.map_or(Timestamp::MIN, |(from, _)| from);
-        let read = self.parts(read_scope, since, &calendar.zone, RECALLED_MESSAGES)?;
+        let read = self.parts(read_scope, recalled(query, calendar), &calendar.zone, RECALLED_MESSAGES)?;
         let marks = self.marks(read_scope, &read.parts)?;
-        let matters = if query.is_open { settle::matters(&read, &marks, calendar) } else { Vec::new() };
+        let open = || settle::matters(&read, &marks, calendar, Wanted::Open);
+        let matters = if query.is_open { open() } else { Vec::new() };
         let mut found = Vec::new();
         let mut episodes = 0;
         for (number, part) in read.parts.iter().enumerate().rev() {
             let open: Vec<&MessageId> = matters.get(number).map_or_else(Vec::new, |own| {
                 own.iter().filter(|it| it.state == MatterState::Open).map(|it| &it.problem.message).collect()
             });
-            if episodes >= query.limit || !fits(part, query) || !wanted.has_speaker(part) {
+            let is_wanted = !query.is_open || !open.is_empty();
+            if !is_wanted || episodes >= query.limit || !fits(part, query) || !wanted.has_speaker(part) {
                 continue;
             }
             let is_then = |at: Timestamp| query.within.is_none_or(|(from, to)| at >= from && at < to);
@@ -270,6 +275,19 @@ impl Episodes<'_> {
             continues: None,
         }))
     }
+}
+
+/// Returns the time whose messages are read for a question.
+fn recalled(query: &EpisodeQuery, calendar: &Calendar) -> Stretch {
+    let (since, until) = query.within.map_or((Timestamp::MIN, None), |(from, to)| (from, Some(to)));
+    if query.is_open {
+        // What was said later may settle it. What is older is not open any more.
+        let oldest = calendar.now.checked_sub(Span::new().hours(settle::OPEN_AT_MOST_DAYS * 24));
+        return Stretch { since: oldest.map_or(since, |oldest| oldest.max(since)), until: None };
+    }
+    // An episode that goes on behind the end is read to its own end.
+    let until = until.map(|until| until.checked_add(Span::new().hours(24)).unwrap_or(until));
+    Stretch { since, until }
 }
 
 /// Returns true if a part is wanted.

@@ -13,6 +13,21 @@ pub(super) const INTENTIONS: &[&str] = &[
     "i am planning to",
     "we plan to",
     "we're planning to",
+    "i have to",
+    "i need to",
+    "i must",
+    "i still have to",
+    "i still need to",
+    "i still must",
+    "i promised to",
+    "we have to",
+    "we need to",
+    "we still have to",
+    "we still need to",
+    "we ought to",
+    "ich muss",
+    "ich muss noch",
+    "wir müssen",
     "i've decided to",
     "i decided to",
     "we've decided to",
@@ -22,20 +37,23 @@ pub(super) const INTENTIONS: &[&str] = &[
     "ich plane",
 ];
 
-/// Beginnings of a plan that need a time.
-pub(super) const PLANNED_WITH_TIME: &[&str] = &[
+/// Beginnings of a plan that need a time, or words that tell more of it.
+pub(super) const WISHES: &[&str] = &[
     "i'll",
     "i will",
     "we'll",
     "we will",
     "i want to",
+    "i wanted to",
+    "i'd like to",
     "we want to",
-    "i have to",
-    "i need to",
+    "we wanted to",
+    "we'd like to",
+];
+
+/// Beginnings of a plan that need a time.
+pub(super) const PLANNED_WITH_TIME: &[&str] = &[
     "i've got to",
-    "i must",
-    "we have to",
-    "we need to",
     "i have a",
     "i have an",
     "i have my",
@@ -45,13 +63,10 @@ pub(super) const PLANNED_WITH_TIME: &[&str] = &[
     "we have a",
     "we have an",
     "we have our",
-    "i promised to",
     "ich werde",
     "wir werden",
     "ich will",
     "wir wollen",
-    "ich muss",
-    "wir müssen",
     "ich habe",
     "wir haben",
     "ich fahre",
@@ -406,6 +421,62 @@ pub(super) const BROKEN: &[&str] = &[
     "finde meine",
     "finde mein",
 ];
+
+/// What else says that something fails or hurts, where the speaker or a thing stands before it.
+pub(super) const FAILING: &[&str] = &[
+    "is jammed",
+    "is stuck",
+    "are stuck",
+    "is out of order",
+    "are out of order",
+    "has no",
+    "have no signal",
+    "hurts",
+    "has been hurting",
+    "has been aching",
+    "aches",
+    "a fever",
+    "comes off",
+    "lets water in",
+    "lets in water",
+    "crashes",
+    "dies at",
+    "dies after",
+    "hums so",
+    "is so loud",
+    "can't sleep",
+    "is missing",
+    "are missing",
+    "klemmt",
+    "tut weh",
+];
+
+/// What something does that works. It fails if it does not do it.
+pub(super) const RUNNING: &[&str] = &[
+    "start",
+    "open",
+    "close",
+    "load",
+    "connect",
+    "charge",
+    "play",
+    "print",
+    "boot",
+    "move",
+    "ring",
+    "run",
+    "respond",
+    "react",
+    "turn on",
+    "switch on",
+];
+
+/// What stands before one of [`RUNNING`] where something fails.
+pub(super) const FAILS: &[&str] = &["won't", "doesn't", "don't", "does not", "will not", "refuses to"];
+
+/// What may follow one of [`RUNNING`]: the place or the time of it, and no object.
+pub(super) const BEHIND_RUNNING: &[&str] =
+    &["any", "anymore", "again", "properly", "and", "to", "since", "when", "whenever", "but", "because"];
 
 /// Words of a question to nobody in particular.
 pub(super) const ANYBODY: &[&str] =

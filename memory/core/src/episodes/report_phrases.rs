@@ -31,6 +31,19 @@ pub(super) const MENDED: &[&str] = &[
     "ersetzt",
 ];
 
+/// What something does again that failed before, beside "again" or "now".
+pub(super) const RUNS: &[&str] = &[
+    "works", "work", "runs", "run", "starts", "start", "opens", "open", "closes", "close", "loads", "load", "connects",
+    "connect", "charges", "charge", "plays", "play", "prints", "print", "moves", "move", "rings", "has", "have",
+    "läuft", "geht",
+];
+
+/// Words of something that is as it was before.
+pub(super) const AGAIN: &[&str] = &["again", "now", "wieder", "jetzt"];
+
+/// What says that something that was waited for came.
+pub(super) const CAME: &[&str] = &["is here", "are here", "has arrived", "arrived", "ist da", "sind da"];
+
 /// What says that a plan was given up.
 pub(super) const GIVEN_UP: &[&str] = &[
     "cancelled",
@@ -51,6 +64,10 @@ pub(super) const GIVEN_UP: &[&str] = &[
 
 /// What says that something was done before its time.
 pub(super) const ALREADY: &[&str] = &["already", "done", "finished", "schon", "fertig", "erledigt"];
+
+/// What says that pain or sickness is over.
+pub(super) const WELL: &[&str] =
+    &["doesn't hurt", "does not hurt", "no longer hurts", "stopped hurting", "is gone", "tut nicht mehr weh"];
 
 /// What says how something went, without naming it.
 pub(super) const OUTCOMES: &[&str] = &[

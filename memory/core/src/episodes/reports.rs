@@ -1,12 +1,17 @@
 //! Reads from a person's later words what became of something that they left open.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use azera_types::Timestamp;
 
 use super::matters::{Raised, is_joke};
 use super::phrases::CONDITIONS;
-use super::report_phrases::{ALREADY, GIVEN_UP, MENDED, NO_PAST, OUTCOMES, PAST, STILL, THANKS};
+use super::report_phrases::{
+    AGAIN, ALREADY, CAME, GIVEN_UP, MENDED, NO_PAST, OUTCOMES, PAST, RUNS, STILL, THANKS, WELL,
+};
 use super::sentences::{Sentence, sentences};
-use super::topic::{Topic, shared, speaks_of};
+use super::topic::{shared, topic};
 use crate::ProblemKind;
 use crate::when::{self, Calendar};
 
@@ -19,11 +24,35 @@ pub(super) enum Says {
     Mentioned,
 }
 
+/// A message of a person as a report of anything. It is read once for all matters.
+pub(super) struct Told<'a> {
+    sentences: Vec<Sentence<'a>>,
+    is_joke: bool,
+    /// True if it holds words that say how something went, whatever that is.
+    may_report: bool,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let sentences = sentences(text);
+        let says = |phrases: &[&str]| sentences.iter().any(|sentence| sentence.has_phrase(phrases));
+        let thanks = || sentences.iter().any(|sentence| sentence.has_any(THANKS));
+        let may_report = sentences.iter().any(is_mended) || says(OUTCOMES) || says(GIVEN_UP) || thanks();
+        Self { is_joke: is_joke(text), may_report, sentences }
+    }
+
+    /// Returns false if it can say nothing about a matter that it does not speak of.
+    pub(super) fn may_report(&self) -> bool {
+        self.may_report
+    }
+}
+
 /// A later message of the person.
 pub(super) struct Later<'a> {
-    pub(super) text: &'a str,
+    pub(super) told: &'a Told<'a>,
     pub(super) at: Timestamp,
-    pub(super) topic: &'a Topic,
+    /// True if it speaks of the matter.
+    pub(super) is_about: bool,
     /// True if it belongs to the same conversation.
     pub(super) is_same_episode: bool,
     /// True if the words right before it, of somebody else, speak of the matter.
@@ -34,21 +63,21 @@ pub(super) struct Later<'a> {
 
 /// Returns what a later message says about something that was left open; `None` if it says nothing.
 pub(super) fn says(later: &Later<'_>, raised: &Raised, calendar: &Calendar) -> Option<Says> {
-    let is_about = speaks_of(later.topic, &raised.topic);
-    if is_joke(later.text) {
+    let Told { sentences: all, is_joke, .. } = later.told;
+    if *is_joke {
         return None;
     }
-    let all = sentences(later.text);
+    let is_about = later.is_about;
     let calendar = calendar.at(later.at);
-    let told = || all.iter().filter(|sentence| !sentence.is_question() && !sentence.quotes());
+    let serious = || all.iter().filter(|sentence| !sentence.is_question() && !sentence.quotes());
     let found = match raised.kind {
-        ProblemKind::Trouble => told().find(|sentence| mends(sentence, is_about, later, raised)),
-        _ => told().find(|sentence| reports(sentence, is_about, later, raised, &calendar)),
+        ProblemKind::Trouble => serious().find(|sentence| mends(sentence, is_about, later, raised)),
+        _ => serious().find(|sentence| reports(sentence, is_about, later, raised, &calendar)),
     };
     if let Some(sentence) = found {
         return Some(Says::Report(sentence.range.clone()));
     }
-    mentions(later, raised, &all, is_about).then_some(Says::Mentioned)
+    mentions(later, raised, all, is_about).then_some(Says::Mentioned)
 }
 
 /// Returns true if a sentence says how a plan went.
@@ -56,7 +85,7 @@ fn reports(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &
     if sentence.has_any(CONDITIONS) || sentence.has_any(STILL) || is_about_later(sentence, raised, later, calendar) {
         return false;
     }
-    let names_nothing = super::topic::topic(sentence.text).is_empty();
+    let names_nothing = topic(sentence.text).is_empty();
     let is_meant = is_about || (later.is_asked || later.candidates == 1) && names_nothing;
     if is_meant && sentence.has_phrase(GIVEN_UP) && (is_about || later.is_asked) {
         return true;
@@ -65,7 +94,7 @@ fn reports(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &
         return is_about && sentence.has_any(ALREADY) && is_past(sentence);
     }
     match is_about {
-        true => is_past(sentence),
+        true => is_past(sentence) || sentence.has_phrase(CAME),
         false => is_meant && sentence.has_phrase(OUTCOMES),
     }
 }
@@ -92,21 +121,31 @@ fn is_due(raised: &Raised, later: &Later<'_>) -> bool {
 
 /// Returns true if a sentence says that something works again, or was found.
 fn mends(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &Raised) -> bool {
-    if !sentence.has_phrase(MENDED) {
+    if !is_mended(sentence) {
         return false;
     }
-    if sentence.has_any(CONDITIONS) || sentence.has_any(STILL) || sentence.has_any(&["not", "isn't", "can't", "nicht"])
-    {
+    let is_negated = sentence.has_any(&["not", "isn't", "can't", "nicht"]) && !sentence.has_phrase(WELL);
+    if sentence.has_any(CONDITIONS) || sentence.has_any(STILL) || is_negated {
         return false;
     }
-    let named = super::topic::topic(sentence.text);
+    let named = topic(sentence.text);
     // "Fixed it!" names nothing; "fixed the sink" names something else.
     let rest = named.iter().filter(|word| !is_mending(**word)).count();
     is_about || shared(&named, &raised.topic) > 0 || rest == 0 && (later.is_asked || later.candidates == 1)
 }
 
+/// Returns true if a sentence says that something is as it should be again, whatever it is.
+fn is_mended(sentence: &Sentence<'_>) -> bool {
+    let runs = || sentence.has_any(AGAIN) && sentence.has_any(RUNS) && !sentence.has_any(&["no", "kein", "keine"]);
+    sentence.has_phrase(MENDED) || sentence.has_phrase(WELL) || runs()
+}
+
+/// The telling words of what says that something works again.
+static MENDING: LazyLock<HashSet<u64>> =
+    LazyLock::new(|| MENDED.iter().chain(RUNS).flat_map(|phrase| topic(phrase)).collect());
+
 fn is_mending(word: u64) -> bool {
-    MENDED.iter().any(|phrase| super::topic::topic(phrase).contains(&word))
+    MENDING.contains(&word)
 }
 
 /// Returns true if a message comes back to something so that it is no longer known to be open.
@@ -130,7 +169,7 @@ mod tests {
 
     use super::*;
     use crate::episodes::matters::raised;
-    use crate::episodes::topic::topic;
+    use crate::episodes::topic::speaks_of;
 
     fn time(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -141,11 +180,10 @@ mod tests {
         let said = time("2026-03-18T10:00:00Z");
         let calendar = Calendar::new(said, TimeZone::UTC);
         let raised = raised(before, said, &calendar, &|_| false).unwrap();
-        let words = topic(after);
         let later = Later {
-            text: after,
+            told: &Told::new(after),
             at: time("2026-03-23T10:00:00Z"),
-            topic: &words,
+            is_about: speaks_of(&topic(after), &raised.topic),
             is_same_episode: false,
             is_asked: false,
             candidates: 1,
@@ -182,6 +220,9 @@ mod tests {
             ("Fixed it!", "report"),
             ("My bike works again", "report"),
             ("I fixed the sink", "nothing"),
+            ("It runs again!", "report"),
+            ("The bike runs now", "report"),
+            ("The radio plays again", "nothing"),
             ("I can't get it fixed", "nothing"),
             ("the bike is not fixed yet", "nothing"),
         ] {

@@ -1,7 +1,9 @@
 //! What a text is about, by the words that tell it: without grammar, times and small words, and without endings, so that
 //! "painted" is "paint".
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
 
 use crate::recall::is_filler;
 use crate::words::{carries_meaning, document_words, is_function_word};
@@ -29,6 +31,8 @@ const COMMON: &str = "about actually after again all alright already always anot
     kann kein keine klar leider mal man mehr mein meine meinen mich mir mit morgen muss nach nicht noch nur oder okay \
     schon sehr sein sich sie sind uns und unser unsere vielleicht vom von war was weil wenn werde werden wieder will wir \
     woche wollen wurde zum zur uber";
+
+static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
 
 /// Past forms that no rule makes, with their stems.
 const IRREGULAR: &[(&str, &str)] = &[
@@ -91,7 +95,7 @@ fn tells(word: &str) -> bool {
         return true;
     }
     word.chars().count() >= TELLING_CHARS
-        && !COMMON.split_whitespace().any(|common| common == word)
+        && !COMMON_WORDS.contains(word)
         && !is_filler(word)
         && !is_function_word(word)
         && !word.chars().all(|c| c.is_ascii_digit())

@@ -1,6 +1,7 @@
 //! Parses a question: the words to look up, the text to embed, and the speaker, the time and the event that it names.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use azera_types::{Author, PersonId, Text, Timestamp};
 
@@ -18,6 +19,8 @@ const FILLERS: &str = "about also am any been being both can could d did do does
     having he her hers him his how i its just ll m may me might mine must my only our ours own re s same shall she \
     should so some t than theirs them too us ve very we were what when where which who whom whose why would you your \
     yours";
+
+static FILLER_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| FILLERS.split_whitespace().collect());
 
 /// Words about speech, and generic nouns. They are looked up only when nothing else is left.
 const GENERIC: &str = "according another describe kind mention name one ones recently said say says sort tell thing \
@@ -327,7 +330,7 @@ fn is_name(token: &str) -> bool {
 }
 
 pub(crate) fn is_filler(token: &str) -> bool {
-    FILLERS.split_whitespace().any(|word| word == token)
+    FILLER_WORDS.contains(token)
 }
 
 /// Returns the text without the words in `names` and their possessive endings; the text itself if nothing would be

@@ -34,7 +34,7 @@ const MAX_COMMANDS: usize = 50_000;
 const MAX_BYTES: usize = 64 << 20;
 
 /// What shows that something is not solved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
     /// The last run of a command failed.
     Command,

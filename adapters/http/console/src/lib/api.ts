@@ -88,6 +88,9 @@ export async function command(line: string, where?: Omit<Said, "message">): Prom
 export const memory = {
   search: (query: string, memoryType: string, limit: number) =>
     json<Api.SearchResults>("POST", "/api/search", { query, limit, ...(memoryType ? { memory_type: memoryType } : {}) }),
+  known: (offset: number, limit: number) =>
+    json<Api.List<Api.Known>>("GET", at`/api/memories/known?offset=${String(offset)}&limit=${String(limit)}`),
+  setKnown: (id: string, counts: boolean) => json("PUT", at`/api/memories/known/${id}`, { counts }),
   keep: (content: string) => json<{ status: string; id: string }>("POST", "/api/memories", { content }),
 };
 

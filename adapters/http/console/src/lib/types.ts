@@ -51,6 +51,18 @@ export type Found = { id: string; content: string; score: number; source: string
 
 export type SearchResults = { results: Found[]; total: number; semantic_count: number; lexical_count: number; missing: string[] };
 
+export type Known = {
+  id: string;
+  content: string;
+  author: string;
+  scope: string;
+  chats: number;
+  also: string[];
+  said_at: string;
+  counts: boolean;
+  is_own: boolean;
+};
+
 export type Imported = { status: "ok" | "error"; imported: number; skipped: number; errors: string[] };
 
 export type Model = { name: string; size: number; title: string };

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod everyday;
+mod long;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -205,7 +208,7 @@ fn shown(episodes: &[ChatEpisode]) -> String {
 fn conversations_end_as_people_would_say() {
     let mut wrong = Vec::new();
     let mut cases = 0;
-    for case in include_str!("episodes.txt").split("\n= ").skip(1) {
+    for case in include_str!("endings.txt").split("\n= ").skip(1) {
         let (head, told) = case.split_once('\n').unwrap();
         let (name, want) = head.rsplit_once(": ").unwrap();
         let lines: Vec<&str> = told.lines().filter(|line| !line.is_empty()).collect();
