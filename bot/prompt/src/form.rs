@@ -270,7 +270,6 @@ fn medium() -> Form {
         Sampling { temperature: 0.5, min_p: 0.1, phrase_penalty: 0.8, phrase_tokens: 6, ..Sampling::default() };
     Form {
         rules: FULL_RULES,
-        examples: 7,
         reminders: true,
         unsaid: Unsaid::PersonaAndTalk,
         carried_tokens: 400,

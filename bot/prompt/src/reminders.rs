@@ -60,7 +60,7 @@ pub(crate) fn reminder(abilities: Abilities, person: &str, message: &Line, histo
         text.split(|c: char| !c.is_alphanumeric() && !"'-".contains(c)).filter(|word| !word.is_empty()).collect();
     let asks = text.contains(['?', '？']);
     if asks_for_a_deed(&words) {
-        Some(abilities.fill("Say that you cannot do that: here you can {{only}}.").into_owned())
+        Some(abilities.fill("You cannot do that: you can {{only}}. Say so.").into_owned())
     } else if asks && words.iter().any(|word| FIRST_PERSON.contains(word)) {
         Some(format!("The question is about {person}. Answer it from what {person} told you, with \"you\"."))
     } else if !asks && is_sad(message, history) {
@@ -124,7 +124,7 @@ mod tests {
             "Remind me tomorrow at 7 please",
             "Kannst du bitte meinen Chef anrufen?",
         ] {
-            assert_eq!(reminder_for(asked), "Say that you cannot do that: here you can only talk.", "{asked}");
+            assert_eq!(reminder_for(asked), "You cannot do that: you can only talk. Say so.", "{asked}");
         }
         for other in [
             "I call my boss every day.",

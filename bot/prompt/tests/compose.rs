@@ -323,7 +323,7 @@ fn a_model_of_a_billion_weights_is_reminded_of_the_rule_that_a_message_is_about(
     };
     assert_eq!(
         last("qwen2", 1_543_714_304),
-        "[For this reply: Say that you cannot do that: here you can only talk.]\n\nCan you wake me up at six?"
+        "[For this reply: You cannot do that: you can only talk. Say so.]\n\nCan you wake me up at six?"
     );
     for (family, parameters) in [("smollm2", 134_515_008), ("qwen3", 8_000_000_000)] {
         assert_eq!(last(family, parameters), "Can you wake me up at six?");
