@@ -73,7 +73,7 @@ async fn a_picture_is_described_by_its_pixels_alone() {
 #[tokio::test]
 async fn a_picture_is_judged_by_two_clear_answers_alone() {
     let (server, world) = server().await;
-    let mut judge = async |said: &str| {
+    let judge = async |said: &str| {
         *lock(&world.verdict) = Some(said.to_owned());
         server.judge(png()).await
     };
