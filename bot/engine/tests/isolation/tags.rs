@@ -52,8 +52,8 @@ async fn whoever_had_the_last_picture_before_a_restart_waits_for_the_others_afte
     scene.ask(AN, COMMONS, "/imagine one of An").await;
     scene.engine.azera.stop().await;
     painter.hangs.store(false, Ordering::SeqCst);
-    scene.engine.reopen().await;
     painter.asked.lock().unwrap().clear();
+    scene.engine.reopen().await;
     scene.settled().await;
     let asked: Vec<String> = painter.asked.lock().unwrap().iter().map(|one| one.prompt.clone()).collect();
     assert_eq!(asked, ["one of An", "the second of Ann"]);
