@@ -53,13 +53,17 @@ pub use memories::{
 };
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
-pub use pictures::{PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, ShownPicture};
+pub use pictures::{
+    PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState, PictureWish, ShownPicture,
+};
 pub use places::{
     AnswerMode, ChatPlace, PlaceChange, PlaceChanged, PlaceHost, PlatformPlaces, RealmPlaces, SpokenReplies,
 };
-pub use platform::{Access, Invitation, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming};
+pub use platform::{
+    Access, Invitation, PictureProgress, PlaceNames, Platform, PlatformError, RealmPreferences, Streaming,
+};
 pub use questions::Questions;
-pub use reaction::command_of;
+pub use reaction::{TAKE_BACK, command_of, takes_back};
 pub use reader::{
     BranchSummary, ChatSummary, MindSummary, ModelSummary, PersonaSummary, Reader, Reading, ShownMessage, ShownWriting,
     WritingKind,

@@ -82,6 +82,8 @@ pub enum PictureState {
         step: u32,
         /// All steps; 0 while unknown.
         steps: u32,
+        /// A small JPEG file of how it looks so far, where that may be shown.
+        preview: Option<FileContent>,
     },
     /// It is drawn.
     Drawn(ShownPicture),
@@ -112,6 +114,10 @@ pub struct ShownPicture {
     pub seed: u32,
     /// The model that drew it.
     pub model: Option<String>,
+    /// The displayed name of the person who asked for it; `None` if it is not known.
+    pub by: Option<Text>,
+    /// The name of the place where it was asked for, if the person reads that place. Lists have it alone.
+    pub place: Option<Text>,
     /// When it was drawn.
     pub at: Timestamp,
     /// Whether its file is removed after others.
@@ -121,6 +127,23 @@ pub struct ShownPicture {
 impl std::fmt::Debug for ShownPicture {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ShownPicture").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// Which pictures are listed. What is empty lets all of them through. `Debug` shows no words.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct PictureSearch {
+    /// Words that the prompt or the name holds.
+    pub words: String,
+    /// A part of the displayed name of the person who asked, or `me`.
+    pub by: String,
+    /// A part of the name of the place where it was asked for.
+    pub place: String,
+}
+
+impl std::fmt::Debug for PictureSearch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PictureSearch(..)")
     }
 }
 
@@ -149,11 +172,24 @@ pub trait PictureHost: Send + Sync {
         number: u64,
     ) -> Result<Option<PictureState>, HostError>;
 
-    /// Returns the drawn pictures, newest first.
-    async fn pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, HostError>;
+    /// Returns the drawn pictures that a search finds, newest first.
+    async fn pictures(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        search: &PictureSearch,
+    ) -> Result<Vec<ShownPicture>, HostError>;
 
     /// Returns a drawn picture and its PNG file, if that is still kept.
     async fn picture(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, HostError>;
+
+    /// Returns a drawn picture and a small JPEG file of it, if its file is still kept.
+    async fn thumbnail(
         &self,
         platform: &PlatformId,
         at: Reading,

@@ -154,8 +154,18 @@ pub trait Streaming: Send + Sync {
     /// Handles the next event of a reply. Must not wait for the network; drop or merge events instead.
     async fn event(&self, making: Making<'_>, event: &StreamEvent);
 
-    /// Shows how far a picture is, in the message that will show it. `since` is when it was asked for; the message did
-    /// not exist before. Must not wait for the network; drop older texts instead. [`Platform::post`] or
-    /// [`Platform::retract`] with the same id ends it.
-    async fn progress(&self, _making: Making<'_>, _since: Timestamp, _text: &str) {}
+    /// Shows how far a picture is, in the message that will show it. Must not wait for the network; drop older texts
+    /// instead. [`Platform::post`] or [`Platform::retract`] with the same id ends it.
+    async fn progress(&self, _making: Making<'_>, _progress: PictureProgress<'_>) {}
+}
+
+/// How far a picture is, for the message that will show it.
+#[derive(Clone, Copy)]
+pub struct PictureProgress<'a> {
+    /// When it was asked for; the message did not exist before.
+    pub since: Timestamp,
+    /// The text of the message.
+    pub text: &'a str,
+    /// A small JPEG file of how it looks so far. It goes with the next text, and is no part of the finished message.
+    pub preview: Option<&'a [u8]>,
 }

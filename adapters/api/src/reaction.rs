@@ -15,6 +15,14 @@ pub fn command_of(key: &str) -> Option<&'static str> {
     })
 }
 
+/// The command that takes back the picture whose progress a message shows.
+pub const TAKE_BACK: &str = "/picture cancel";
+
+/// Returns true for a reaction that means [`TAKE_BACK`], below the progress of a picture.
+pub fn takes_back(key: &str) -> bool {
+    matches!(key.trim_end_matches(['\u{fe0f}', '\u{fe0e}']), "❌" | "✖" | "🚫")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,5 +32,7 @@ mod tests {
         assert_eq!(command_of("🗑️"), Some("/forget"));
         assert_eq!(command_of("🗑"), Some("/forget"));
         assert_eq!(command_of("👍"), None);
+        assert!(takes_back("❌") && takes_back("✖️") && !takes_back("👍"));
+        assert_eq!(command_of("❌"), None, "it takes back what is being made, and nothing that is there");
     }
 }

@@ -5,7 +5,9 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use azera_adapter::{Access, AnswerFile, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter::{
+    Access, AnswerFile, Making, Outbound, PictureProgress, Platform, PlatformError, StreamEvent, Streaming,
+};
 use azera_types::{
     ChatId, Clock, IdError, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Timestamp,
 };
@@ -333,7 +335,8 @@ impl Streaming for Console {
         }
     }
 
-    async fn progress(&self, Making { chat, reply, .. }: Making<'_>, _since: Timestamp, text: &str) {
+    async fn progress(&self, Making { chat, reply, .. }: Making<'_>, progress: PictureProgress<'_>) {
+        let text = progress.text;
         let mut state = self.lock();
         let seen = owner(chat).is_some_and(|owner| owner == state.speaker.id || state.hears_all);
         if !seen || state.muted || state.shown.ids.contains(reply) {
@@ -463,7 +466,7 @@ mod tests {
         let (chat, reply, persona) = (&outbound.chat, &outbound.id, &outbound.persona);
         let making = Making { chat, reply, persona, persona_name: "Azera", is_help: false };
         for text in ["🎨 a boat\nI begin … (0 s)", "🎨 a boat\n▰▱ step 1 of 2"] {
-            console.progress(making, Timestamp::UNIX_EPOCH, text).await;
+            console.progress(making, PictureProgress { since: Timestamp::UNIX_EPOCH, text, preview: None }).await;
         }
         assert_eq!(shown.try_recv().as_deref(), Ok("🎨 a boat  I begin … (0 s)"));
         assert!(shown.try_recv().is_err());

@@ -43,7 +43,8 @@ pub(crate) struct ReplyPart<'a> {
 impl ReplyPart<'_> {
     /// Returns what stands below a part, out of `of` parts.
     pub(crate) fn below(&self, part: usize, of: Option<usize>) -> Below<'_> {
-        let is_last = of.is_some_and(|parts| part + 1 == parts);
+        // While a picture is drawn, its message has one part, and the file is a preview.
+        let is_last = of.is_none_or(|parts| part + 1 == parts);
         Below { of, files: if is_last { self.files } else { &[] }, can_upscale: self.can_upscale }
     }
 }
@@ -179,9 +180,11 @@ impl Replies {
             if there.content == content && there.of == of {
                 return Ok(());
             }
-            match self.edit(channel, there, mark, saying.below(part, of), content).await {
+            let below = saying.below(part, of);
+            match self.edit(channel, there, mark, below, content).await {
                 Ok(()) => {
-                    (there.content, there.of, there.has_sound) = (content.to_owned(), of, false);
+                    let has_preview = of.is_none() && !below.files.is_empty();
+                    (there.content, there.of, there.has_passing_file) = (content.to_owned(), of, has_preview);
                     return Ok(());
                 }
                 // Nobody can change it without its webhook. Its text is right, so it stays.
@@ -195,10 +198,10 @@ impl Replies {
             }
         }
         let below = saying.below(part, of);
-        let has_only_sound = below.files.is_empty();
+        let has_only_passing_files = below.files.is_empty() || of.is_none();
         let (posted, face) = self.post(saying, mark, below, content).await?;
-        let has_sound = has_only_sound && !posted.attachments.is_empty();
-        let mut made = Part { id: posted.id, content: posted.content, of, face, has_sound };
+        let has_passing_file = has_only_passing_files && !posted.attachments.is_empty();
+        let mut made = Part { id: posted.id, content: posted.content, of, face, has_passing_file };
         if made.content != content {
             // Discord knows the nonce: this is the message of an earlier attempt, with the text of that time.
             self.edit(channel, &made, mark, saying.below(part, of), content).await.map_err(|error| refusal(&error))?;

@@ -26,8 +26,8 @@ pub(crate) struct Part {
     pub(crate) of: Option<usize>,
     /// The webhook and name that it was posted with; `None` for the bot itself.
     pub(crate) face: Option<WebhookIdentity>,
-    /// Whether it has the sound of the reply.
-    pub(crate) has_sound: bool,
+    /// Whether it has a file that goes with the next text: the sound of the reply, or a preview of a picture.
+    pub(crate) has_passing_file: bool,
 }
 
 impl CachedReply {
@@ -91,7 +91,7 @@ impl ReplyCache {
     pub(crate) fn note_sound(&mut self, spot: Spot, message: MessageId) {
         let parts = self.answers.get_mut(&spot).map(|answer| answer.parts.iter_mut());
         for part in parts.into_iter().flatten().filter(|part| part.id == message) {
-            part.has_sound = true;
+            part.has_passing_file = true;
         }
     }
 

@@ -65,8 +65,8 @@ impl Replies {
         // Their buttons are ignored, because they are made again.
         let parts = parts.map(|(_, (_, _, message))| {
             let face = message.webhook_id.map(|hook| WebhookIdentity { hook, name: message.author.name });
-            let has_sound = !message.attachments.is_empty();
-            Part { id: message.id, content: message.content, of: None, face, has_sound }
+            let has_passing_file = !message.attachments.is_empty();
+            Part { id: message.id, content: message.content, of: None, face, has_passing_file }
         });
         Ok(CachedReply { number, parts: parts.collect() })
     }

@@ -73,7 +73,7 @@ impl Replies {
         Ok((posted.map_err(|error| refusal(&error))?, None))
     }
 
-    /// Changes the text of a message. The sound of the text before goes.
+    /// Changes the text of a message. The sound or the preview of the text before goes.
     pub(crate) async fn edit(
         &self,
         channel: ChannelId,
@@ -87,7 +87,7 @@ impl Replies {
                 EditMessage::new().content(content).allowed_mentions(nobody()).components(buttons(mark, below));
             if !below.files.is_empty() {
                 edit = edit.attachments(edited(below.files));
-            } else if part.has_sound {
+            } else if part.has_passing_file {
                 edit = edit.remove_all_attachments();
             }
             return edit.execute(&*self.http, (channel, part.id, None)).await.map(drop);
@@ -98,7 +98,7 @@ impl Replies {
             .components(self.webhook_buttons(channel, mark, below));
         if !below.files.is_empty() {
             edit = edit.attachments(edited(below.files));
-        } else if part.has_sound {
+        } else if part.has_passing_file {
             edit = edit.attachments(EditAttachments::new());
         }
         self.webhooks.change(channel, face.hook, part.id, edit).await

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use azera_adapter::{Making, StreamEvent};
-use azera_types::{MessageId, Timestamp};
+use azera_adapter::{AnswerFile, FileContent, Making, PictureProgress, StreamEvent};
+use azera_types::{MessageId, Part};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
@@ -18,6 +18,9 @@ use crate::webhooks::Speaker;
 /// Shortest time between two edits of a message.
 const BETWEEN_EDITS: Duration = Duration::from_secs(1);
 
+/// The name of a preview's file.
+const PREVIEW: &str = "preview.jpg";
+
 /// Most replies streamed at the same time; others appear when they are complete.
 const MAX_STREAMS: usize = 256;
 
@@ -29,8 +32,27 @@ pub(crate) struct Streams {
 }
 
 struct ReplyStream {
-    text: watch::Sender<String>,
+    shown: watch::Sender<Growing>,
     task: JoinHandle<()>,
+}
+
+/// What a message shows so far.
+#[derive(Clone, Default)]
+struct Growing {
+    text: String,
+    /// How a picture looks so far: one file at most.
+    preview: Arc<[AnswerFile]>,
+}
+
+impl Growing {
+    /// Returns how far a picture is.
+    fn of_picture(progress: PictureProgress<'_>) -> Self {
+        let file = |bytes: &[u8]| AnswerFile {
+            part: Part::new(PREVIEW, Some("image/jpeg"), bytes.len() as u64).described(Some("How it looks so far")),
+            content: FileContent(bytes.to_vec()),
+        };
+        Self { text: progress.text.to_owned(), preview: progress.preview.into_iter().map(file).collect() }
+    }
 }
 
 impl Streams {
@@ -45,7 +67,7 @@ impl Streams {
             StreamEvent::Content { text } => self.content(target, making, text),
             StreamEvent::Retracted => {
                 if let Some(stream) = self.lock().get(making.reply) {
-                    stream.text.send_modify(String::clear);
+                    stream.shown.send_modify(|growing| growing.text.clear());
                 }
             }
             StreamEvent::Error { .. } => self.break_off(target, making.reply),
@@ -57,43 +79,55 @@ impl Streams {
     }
 
     /// Shows how far a picture is, in the message that will show it.
-    pub(crate) fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
-        let Some(target) = Target::of(making.chat, making.reply, Some(since)) else { return };
-        if let Some(stream) = self.lock().get(making.reply) {
-            stream.text.send_replace(text.to_owned());
-            return;
+    pub(crate) fn progress(&self, making: Making<'_>, progress: PictureProgress<'_>) {
+        let Some(target) = Target::of(making.chat, making.reply, Some(progress.since)) else { return };
+        let mut streams = self.lock();
+        match streams.get(making.reply) {
+            Some(stream) => drop(stream.shown.send_replace(Growing::of_picture(progress))),
+            None => self.begin(&mut streams, target, making, Growing::of_picture(progress)),
         }
-        self.content(target, making, text);
     }
 
     fn content(&self, target: Target, making: Making<'_>, piece: &str) {
         let mut streams = self.lock();
-        if let Some(streams) = streams.get(making.reply) {
-            streams.text.send_modify(|text| text.push_str(piece));
-            return;
+        match streams.get(making.reply) {
+            Some(stream) => stream.shown.send_modify(|growing| growing.text.push_str(piece)),
+            None => {
+                let growing = Growing { text: piece.to_owned(), ..Growing::default() };
+                self.begin(&mut streams, target, making, growing);
+            }
         }
+    }
+
+    fn begin(
+        &self,
+        streams: &mut HashMap<MessageId, ReplyStream>,
+        target: Target,
+        making: Making<'_>,
+        beginning: Growing,
+    ) {
         if streams.len() >= MAX_STREAMS {
             return;
         }
-        let (text, growing) = watch::channel(piece.to_owned());
+        let (shown, growing) = watch::channel(beginning);
         let speaker = Speaker { persona: making.persona.clone(), name: making.persona_name.to_owned() };
         let task = tokio::spawn(grow(self.shown.clone(), self.typing.clone(), target, speaker, growing));
-        streams.insert(making.reply.clone(), ReplyStream { text, task });
+        streams.insert(making.reply.clone(), ReplyStream { shown, task });
     }
 
     /// Ends the streaming of a reply, and waits for its last edit.
     pub(crate) async fn finish(&self, reply: &MessageId) {
         let streams = self.lock().remove(reply);
-        if let Some(ReplyStream { text, task }) = streams {
-            drop(text);
+        if let Some(ReplyStream { shown, task }) = streams {
+            drop(shown);
             task.await.ok();
         }
     }
 
     /// Removes the shown beginning of a reply that failed.
     fn break_off(&self, target: Target, reply: &MessageId) {
-        let Some(ReplyStream { text, task }) = self.lock().remove(reply) else { return };
-        drop(text);
+        let Some(ReplyStream { shown, task }) = self.lock().remove(reply) else { return };
+        drop(shown);
         let shown = self.shown.clone();
         tokio::spawn(async move {
             task.await.ok();
@@ -114,16 +148,14 @@ async fn grow(
     typing: Arc<Typing>,
     target: Target,
     speaker: Speaker,
-    mut growing: watch::Receiver<String>,
+    mut growing: watch::Receiver<Growing>,
 ) {
     let mut seen = String::new();
     loop {
-        let text = growing.borrow_and_update().clone();
+        let Growing { text, preview } = growing.borrow_and_update().clone();
         if text != seen && !text.trim().is_empty() && shown.pace.spare() {
-            if shown
-                .show_beginning(ReplyPart { target, speaker: &speaker, files: &[], can_upscale: false }, &text)
-                .await
-            {
+            let saying = ReplyPart { target, speaker: &speaker, files: &preview, can_upscale: false };
+            if shown.show_beginning(saying, &text).await {
                 typing.stop(target.channel);
             }
             seen = text;
@@ -133,13 +165,13 @@ async fn grow(
             () = sleep_until(next) => {}
             () = over(&mut growing) => return,
         }
-        if *growing.borrow() == seen && growing.changed().await.is_err() {
+        if growing.borrow().text == seen && growing.changed().await.is_err() {
             return;
         }
     }
 }
 
 /// Waits until the sender is dropped.
-async fn over(growing: &mut watch::Receiver<String>) {
+async fn over(growing: &mut watch::Receiver<Growing>) {
     while growing.changed().await.is_ok() {}
 }

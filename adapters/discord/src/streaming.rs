@@ -1,8 +1,7 @@
 //! Shows or says a reply while it is generated.
 
 use async_trait::async_trait;
-use azera_adapter::{Making, StreamEvent, Streaming};
-use azera_types::Timestamp;
+use azera_adapter::{Making, PictureProgress, StreamEvent, Streaming};
 
 use crate::discord::Discord;
 use crate::id;
@@ -17,9 +16,9 @@ impl Streaming for Discord {
         }
     }
 
-    async fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
+    async fn progress(&self, making: Making<'_>, progress: PictureProgress<'_>) {
         if let Ok(connected) = self.connected() {
-            connected.streams.progress(making, since, text);
+            connected.streams.progress(making, progress);
         }
     }
 }

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use azera_adapter::{
-    Access, ConnectionHistory, Invitation, Making, Outbound, PlaceNames, Platform, PlatformError, Questions,
-    StreamEvent, Streaming, VoiceMessages,
+    Access, ConnectionHistory, Invitation, Making, Outbound, PictureProgress, PlaceNames, Platform, PlatformError,
+    Questions, StreamEvent, Streaming, VoiceMessages,
 };
 use azera_types::{ChatId, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 
@@ -87,7 +87,8 @@ impl Streaming for Matrix {
         self.replies.event(making.chat, making.reply, event);
     }
 
-    async fn progress(&self, making: Making<'_>, _since: Timestamp, text: &str) {
-        self.replies.progress(making.chat, making.reply, text);
+    async fn progress(&self, making: Making<'_>, progress: PictureProgress<'_>) {
+        // Homeservers keep what was uploaded, so previews stay out of rooms.
+        self.replies.progress(making.chat, making.reply, progress.text);
     }
 }

@@ -2,6 +2,7 @@
 //! decrypted. It contains only ids and times, in the encrypted store of matrix-sdk. Each entry is written before it is
 //! relied on.
 
+use azera_adapter::{TAKE_BACK, command_of, takes_back};
 use azera_types::{MessageId, PersonaId};
 use matrix_sdk::Client;
 use matrix_sdk::ruma::{EventId, OwnedEventId, OwnedRoomId, RoomId, UserId};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::avatars::Uploaded;
+use crate::ids::event_of;
 
 /// Most undecryptable events stored per room; the oldest are given up first.
 const MAX_LATE: usize = 500;
@@ -144,6 +146,27 @@ impl SyncState {
     pub(crate) async fn reply_in(&self, event: &EventId) -> Result<Option<MessageId>, Error> {
         let Some(to) = self.get::<MessageId>("answers", event.as_str()).await? else { return Ok(None) };
         Ok(self.shown(&to).await?.and_then(|shown| shown.reply))
+    }
+
+    /// Returns the command that a reaction to one of the bot's events means, with the reply or the picture in that event.
+    pub(crate) async fn meant_by(
+        &self,
+        key: &str,
+        event: &EventId,
+    ) -> Result<Option<(&'static str, MessageId)>, Error> {
+        Ok(match command_of(key) {
+            Some(line) => self.reply_in(event).await?.map(|reply| (line, reply)),
+            None if takes_back(key) => self.picture_made_in(event).await?.map(|picture| (TAKE_BACK, picture)),
+            None => None,
+        })
+    }
+
+    /// Returns the picture whose progress one of the bot's events shows.
+    async fn picture_made_in(&self, event: &EventId) -> Result<Option<MessageId>, Error> {
+        let Some(to) = self.get::<MessageId>("answers", event.as_str()).await? else { return Ok(None) };
+        let is_made = self.shown(&to).await?.is_some_and(|shown| shown.reply.is_none());
+        // A reply that is being written stands in the place of the event that it answers. It cannot be taken back.
+        Ok(Some(to).filter(|to| is_made && event_of(to).is_none()))
     }
 
     /// Returns the undecryptable events of a room, oldest first.

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{ChatInfo, Edit, Host, HostError, InboundEvent, Recorded, command_of};
+use azera_adapter::{ChatInfo, Edit, Host, HostError, InboundEvent, Recorded};
 use azera_types::{ChatId, Inbound, InboundPart, MessageId, PersonId};
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
@@ -405,13 +405,11 @@ impl Worker {
         key: &str,
         by: OwnedUserId,
     ) -> Result<(), Error> {
-        let (Some(line), Some(reply)) = (command_of(key), self.matrix.sync_state.reply_in(target).await?) else {
-            return Ok(());
-        };
+        let Some((line, about)) = self.matrix.sync_state.meant_by(key, target).await? else { return Ok(()) };
         let button = self.room.event(target, None).await?;
         let thread = crate::events::thread_of(&button);
         let pressed = Said::pressed(self.room.room_id(), event.clone(), by, thread);
-        self.matrix.run_command(self.host.as_ref(), &pressed, line.to_owned(), Some(reply)).await
+        self.matrix.run_command(self.host.as_ref(), &pressed, line.to_owned(), Some(about)).await
     }
 
     /// Tries again to decrypt events.

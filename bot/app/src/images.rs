@@ -71,6 +71,7 @@ fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
         queue: images.queue as usize,
         queue_per_person: images.queue_per_person as usize,
         kept: images.kept as usize,
+        previews: images.previews,
         in_replies: images.in_replies,
         tells_every_model: images.tell_every_model,
     }))

@@ -97,6 +97,9 @@ pub struct Images {
     pub kept: u32,
     /// Show pictures within terminals that can: by kitty's protocol, iTerm2's, or sixels.
     pub in_terminal: bool,
+    /// Show pictures while they are drawn, on Discord and on the web. Nobody checks these previews, so turn this on only if
+    /// nothing on the server checks finished pictures. With [vision_server], which checks them, no previews are shown.
+    pub previews: bool,
     /// Let personas draw pictures in their replies. Only models with at least a billion weights are told how.
     pub in_replies: bool,
     /// Also tell smaller models how to draw, and models on a server whose names state no size. Measure first how well
@@ -129,6 +132,7 @@ impl Default for Images {
             queue_per_person: 4,
             kept: 5_000,
             in_terminal: true,
+            previews: false,
             in_replies: true,
             tell_every_model: false,
         }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Secret;
 
-/// A server with a model that sees. Azera sends it the pictures that people show to a persona. Its answer
-/// counts as a guess.
+/// A server with a model that sees. Azera sends it the pictures that people show to a persona, whose
+/// descriptions count as guesses, and drawn pictures before anybody sees them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VisionServer {

@@ -43,6 +43,7 @@ mod mood_host;
 mod outbox;
 mod overrides;
 mod persona_ids;
+mod picture_gallery;
 mod picture_host;
 mod pictures;
 mod place_host;

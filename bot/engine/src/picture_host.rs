@@ -3,10 +3,10 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureStart, PictureState, PictureWish, Reading,
-    ShownPicture,
+    FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState,
+    PictureWish, Reading, ShownPicture,
 };
-use azera_memory::{Memory, PictureRow};
+use azera_memory::PictureRow;
 use azera_model_image::MAX_PROMPT_CHARS;
 use azera_pictures::Wish;
 use azera_types::{MessageId, PlatformId};
@@ -15,9 +15,9 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::pictures::{
     AS_LARGE_AS_CAN_BE, Base, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH,
-    VARIATION_STRENGTH, is_suitable,
+    VARIATION_STRENGTH, is_suitable, style_of,
 };
-use crate::reading::{Here, MAX_LISTED};
+use crate::reading::Here;
 use crate::zones;
 
 /// Returns the message of a picture.
@@ -25,7 +25,7 @@ fn message_of(number: u64) -> Option<MessageId> {
     MessageId::new(format!("post~{number}")).ok()
 }
 
-fn shown(row: PictureRow) -> Option<ShownPicture> {
+pub(crate) fn shown(row: PictureRow) -> Option<ShownPicture> {
     let look: PictureLook = serde_json::from_value(row.settings).ok()?;
     let (width, height) = look.drawn.unwrap_or((look.width, look.height));
     Some(ShownPicture {
@@ -39,6 +39,8 @@ fn shown(row: PictureRow) -> Option<ShownPicture> {
         steps: look.steps,
         seed: look.seed,
         model: row.model,
+        by: row.by,
+        place: None,
         at: row.drawn_at?,
         is_pinned: row.is_pinned,
     })
@@ -145,7 +147,7 @@ impl Engine {
             place: &here.place,
             persona: &here.persona,
             persona_name: &persona.persona.name,
-            style: &persona.persona.pictures,
+            style: style_of(&persona.persona, &wish.prompt),
             person: &at.person,
             by: None,
             day: zones::day(now, &calendar.zone),
@@ -167,7 +169,7 @@ impl Engine {
     }
 
     /// Returns a drawn picture that may be shown here.
-    async fn drawn(&self, here: &Here, number: u64) -> Result<Option<PictureRow>, Error> {
+    pub(crate) async fn drawn(&self, here: &Here, number: u64) -> Result<Option<PictureRow>, Error> {
         let Some(message) = message_of(number) else { return Ok(None) };
         let read_scope = here.read_scope.clone();
         let row = self.0.services.blocking(move |memory| memory.pictures().get(&read_scope, &message)).await?;
@@ -180,29 +182,6 @@ impl Engine {
         let rules = self.0.pictures.rules(here.adapter.as_ref(), &here.place).await?;
         rows.retain(|row| is_suitable(&rules, row));
         Ok(rows)
-    }
-
-    async fn list_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
-        let read_scope = here.read_scope.clone();
-        let rules = self.0.pictures.rules(here.adapter.as_ref(), &here.place).await?;
-        let page =
-            move |memory: &Memory| memory.pictures().page(&read_scope, (0, MAX_LISTED), |row| is_suitable(&rules, row));
-        let page = self.0.services.blocking(page).await?;
-        Ok(page.rows.into_iter().filter_map(shown).collect())
-    }
-
-    async fn read_picture(
-        &self,
-        platform: &PlatformId,
-        at: Reading,
-        number: u64,
-    ) -> Result<Option<(ShownPicture, FileContent)>, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
-        let Some(row) = self.drawn(&here, number).await? else { return Ok(None) };
-        let (read_scope, message) = (here.read_scope, row.message.clone());
-        let file = self.0.services.blocking(move |memory| memory.pictures().file(&read_scope, &message)).await?;
-        Ok(file.and_then(|(_, bytes)| Some((shown(row)?, FileContent(bytes)))))
     }
 
     async fn state_of_picture(
@@ -218,8 +197,12 @@ impl Engine {
         let waiting = self.0.services.blocking(|memory| memory.pictures().waiting()).await?;
         let is_own = |row: &PictureRow| row.message == message && row.person == at.person && row.chat == at.chat;
         if waiting.iter().any(is_own) {
-            return Ok(Some(match self.0.pictures.steps(&message) {
-                Some((step, steps)) => PictureState::Drawing { step: step.min(steps), steps },
+            return Ok(Some(match self.0.pictures.progress_of(&message) {
+                Some(progress) => PictureState::Drawing {
+                    step: progress.step.min(progress.steps),
+                    steps: progress.steps,
+                    preview: progress.preview.map(FileContent),
+                },
                 None => PictureState::Waits,
             }));
         }
@@ -294,8 +277,13 @@ impl PictureHost for Engine {
         self.for_adapter(self.state_of_picture(platform, at, number).await)
     }
 
-    async fn pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, HostError> {
-        self.for_adapter(self.list_pictures(platform, at).await)
+    async fn pictures(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        search: &PictureSearch,
+    ) -> Result<Vec<ShownPicture>, HostError> {
+        self.for_adapter(self.list_pictures(platform, at, search).await)
     }
 
     async fn picture(
@@ -305,6 +293,15 @@ impl PictureHost for Engine {
         number: u64,
     ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
         self.for_adapter(self.read_picture(platform, at, number).await)
+    }
+
+    async fn thumbnail(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
+        self.for_adapter(self.small_picture(platform, at, number).await)
     }
 
     async fn keep_reference(

@@ -204,8 +204,11 @@ class Drawer:
         sampler = SAMPLERS.get(request.sampler or "")
         pipe.scheduler = sampler.from_config(self.scheduler.config) if sampler else self.scheduler
 
+        # Nothing unchecked leaves the sidecar while its check is on.
+        side = self.settings.preview_side if self.settings.safety == "off" else 0
+
         def after(_pipe, index, _timestep, values):
-            small = preview(values["latents"], self.settings.preview_side)
+            small = preview(values["latents"], side)
             step(min(index + 1, total), total, base64.b64encode(small).decode() if small else None)
             return values
 

@@ -280,8 +280,10 @@ class Drawing(unittest.TestCase):
     def test_the_safety_check_withholds_what_it_flags(self):
         for checker, want in ((self.strict, "error"), (self.mild, "done")):
             sidecar = Sidecar(self.models, IMAGEGEN_SAFETY=str(checker))
-            last = sidecar.draw()[-1]
+            *events, last = sidecar.draw()
             sidecar.stop()
+            steps = [event for event in events if event["type"] == "progress"]
+            self.assertTrue(steps and all(event["preview"] is None for event in steps), "a preview is not checked")
             self.assertEqual(last["type"], want)
             if want == "error":
                 self.assertEqual(last["code"], "flagged")

@@ -62,6 +62,7 @@ mod personas;
 mod picture_notices;
 mod picture_order;
 mod picture_pages;
+mod picture_requests;
 mod pictures;
 mod promoted;
 mod prune;

@@ -82,6 +82,18 @@ impl<'a> Pictures<'a> {
         Ok(page)
     }
 
+    /// Returns the places and people of the last drawn pictures, at most `most`, in the order in which they were drawn.
+    pub fn served(self, most: usize) -> Result<Vec<(Scope, PersonId)>, Error> {
+        let numbers = self.order()?.kept();
+        let mut drawn = Vec::new();
+        for number in numbers.into_iter().rev().take(most) {
+            let row = self.numbered(number)?;
+            drawn.extend(row.and_then(|row| Some((row.drawn_at?, row.number, row.scope, row.person))));
+        }
+        drawn.sort_by_key(|(at, number, ..)| (*at, *number));
+        Ok(drawn.into_iter().map(|(_, _, scope, person)| (scope, person)).collect())
+    }
+
     /// Returns the drawn picture of a number, if `read_scope` allows it. Notes one that is gone.
     fn shown(self, read_scope: &ReadScope, number: u64) -> Result<Option<PictureRow>, Error> {
         match self.numbered(number)? {

@@ -17,10 +17,6 @@ use crate::turns::put_message;
 use crate::writings::POST;
 use crate::{Batch, Durability, Error, Table, blob_id, codec, keys};
 
-// First parts of the keys of counts.
-const ASKED_BY: &str = "pictures-by";
-const ASKED_IN: &str = "pictures-in";
-
 /// What a place wants of pictures.
 const WISHES: &str = "picture-rules";
 
@@ -162,30 +158,9 @@ pub struct DrawnPicture {
     pub settings: serde_json::Value,
 }
 
-/// How many pictures were asked for on a day.
-#[derive(Default, Serialize, Deserialize)]
-struct DayCount {
-    day: String,
-    count: u32,
-}
-
-impl DayCount {
-    fn on(self, day: &str) -> Self {
-        if self.day == day { self } else { Self { day: day.to_owned(), count: 0 } }
-    }
-}
-
 /// Returns the message of the picture of a number.
 pub(crate) fn message_of(number: u64) -> Result<MessageId, Error> {
     MessageId::new(format!("{POST}{number}")).map_err(|error| Error::Invalid(error.to_string()))
-}
-
-fn by_key(person: &PersonId) -> Vec<u8> {
-    keys::prefix(&[ASKED_BY, &Scope::Dm(person.clone()).to_string()])
-}
-
-fn in_key(platform: &PlatformId, scope: &Scope) -> Vec<u8> {
-    keys::prefix(&[ASKED_IN, platform.as_str(), &scope.to_string()])
 }
 
 fn wishes_key(platform: &PlatformId, scope: &Scope) -> Vec<u8> {
@@ -193,74 +168,6 @@ fn wishes_key(platform: &PlatformId, scope: &Scope) -> Vec<u8> {
 }
 
 impl Pictures<'_> {
-    /// Queues a picture, within the limits. The row and the counts are one flushed transaction.
-    pub fn ask(self, new: NewPicture) -> Result<Asked, Error> {
-        self.0.store.room()?;
-        // One lock for all chats, because the limits are about all of them.
-        let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.store.ready()?;
-        let NewPicture { mut row, quota } = new;
-        if let Some(limit) = self.limit(&row.person, (&row.platform, &row.scope), &quota)? {
-            return Ok(limit);
-        }
-        let (by, within) = (by_key(&row.person), in_key(&row.platform, &row.scope));
-        let (mut by_person, mut in_place) = (self.count(&by, &quota.day)?, self.count(&within, &quota.day)?);
-        (by_person.count, in_place.count) = (by_person.count + 1, in_place.count + 1);
-        row.number = self.0.next_number()?;
-        row.message = message_of(row.number)?;
-        row.day = quota.day;
-        let mut batch = Batch::new();
-        codec::put(&mut batch, Table::Pictures, keys::message(&row.message), &row)?;
-        codec::put(&mut batch, Table::Settings, by, &by_person)?;
-        codec::put(&mut batch, Table::Settings, within, &in_place)?;
-        self.0.store.commit(batch, Durability::Flushed)?;
-        self.order()?.note(&row);
-        Ok(Asked::Waits(Box::new(row)))
-    }
-
-    /// Returns the limit that keeps a person from asking for another picture in a place now; `None` if there is none. It
-    /// counts nothing: [`Pictures::ask`] decides.
-    pub fn limit(
-        self,
-        person: &PersonId,
-        (platform, scope): (&PlatformId, &Scope),
-        quota: &PictureQuota,
-    ) -> Result<Option<Asked>, Error> {
-        let waiting = self.waiting()?;
-        let of_person = waiting.iter().filter(|row| row.person == *person).count();
-        Ok(if waiting.len() >= quota.waiting {
-            Some(Asked::QueueFull)
-        } else if of_person >= quota.waiting_by_person {
-            Some(Asked::PersonWaits)
-        } else if waiting.iter().filter(|row| row.platform == *platform && row.scope == *scope).count()
-            >= quota.waiting_in_place
-        {
-            Some(Asked::PlaceWaits)
-        } else if self.count(&by_key(person), &quota.day)?.count >= quota.by_person {
-            Some(Asked::PersonHadEnough)
-        } else if self.count(&in_key(platform, scope), &quota.day)?.count >= quota.in_place {
-            Some(Asked::PlaceHadEnough)
-        } else {
-            None
-        })
-    }
-
-    /// Gives a picture that was not drawn back to the limits of its day. The caller holds the lock of all requests.
-    pub(crate) fn give_back(self, batch: &mut Batch, row: &PictureRow) -> Result<(), Error> {
-        for key in [by_key(&row.person), in_key(&row.platform, &row.scope)] {
-            let mut count = self.count(&key, &row.day)?;
-            if !row.day.is_empty() && count.count > 0 {
-                count.count -= 1;
-                codec::put(batch, Table::Settings, key, &count)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn count(self, key: &[u8], day: &str) -> Result<DayCount, Error> {
-        Ok(self.0.read_setting::<DayCount>(key)?.unwrap_or_default().on(day))
-    }
-
     /// Returns the pictures that wait, in the order in which they were asked for.
     pub fn waiting(self) -> Result<Vec<PictureRow>, Error> {
         let numbers = self.order()?.waiting();

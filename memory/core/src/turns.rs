@@ -7,6 +7,7 @@ use azera_types::{
 
 use crate::domains::{Messages, Turns};
 use crate::files::let_go_of_parts;
+use crate::pictures::{Asked, NewPicture};
 use crate::rows::{ChatRow, InboxRow, Kind, MessageRow, NOTES, OutboxRow, SourceScope, WhyRow};
 use crate::{Batch, Durability, Error, Table, codec, keys};
 
@@ -202,6 +203,16 @@ impl Turns<'_> {
     /// Stores a reply in one flushed transaction: the message, the chat's head, the outbox, the memories of question
     /// and reply, and the sources. This also closes the turn.
     pub fn reply(self, new: NewReply) -> Result<MessageRow, Error> {
+        Ok(self.reply_with_pictures(new, Vec::new())?.0)
+    }
+
+    /// Stores a reply in the same way, and queues the pictures that it asks for in the same transaction, within the limits.
+    /// Returns the answer to each request.
+    pub fn reply_with_pictures(
+        self,
+        new: NewReply,
+        pictures: Vec<NewPicture>,
+    ) -> Result<(MessageRow, Vec<Asked>), Error> {
         let missing = || Error::Invalid("the message was forgotten, or answered already".into());
         let chat = self.0.messages().raw_message(&new.to)?.ok_or_else(missing)?.chat;
         let _writing = self.0.writing(&chat)?;
@@ -278,8 +289,15 @@ impl Turns<'_> {
             self.remember(&mut batch, &reply, Kind::Reply)?;
         }
         batch.remove(Table::Inbox, keys::message(&new.to));
+        if pictures.is_empty() {
+            self.0.store.commit(batch, Durability::Flushed)?;
+            return Ok((reply, Vec::new()));
+        }
+        let _asking = self.0.pictures().asking();
+        let asked = self.0.pictures().put_asked(&mut batch, pictures)?;
         self.0.store.commit(batch, Durability::Flushed)?;
-        Ok(reply)
+        self.0.pictures().note_asked(&asked)?;
+        Ok((reply, asked))
     }
 
     /// Adds the messages that the notes in the prompt were made from. If those notes were replaced meanwhile, the list

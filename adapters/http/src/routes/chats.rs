@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::Method;
-use azera_adapter::{BranchSummary, ChatInfo, ChatSummary, InboundEvent, Reading, ShownMessage};
+use azera_adapter::{BranchSummary, ChatInfo, ChatSummary, InboundEvent, PictureSearch, Reading, ShownMessage};
 use azera_types::{Author, ChatId, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -229,7 +229,8 @@ impl Shared {
     /// Returns the messages of a chat with the addresses of the pictures that may be shown there.
     pub(super) async fn messages_with_pictures(&self, caller: &Caller, id: &str) -> Result<Vec<Message>, Problem> {
         let mut messages = self.messages_of(caller, id).await?;
-        let pictures = self.pictures()?.pictures(&self.platform, self.reading(caller, id)?).await?;
+        let pictures =
+            self.pictures()?.pictures(&self.platform, self.reading(caller, id)?, &PictureSearch::default()).await?;
         let urls: HashMap<&str, String> =
             pictures.iter().map(|picture| (picture.message.as_str(), url_of(picture))).collect();
         for message in &mut messages {

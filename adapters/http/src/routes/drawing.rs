@@ -7,7 +7,9 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use azera_adapter::{PictureAsked, PictureState, Reading};
+use azera_adapter::{FileContent, PictureAsked, PictureState, Reading};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::Stream;
 use serde_json::json;
 
@@ -53,13 +55,13 @@ fn progress(shared: Arc<Shared>, drawing: Drawing) -> impl Stream<Item = Result<
         async move {
             let Next::Look { shown } = next else { return None };
             loop {
-                let (step, steps) = match shared.state_of(&drawing).await {
-                    Ok(Some(PictureState::Drawing { step, steps })) if steps > 0 => (step, steps),
-                    Ok(Some(PictureState::Waits | PictureState::Drawing { .. })) => (0, drawing.steps),
+                let (step, steps, preview) = match shared.state_of(&drawing).await {
+                    Ok(Some(PictureState::Drawing { step, steps, preview })) if steps > 0 => (step, steps, preview),
+                    Ok(Some(PictureState::Waits | PictureState::Drawing { .. })) => (0, drawing.steps, None),
                     ended => return Some((Ok(last(ended)), Next::End)),
                 };
                 if shown != Some((step, steps)) {
-                    let event = event("progress", &told(drawing.number, step, steps));
+                    let event = event("progress", &told(drawing.number, (step, steps), preview));
                     return Some((Ok(event), Next::Look { shown: Some((step, steps)) }));
                 }
                 tokio::select! {
@@ -88,7 +90,11 @@ fn last(ended: Result<Option<PictureState>, Problem>) -> Event {
     event("error", &json!({"message": why}))
 }
 
-fn told(number: u64, step: u32, steps: u32) -> serde_json::Value {
+fn told(number: u64, (step, steps): (u32, u32), preview: Option<FileContent>) -> serde_json::Value {
     let percentage = u64::from(step) * 100 / u64::from(steps).max(1);
-    json!({"step": step, "total_steps": steps, "percentage": percentage.min(100), "number": number})
+    let mut told = json!({"step": step, "total_steps": steps, "percentage": percentage.min(100), "number": number});
+    if let Some(FileContent(jpeg)) = preview {
+        told["preview"] = json!(format!("data:image/jpeg;base64,{}", STANDARD.encode(jpeg)));
+    }
+    told
 }

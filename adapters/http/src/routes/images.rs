@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use azera_adapter::{ChatInfo, FileContent, InboundEvent, Reading, ShownPicture};
+use azera_adapter::{ChatInfo, FileContent, InboundEvent, PictureSearch, Reading, ShownPicture};
 use azera_types::PersonaId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use super::drawing::follow;
 use super::picture_wish::NewPicture;
 use super::{Done, List, Page};
 use crate::accounts::{Caller, Scope};
-use crate::endpoint::{Endpoint, Files, Json, Need, Params, Parted};
+use crate::endpoint::{Endpoint, Files, Json, Need, Parameter, Params, Parted};
 use crate::media::{self, File};
 use crate::platform::suffix_of;
 use crate::problem::Problem;
@@ -34,6 +34,9 @@ const MAX_UPLOAD_BYTES: usize = 20 << 20;
 /// Room for the other parts of an upload's body.
 const FORM_BYTES: usize = 64 << 10;
 
+/// The media type of every small copy.
+const JPEG: &str = "image/jpeg";
+
 /// The media type of every picture.
 const PNG: &str = "image/png";
 
@@ -44,6 +47,8 @@ pub(super) struct Image {
     filename: String,
     /// Where the file is.
     url: String,
+    /// Where a small copy of it is.
+    thumbnail_url: String,
     /// What was to be drawn.
     prompt: String,
     /// What was not to be drawn.
@@ -64,6 +69,35 @@ pub(super) struct Image {
     created_at: String,
     /// Whether its file is removed after others.
     pinned: bool,
+    /// The name of the person who asked for it, if it is known. Pictures that were asked for over the web have none.
+    by: Option<String>,
+    /// The name of the chat in which it was asked for, in lists, if the caller reads that chat.
+    place: Option<String>,
+}
+
+/// Which pictures are listed.
+#[derive(Default, Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    by: String,
+    #[serde(default)]
+    place: String,
+}
+
+impl Wanted {
+    /// The parameters of a query that lists pictures.
+    const ASKS: &[Parameter] = &[
+        Page::ASKS[0],
+        Page::ASKS[1],
+        Parameter { name: "q", help: "Words that the prompt or the name holds.", required: false },
+        Parameter { name: "by", help: "A part of the name of the person who asked, or `me`.", required: false },
+        Parameter { name: "place", help: "A part of the name of the chat.", required: false },
+    ];
 }
 
 /// What draws.
@@ -126,7 +160,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .sends("text/event-stream", "Events: progress, complete with the picture, error.")
             .also(none),
         Endpoint::new(Method::GET, "/api/images", chat, "List the pictures that one may see", list)
-            .asks(Page::ASKS)
+            .asks(Wanted::ASKS)
             .answers::<List<Image>>(),
         Endpoint::new(Method::GET, "/api/images/models", chat, "List what draws", models).answers::<List<ImageModel>>(),
         Endpoint::new(
@@ -165,6 +199,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             reference,
         )
         .serves(PNG, "The picture, written anew without metadata."),
+        Endpoint::new(
+            Method::GET,
+            "/api/images/{filename}/thumbnail",
+            chat,
+            "Get a small copy of a picture",
+            show_thumbnail,
+        )
+        .serves(JPEG, "The small copy."),
         Endpoint::new(Method::GET, "/api/images/{filename}", chat, "Get a picture", show).serves(PNG, "The picture."),
         Endpoint::new(Method::DELETE, "/api/images/{filename}", chat, "Delete a picture", delete).answers::<Deleted>(),
     ]
@@ -194,6 +236,7 @@ impl From<ShownPicture> for Image {
     fn from(picture: ShownPicture) -> Self {
         Self {
             url: url_of(&picture),
+            thumbnail_url: format!("{}/thumbnail", url_of(&picture)),
             filename: file_name(&picture),
             prompt: picture.prompt.to_string(),
             negative_prompt: picture.negative,
@@ -205,6 +248,8 @@ impl From<ShownPicture> for Image {
             number: picture.number,
             created_at: picture.at.to_string(),
             pinned: picture.is_pinned,
+            by: picture.by.map(|by| by.to_string()),
+            place: picture.place.map(|place| place.to_string()),
         }
     }
 }
@@ -284,11 +329,13 @@ impl Shared {
 async fn list(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    Params(page): Params<Page>,
+    Params(wanted): Params<Wanted>,
 ) -> Result<axum::Json<List<Image>>, Problem> {
+    let page = Page { offset: wanted.offset, limit: wanted.limit };
+    let search = PictureSearch { words: wanted.q, by: wanted.by, place: wanted.place };
     let mut found = BTreeMap::new();
     for at in shared.galleries(&caller).await? {
-        let pictures = shared.pictures()?.pictures(&shared.platform, at).await?;
+        let pictures = shared.pictures()?.pictures(&shared.platform, at, &search).await?;
         found.extend(pictures.into_iter().map(|picture| (picture.number, picture)));
     }
     Ok(axum::Json(page.of(found.into_values().rev().map(Image::from).collect())))
@@ -398,6 +445,24 @@ async fn show(
 ) -> Result<Response, Problem> {
     let (_, FileContent(bytes)) = shared.picture(&caller, &filename).await?;
     Ok(media::answer(&headers, File { bytes, media_type: PNG, name: filename }))
+}
+
+async fn show_thumbnail(
+    State(shared): State<Arc<Shared>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Parted(filename): Parted<String>,
+) -> Result<Response, Problem> {
+    let missing = || Problem::not_found("picture");
+    let number = number_in(&filename).ok_or_else(missing)?;
+    for at in shared.galleries(&caller).await? {
+        let found = shared.pictures()?.thumbnail(&shared.platform, at, number).await?;
+        if let Some((_, FileContent(bytes))) = found.filter(|(picture, _)| file_name(picture) == filename) {
+            let name = format!("{}.jpg", filename.trim_end_matches(".png"));
+            return Ok(media::answer(&headers, File { bytes, media_type: JPEG, name }));
+        }
+    }
+    Err(missing())
 }
 
 async fn delete(

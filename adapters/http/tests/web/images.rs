@@ -30,6 +30,8 @@ async fn a_picture_is_followed_until_it_is_drawn_and_then_listed() {
         .map(|(_, data)| (&data["step"], &data["percentage"]))
         .collect();
     assert_eq!(steps, [(&json!(0), &json!(0)), (&json!(1), &json!(50)), (&json!(2), &json!(100))]);
+    let previews: Vec<&Value> = events.iter().filter_map(|(_, data)| data.get("preview")).collect();
+    assert_eq!(previews, ["data:image/jpeg;base64,Ymx1cnJlZA=="], "of the first step");
     let (name, complete) = events.last().unwrap();
     assert_eq!((name.as_str(), &complete["image"]["filename"]), ("complete", &json!("my-tower-1.png")));
     let image = &complete["image"];
@@ -41,6 +43,18 @@ async fn a_picture_is_followed_until_it_is_drawn_and_then_listed() {
     draw(&mut key, json!({"prompt": "a boat", "seed": -1})).await;
     let page = key.send("GET", "/api/images?offset=1&limit=5", None).await.json();
     assert_eq!((&page["total"], &page["items"][0]["filename"]), (&json!(2), &json!("my-tower-1.png")));
+    for (query, total) in [
+        ("q=lighthouse", 1),
+        ("q=a", 2),
+        ("q=plane", 0),
+        ("by=Ann&q=boat", 1),
+        ("by=Bob", 0),
+        ("place=Pict", 2),
+        ("place=x", 0),
+    ] {
+        let found = key.send("GET", &format!("/api/images?{query}&limit=9"), None).await.json();
+        assert_eq!(found["total"], total, "{query}");
+    }
     let models = key.send("GET", "/api/images/models", None).await.json();
     assert_eq!((&models["total"], &models["items"][0]["name"]), (&json!(1), &json!("grey")));
     world.stop().await;
@@ -62,6 +76,14 @@ async fn a_picture_is_served_whole_and_in_parts() {
     let part = owner.send_with("GET", path, &[("Range", "bytes=2-4")], "").await;
     assert_eq!((part.status, part.body.as_str()), (206, "234"));
     assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
+    let small = owner.send("GET", &format!("{path}/thumbnail"), None).await;
+    assert_eq!(
+        (small.status, small.body.as_str(), small.header("content-type")),
+        (200, "small 0123456789", Some("image/jpeg"))
+    );
+    for missing in ["picture-2.png", "tower-1.png", "1", "..%2f1"] {
+        owner.send("GET", &format!("/api/images/{missing}/thumbnail"), None).await.is(404, "not_found");
+    }
     let end = owner.send_with("GET", path, &[("Range", "bytes=-3")], "").await;
     assert_eq!((end.status, end.body.as_str()), (206, "789"));
     let beyond = owner.send_with("GET", path, &[("Range", "bytes=10-")], "").await;
@@ -248,6 +270,7 @@ async fn pictures_need_the_scope_to_chat() {
         ("GET", "/api/images"),
         ("GET", "/api/images/models"),
         ("GET", "/api/images/picture-1.png"),
+        ("GET", "/api/images/picture-1.png/thumbnail"),
         ("DELETE", "/api/images/picture-1.png"),
         ("GET", "/api/images/references/x.png"),
         ("POST", "/api/tts/synthesize"),

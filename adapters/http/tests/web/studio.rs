@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureHost, PictureModel, PictureState, PictureWish,
-    Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest,
+    FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureState,
+    PictureWish, Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest,
 };
 use azera_adapter_http::{KeptSample, ListedSample, NewSample, SampleError, StoreError, VoiceSamples};
 use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text, Timestamp};
@@ -103,12 +103,15 @@ impl PictureHost for Engine {
             model: Some("grey".into()),
             at: Timestamp::from_second(1_800_000_000).unwrap(),
             is_pinned: false,
+            by: Some("Ann".into()),
+            place: Some("Pictures".into()),
         };
         let last = match wish.prompt.as_str() {
             "something impossible" => PictureState::Failed("I could not draw that.".into()),
             _ => PictureState::Drawn(picture.clone()),
         };
-        let drawing = |step| PictureState::Drawing { step, steps: 2 };
+        let preview = |step| (step == 1).then(|| FileContent(b"blurred".to_vec()));
+        let drawing = |step| PictureState::Drawing { step, steps: 2, preview: preview(step) };
         *self.studio.steps.lock().unwrap() = vec![last, drawing(2), drawing(1), PictureState::Waits];
         pictures.push((at.chat, picture));
         self.studio.wishes.lock().unwrap().push(wish);
@@ -135,11 +138,21 @@ impl PictureHost for Engine {
         Ok(self.studio.steps.lock().unwrap().pop().filter(|_| may))
     }
 
-    async fn pictures(&self, _: &PlatformId, at: Reading) -> Result<Vec<ShownPicture>, HostError> {
+    async fn pictures(
+        &self,
+        _: &PlatformId,
+        at: Reading,
+        search: &PictureSearch,
+    ) -> Result<Vec<ShownPicture>, HostError> {
         let all = self.studio.pictures.lock().unwrap().clone();
         let mut shown = Vec::new();
         for (chat, picture) in all.into_iter().rev() {
-            if self.may_read(&chat, &at.person).await {
+            let holds =
+                |whole: Option<&str>, part: &str| part.is_empty() || whole.is_some_and(|whole| whole.contains(part));
+            let is_found = holds(Some(picture.prompt.as_str()), &search.words)
+                && holds(picture.by.as_deref(), &search.by)
+                && holds(picture.place.as_deref(), &search.place);
+            if is_found && self.may_read(&chat, &at.person).await {
                 shown.push(picture);
             }
         }
@@ -156,6 +169,16 @@ impl PictureHost for Engine {
         let may = self.may_read(&chat, &at.person).await;
         let file = FileContent(picture.prompt.as_bytes().to_vec());
         Ok(may.then_some((picture, file)))
+    }
+
+    async fn thumbnail(
+        &self,
+        platform: &PlatformId,
+        at: Reading,
+        number: u64,
+    ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
+        let found = self.picture(platform, at, number).await?;
+        Ok(found.map(|(picture, file)| (picture, FileContent([b"small ".as_slice(), &file.0].concat()))))
     }
 
     async fn keep_reference(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use azera_adapter::{Access, Making, Outbound, Platform, PlatformError, StreamEvent, Streaming};
+use azera_adapter::{Access, Making, Outbound, PictureProgress, Platform, PlatformError, StreamEvent, Streaming};
 use azera_adapter_console::Console;
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, ReadableScopes, Timestamp};
 use azera_voice_call::Request;
@@ -112,9 +112,9 @@ impl Streaming for Aloud {
         }
     }
 
-    async fn progress(&self, making: Making<'_>, since: Timestamp, text: &str) {
+    async fn progress(&self, making: Making<'_>, progress: PictureProgress<'_>) {
         if let Some(streaming) = self.console.streaming() {
-            streaming.progress(making, since, text).await;
+            streaming.progress(making, progress).await;
         }
     }
 }

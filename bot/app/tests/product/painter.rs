@@ -115,7 +115,11 @@ fn answer(
             let larger = Picture::from_rgb(16, 16, vec![120; 16 * 16 * 3]).expect("the right number of pixels");
             (200, json!({"html_info": "", "image": STANDARD.encode(larger.to_png(&[]).expect("a picture"))}))
         }
-        "/v1/chat/completions" => (200, json!({"choices": [{"message": {"content": "A grey square."}}]})),
+        "/v1/chat/completions" => {
+            let judges = String::from_utf8_lossy(&body).contains("minor:");
+            let said = if judges { "sexual: no, minor: no" } else { "A grey square." };
+            (200, json!({"choices": [{"message": {"content": said}}]}))
+        }
         "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),
         _ => (200, json!({"state": {"sampling_step": 1, "sampling_steps": 20}})),
     };

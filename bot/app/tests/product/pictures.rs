@@ -76,6 +76,21 @@ fn a_picture_whose_server_rests_is_drawn_after_the_next_start() {
 }
 
 #[test]
+fn the_operator_draws_a_portrait_of_a_shared_persona_in_the_terminal() {
+    let home = tempfile::tempdir().expect("a folder");
+    let painter = Painter::start();
+    let personas = home.path().join("data/personas");
+    std::fs::create_dir_all(&personas).expect("a folder");
+    let file = "---\nid: mira\nname: Mira\n---\n\n## Intent\n\nKeeps the log.\n\n## Core Identity\n\nYou are Mira.\n\n\
+                ## Appearance\n\nRed hair.\n";
+    std::fs::write(personas.join("mira.md"), file).expect("a file");
+    let events = lines(&talk(home.path(), &painter, "/persona portrait mira\n"));
+    assert_eq!(painter.prompts(), ["portrait of Mira, Red hair., head and shoulders"]);
+    let caption = of(&events, "reply")[0]["text"].as_str().expect("a text");
+    assert!(caption.contains("*picture "), "{caption}");
+}
+
+#[test]
 fn without_a_server_the_bot_says_how_to_get_one() {
     let home = tempfile::tempdir().expect("a folder");
     let output = fed(&mut command(home.path(), &["chat", "--json", "--model", "scripted"]), "/imagine a boat\n");

@@ -10,7 +10,7 @@ use azera_types::{ChatId, Part, PersonId, Scope};
 use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{PictureLook, is_suitable, shortened};
+use crate::pictures::{By, PictureLook, holds_words, is_suitable, shortened, words_of};
 
 /// Pictures of a page.
 const PAGE: usize = 9;
@@ -30,37 +30,19 @@ struct Listed {
     by: Option<By>,
 }
 
-/// Whose pictures are listed.
-#[derive(Clone)]
-enum By {
-    /// Those of the person who asks.
-    Asker(PersonId),
-    /// Those of people whose displayed name holds these words, in lower case.
-    Named(String),
-}
-
 impl Listed {
     fn with(words: &str) -> Self {
-        Self { words: words.to_lowercase().split_whitespace().map(str::to_owned).collect(), ..Self::default() }
+        Self { words: words_of(words), ..Self::default() }
     }
 
     /// Returns those of a person: of `asker` for `me`.
     fn by(name: &str, asker: &PersonId) -> Self {
-        let by = match name.to_lowercase().as_str() {
-            "me" => By::Asker(asker.clone()),
-            name => By::Named(name.to_owned()),
-        };
-        Self { by: Some(by), ..Self::default() }
+        Self { by: Some(By::of(name, asker)), ..Self::default() }
     }
 
     fn wants(&self, row: &PictureRow) -> bool {
-        let text = format!("{} {}", row.prompt.as_str(), row.name.as_deref().unwrap_or_default()).to_lowercase();
-        let is_theirs = match &self.by {
-            None => true,
-            Some(By::Asker(asker)) => row.person == *asker,
-            Some(By::Named(name)) => row.by.as_deref().is_some_and(|by| by.to_lowercase().contains(name)),
-        };
-        is_theirs && (!self.is_pinned || row.is_pinned) && self.words.iter().all(|word| text.contains(word))
+        let is_theirs = self.by.as_ref().is_none_or(|by| by.asked_for(row));
+        is_theirs && (!self.is_pinned || row.is_pinned) && holds_words(row, &self.words)
     }
 
     fn title(&self) -> &'static str {

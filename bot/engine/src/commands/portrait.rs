@@ -1,11 +1,10 @@
 //! `/persona portrait` and `/persona face`: draw how a persona of the place looks, and make a portrait its face.
 
-use azera_adapter::CommandAnswer;
-use azera_memory::PersonaRow;
+use azera_adapter::{Access, CommandAnswer};
+use azera_memory::{Memory, PersonaRow};
 use azera_model_image::{Picture, PictureLimits};
-use azera_personas::Persona;
 use azera_pictures::Wish;
-use azera_types::{MessageId, Scope};
+use azera_types::{MessageId, RealmId, Scope};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -13,30 +12,24 @@ use super::upload::realm_to_change;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
-use crate::pictures::{Base, PictureLook};
-
-/// The section of a persona file that says how the persona looks.
-const SECTION: &str = "Appearance";
-
-/// The most characters of that section in a prompt. Models that draw read about 75 words.
-const MAX_LOOK_CHARS: usize = 500;
+use crate::pictures::{APPEARANCE, Base, PictureLook, appearance};
 
 /// Pixels of the longer side of a face. As PNG it is below `MAX_PICTURE_BYTES` even without compression.
 const FACE_SIDE: u32 = 512;
 
 impl Commands {
-    /// Asks for a portrait of a persona that this place owns, as its file describes it. A face outlives what people say,
-    /// so a portrait is built on nothing else.
+    /// Asks for a portrait of a persona that this place owns, as its file describes it; the operator's terminal owns those
+    /// that all places share. A face outlives what people say, so a portrait is built on nothing else.
     pub(super) async fn draw_portrait(&self, at: &CommandContext<'_>, named: &str) -> Result<CommandAnswer, Error> {
-        let realm = match realm_to_change(at) {
-            Ok(realm) => realm,
+        let owner = match owner_here(at) {
+            Ok(owner) => owner,
             Err(why) => return Ok(refused(why.into())),
         };
         let found = self.persona_in_front(at, named).await?;
-        let Some((row, persona, words)) = found.filter(|(row, ..)| row.owner.as_ref() == Some(&realm)) else {
+        let Some((row, persona, words)) = found.filter(|(row, ..)| row.owner == owner) else {
             return Ok(refused(
                 "Name a persona that belongs to this place: `/persona portrait NAME`. Other personas are shared and cannot be \
-                 changed here."
+                 changed here; the operator does that in `azera chat`."
                     .into(),
             ));
         };
@@ -44,11 +37,11 @@ impl Commands {
             Ok(wish) => wish,
             Err(error) => return Ok(refused(error.to_string())),
         };
-        let look = described(&persona);
+        let look = appearance(&persona);
         if look.is_empty() || !wish.prompt.is_empty() {
             let why = if look.is_empty() { "does not say how it looks" } else { "says how it looks" };
             return Ok(refused(format!(
-                "The file of {} {why}. Describe it in the section `{SECTION}`: `/persona edit {}`.",
+                "The file of {} {why}. Describe it in the section `{APPEARANCE}`: `/persona edit {}`.",
                 persona.name, row.id
             )));
         }
@@ -63,8 +56,8 @@ impl Commands {
 
     /// Makes a portrait the face of its persona.
     pub(super) async fn choose_face(&self, at: &CommandContext<'_>, number: &str) -> Result<CommandAnswer, Error> {
-        let realm = match realm_to_change(at) {
-            Ok(realm) => realm,
+        let owner = match owner_here(at) {
+            Ok(owner) => owner,
             Err(why) => return Ok(refused(why.into())),
         };
         let picture = match self.picture_alone(at, number).await? {
@@ -73,11 +66,20 @@ impl Commands {
         };
         let look = serde_json::from_value::<PictureLook>(picture.settings.clone()).ok();
         // Everybody in the realm sees the face, so it must come from a place that everybody there may read.
-        let is_for_all = picture.scope == Scope::Realm(realm.clone()) && picture.source_scopes.is_empty();
+        let is_for_all = picture.source_scopes.is_empty()
+            && match &owner {
+                Some(realm) => picture.scope == Scope::Realm(realm.clone()),
+                // The operator shows everybody a picture of their own terminal.
+                None => picture.person == at.line.person,
+            };
         let portrayed = look.and_then(|look| look.portrait_of).filter(|_| is_for_all);
         let persona = match portrayed {
             Some(identity) => {
-                self.services.blocking(move |memory| memory.personas().of(Some(&realm), &identity)).await?
+                let of_owner = move |memory: &Memory| {
+                    let found = memory.personas().of(owner.as_ref(), &identity)?;
+                    Ok(found.filter(|row| row.owner == owner))
+                };
+                self.services.blocking(of_owner).await?
             }
             None => None,
         };
@@ -112,9 +114,11 @@ impl Commands {
     }
 }
 
-/// Returns what a persona file says of the persona's look, in one line.
-fn described(persona: &Persona) -> String {
-    let text = persona.section(SECTION).map(|section| section.text.as_str()).unwrap_or_default();
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_LOOK_CHARS).collect()
+/// Returns the realm whose personas are changed here; `None` for those that all places share. The error says why nobody's
+/// are.
+fn owner_here(at: &CommandContext<'_>) -> Result<Option<RealmId>, &'static str> {
+    match realm_to_change(at) {
+        Err(_) if at.access >= Access::Operator && at.place.shared_realm().is_none() => Ok(None),
+        owner => owner.map(Some),
+    }
 }

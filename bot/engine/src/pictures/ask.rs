@@ -8,7 +8,7 @@ use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, Plat
 
 use super::naming::Besides;
 use super::start::StartBytes;
-use super::{Basis, NO_BACKEND, PictureLook, PictureSettings, Pictures, PlaceWishes, Start};
+use super::{Basis, MAX_SERVED, NO_BACKEND, PictureLook, PictureSettings, Pictures, PlaceWishes, Start};
 use crate::error::Error;
 use crate::turn::{any_seed, derived_seed};
 
@@ -22,7 +22,7 @@ pub(crate) struct PictureRequest<'a> {
     pub(crate) persona: &'a PersonaId,
     pub(crate) persona_name: &'a str,
     /// How the persona's pictures look.
-    pub(crate) style: &'a PictureStyle,
+    pub(crate) style: PictureStyle,
     pub(crate) person: &'a PersonId,
     /// The person's displayed name; `None` if it is not known.
     pub(crate) by: Option<&'a str>,
@@ -89,21 +89,54 @@ pub(crate) struct Base {
     pub(crate) portrait_of: Option<PersonaId>,
 }
 
+/// A request that the rules allow.
+pub(crate) struct Allowed {
+    pub(crate) picture: NewPicture,
+    /// The id of the picture that came with it, which is kept for it alone.
+    upload: Option<String>,
+}
+
 impl Pictures {
     /// Queues a picture.
-    pub(crate) async fn ask(&self, mut request: PictureRequest<'_>) -> Result<Queued, Error> {
-        let Some(settings) = self.settings() else { return Ok(Queued::Refused(NO_BACKEND.into())) };
+    pub(crate) async fn ask(&self, request: PictureRequest<'_>) -> Result<Queued, Error> {
+        let Allowed { picture, upload } = match self.allow(request).await? {
+            Ok(allowed) => allowed,
+            Err(refused) => return Ok(refused),
+        };
+        let asked = self.services.blocking(move |memory| memory.pictures().ask(picture)).await;
+        if let Some(id) = upload.filter(|_| !matches!(asked, Ok(Asked::Waits(_)))) {
+            self.services.references.remove(&id);
+        }
+        self.queued(asked?).await
+    }
+
+    /// Returns what the answer to a request means for the person, and begins to draw.
+    pub(crate) async fn queued(&self, asked: Asked) -> Result<Queued, Error> {
+        Ok(match (asked, self.settings()) {
+            (Asked::Waits(row), _) => {
+                let position = self.position(&row).await?;
+                self.wake.notify_one();
+                Queued::Waits(row, position)
+            }
+            (limit, Some(settings)) => Queued::TooMany(settings.told_of(&limit)),
+            (_, None) => Queued::Refused(NO_BACKEND.into()),
+        })
+    }
+
+    /// Checks a request by the rules. The inner error says why it is refused.
+    pub(crate) async fn allow(&self, mut request: PictureRequest<'_>) -> Result<Result<Allowed, Queued>, Error> {
+        let Some(settings) = self.settings() else { return Ok(Err(Queued::Refused(NO_BACKEND.into()))) };
         let rules = self.rules(request.platform, request.place).await?;
         let style = if request.wish.is_plain { PictureStyle::default() } else { request.style.clone() };
         let named = match named(&request, &style, &rules) {
             Ok(named) => named,
             Err(refusal) => {
                 tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
-                return Ok(Queued::Refused(refusal.to_string()));
+                return Ok(Err(Queued::Refused(refusal.to_string())));
             }
         };
         if let Some(why) = self.unable(settings, &request) {
-            return Ok(Queued::Refused(why.to_owned()));
+            return Ok(Err(Queued::Refused(why.to_owned())));
         }
         if let Some(start) = &request.start {
             request.wish.size = request.wish.size.or(Some(settings.size_like(start.size)));
@@ -117,30 +150,19 @@ impl Pictures {
             traits: named,
             ..settings.look(&request.wish, self.seed(&row))
         };
-        let mut kept = None;
+        let mut upload = None;
         if let Some(mut start) = request.start {
             if let StartBytes::Given(png) = start.bytes {
                 match self.keep(request.person, png).await? {
-                    Ok(id) => (start.bytes, kept) = (StartBytes::Uploaded(id.clone()), Some(id)),
-                    Err(why) => return Ok(Queued::TooMany(format!("I cannot keep that picture: {why}."))),
+                    Ok(id) => (start.bytes, upload) = (StartBytes::Uploaded(id.clone()), Some(id)),
+                    Err(why) => return Ok(Err(Queued::TooMany(format!("I cannot keep that picture: {why}.")))),
                 }
             }
             start.under(&mut row, &mut look);
         }
         row.settings = serde_json::to_value(look).unwrap_or_default();
-        let new = NewPicture { row, quota: settings.quota(request.day) };
-        let asked = self.services.blocking(move |memory| memory.pictures().ask(new)).await;
-        if let Some(id) = kept.filter(|_| !matches!(asked, Ok(Asked::Waits(_)))) {
-            self.services.references.remove(&id);
-        }
-        Ok(match asked? {
-            Asked::Waits(row) => {
-                let position = self.position(&row).await?;
-                self.wake.notify_one();
-                Queued::Waits(row, position)
-            }
-            limit => Queued::TooMany(settings.told_of(&limit)),
-        })
+        let picture = NewPicture { row, quota: settings.quota(request.day) };
+        Ok(Ok(Allowed { picture, upload }))
     }
 
     /// Returns why a person cannot start a drawing from a picture in a place now: nothing draws, or a limit.
@@ -258,6 +280,7 @@ impl Pictures {
 
     /// Returns the waiting pictures in the order in which they are drawn.
     pub(crate) async fn queue(&self) -> Result<Vec<PictureRow>, Error> {
+        self.recall_served().await?;
         let mut rows = self.services.blocking(|memory| memory.pictures().waiting()).await?;
         let waiting: Vec<Waiting<Scope, PersonId>> = rows
             .iter()
@@ -271,6 +294,20 @@ impl Pictures {
         let is_running = |row: &PictureRow| running.contains(&row.message);
         rows.sort_by_key(|row| (!is_running(row), order.iter().position(|number| *number == row.number)));
         Ok(rows)
+    }
+
+    /// Reads once for whom the last pictures were drawn, so that the order stays fair after a restart.
+    async fn recall_served(&self) -> Result<(), Error> {
+        if self.progress().knows_served {
+            return Ok(());
+        }
+        let served = self.services.blocking(|memory| memory.pictures().served(MAX_SERVED)).await?;
+        let mut progress = self.progress();
+        if !progress.knows_served {
+            // What was drawn since the start is among them.
+            (progress.served, progress.knows_served) = (served.into(), true);
+        }
+        Ok(())
     }
 
     async fn position(&self, row: &PictureRow) -> Result<usize, Error> {

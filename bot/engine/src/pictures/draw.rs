@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_adapter::{Making, Platform};
+use azera_adapter::{Making, PictureProgress, Platform};
 use azera_memory::{DrawnPicture, MessageRow, OutboxRow, PictureOutcome, PictureRow};
 use azera_model_image::{DrawnImage, ImageError, ImageProgress, Outage, Picture, PictureLimits, ProgressSender};
 use azera_pictures::PromptRules;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{PictureLook, PictureSettings, Pictures, Running, caption, naming};
+use super::{MAX_SERVED, PictureLook, PictureSettings, Pictures, Running, caption, naming};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
 
@@ -30,9 +30,6 @@ const BETWEEN_TEXTS: Duration = Duration::from_secs(1);
 
 /// How often a picture is made smaller until its file is one that is kept.
 const MAX_SHRINKS: usize = 4;
-
-/// Pictures whose places and people are remembered for a fair order.
-const MAX_SERVED: usize = 500;
 
 /// Said if other people would read the picture now than when it was asked for.
 const OTHER_READERS: &str = "Other people read here now than when you asked. Ask again.";
@@ -53,13 +50,14 @@ pub(super) enum Onward {
 }
 
 /// A picture that is being drawn.
-struct Drawing<'a> {
+pub(super) struct Drawing<'a> {
     settings: &'a PictureSettings,
     platform: &'a dyn Platform,
-    row: &'a PictureRow,
-    rules: &'a PromptRules,
-    is_last_try: bool,
+    pub(super) row: &'a PictureRow,
+    pub(super) rules: &'a PromptRules,
+    pub(super) is_last_try: bool,
     token: &'a CancellationToken,
+    /// Takes the progress as the server reports it.
     sender: &'a ProgressSender,
 }
 
@@ -154,10 +152,13 @@ impl Pictures {
             return self.end_saying(platform, row, "How it was to look is no longer known. Ask again.").await;
         };
         let is_last_try = tries >= MAX_TRIES;
-        let drawing = Drawing { settings, platform, row, rules: &rules, is_last_try, token, sender };
+        let (reports, reported) = watch::channel(ImageProgress::default());
+        let drawing = Drawing { settings, platform, row, rules: &rules, is_last_try, token, sender: &reports };
+        let with_previews = self.shows_previews(&look);
         let drawn = tokio::select! {
             biased;
             drawn = self.make(&drawing, &mut look) => drawn?,
+            () = self.pass_on(reported, sender, with_previews) => Err(ImageError::Cancelled),
             () = self.show_progress(platform, row, sender.subscribe(), token) => Err(ImageError::Cancelled),
             () = self.stop_when_unwanted(row, token) => Err(ImageError::Cancelled),
         };
@@ -200,7 +201,7 @@ impl Pictures {
         Ok(Onward::Next)
     }
 
-    /// Reads the picture to start from, looks at it if nobody has, and draws.
+    /// Reads the picture to start from, looks at it if nobody has, draws, and looks at what came out.
     async fn make(
         &self,
         drawing: &Drawing<'_>,
@@ -212,10 +213,19 @@ impl Pictures {
             start = self.start_bytes(platform, row, look, rules) => start?,
             () = token.cancelled() => return Ok(Err(ImageError::Cancelled)),
         };
-        Ok(match start {
-            Ok(start) => settings.make(row.prompt.as_str(), look, start, (token, sender)).await,
-            Err(why) => Err(why.into_error(is_last_try)),
-        })
+        let start = match start {
+            Ok(start) => start,
+            Err(why) => return Ok(Err(why.into_error(is_last_try))),
+        };
+        let drawn = match settings.make(row.prompt.as_str(), look, start, (token, sender)).await {
+            Ok(drawn) => drawn,
+            Err(error) => return Ok(Err(error)),
+        };
+        tokio::select! {
+            biased;
+            checked = self.checked(drawing, look, drawn) => checked,
+            () = token.cancelled() => Ok(Err(ImageError::Cancelled)),
+        }
     }
 
     /// Stops the drawing once the picture is no longer wanted: somebody cancelled it, or forgot what it is built on. Runs
@@ -251,10 +261,13 @@ impl Pictures {
         let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
         let begun = Instant::now();
         loop {
-            let text = caption::progress(row, &receiver.borrow_and_update().clone(), begun.elapsed());
-            streaming
-                .progress(Making { chat, reply, persona, persona_name, is_help: false }, row.asked_at, &text)
-                .await;
+            let progress = receiver.borrow_and_update().clone();
+            let shown = PictureProgress {
+                since: row.asked_at,
+                text: &caption::progress(row, &progress, begun.elapsed()),
+                preview: progress.preview.as_deref(),
+            };
+            streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;
             tokio::time::sleep(BETWEEN_TEXTS).await;
             if receiver.changed().await.is_err() || token.is_cancelled() {
                 return std::future::pending().await;

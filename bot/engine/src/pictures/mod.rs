@@ -3,22 +3,30 @@
 //!
 //! | file | does |
 //! |---|---|
+//! | `appearance.rs` | how a persona looks, by its own file |
 //! | `ask.rs` | checks rules and limits, queues a request |
 //! | `draw.rs` | draws what waits, one after another, and delivers it |
 //! | `caption.rs` | the texts of the messages |
 //! | `start.rs` | pictures that drawings start from |
 //! | `looking.rs` | reads and looks at them before they are drawn |
 //! | `naming.rs` | what a picture names, as far as the rules ask |
+//! | `previews.rs` | passes on how a picture looks so far, where that may be shown |
+//! | `results.rs` | looks at finished pictures before anybody sees them |
+//! | `search.rs` | which pictures a search finds |
 //! | `outages.rs` | keeps pictures while their server is away |
 //! | `settings.rs` | what is configured, and what a place wants |
 //! | `telling.rs` | tells who asked why a picture is not drawn |
 
+mod appearance;
 mod ask;
 mod caption;
 mod draw;
 mod looking;
 mod naming;
 mod outages;
+mod previews;
+mod results;
+mod search;
 mod settings;
 mod start;
 mod telling;
@@ -32,9 +40,11 @@ use azera_types::{MessageId, PersonId, Scope};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use ask::{Base, PictureRequest, Queued};
+pub(crate) use appearance::{APPEARANCE, appearance, style_of};
+pub(crate) use ask::{Allowed, Base, PictureRequest, Queued};
 pub(crate) use caption::shortened;
 pub(crate) use naming::is_suitable;
+pub(crate) use search::{By, holds_words, words_of};
 pub use settings::PictureSettings;
 pub(crate) use settings::{AS_LARGE_AS_CAN_BE, PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_STRENGTH};
 pub(crate) use start::{Basis, Start};
@@ -51,6 +61,9 @@ pub(crate) const NO_BACKEND: &str = "I cannot draw: no server for pictures is co
 
 /// Said where personas do not draw by themselves.
 pub(crate) const NOT_FROM_REPLIES: &str = "I do not draw by myself here. `/imagine` draws.";
+
+/// Pictures whose places and people are remembered for a fair order.
+const MAX_SERVED: usize = 500;
 
 /// The most pictures of people that are decoded at once. Each takes up to some 350 MB.
 const DECODED_AT_ONCE: usize = 2;
@@ -80,6 +93,8 @@ struct Progress {
     delivering: HashSet<MessageId>,
     /// Where and for whom the last pictures were drawn, oldest first.
     served: VecDeque<(Scope, PersonId)>,
+    /// Whether those drawn before the last start were read.
+    knows_served: bool,
     /// The server cannot be reached, since then.
     away: Option<outages::Away>,
 }
@@ -99,6 +114,7 @@ impl Drop for DeliveryHold<'_> {
 /// A picture that is being drawn.
 struct Running {
     token: CancellationToken,
+    /// How far it is, as people may see it.
     progress: watch::Receiver<ImageProgress>,
 }
 
@@ -130,6 +146,11 @@ impl Pictures {
         self.services.upscales.store(settings.model.limits().upscales, Ordering::Relaxed);
     }
 
+    /// Looks for pictures that wait.
+    pub(crate) fn begin(&self) {
+        self.wake.notify_one();
+    }
+
     /// Returns what draws, if anything does.
     pub(crate) fn settings(&self) -> Option<&PictureSettings> {
         self.settings.get()
@@ -151,12 +172,9 @@ impl Pictures {
         DeliveryHold { pictures: self, message: message.clone() }
     }
 
-    /// Returns the steps that are done, and all steps, of a picture that is being drawn.
-    pub(crate) fn steps(&self, message: &MessageId) -> Option<(u32, u32)> {
-        self.progress().running.get(message).map(|running| {
-            let progress = running.progress.borrow();
-            (progress.step, progress.steps)
-        })
+    /// Returns how far a picture is that is being drawn.
+    pub(crate) fn progress_of(&self, message: &MessageId) -> Option<ImageProgress> {
+        self.progress().running.get(message).map(|running| running.progress.borrow().clone())
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {

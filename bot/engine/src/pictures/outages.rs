@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use azera_adapter::{Making, Platform};
+use azera_adapter::{Making, PictureProgress, Platform};
 use azera_memory::PictureRow;
 use azera_model_image::{ImageError, Outage};
 use azera_types::Timestamp;
@@ -59,7 +59,8 @@ impl Pictures {
         if let Some(streaming) = platform.streaming().filter(|_| !token.is_cancelled()) {
             let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
             let making = Making { chat, reply, persona, persona_name, is_help: false };
-            streaming.progress(making, row.asked_at, &caption::away(row)).await;
+            let shown = PictureProgress { since: row.asked_at, text: &caption::away(row), preview: None };
+            streaming.progress(making, shown).await;
             // It was taken back meanwhile, and the text came after the message was removed or said why.
             if !self.is_wanted(row).await? {
                 if let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await {

@@ -48,6 +48,8 @@ pub struct PictureSettings {
     pub queue_per_person: usize,
     /// The most drawn pictures whose files are kept.
     pub kept: usize,
+    /// Whether people see a picture while it is drawn, where nobody checks pictures.
+    pub previews: bool,
     /// Whether personas may ask for pictures in their replies.
     pub in_replies: bool,
     /// Whether small models, and those of unknown size, are told how to ask, too.

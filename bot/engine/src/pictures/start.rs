@@ -211,7 +211,7 @@ impl Pictures {
     }
 
     /// Does work that decodes a picture, for at most a few requests at once.
-    pub(super) async fn decode<T: Send + 'static>(
+    pub(crate) async fn decode<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {

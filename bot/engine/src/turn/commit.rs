@@ -1,13 +1,16 @@
-//! Stage *commit*: the reply, its memories, its outbox entry and the end of the turn, in one transaction of the record.
+//! Stage *commit*: the reply, its memories, its outbox entry, its requests for pictures and the end of the turn, in one
+//! transaction of the record.
 
 use azera_adapter::{State, StreamEvent};
-use azera_memory::{Hit, MessageRow, NewReply, OutboxRow, WhyHit, WhyRow};
+use azera_memory::{Asked, Hit, MessageRow, NewReply, OutboxRow, WhyHit, WhyRow};
+use azera_pictures::PictureTag;
 use azera_types::Text;
 
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generate::Draft;
 use super::overlap::says_something_new;
+use super::pictures::Tags;
 use super::sources;
 use crate::error::Error;
 use crate::turn::Turns;
@@ -16,6 +19,10 @@ use crate::turn::Turns;
 pub(super) struct Committed {
     pub(super) reply: MessageRow,
     pub(super) outbox: OutboxRow,
+    /// The answers to the reply's requests for pictures.
+    pub(super) asked: Vec<Asked>,
+    /// Why a picture of the reply is not drawn, if one is not.
+    pub(super) undrawn: Option<(PictureTag, String)>,
     /// The persona's mood and energy after it.
     pub(super) state: State,
 }
@@ -44,12 +51,14 @@ impl Turns {
             state: reply.state.clone(),
             help: reply.help.clone(),
         };
-        let reply = self.services.blocking(move |memory| memory.turns().reply(reply)).await?;
+        let Tags { pictures, undrawn } = self.allowed_tags(request, context, composition, draft).await;
+        let stored = self.services.blocking(move |memory| memory.turns().reply_with_pictures(reply, pictures));
+        let (reply, asked) = stored.await?;
         self.minds.exchanged(&request.message, &context.place, params, felt, request.was_felt());
         let reply = self.cut_if_interrupted(reply).await?;
         self.minds.keep_state(&request.message, &context.place, &composition.style).await;
         request.feelings_changed = true;
-        Ok(Committed { reply, outbox, state })
+        Ok(Committed { reply, outbox, asked, undrawn, state })
     }
 
     /// Cuts a reply that was interrupted while it was stored.

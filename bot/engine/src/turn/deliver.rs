@@ -59,7 +59,7 @@ impl Turns {
     ) -> Result<bool, Error> {
         let (platform, target) =
             (request.platform.as_ref(), self.stream_target(&draft.id, request, context, composition));
-        let Committed { reply, outbox, state } = committed;
+        let Committed { reply, outbox, state, .. } = committed;
         match self.outbox.may_be_shown(platform, &deliverable(request, composition)).await {
             Ok(true) => {
                 target.event(StreamEvent::Done { state: state.clone() }).await;

@@ -239,6 +239,8 @@ impl Turns {
         let committed = self.commit(request, context, &composition, &draft).await?;
         timer.end("commit");
         if !self.deliver_reply(request, context, &composition, &draft, &committed).await? {
+            // Its pictures end with a word, like all that may not be shown any more.
+            self.pictures.begin();
             return Ok(None);
         }
         timer.end("deliver");

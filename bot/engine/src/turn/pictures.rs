@@ -1,5 +1,7 @@
-//! Stage *remember*, pictures: what a reply's tags ask for is queued once the reply is delivered.
+//! The pictures that a reply's tags ask for. They are queued with the reply, in the stage *commit*. If one is not drawn, the
+//! stage *remember* says why.
 
+use azera_memory::NewPicture;
 use azera_pictures::{PictureTag, Wish};
 use azera_types::{Author, PersonId};
 
@@ -7,7 +9,7 @@ use super::commit::Committed;
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generate::Draft;
-use crate::pictures::{NOT_FROM_REPLIES, PictureRequest, Queued};
+use crate::pictures::{Allowed, NOT_FROM_REPLIES, PictureRequest, Queued, style_of};
 use crate::turn::Turns;
 use crate::zones;
 
@@ -23,27 +25,63 @@ const REFUSED: &str = "The rules here do not allow it.";
 /// Said if the record fails.
 const NOT_QUEUED: &str = "I could not note it down. Ask again.";
 
+/// What became of the tags of a reply.
+#[derive(Default)]
+pub(super) struct Tags {
+    /// The pictures to queue with the reply.
+    pub(super) pictures: Vec<NewPicture>,
+    /// The first reason why one is not drawn, with its tag.
+    pub(super) undrawn: Option<(PictureTag, String)>,
+}
+
 impl Turns {
-    /// Queues the pictures that a reply asks for, within the limits of the person whom it answers. If one is not drawn, one
-    /// message behind the reply says why, each reason once a day in a chat.
-    pub(super) async fn draw_tags(
+    /// Checks what a reply asks for by the rules.
+    pub(super) async fn allowed_tags(
         &self,
         request: &TurnRequest,
         context: &TurnContext,
         composition: &Composition,
         draft: &Draft,
-        committed: &Committed,
-    ) {
+    ) -> Tags {
+        let mut found = Tags::default();
         let tags = &draft.generated.pictures;
-        if tags.is_empty() || composition.style.is_in_danger() {
-            return;
+        let Some(first) = tags.first().filter(|_| !composition.style.is_in_danger()) else { return found };
+        if self.pictures.settings().is_none() {
+            found.undrawn = Some((first.clone(), NOTHING_DRAWS.to_owned()));
+            return found;
         }
-        let picture = |tag: &PictureTag| PictureRequest {
+        if !self.pictures.draws_for_replies() {
+            found.undrawn = Some((first.clone(), NOT_FROM_REPLIES.to_owned()));
+            return found;
+        }
+        for tag in tags.iter().take(MAX_TAGS) {
+            match self.pictures.allow(self.picture(request, context, composition, draft, tag)).await {
+                Ok(Ok(Allowed { picture, .. })) => found.pictures.push(picture),
+                Ok(Err(_)) => found.refuse(tag, REFUSED),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot check a reply's picture");
+                    found.refuse(tag, NOT_QUEUED);
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the request of a tag. It is within the limits of the person whom the reply answers.
+    fn picture<'a>(
+        &self,
+        request: &'a TurnRequest,
+        context: &'a TurnContext,
+        composition: &Composition,
+        draft: &Draft,
+        tag: &PictureTag,
+    ) -> PictureRequest<'a> {
+        PictureRequest {
             platform: request.platform.as_ref(),
             place: &context.place,
             persona: &request.message.persona,
             persona_name: &context.persona.name,
-            style: &context.persona.pictures,
+            style: style_of(&context.persona, &tag.prompt),
             person: &request.inbox.person,
             by: name_of(&request.message.author, &request.inbox.person),
             day: zones::day(self.services.clock.now(), &context.calendar.zone),
@@ -53,47 +91,56 @@ impl Turns {
             start: None,
             is_upscaled: false,
             portrait_of: None,
-            sources: vec![committed.reply.id.clone()],
+            sources: vec![draft.id.clone()],
             source_scopes: composition.sources.source_scopes.clone(),
             from: composition.sources.from,
-        };
-        let why = if self.pictures.settings().is_none() {
-            Some((&tags[0], NOTHING_DRAWS.to_owned()))
-        } else if !self.pictures.draws_for_replies() {
-            Some((&tags[0], NOT_FROM_REPLIES.to_owned()))
-        } else {
-            let mut why = None;
-            for tag in tags.iter().take(MAX_TAGS) {
-                let refused = self.queue_tag(picture(tag)).await;
-                why = why.or(refused.map(|refused| (tag, refused)));
-            }
-            why
-        };
+        }
+    }
+
+    /// Begins to draw what was queued with a reply. If something is not drawn, one message behind the reply says why, each
+    /// reason once a day in a chat.
+    pub(super) async fn draw_tags(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+        composition: &Composition,
+        draft: &Draft,
+        committed: &Committed,
+    ) {
+        let mut why = committed.undrawn.clone();
+        for asked in &committed.asked {
+            let refused = match self.pictures.queued(asked.clone()).await {
+                Ok(Queued::Waits(row, _)) => {
+                    tracing::debug!(picture = row.number, "a reply asks for a picture");
+                    None
+                }
+                Ok(Queued::TooMany(why)) => Some(why),
+                Ok(Queued::Refused(_)) => Some(REFUSED.to_owned()),
+                Err(error) => {
+                    // It waits, whatever its place in the queue is.
+                    tracing::warn!(%error, "cannot tell how long a reply's picture waits");
+                    None
+                }
+            };
+            let first = draft.generated.pictures.first();
+            why = why.or_else(|| Some((first?.clone(), refused?)));
+        }
         let Some((tag, why)) = why else { return };
         tracing::info!(reply = %committed.reply.id, "a reply's picture is not drawn");
         let day = zones::day(self.services.clock.now(), &context.calendar.zone);
         if !self.progress.tell_undrawn(&request.message.chat, &why, &day) {
             return;
         }
-        if let Err(error) = self.pictures.tell(&picture(tag), &why).await {
+        let picture = self.picture(request, context, composition, draft, &tag);
+        if let Err(error) = self.pictures.tell(&picture, &why).await {
             tracing::warn!(reply = %committed.reply.id, %error, "cannot say why a reply's picture is not drawn");
         }
     }
+}
 
-    /// Queues a picture. Returns why it is not drawn, if it is not.
-    async fn queue_tag(&self, picture: PictureRequest<'_>) -> Option<String> {
-        match self.pictures.ask(picture).await {
-            Ok(Queued::Waits(row, _)) => {
-                tracing::debug!(picture = row.number, "a reply asks for a picture");
-                None
-            }
-            Ok(Queued::Refused(_)) => Some(REFUSED.to_owned()),
-            Ok(Queued::TooMany(why)) => Some(why),
-            Err(error) => {
-                tracing::warn!(%error, "cannot queue a reply's picture");
-                Some(NOT_QUEUED.to_owned())
-            }
-        }
+impl Tags {
+    fn refuse(&mut self, tag: &PictureTag, why: &str) {
+        self.undrawn.get_or_insert_with(|| (tag.clone(), why.to_owned()));
     }
 }
 

@@ -145,7 +145,7 @@ impl Scene {
     }
 
     /// Sends a message whose reply is written and not delivered, because the machine stops.
-    async fn crash(&mut self, who: usize, place: usize, text: &str) {
+    pub async fn crash(&mut self, who: usize, place: usize, text: &str) {
         let inbound = self.message(who, place, text);
         let platform = self.engine.platform.clone();
         *platform.hang.lock().unwrap() = Some(false);

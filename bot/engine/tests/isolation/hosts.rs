@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use azera_adapter::{
-    AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureStart,
-    PictureState, PictureWish, PlaceChange, PlaceHost, Platform, Reader, Reading, SpeechAnswer, SpeechHost,
-    SpeechRequest, SpokenReplies, VaultHost, VaultValue,
+    AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureSearch,
+    PictureStart, PictureState, PictureWish, PlaceChange, PlaceHost, Platform, Reader, Reading, ShownPicture,
+    SpeechAnswer, SpeechHost, SpeechRequest, SpokenReplies, VaultHost, VaultValue,
 };
 use azera_memory_vault::KeyFile;
 use azera_model_image::{ImageSize, Picture};
@@ -46,16 +46,36 @@ async fn a_picture_is_shown_to_those_who_may_read_its_place_and_to_nobody_else()
         let requests = painter.asked.lock().unwrap();
         assert_eq!((requests[0].seed, requests[0].size), (7, ImageSize { width: 128, height: 64 }));
     }
-    let listed = azera.pictures(&sim, at(ANN, DM_ANN)).await.unwrap();
+    let listed = azera.pictures(&sim, at(ANN, DM_ANN), &PictureSearch::default()).await.unwrap();
     assert_eq!((listed.len(), listed[0].number, listed[0].prompt.as_str()), (1, number, "a heliotrope lighthouse"));
     assert_eq!((listed[0].width, listed[0].height, listed[0].seed), (8, 8, 7), "the size is that of the file");
     let (_, file) = azera.picture(&sim, at(ANN, DM_ANN), number).await.unwrap().unwrap();
     assert!(file.0.starts_with(b"\x89PNG"));
     let state = azera.picture_state(&sim, at(ANN, DM_ANN), number).await.unwrap();
-    assert_eq!(state, Some(PictureState::Drawn(listed[0].clone())));
+    assert_eq!(state, Some(PictureState::Drawn(ShownPicture { place: None, ..listed[0].clone() })));
+    let (picture, small) = azera.thumbnail(&sim, at(ANN, DM_ANN), number).await.unwrap().unwrap();
+    assert!(picture.number == number && small.0.starts_with(b"\xff\xd8"), "a JPEG file");
+    let search =
+        |words: &str, by: &str, place: &str| PictureSearch { words: words.into(), by: by.into(), place: place.into() };
+    for (search, is_found) in [
+        (search("LIGHTHOUSE heliotrope", "", ""), true),
+        (search("tower", "me", ""), true),
+        (search("boat", "", ""), false),
+        (search("", "somebody else", ""), false),
+        (search("", "", "no such place"), false),
+    ] {
+        let found = azera.pictures(&sim, at(ANN, DM_ANN), &search).await.unwrap();
+        assert_eq!(!found.is_empty(), is_found, "{} {} {}", search.words, search.by, search.place);
+    }
     for (who, place) in [(AN, DM_AN), (BOB, DM_BOB), (AN, COMMONS), (ANN, COMMONS), (ANN, DEN), (AN, DM_ANN)] {
-        assert!(azera.pictures(&sim, at(who, place)).await.unwrap().is_empty(), "{who} in {place}");
+        assert!(
+            azera.pictures(&sim, at(who, place), &PictureSearch::default()).await.unwrap().is_empty(),
+            "{who} in {place}"
+        );
+        let found = azera.pictures(&sim, at(who, place), &search("lighthouse", "", "")).await.unwrap();
+        assert!(found.is_empty(), "{who} in {place}");
         assert!(azera.picture(&sim, at(who, place), number).await.unwrap().is_none(), "{who} in {place}");
+        assert!(azera.thumbnail(&sim, at(who, place), number).await.unwrap().is_none(), "{who} in {place}");
         assert!(azera.picture_state(&sim, at(who, place), number).await.unwrap().is_none(), "{who} in {place}");
     }
     let stolen = PictureWish { start: Some(PictureStart::Drawn(number)), ..wish("the same in fog") };
@@ -73,7 +93,7 @@ async fn a_waiting_picture_is_followed_by_the_person_who_asked() {
     let watching = async {
         painter.begun.notified().await;
         let own = azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap();
-        assert_eq!(own, Some(PictureState::Drawing { step: 1, steps: 2 }));
+        assert_eq!(own, Some(PictureState::Drawing { step: 1, steps: 2, preview: None }));
         assert_eq!(azera.picture_state(&sim, at(AN, COMMONS), number).await.unwrap(), None);
         scene.command_meanwhile(ANN, COMMONS, "/picture cancel").await
     };

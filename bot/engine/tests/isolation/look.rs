@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use azera_adapter::{
     AutocompleteRequest, CommandLine, FileContent, Host, MemoryPage, MemoryReader, OptionKind, PictureHost,
-    PictureState, PictureWish, Platform, Reading, SearchRequest, ShownMemory,
+    PictureSearch, PictureState, PictureWish, Platform, Reading, SearchRequest, ShownMemory, ShownPicture,
 };
 use azera_memory::{
     Account, Calendar, DataSubject, Forget, Hit, Kind, Limits, Memory, MemoryRow, NewFact, Opinion, Query, ReadScope,
@@ -218,14 +218,16 @@ impl Looking<'_> {
     async fn read_pictures(&mut self) {
         let (azera, sim) = (&self.engine.azera, self.engine.platform.sim.clone());
         let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
-        let listed = azera.pictures(platform, at.clone()).await.unwrap();
-        let (mut got, mut states) = (Vec::new(), Vec::new());
+        let listed = azera.pictures(platform, at.clone(), &PictureSearch::default()).await.unwrap();
+        let (mut got, mut thumbnails, mut states) = (Vec::new(), Vec::new(), Vec::new());
         for waiting in self.engine.memory.pictures().waiting().unwrap().iter().rev().take(NUMBERS) {
             states.extend(azera.picture_state(platform, at.clone(), waiting.number).await.unwrap());
         }
         for picture in listed.iter().take(NUMBERS) {
             let found = azera.picture(platform, at.clone(), picture.number).await.unwrap();
             got.extend(found.map(|(picture, _)| picture.prompt.to_string()));
+            thumbnails
+                .extend(azera.thumbnail(platform, at.clone(), picture.number).await.unwrap().map(|found| found.0));
             states.extend(azera.picture_state(platform, at.clone(), picture.number).await.unwrap());
         }
         // It asks for nothing, so that looking changes nothing.
@@ -233,10 +235,11 @@ impl Looking<'_> {
         let larger = azera.upscale(platform, at.clone(), u64::MAX).await;
         let kept = azera.keep_reference(platform, at.clone(), FileContent(vec![0; 4])).await;
         let reference = azera.reference(platform, at, "00112233445566778899aabbccddeeff").await.unwrap();
-        let prompts: Vec<String> = listed.iter().map(|picture| picture.prompt.to_string()).collect();
+        let words = |it: &ShownPicture| format!("{} {:?} {:?}", &*it.prompt, it.by.as_deref(), it.place.as_deref());
         self.saw("PictureHost::picture_models", format!("{:?}", azera.picture_models()));
-        self.saw("PictureHost::pictures", prompts.join("\n"));
+        self.saw("PictureHost::pictures", listed.iter().map(words).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::picture", got.join("\n"));
+        self.saw("PictureHost::thumbnail", thumbnails.iter().map(words).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::picture_state", states.iter().map(state_text).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::ask", format!("{:?}", asked.is_ok()));
         self.saw("PictureHost::upscale", format!("{:?}", larger.is_ok()));

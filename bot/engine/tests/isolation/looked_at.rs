@@ -20,7 +20,7 @@ fn given(shade: u8) -> Option<GivenPicture> {
 }
 
 /// Opens a scene in which the commons are for adults.
-async fn adults() -> (Scene, Arc<Painter>) {
+pub async fn adults() -> (Scene, Arc<Painter>) {
     let (scene, painter) = Scene::with_painter(|_| {}).await;
     scene.engine.platform.adults.store(true, Ordering::SeqCst);
     let rules = scene.command(ANN, COMMONS, "/picture adult on").await;

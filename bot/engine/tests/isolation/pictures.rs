@@ -1,7 +1,7 @@
 //! Pictures: who asked for them, who may be shown them, and that none is lost.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
+use crate::shown_pictures::Eye;
 use crate::test_engine::{TestEngine, chat, person};
 use crate::world::PEOPLE;
 
@@ -31,6 +32,10 @@ pub struct Painter {
     pub failures: AtomicUsize,
     /// Waits until it is cancelled.
     pub hangs: AtomicBool,
+    /// The shade of its pictures; one after another if it is 0.
+    pub shade: AtomicU8,
+    /// How its pictures look before they are finished.
+    pub preview: Mutex<Option<Vec<u8>>>,
     /// Cannot be reached.
     pub is_away: AtomicBool,
     /// Told when it begins a picture.
@@ -57,7 +62,8 @@ impl ImageModel for Painter {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        progress.send_replace(ImageProgress { step: 1, steps: 2, ..ImageProgress::default() });
+        let preview = self.preview.lock().unwrap().clone();
+        progress.send_replace(ImageProgress { ahead: 0, step: 1, steps: 2, preview });
         tokio::task::yield_now().await;
         let number = {
             let mut asked = self.asked.lock().unwrap();
@@ -79,7 +85,11 @@ impl ImageModel for Painter {
         if request.prompt.contains("unwanted") {
             return Err(ImageError::Refused(format!("{} refused the request", self.name())));
         }
-        let pixels = vec![(number % 250) as u8; 8 * 8 * 3];
+        let shade = match self.shade.load(Ordering::SeqCst) {
+            0 => (number % 200) as u8,
+            shade => shade,
+        };
+        let pixels = vec![shade; 8 * 8 * 3];
         let bytes = Picture::from_rgb(8, 8, pixels).unwrap().to_png(&[]).unwrap();
         Ok(DrawnImage { bytes, seed: None, model: "grey".into() })
     }
@@ -116,6 +126,7 @@ pub fn settings(painter: Arc<Painter>) -> PictureSettings {
         queue_per_person: 1_000,
         kept: 1_000,
         in_replies: true,
+        previews: false,
         tells_every_model: false,
     }
 }
@@ -393,8 +404,11 @@ async fn nobody_is_told_where_the_server_is() {
 }
 
 impl TestEngine {
-    /// Lets the engine draw, if it is to.
+    /// Lets the engine see and draw, if it is to.
     pub fn give_paint(&self) {
+        if !self.is_blind {
+            self.azera.give_sight(Arc::new(Eye));
+        }
         if let Some(settings) = &self.pictures {
             self.azera.draw_with(settings.clone());
         }

@@ -75,6 +75,35 @@ async fn no_other_picture_becomes_a_face() {
 }
 
 #[tokio::test]
+async fn a_persona_that_draws_itself_has_the_look_of_its_file() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    let styled = MIRA.replace("name: Mira\n", "name: Mira\npictures: {style: ink wash}\n");
+    scene.command(ANN, COMMONS, &format!("/persona upload {styled}")).await;
+    scene.command(ANN, COMMONS, "/persona confirm").await;
+    scene.command(ANN, COMMONS, "/persona use mira").await;
+    for prompt in ["Mira in the rain", "yourself, asleep", "a boat", "Mira in a boat --style none"] {
+        draw(&scene, COMMONS, &format!("/imagine {prompt}")).await;
+    }
+    draw(&scene, COMMONS, "/persona portrait mira").await;
+    let seen: Vec<String> = painter.asked.lock().unwrap().iter().map(|one| one.prompt.clone()).collect();
+    let look = "Red hair, a grey oilskin coat.";
+    let want = [
+        format!("Mira in the rain, {look}, ink wash"),
+        format!("yourself, asleep, {look}, ink wash"),
+        "a boat, ink wash".to_owned(),
+        "Mira in a boat".to_owned(),
+        format!("portrait of Mira, {look}, head and shoulders, ink wash"),
+    ];
+    assert_eq!(seen, want);
+    // What the file says of the look counts like the words of a prompt.
+    let young = styled.replace("Red hair", "A girl of 12 years");
+    scene.command(ANN, COMMONS, &format!("/persona upload {young}")).await;
+    scene.command(ANN, COMMONS, "/persona confirm").await;
+    let refused = scene.command(ANN, COMMONS, "/imagine yourself naked").await;
+    assert!(refused.contains("under 18"), "{refused}");
+}
+
+#[tokio::test]
 async fn what_a_persona_draws_has_its_style_unless_somebody_wants_none() {
     let (scene, painter) = Scene::with_painter(|settings| settings.negative = "blur".into()).await;
     let styled = MIRA.replace("name: Mira\n", "name: Mira\npictures: {style: ink wash, negative: photo}\n");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use azera_adapter::{Host, Outcome, SkipReason};
-use azera_model_image::{Picture, PictureLimits, SeeError, Viewer};
+use azera_model_image::{Picture, PictureLimits, SeeError, Verdict, Viewer};
 use azera_types::{InboundPart, Part};
 
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
@@ -20,6 +20,12 @@ pub const UNANSWERED: u8 = 202;
 
 /// The shade of a picture that the model cannot read.
 pub const TORN: u8 = 203;
+
+/// The shade of a picture of a naked person.
+pub const NUDE: u8 = 204;
+
+/// The shade of a picture of a naked child.
+pub const NUDE_CHILD: u8 = 205;
 
 /// Sees the shade of a picture, or the words in its bytes where they are no picture.
 pub struct Eye;
@@ -40,6 +46,19 @@ impl Viewer for Eye {
             Some(&UNANSWERED) => Err(SeeError::Unavailable("it does not answer".to_owned())),
             Some(&TORN) => Err(unreadable()),
             _ => Ok("a plain wall, quiet".to_owned()),
+        }
+    }
+
+    async fn judge(&self, file: Vec<u8>) -> Result<Verdict, SeeError> {
+        let unreadable = || SeeError::Unreadable("it is not a picture".to_owned());
+        let picture = Picture::read(&file, &PictureLimits::default()).map_err(|_| unreadable())?;
+        match picture.pixels().first() {
+            Some(&UNANSWERED) => Err(SeeError::Unavailable("it does not answer".to_owned())),
+            Some(&TORN) => Err(unreadable()),
+            shade => Ok(Verdict {
+                is_sexual: matches!(shade, Some(&(NUDE | NUDE_CHILD))),
+                has_minor: matches!(shade, Some(&(CHILD | NUDE_CHILD))),
+            }),
         }
     }
 }

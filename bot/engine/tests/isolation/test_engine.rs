@@ -23,7 +23,6 @@ use tokio::sync::Notify;
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
 use crate::pictures::{Painter, settings};
-use crate::shown_pictures::Eye;
 use crate::voice_fakes::{Ear, voice};
 use crate::watch::{Meanwhile, Record, Watch, WatchedHost, WatchedPlatform};
 use crate::world::{CHATS, Change, Kind, PEOPLE, REALMS, Target, World};
@@ -56,6 +55,8 @@ pub struct TestEngine {
     pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
     /// What draws pictures.
     pub pictures: Option<PictureSettings>,
+    /// Whether nothing sees pictures.
+    pub is_blind: bool,
 }
 
 pub fn person(number: usize) -> PersonId {
@@ -114,6 +115,7 @@ impl TestEngine {
             hang: Mutex::default(),
             hung: Notify::new(),
             retract_fails: Mutex::default(),
+            previews: Mutex::default(),
             retracted: Mutex::default(),
             spoken: Mutex::default(),
             sounds: Mutex::default(),
@@ -147,6 +149,7 @@ impl TestEngine {
             ear,
             hearth: None,
             pictures,
+            is_blind: false,
         };
         engine.give_paint();
         engine
@@ -350,7 +353,6 @@ fn build_engine(
     });
     azera.attach(platform.clone());
     azera.give_voice(voice(ear));
-    azera.give_sight(Arc::new(Eye));
     (memory, azera)
 }
 

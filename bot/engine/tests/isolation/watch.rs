@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, Choice, CommandAnswer, CommandLine, Edit, Hit, Host, HostError,
-    InboundEvent, Making, Outbound, Outcome, PlaceNames, Platform, PlatformError, Post, Questions, RealmPreferences,
-    Receipt, Recorded, SearchRequest, Searched, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
+    InboundEvent, Making, Outbound, Outcome, PictureProgress, PlaceNames, Platform, PlatformError, Post, Questions,
+    RealmPreferences, Receipt, Recorded, SearchRequest, Searched, StreamEvent, Streaming, VoiceChannels, VoiceMessages,
 };
 use azera_affect::Help;
 use azera_fake_sim::SimPlatform;
@@ -175,6 +175,8 @@ pub struct WatchedPlatform {
     pub spoken: Mutex<BTreeMap<MessageId, Vec<u8>>>,
     /// The sounds that were sent, each with its reply.
     pub sounds: Mutex<Vec<(MessageId, String)>>,
+    /// How pictures looked while they were drawn.
+    pub previews: Mutex<Vec<Vec<u8>>>,
     /// Whether every chat is marked as one for adults.
     pub adults: AtomicBool,
     /// The commands that answer what people were asked, in order. `None` if nobody can be asked.
@@ -369,11 +371,12 @@ impl Streaming for WatchedPlatform {
         }
     }
 
-    async fn progress(&self, Making { chat, persona, .. }: Making<'_>, _: Timestamp, text: &str) {
+    async fn progress(&self, Making { chat, persona, .. }: Making<'_>, progress: PictureProgress<'_>) {
         let Some(chat) = chat_number(chat) else { return };
         let persona = persona.as_str().replace('@', " of ");
         let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
-        self.watch.shown("Streaming::progress", &showing, text);
+        self.watch.shown("Streaming::progress", &showing, progress.text);
+        self.previews.lock().unwrap().extend(progress.preview.map(<[u8]>::to_vec));
     }
 }
 

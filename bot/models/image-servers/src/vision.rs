@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use azera_breaker::{Breaker, Limits};
-use azera_model_image::{MAX_DESCRIPTION_CHARS, Picture, PictureLimits, SeeError, Viewer};
+use azera_model_image::{MAX_DESCRIPTION_CHARS, Picture, PictureLimits, SeeError, Verdict, Viewer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::{Client, RequestBuilder, Url};
@@ -18,6 +18,11 @@ use crate::config::Secret;
 /// What the model is asked.
 const QUESTION: &str = "Describe what this picture shows in one to three short sentences, for somebody who cannot see \
                         it. Quote text that can be read in it. Do not say who a person is.";
+
+/// What the model is asked about a picture before people see it.
+const JUDGING: &str = "Look at this picture and answer two questions in exactly one line, such as `sexual: no, minor: no`. \
+                       sexual: does it show a naked or nearly naked person, or anything sexual? minor: does it show \
+                       somebody who is, or looks, younger than 18? If you are not sure, answer yes.";
 
 /// The longer side of the picture that is sent, in pixels. Common models see no more.
 const SIDE: u32 = 1_024;
@@ -91,10 +96,10 @@ impl VisionServer {
         self.ask(self.http.get(format!("{}models", self.base))).await.map(drop)
     }
 
-    fn body(&self, jpeg: &[u8]) -> Value {
+    fn body(&self, question: &str, jpeg: &[u8]) -> Value {
         let picture = format!("data:image/jpeg;base64,{}", STANDARD.encode(jpeg));
         let content = json!([
-            {"type": "text", "text": QUESTION},
+            {"type": "text", "text": question},
             {"type": "image_url", "image_url": {"url": picture}},
         ]);
         let mut body = json!({
@@ -156,13 +161,9 @@ impl VisionServer {
     }
 }
 
-#[async_trait]
-impl Viewer for VisionServer {
-    fn max_bytes(&self) -> u64 {
-        PictureLimits::default().max_bytes as u64
-    }
-
-    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
+impl VisionServer {
+    /// Asks the model about a picture. Returns what it said.
+    async fn said(&self, question: &str, file: Vec<u8>) -> Result<String, SeeError> {
         // Only pixels go to the server: no place and time that a camera wrote into the file.
         let small = tokio::task::spawn_blocking(move || {
             Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg()
@@ -172,7 +173,7 @@ impl Viewer for VisionServer {
         let permit = self.breaker.admit(Instant::now()).map_err(|_| {
             SeeError::Unavailable(format!("{} failed several times and is left alone for a while", self.name()))
         })?;
-        let post = self.http.post(format!("{}chat/completions", self.base)).json(&self.body(&jpeg));
+        let post = self.http.post(format!("{}chat/completions", self.base)).json(&self.body(question, &jpeg));
         let answer = match self.ask(post).await {
             Ok(answer) => answer,
             Err(error) => {
@@ -183,10 +184,41 @@ impl Viewer for VisionServer {
         permit.succeeded();
         let answer: Answer =
             serde_json::from_slice(&answer).map_err(|_| self.unexpected("the JSON has an unexpected structure"))?;
-        let said = answer.choices.first().map(|choice| words(&choice.message.content)).unwrap_or_default();
-        let line = one_line(&said);
+        Ok(answer.choices.first().map(|choice| words(&choice.message.content)).unwrap_or_default())
+    }
+}
+
+#[async_trait]
+impl Viewer for VisionServer {
+    fn max_bytes(&self) -> u64 {
+        PictureLimits::default().max_bytes as u64
+    }
+
+    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
+        let line = one_line(&self.said(QUESTION, file).await?);
         if line.is_empty() { Err(self.unexpected("it said nothing")) } else { Ok(line) }
     }
+
+    async fn judge(&self, file: Vec<u8>) -> Result<Verdict, SeeError> {
+        let said = self.said(JUDGING, file).await?;
+        verdict(&one_line(&said)).ok_or_else(|| self.unexpected("it did not say whether the picture may be shown"))
+    }
+}
+
+/// Reads `sexual: no, minor: no`. A model that contradicts itself says yes; one that leaves an answer out says nothing.
+fn verdict(line: &str) -> Option<Verdict> {
+    let line = line.to_lowercase();
+    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let answer = |about: &str| {
+        let answers = words.windows(2).filter(|pair| pair[0] == about).map(|pair| match pair[1] {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        });
+        // One word that is no answer spoils all.
+        answers.reduce(|one, other| Some(one? || other?)).flatten()
+    };
+    Some(Verdict { is_sexual: answer("sexual")?, has_minor: answer("minor")? })
 }
 
 /// Returns the text of a message's content: a text, or a list of parts.
@@ -216,5 +248,20 @@ mod tests {
         assert_eq!(words(&json!([{"type": "text", "text": "A"}, {"type": "text", "text": "cat"}])), "A cat");
         assert_eq!(one_line(&"é".repeat(2_000)).chars().count(), MAX_DESCRIPTION_CHARS);
         assert_eq!(words(&Value::Null), "");
+    }
+
+    #[test]
+    fn only_two_clear_answers_are_a_verdict() {
+        let says = |is_sexual, has_minor| Some(Verdict { is_sexual, has_minor });
+        assert_eq!(verdict("sexual: no, minor: no"), says(false, false));
+        assert_eq!(verdict("**Sexual**: Yes. **Minor**: No."), says(true, false));
+        assert_eq!(verdict("sexual=no; minor=yes"), says(false, true));
+        assert_eq!(verdict("sexual: no, minor: no, sexual: yes"), says(true, false));
+        for unclear in
+            ["", "no", "no, no", "sexual: no", "minor: no", "sexual: unsure, minor: no", "I cannot help with that."]
+        {
+            assert_eq!(verdict(unclear), None, "{unclear}");
+        }
+        assert_eq!(verdict("sexual: no, minor: no, but sexual: perhaps"), None);
     }
 }

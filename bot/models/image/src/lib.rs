@@ -21,4 +21,4 @@ pub use picture::{Picture, PictureError, PictureLimits};
 pub use request::{
     ImageLimits, ImageRequest, ImageSize, MAX_PROMPT_CHARS, MIN_SIDE, Reference, UPSCALE_FACTOR, UpscaleRequest,
 };
-pub use viewer::{MAX_DESCRIPTION_CHARS, SeeError, Viewer};
+pub use viewer::{MAX_DESCRIPTION_CHARS, SeeError, Verdict, Viewer};

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use thiserror::Error;
 
-/// Describes pictures that people show.
+/// Sees pictures.
 #[async_trait]
 pub trait Viewer: Send + Sync {
     /// Returns the most bytes of a file.
@@ -12,12 +12,27 @@ pub trait Viewer: Send + Sync {
     /// # Errors
     /// [`SeeError`] says why there is no description.
     async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError>;
+
+    /// Says what a picture file shows, as far as the rules for drawn pictures ask.
+    ///
+    /// # Errors
+    /// [`SeeError`] says why there is no verdict. Nobody may take that for a harmless picture.
+    async fn judge(&self, file: Vec<u8>) -> Result<Verdict, SeeError>;
+}
+
+/// What a model that sees says about a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// It shows nudity or something sexual.
+    pub is_sexual: bool,
+    /// It shows somebody who looks younger than 18.
+    pub has_minor: bool,
 }
 
 /// The longest description, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 600;
 
-/// The reasons why a picture is not described. The texts contain nothing of the picture.
+/// The reasons why a picture is neither described nor judged. The texts contain nothing of the picture.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SeeError {
     /// The file is damaged, too large, or no picture that can be read.

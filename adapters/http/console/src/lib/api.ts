@@ -119,7 +119,8 @@ export const models = {
 };
 
 export const images = {
-  list: (offset: number, limit: number) => json<Api.List<Api.Picture>>("GET", at`/api/images?offset=${String(offset)}&limit=${String(limit)}`),
+  list: (offset: number, limit: number, { q, by, place }: Api.PictureSearch) =>
+    json<Api.List<Api.Picture>>("GET", at`/api/images?offset=${String(offset)}&limit=${String(limit)}&q=${q}&by=${by}&place=${place}`),
   models: () => json<Api.List<Api.ImageModel>>("GET", "/api/images/models"),
   draw: async (drawing: Api.Drawing, signal: AbortSignal) =>
     events(await request("POST", "/api/images/generate", drawing, signal)),

@@ -82,6 +82,7 @@ export type Invitation = { code: string; path: string; until: string };
 export type Picture = {
   filename: string;
   url: string;
+  thumbnail_url: string;
   prompt: string;
   negative_prompt: string | null;
   width: number;
@@ -92,7 +93,12 @@ export type Picture = {
   number: number;
   created_at: string;
   pinned: boolean;
+  by: string | null;
+  place: string | null;
 };
+
+/** Which pictures are listed; what is empty lets all of them through. */
+export type PictureSearch = { q: string; by: string; place: string };
 
 export type ImageModel = {
   name: string;
@@ -119,7 +125,7 @@ export type Drawing = {
 };
 
 /** How far a picture is. `total_steps` is 0 while it waits. */
-export type DrawingProgress = { step: number; total_steps: number; percentage: number; number: number };
+export type DrawingProgress = { step: number; total_steps: number; percentage: number; number: number; preview?: string };
 
 export type VoiceStatus = { available: boolean; why: string | null; hears: boolean; why_deaf: string | null };
 

@@ -198,6 +198,7 @@ fn settings(config: &Config, collector: Arc<Collector>) -> PictureSettings {
         queue_per_person: ENOUGH,
         kept: ENOUGH,
         in_replies: true,
+        previews: false,
         tells_every_model: true,
     }
 }

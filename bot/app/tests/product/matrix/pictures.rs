@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::*;
-use crate::painter::Painter;
+use crate::painter::{ENDLESS, Painter};
 
 /// Returns the pictures in a room that are not redacted.
 fn pictures(ann: &Person, room: &Room) -> Vec<person::Shown> {
@@ -36,6 +36,23 @@ fn a_picture_is_sent_as_the_room_is_and_obeys_reactions() {
         scene.ann.until("the first picture to go", |ann| {
             (ann.redacted.contains(&picture.event) && ann.redacted.contains(&caption.event)).then_some(())
         });
+    }
+}
+
+#[test]
+fn a_reaction_below_the_progress_takes_a_picture_back() {
+    let painter = Painter::start();
+    let mut scene = Scene::open_with(settings(&[("IMAGES__KIND", "automatic1111"), ("IMAGES__URL", &painter.url)]));
+    for encrypted in [true, false] {
+        let room = scene.direct(encrypted);
+        scene.ann.say(&room, &format!("/imagine {ENDLESS}"));
+        let progress =
+            scene.ann.until_said(&room, BOT, "the progress", |body| body.starts_with('🎨') && body.contains(ENDLESS));
+        scene.ann.act(json!({"do": "send", "room": room.id, "kind": "m.reaction", "encrypted": encrypted, "content": {
+            "m.relates_to": {"rel_type": "m.annotation", "event_id": progress.event, "key": "❌"}}}));
+        scene.ann.until("the progress to go", |ann| ann.redacted.contains(&progress.event).then_some(()));
+        scene.ann.until_said(&room, BOT, "the answer", |body| body.contains("is cancelled"));
+        assert!(pictures(&scene.ann, &room).is_empty());
     }
 }
 

@@ -107,7 +107,10 @@ fn pictures(ann: &Person<'_>, bob: &Person<'_>, painter: &Painter) {
         assert_eq!((&asked[0]["denoising_strength"], &asked[0]["seed"]), (&json!(0.5), &json!(7)));
     }
     let listed = ann.good("GET", "/api/images", &Value::Null);
-    assert_eq!((&listed["total"], &listed["items"][0]), (&json!(1), &complete["image"]));
+    let mut want = complete["image"].clone();
+    // Lists name the chat, too.
+    want["place"] = json!("Pictures");
+    assert_eq!((&listed["total"], &listed["items"][0]), (&json!(1), &want));
     assert_eq!((&listed["items"][0]["width"], &listed["items"][0]["height"]), (&json!(8), &json!(8)), "as it came");
     let path = listed["items"][0]["url"].as_str().expect("an address");
     let (status, file) = ann.file(path);

@@ -29,6 +29,8 @@ pub struct World {
     /// How many of the next questions about a picture fail.
     pub failing_questions: Mutex<u32>,
     pub stopped: Mutex<Vec<String>>,
+    /// What a model that sees says about a picture.
+    pub verdict: Mutex<Option<String>>,
     pub changed: Notify,
 }
 

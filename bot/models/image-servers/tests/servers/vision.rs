@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::{Picture, PictureLimits, SeeError, Viewer};
+use azera_model_image::{Picture, PictureLimits, SeeError, Verdict, Viewer};
 use azera_model_image_servers::{Secret, VisionConfig, VisionServer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +33,12 @@ async fn describe(State(world): State<Arc<World>>, headers: HeaderMap, Json(body
     if !url.is_some_and(|url| url.starts_with("data:image/jpeg;base64,")) {
         return StatusCode::BAD_REQUEST.into_response();
     }
-    let message = json!({"role": "assistant", "content": "A violet square.\nIt is small."});
+    let question = body["messages"][0]["content"][0]["text"].as_str().unwrap_or_default();
+    let said = match lock(&world.verdict).clone() {
+        Some(verdict) if question.contains("minor") => verdict,
+        _ => "A violet square.\nIt is small.".to_owned(),
+    };
+    let message = json!({"role": "assistant", "content": said});
     Json(json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})).into_response()
 }
 
@@ -63,6 +68,25 @@ async fn a_picture_is_described_by_its_pixels_alone() {
     assert!(!String::from_utf8_lossy(&jpeg).contains("under the pot"));
     assert_eq!(Picture::read(&jpeg, &PictureLimits::default()).unwrap().width(), 1_024);
     assert_eq!(lock(&world.authorization).as_deref(), Some("Bearer sk-hush"));
+}
+
+#[tokio::test]
+async fn a_picture_is_judged_by_two_clear_answers_alone() {
+    let (server, world) = server().await;
+    let judge = async |said: &str| {
+        *lock(&world.verdict) = Some(said.to_owned());
+        server.judge(png()).await
+    };
+    assert_eq!(judge("Sexual: no, minor: no").await, Ok(Verdict { is_sexual: false, has_minor: false }));
+    assert_eq!(
+        judge("<think>a child?</think> sexual: yes, minor: yes").await,
+        Ok(Verdict { is_sexual: true, has_minor: true })
+    );
+    for unclear in ["A violet square.", "sexual: no", "I cannot judge that.", ""] {
+        let error = judge(unclear).await.unwrap_err();
+        assert!(matches!(error, SeeError::Unavailable(_)), "{unclear}: {error}");
+    }
+    assert!(matches!(server.judge(b"GIF89a".to_vec()).await, Err(SeeError::Unreadable(_))));
 }
 
 #[tokio::test]
