@@ -1,8 +1,37 @@
 //! Built-in cues: words of a message that indicate a kind of task, for common kinds.
 
+/// Words in the name of a task that comforts.
+const COMFORTING: &[&str] = &["comforting", "supporting", "consoling", "listening", "comfort", "upset", "sad"];
+
+/// Cues for the loss of somebody. "My phone died" is none.
+pub(crate) const LOSS: &[&str] = &[
+    "passed away",
+    "funeral",
+    "he died",
+    "she died",
+    "dog died",
+    "cat died",
+    "mum died",
+    "mom died",
+    "mother died",
+    "dad died",
+    "father died",
+    "brother died",
+    "sister died",
+    "grandma died",
+    "grandmother died",
+    "grandpa died",
+    "grandfather died",
+    "wife died",
+    "husband died",
+    "son died",
+    "daughter died",
+    "friend died",
+];
+
 /// For each group: words in a task's name, and the cues for it. A cue ending in `*` is the beginning of a word. Common
 /// words (*help*, *make*, *write* alone) are left out, because a wrong behaviour is worse than a missing one.
-const GROUPS: [(&[&str], &[&str]); 9] = [
+const GROUPS: [(&[&str], &[&str]); 10] = [
     (
         &["coding", "code", "programming", "developing", "scripting"],
         &[
@@ -129,7 +158,7 @@ const GROUPS: [(&[&str], &[&str]); 9] = [
         ],
     ),
     (
-        &["comforting", "supporting", "consoling", "listening", "comfort", "upset", "sad"],
+        COMFORTING,
         &[
             "sad",
             "lonely",
@@ -150,30 +179,9 @@ const GROUPS: [(&[&str], &[&str]); 9] = [
             "miss him",
             "miss her",
             "crying",
-            "passed away",
-            "funeral",
-            "he died",
-            "she died",
-            "dog died",
-            "cat died",
-            "mum died",
-            "mom died",
-            "mother died",
-            "dad died",
-            "father died",
-            "brother died",
-            "sister died",
-            "grandma died",
-            "grandmother died",
-            "grandpa died",
-            "grandfather died",
-            "wife died",
-            "husband died",
-            "son died",
-            "daughter died",
-            "friend died",
         ],
     ),
+    (COMFORTING, LOSS),
     (
         &["brainstorming", "ideating", "inventing"],
         &["brainstorm*", "idea", "what if", "come up with", "suggestion", "name for", "alternatives", "possibilities"],

@@ -134,4 +134,4 @@ pub use placeholders::fill_placeholders;
 pub use problem::{Problem, Severity};
 pub use sentiments::Sentiment;
 pub use slug::PersonaSlug;
-pub use tasks::calls_for_comfort;
+pub use tasks::speaks_of_loss;

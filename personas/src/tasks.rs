@@ -1,6 +1,6 @@
 //! Task behaviours: reads them, and chooses the one for a message.
 
-use crate::cues::{built_in_cues, is_code_task};
+use crate::cues::{LOSS, built_in_cues, is_code_task};
 use crate::limits::{MAX_CUE_CHARS, MAX_CUE_SCAN_CHARS, MAX_CUES, MAX_TASKS};
 use crate::lines::{Line, fence_delimiter, heading, join, scan};
 use crate::parts::{Part, label_of, split_at_headings, take_labelled};
@@ -81,10 +81,10 @@ fn take_cues(text: &str, line: usize, problems: &mut Problems) -> (Vec<String>, 
     (cues, join(lines))
 }
 
-/// Returns true if a message calls for comfort, by the built-in cues.
-pub fn calls_for_comfort(message: &str) -> bool {
+/// Returns true if a message speaks of the loss of somebody.
+pub fn speaks_of_loss(message: &str) -> bool {
     let words = message.chars().take(MAX_CUE_SCAN_CHARS).collect::<String>().to_lowercase();
-    built_in_cues("comforting").iter().any(|cue| contains_phrase(&words, cue, Inflection::Verb))
+    LOSS.iter().any(|cue| contains_phrase(&words, cue, Inflection::Verb))
 }
 
 impl Persona {

@@ -12,7 +12,7 @@ const STAGED: &str = "new";
 /// Writes a file through one beside it, whose ending is `new`, and returns once the disk holds it.
 ///
 /// # Errors
-/// The disk fails. The old content stays then.
+/// The disk fails. The old content is there then, or the new one, and never a part of one.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_through(&path.with_extension(STAGED), path, bytes)
 }
@@ -20,7 +20,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Does the same as [`write()`] through a given file of the same folder. What is there already is replaced.
 ///
 /// # Errors
-/// The disk fails. The old content stays then.
+/// As for [`write()`].
 pub fn write_through(staged: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = create(staged).and_then(|mut file| {
         file.write_all(bytes)?;

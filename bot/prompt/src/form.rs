@@ -135,8 +135,10 @@ const STOP: &[&str] = &[
     "\nHuman:",
     "\nThe person:",
     // What models for assistants end each answer with. The space keeps a reply that is nothing else.
-    " Is there anything",
-    " Do you have any other",
+    " Is there anything else",
+    " Is there anything specific",
+    " Is there anything you need",
+    " Do you have any other questions",
     " Do you need any help",
     " What else can I",
     " How can I assist you",
@@ -144,8 +146,8 @@ const STOP: &[&str] = &[
     " Let me know if you need any",
     " If you have any other questions",
     " If you have any more questions",
+    " If you ever have any questions",
     " Feel free to ask",
-    " feel free to ask",
 ];
 
 /// Returns the form for a model.

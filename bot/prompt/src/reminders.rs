@@ -1,104 +1,152 @@
-//! Short reminders next to the message they are about. A model of a billion weights reads the rules at the start of its
+//! A short reminder next to the message it is about. A model of a billion weights reads the rules at the start of its
 //! prompt and forgets them a few messages later: it says that it will wake somebody at six.
+//!
+//! A wrong reminder is worse than none, so each needs a whole phrase at the beginning of a sentence.
 
-use azera_personas::calls_for_comfort;
+use azera_personas::speaks_of_loss;
 
 use crate::abilities::Abilities;
 use crate::compose::Line;
 
-/// How English requests begin, in lower case. The deed is the next word but fillers.
-const REQUESTS: &[&[&str]] = &[&["can", "you"], &["could", "you"], &["will", "you"], &["would", "you"], &["please"]];
+/// How a sentence begins that asks the persona to do something.
+const REQUESTS: &[&str] = &["can you ", "could you ", "will you ", "please ", "kannst du ", "könntest du ", "bitte "];
 
 /// Words between a request and its deed.
-const FILLERS: &[&str] = &["please", "also", "quickly", "just", "maybe", "perhaps", "then", "now"];
+const FILLERS: &[&str] = &["please ", "also ", "quickly ", "just ", "maybe ", "then ", "bitte "];
 
-/// What a persona cannot do, because it only talks.
+/// What nobody can do who only talks. "Call me Sam" and "remind me what I said" are other things.
 const DEEDS: &[&str] = &[
-    "call", "phone", "text", "email", "e-mail", "mail", "message", "order", "book", "buy", "pay", "google", "remind",
-    "wake",
+    "call my ",
+    "call him ",
+    "call her ",
+    "call them ",
+    "call somebody",
+    "call someone",
+    "phone my ",
+    "text my ",
+    "text him ",
+    "text her ",
+    "email my ",
+    "email him ",
+    "email her ",
+    "message my ",
+    "order me ",
+    "order us ",
+    "order a ",
+    "order some ",
+    "book me ",
+    "book us ",
+    "book a ",
+    "buy me ",
+    "buy us ",
+    "wake me ",
+    "remind me at ",
+    "remind me in ",
+    "remind me on ",
+    "remind me to ",
+    "remind me today",
+    "remind me tonight",
+    "remind me tomorrow",
+    "remind me every ",
+    "remind me next ",
+    "google ",
+    "weck mich ",
+    "bestell mir ",
+    "bestell uns ",
+    "erinnere mich morgen",
+    "erinnere mich daran",
+    "erinnere mich an ",
+    "erinnere mich um ",
 ];
 
-/// Words after a deed that make it another one: "call me Sam", "order these words", "would you call it blue".
-const OTHERWISE: &[&str] = &["it", "this", "that", "these", "those", "them", "me"];
+/// The same in German, where the verb ends the sentence. "Kannst du dich erinnern?" is no deed.
+const GERMAN_DEEDS: &[&str] =
+    &[" anrufen", " bestellen", " buchen", " wecken", " mich daran erinnern", " mich morgen erinnern"];
 
-/// Deeds for which `me` is no other deed.
-const FOR_ME: &[&str] = &["text", "email", "e-mail", "mail", "message", "order", "book", "buy", "remind", "wake"];
-
-/// A question that begins so asks for words, and no deed.
-const QUESTION_WORDS: &[&str] = &["what", "how", "why", "which", "who", "where", "when"];
-
-/// How German requests begin.
-const GERMAN_REQUESTS: &[&str] = &["kannst", "könntest", "würdest", "bitte", "erinnere", "weck", "ruf", "bestell"];
-
-/// The same deeds in German, where the verb stands at the end or begins the request.
-const GERMAN_DEEDS: &[&str] = &[
-    "anrufen",
-    "bestellen",
-    "buchen",
-    "kaufen",
-    "bezahlen",
-    "googeln",
-    "erinnern",
-    "wecken",
-    "erinnere",
-    "weck",
-    "bestell",
+/// How a question begins that the person asks about themselves.
+const ABOUT_THE_PERSON: &[&str] = &[
+    "what's my ",
+    "what is my ",
+    "what was my ",
+    "what are my ",
+    "when is my ",
+    "when's my ",
+    "who is my ",
+    "who's my ",
+    "where is my ",
+    "where's my ",
+    "how old is my ",
+    "how old am i",
+    "who am i",
+    "what am i allergic ",
+    "where do i live",
+    "where do i work",
+    "what do i do",
+    "what do i write ",
+    "what do i work ",
+    "wie heiße ich",
+    "wie heißt mein",
+    "was ist mein",
+    "wann ist mein",
+    "wer ist mein",
+    "wo ist mein",
+    "wie alt ist mein",
+    "wie alt bin ich",
+    "wo wohne ich",
+    "wo arbeite ich",
 ];
 
-/// Words by which people speak of themselves, in lower case.
-const FIRST_PERSON: &[&str] =
-    &["i", "my", "me", "mine", "i'm", "i've", "ich", "mein", "meine", "meinen", "meiner", "meinem", "mir", "mich"];
+/// Words with which a question may begin.
+const LEADS: &[&str] = &["so ", "and ", "ok ", "okay ", "but ", "und ", "aber ", "by the way "];
 
-/// The person's lines before a message in which what weighs on them still counts.
+/// How a sentence begins that asks for a text.
+const WRITING: &[&str] =
+    &["write", "tell", "give", "make", "help", "explain", "show", "schreib", "erzähl", "erklär", "gib"];
+
+/// The person's lines before a message in which a loss still counts.
 const LINES_BEFORE: usize = 3;
 
 /// Returns the reminder for a message. `person` is the name of who wrote it. `bot/docs/BENCHMARKS.md` says what they
 /// change.
 pub(crate) fn reminder(abilities: Abilities, person: &str, message: &Line, history: &[Line]) -> Option<String> {
     let text = message.text.to_lowercase().replace('’', "'");
-    let words: Vec<&str> =
-        text.split(|c: char| !c.is_alphanumeric() && !"'-".contains(c)).filter(|word| !word.is_empty()).collect();
     let asks = text.contains(['?', '？']);
-    if asks_for_a_deed(&words) {
+    let mut sentences = text.split(['.', '!', '?', '？']).map(|sentence| sentence.replace(',', "").trim().to_owned());
+    if sentences.clone().any(|sentence| asks_for_a_deed(&sentence)) {
         Some(abilities.fill("You cannot do that: you can {{only}}. Say so.").into_owned())
-    } else if asks && words.iter().any(|word| FIRST_PERSON.contains(word)) {
+    } else if asks && sentences.clone().any(|sentence| begins_with(after(&sentence, LEADS), ABOUT_THE_PERSON)) {
         Some(format!("The question is about {person}. Answer it from what {person} told you, with \"you\"."))
-    } else if !asks && is_sad(message, history) {
+    } else if !asks && !sentences.any(|sentence| begins_with(&sentence, WRITING)) && tells_of_loss(message, history) {
         Some(format!("{person} is sad. Answer in one gentle sentence, without a question."))
     } else {
         None
     }
 }
 
-/// Returns true if somebody asks the persona to do something outside the conversation.
-fn asks_for_a_deed(words: &[&str]) -> bool {
-    let german = words.first().is_some_and(|first| GERMAN_REQUESTS.contains(first));
-    if german && words.iter().any(|word| GERMAN_DEEDS.contains(word)) {
-        return true;
-    }
-    // "What would you call a small dragon?"
-    if words.first().is_some_and(|first| QUESTION_WORDS.contains(first)) {
-        return false;
-    }
-    let begun = words.first().filter(|first| ["remind", "wake"].contains(first)).map(|_| words.to_vec());
-    let asked = (0..words.len()).filter_map(|at| {
-        let rest = words.get(at..)?;
-        let request = REQUESTS.iter().find(|request| rest.starts_with(request))?;
-        let after = rest.iter().skip(request.len()).skip_while(|word| FILLERS.contains(word));
-        Some(after.copied().collect())
-    });
-    begun.into_iter().chain(asked).any(|rest: Vec<&str>| match rest.as_slice() {
-        [deed, "me", ..] => FOR_ME.contains(deed),
-        [deed, next, ..] => DEEDS.contains(deed) && !OTHERWISE.contains(next),
-        [deed] => DEEDS.contains(deed),
-        [] => false,
-    })
+fn begins_with(sentence: &str, beginnings: &[&str]) -> bool {
+    // So that a phrase that ends with a space is found at the end, too.
+    let sentence = format!("{sentence} ");
+    beginnings.iter().any(|beginning| sentence.starts_with(beginning))
 }
 
-/// Returns true if the message, or one of the person shortly before it, calls for comfort.
-fn is_sad(message: &Line, history: &[Line]) -> bool {
+/// Returns a sentence without one of these beginnings.
+fn after<'a>(sentence: &'a str, beginnings: &[&str]) -> &'a str {
+    beginnings.iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
+}
+
+/// Returns true if a sentence asks the persona to do something outside the conversation.
+fn asks_for_a_deed(sentence: &str) -> bool {
+    let asked = after(sentence, REQUESTS);
+    let is_request = asked.len() < sentence.len();
+    let deed = after(after(asked, FILLERS), FILLERS);
+    begins_with(deed, DEEDS) && (is_request || !deed.starts_with("call") && !deed.starts_with("google"))
+        || is_request && GERMAN_DEEDS.iter().any(|end| sentence.ends_with(end))
+}
+
+/// Returns true if the message, or one of the person shortly before it, tells of a loss.
+fn tells_of_loss(message: &Line, history: &[Line]) -> bool {
     let before = history.iter().rev().filter(|line| line.speaker.is_some() && line.speaker == message.speaker);
-    std::iter::once(message).chain(before.take(LINES_BEFORE)).any(|line| calls_for_comfort(&line.text))
+    std::iter::once(message).chain(before.take(LINES_BEFORE)).any(|line| speaks_of_loss(&line.text))
 }
 
 #[cfg(test)]
@@ -109,8 +157,9 @@ mod tests {
         Line { depth: 0, speaker: Some("Ann".to_owned()), text: text.to_owned() }
     }
 
-    fn reminder_for(text: &str) -> String {
-        reminder(Abilities::default(), "Ann", &line(text), &[]).unwrap_or_default()
+    fn after_lines(history: &[&str], text: &str) -> String {
+        let history: Vec<Line> = history.iter().copied().map(line).collect();
+        reminder(Abilities::default(), "Ann", &line(text), &history).unwrap_or_default()
     }
 
     #[test]
@@ -120,45 +169,56 @@ mod tests {
             "Please order me a pizza for tonight",
             "could you quickly text my sister?",
             "Hi! Could you wake me up at six?",
-            "Bitte bestell mir eine Pizza.",
             "Remind me tomorrow at 7 please",
             "Kannst du bitte meinen Chef anrufen?",
+            "Bitte bestell mir eine Pizza.",
         ] {
-            assert_eq!(reminder_for(asked), "You cannot do that: you can only talk. Say so.", "{asked}");
+            assert_eq!(after_lines(&[], asked), "You cannot do that: you can only talk. Say so.", "{asked}");
         }
+    }
+
+    #[test]
+    fn a_question_of_the_person_about_themselves_is_named_one() {
+        for asked in ["What's my name?", "So what do I do?", "Wie heiße ich?", "And when is my exam?"] {
+            assert!(after_lines(&[], asked).starts_with("The question is about Ann."), "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_answered_has_no_reminder() {
         for other in [
             "I call my boss every day.",
-            "My mother can order in Polish.",
-            "Can you tell me a story about a book?",
+            "Call me Sam.",
             "Can you call me Sam?",
-            "What would you call a small dragon?",
-            "Could you order these words by length?",
+            "Can you remind me what I said about the ferry?",
+            "Remind me what my sister's name is.",
+            "Kannst du dich an meinen Namen erinnern?",
             "Kannst du mir ein Gedicht schreiben?",
-            "Please check the text.",
+            "Can you tell me a story about a book?",
+            "Can you order the list alphabetically?",
+            "Please pay attention to the tone.",
+            "Please wake the dragon.",
+            "Would you buy a used car?",
+            "Translate: 'Hi Tom, can you call my landlord?'",
+            "How do I install Rust?",
+            "Can I roll the dice?",
+            "Do I hit the goblin?",
+            "What is the capital of Australia?",
+            "I feel great today!",
+            "My phone died this morning.",
         ] {
-            assert_eq!(reminder_for(other), "", "{other}");
+            assert_eq!(after_lines(&[], other), "", "{other}");
         }
     }
 
     #[test]
-    fn a_question_about_the_person_is_named_one() {
-        for asked in ["What's my name?", "Wie heiße ich?", "do I like rain?"] {
-            assert!(reminder_for(asked).starts_with("The question is about Ann."), "{asked}");
-        }
-        for other in ["What is the capital of Australia?", "I like rain."] {
-            assert_eq!(reminder_for(other), "", "{other}");
-        }
-    }
-
-    #[test]
-    fn somebody_sad_is_answered_gently_for_some_messages_and_still_gets_answers() {
+    fn somebody_who_lost_somebody_is_answered_gently_for_some_messages_and_still_gets_answers() {
         let sad = "Ann is sad. Answer in one gentle sentence, without a question.";
-        assert_eq!(reminder_for("My dog died this morning."), sad);
-        assert_eq!(reminder_for("My phone died this morning."), "");
-        let history = [line("My dog died this morning."), line("He was thirteen."), line("And so clever.")];
-        let after = |history: &[Line], text: &str| reminder(Abilities::default(), "Ann", &line(text), history);
-        assert_eq!(after(&history, "I hear his paws."), Some(sad.to_owned()));
-        assert_eq!(after(&history[1..], "I hear his paws."), None);
-        assert_eq!(after(&history, "How do children mourn?"), None, "a question is answered");
+        assert_eq!(after_lines(&[], "My dog died this morning."), sad);
+        let told = ["My dog died this morning.", "He was thirteen.", "And so clever."];
+        assert_eq!(after_lines(&told, "I hear his paws."), sad);
+        assert_eq!(after_lines(&told[1..], "I hear his paws."), "");
+        assert_eq!(after_lines(&told, "How do children mourn?"), "", "a question is answered");
+        assert_eq!(after_lines(&told, "Write me an obituary for him."), "", "a text is written");
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that end, and what must be on disk by then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,9 +22,13 @@ impl VoiceCalls {
 
     /// Ends all calls, and waits until it is recorded what people said and how much of each reply was heard.
     pub(crate) async fn end_all(&self) {
-        let calls: Vec<(GuildId, Ongoing)> = self.calls().drain().collect();
-        for (guild, ongoing) in calls {
-            self.close(guild, Some(ongoing));
+        let calls: Vec<Ongoing> = {
+            let mut calls = self.calls();
+            self.ending().extend(calls.iter().map(|(guild, ongoing)| (*guild, ongoing.channel)));
+            calls.drain().map(|(_, ongoing)| ongoing).collect()
+        };
+        for ongoing in calls {
+            ongoing.close();
         }
         let mut followed = std::mem::take(&mut *self.followed());
         let recorded = async { while followed.join_next().await.is_some() {} };
@@ -33,21 +37,26 @@ impl VoiceCalls {
             let lost = self.unrecorded.load(Ordering::Acquire);
             tracing::error!(
                 lost,
-                "a call did not end in time: so many utterances are not recorded, and its last reply stays whole in the record"
+                "a call did not end in time: `lost` utterances may not be recorded, and its last reply stays whole in the record"
             );
         }
     }
 
     /// Ends the call in a server.
     pub(super) fn end(&self, guild: GuildId) {
-        let ongoing = self.calls().remove(&guild);
-        self.close(guild, ongoing);
+        let mut calls = self.calls();
+        let ongoing = calls.remove(&guild);
+        self.close(calls, guild, ongoing);
     }
 
-    /// Closes a call that is no longer among the others. Its room stays a place until [`VoiceCalls::follow`] is done with it.
-    pub(super) fn close(&self, guild: GuildId, ongoing: Option<Ongoing>) {
-        if let Some(ongoing) = ongoing {
+    /// Closes a call that was just taken from the others. Its room stays a place, without a gap, until
+    /// [`VoiceCalls::follow`] is done with it.
+    pub(super) fn close(&self, calls: MutexGuard<'_, HashMap<GuildId, Ongoing>>, guild: GuildId, ongoing: Option<Ongoing>) {
+        if let Some(ongoing) = &ongoing {
             self.ending().push((guild, ongoing.channel));
+        }
+        drop(calls);
+        if let Some(ongoing) = ongoing {
             ongoing.close();
         }
     }

@@ -250,8 +250,11 @@ impl VoiceCalls {
         if is_muted {
             call.mute(true);
         }
-        let before = self.calls().insert(guild, ongoing);
-        self.close(guild, before);
+        {
+            let mut calls = self.calls();
+            let before = calls.insert(guild, ongoing);
+            self.close(calls, guild, before);
+        }
         self.followed().spawn(self.clone().follow(guild, channel, reports));
         for user in self.people(guild, channel) {
             self.joined(guild, channel, user).await;

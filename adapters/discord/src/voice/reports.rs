@@ -123,12 +123,13 @@ impl VoiceCalls {
         (said, ago): (Said, Duration),
         number: u64,
     ) {
+        // Before the disk is waited for: whoever comes meanwhile did not hear it.
+        let now = self.clock.now();
         let people = self.people(guild, channel);
         if let Err(error) = self.said_before(channel, &people).await {
             tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
             return;
         }
-        let now = self.clock.now();
         let at = now.checked_sub(ago).unwrap_or(now);
         let (Ok(id), Ok(chat)) = (id::utterance(channel, now, number), id::voice_chat(channel)) else { return };
         let inbound = Inbound {

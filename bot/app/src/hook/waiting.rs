@@ -72,7 +72,9 @@ fn write(note: &Path, waiting: &Waiting) -> anyhow::Result<()> {
 /// Returns the transcripts that were given up.
 pub fn given_up(data: &Path) -> Vec<PathBuf> {
     let notes = files(&data.join(FOLDER), FAILED).into_iter();
-    notes.filter_map(|note| Some(serde_json::from_slice::<Waiting>(&fs::read(note).ok()?).ok()?.path)).collect()
+    let paths = notes.filter_map(|note| Some(serde_json::from_slice::<Waiting>(&fs::read(note).ok()?).ok()?.path));
+    // Of a transcript that is gone nothing can be imported.
+    paths.filter(|path| path.exists()).collect()
 }
 
 /// Imports what waits, again and again until `stop` is cancelled.

@@ -189,8 +189,13 @@ impl Turns {
                     .blocking(move |memory| memory.turns().receive_for(&platform, &inbound, scope, called, now))
                     .await?
             };
+            let is_new = matches!(received, Received::New(_));
+            if is_new {
+                // Before anybody can delete the message.
+                turns.files.hold(&inbound.id, None, std::mem::take(&mut inbound.parts));
+            }
             // Nobody needs to listen.
-            tell.send(matches!(received, Received::New(_))).ok();
+            tell.send(is_new).ok();
             let Received::New(message) = received else {
                 // A crash may have kept its files from being fetched.
                 turns.files.keep(inbound.id, None, inbound.parts);
@@ -204,7 +209,6 @@ impl Turns {
                 mentions: inbound.mentions,
                 panics: 0,
             };
-            turns.files.hold(&inbox.message, None, inbound.parts);
             turns.turn_of(ticket, TurnRequest::new(adapter, *message, inbox, false)).await
         });
         match recorded.await {

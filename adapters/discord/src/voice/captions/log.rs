@@ -81,7 +81,9 @@ impl CaptionLog {
     /// Returns the voice channels with captions.
     fn channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
         let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let ids = files.filter_map(|file| file.path().file_stem()?.to_str()?.parse().ok().filter(|id| *id != 0));
+        // A crash may leave a file that was being written, with another ending.
+        let logs = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+        let ids = logs.filter_map(|path| path.file_stem()?.to_str()?.parse().ok().filter(|id| *id != 0));
         ids.map(ChannelId::new)
     }
 
