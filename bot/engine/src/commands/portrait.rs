@@ -33,8 +33,8 @@ impl Commands {
                      cannot be changed here; the operator does that in `azera chat`."
                 }
                 None => {
-                    "Name a persona that all places share: `/persona portrait NAME`. The admins of a place draw the personas \
-                     that belong to it there."
+                    "Name a persona that all places share: `/persona portrait NAME`. The admins of a place draw the \
+                     personas that belong to it there."
                 }
             };
             return Ok(refused(why.into()));

@@ -19,8 +19,8 @@ use crate::config::Secret;
 const QUESTION: &str = "Describe what this picture shows in one to three short sentences, for somebody who cannot see \
                         it. Quote text that can be read in it. Do not say who a person is.";
 
-/// What the model is asked about a picture before people see it. It holds no answer that passes: a model that repeats the
-/// question says nothing.
+/// What the model is asked about a picture before people see it. It holds no answer that passes: a model that repeats
+/// the question says nothing.
 const JUDGING: &str = "Look at this picture and answer two questions in exactly one line of this form, and write \
                        nothing else: `sexual: ANSWER, minor: ANSWER`. Each ANSWER is one word, yes or no. sexual: \
                        does it show a naked or nearly naked person, or anything sexual? minor: does it show somebody \
