@@ -29,8 +29,8 @@ impl Commands {
         let Some((row, persona, words)) = found.filter(|(row, ..)| row.owner == owner) else {
             let why = match &owner {
                 Some(_) => {
-                    "Name a persona that belongs to this place: `/persona portrait NAME`. Other personas are shared and \
-                     cannot be changed here; the operator does that in `azera chat`."
+                    "Name a persona that belongs to this place: `/persona portrait NAME`. Other personas are shared \
+                     and cannot be changed here; the operator does that in `azera chat`."
                 }
                 None => {
                     "Name a persona that all places share: `/persona portrait NAME`. The admins of a place draw the \
