@@ -383,6 +383,8 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
     });
     app.engine.add_job(Arc::new(BackgroundWriter::of(&app.engine)));
     crate::images::draw(&app.engine, config)?;
+    // Whatever draws is judged, in the terminal too.
+    crate::vision::give_sight(&app.engine, config)?;
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();
         app.engine.light(hearth).with_context(|| format!("opening {}", folder.display()))?;

@@ -23,7 +23,6 @@ use crate::hook::take_in_waiting;
 use crate::log_ring::LogRing;
 use crate::matrix;
 use crate::speech;
-use crate::vision;
 use crate::web;
 
 /// A platform whose connection this process keeps up.
@@ -74,7 +73,6 @@ pub async fn run(config: &Config, options: RunOptions, log: Arc<LogRing>) -> any
     }
     let app = bootstrap::open(config, opening).await?;
     speech::give_voice(&app.engine, config).await?;
-    vision::give_sight(&app.engine, config)?;
     let default_persona = PersonaId::new(&config.chat.persona).context("chat.persona")?;
     let avatars = Arc::new(RecordAvatars::new(app.memory.clone(), default_persona));
     for connection in &connections {

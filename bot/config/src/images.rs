@@ -97,8 +97,8 @@ pub struct Images {
     pub kept: u32,
     /// Show pictures within terminals that can: by kitty's protocol, iTerm2's, or sixels.
     pub in_terminal: bool,
-    /// Show pictures while they are drawn, on Discord and on the web. Nobody checks these previews, so turn this on only if
-    /// nothing on the server checks finished pictures. With [vision_server], which checks them, no previews are shown.
+    /// Show pictures while they are drawn, on Discord and on the web. Previews bypass any check on the server, so leave
+    /// this off if it has one. With [vision_server], which checks finished pictures, no previews are shown.
     pub previews: bool,
     /// Let personas draw pictures in their replies. Only models with at least a billion weights are told how.
     pub in_replies: bool,

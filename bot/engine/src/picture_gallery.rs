@@ -2,6 +2,7 @@
 //! what the platform reports at that moment.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use azera_adapter::{FileContent, PictureSearch, Platform, Reading, ShownPicture};
 use azera_memory::{Memory, PictureRow};
@@ -28,25 +29,42 @@ impl Engine {
         search: &PictureSearch,
     ) -> Result<Vec<ShownPicture>, Error> {
         let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
-        let read_scope = here.read_scope.clone();
         let rules = self.0.pictures.rules(here.adapter.as_ref(), &here.place).await?;
         let words = words_of(&search.words);
         let by = Some(search.by.trim()).filter(|by| !by.is_empty()).map(|by| By::of(by, &at.person));
-        let is_wanted = move |row: &PictureRow| {
+        let is_wanted = Arc::new(move |row: &PictureRow| {
             is_suitable(&rules, row) && by.as_ref().is_none_or(|by| by.asked_for(row)) && holds_words(row, &words)
-        };
-        let page = move |memory: &Memory| memory.pictures().page(&read_scope, (0, MAX_LISTED), is_wanted);
-        let page = self.0.services.blocking(page).await?;
+        });
         let (mut places, mut found) = (Places::new(), Vec::new());
         let wanted_place = search.place.trim().to_lowercase();
-        for row in page.rows {
-            let place = self.asked_in(platform, (&here, &at.person), &row, &mut places).await?;
-            let is_there = place.as_deref().is_some_and(|place| place.to_lowercase().contains(&wanted_place));
-            if wanted_place.is_empty() || is_there {
-                found.extend(shown(row).map(|picture| ShownPicture { place, ..picture }));
+        let (mut skip, mut last) = (0, u64::MAX);
+        // The platform names the places, so a page of the record may hold less than is wanted.
+        loop {
+            let (read_scope, is_wanted) = (here.read_scope.clone(), Arc::clone(&is_wanted));
+            let page = move |memory: &Memory| {
+                memory.pictures().page(&read_scope, (skip, MAX_LISTED), |row: &PictureRow| is_wanted(row))
+            };
+            let page = self.0.services.blocking(page).await?;
+            skip += page.rows.len();
+            for row in page.rows {
+                // One that was drawn meanwhile moves the others on.
+                if row.number >= last {
+                    continue;
+                }
+                last = row.number;
+                let place = self.asked_in(platform, (&here, &at.person), &row, &mut places).await?;
+                let is_there = place.as_deref().is_some_and(|place| place.to_lowercase().contains(&wanted_place));
+                if wanted_place.is_empty() || is_there {
+                    found.extend(shown(row).map(|picture| ShownPicture { place, ..picture }));
+                }
+                if found.len() == MAX_LISTED {
+                    return Ok(found);
+                }
+            }
+            if wanted_place.is_empty() || !page.has_more {
+                return Ok(found);
             }
         }
-        Ok(found)
     }
 
     /// Returns the name of the chat in which a picture was asked for, if the person reads that chat and its scope is still

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::pictures::{
     AS_LARGE_AS_CAN_BE, Base, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH,
-    VARIATION_STRENGTH, is_suitable, style_of,
+    VARIATION_STRENGTH, Writer, is_suitable, style_of,
 };
 use crate::reading::Here;
 use crate::zones;
@@ -147,7 +147,7 @@ impl Engine {
             place: &here.place,
             persona: &here.persona,
             persona_name: &persona.persona.name,
-            style: style_of(&persona.persona, &wish.prompt),
+            style: style_of(&persona.persona, &wish.prompt, Writer::Person),
             person: &at.person,
             by: None,
             day: zones::day(now, &calendar.zone),

@@ -49,12 +49,15 @@ impl Outbox<'_> {
     }
 
     /// Withdraws a reply of the outbox that may no longer be shown. The reply is forgotten. In the same transaction,
-    /// the turn of the answered message opens again, unless that message is gone or has another reply.
+    /// the turn of the answered message opens again, unless that message is gone or has another reply. The pictures
+    /// that the reply asked for and that still wait go with it, and count for no limit: the next answer may ask again.
     pub fn withdraw(self, reply: &MessageRow, row: &OutboxRow) -> Result<ForgetReceipt, Error> {
         self.0.forgetting().ask_for_scrub()?;
         let _writing = self.0.writing(&reply.chat)?;
         let (mut batch, mut gone, mut receipt) = (Batch::new(), Forgotten::default(), ForgetReceipt::default());
         self.0.forgetting().forget_message(&mut batch, &reply.id, &mut gone, &mut receipt, false, &|_| true)?;
+        let _asking = self.0.pictures().asking();
+        self.0.pictures().take_back_with(&mut batch, &mut gone, reply)?;
         if let (Some(to), Some(asker)) = (&reply.answers, &row.asker)
             && self.0.messages().raw_message(to)?.is_some_and(|question| question.author.person().is_some())
             && !self.has_another_answer(to, &reply.id)?

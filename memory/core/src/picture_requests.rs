@@ -1,13 +1,16 @@
 //! Requests for pictures: counted against the limits of a day, and queued. A request of a reply is queued with the reply, so
 //! that none without the other outlives a crash.
 
+use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 
 use azera_types::{PersonId, PlatformId, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Pictures;
+use crate::forget_log::Forgotten;
 use crate::pictures::{Asked, NewPicture, PictureQuota, PictureRow, message_of};
+use crate::rows::MessageRow;
 use crate::{Batch, Durability, Error, Table, codec, keys};
 
 // First parts of the keys of counts.
@@ -135,6 +138,36 @@ impl<'a> Pictures<'a> {
             let mut count = self.count(&key, &row.day)?;
             if !row.day.is_empty() && count.count > 0 {
                 count.count -= 1;
+                codec::put(batch, Table::Settings, key, &count)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the waiting pictures that the tags of a reply asked for, and gives them back to the limits of their day.
+    /// The caller holds the lock of the reply's chat and that of all requests.
+    pub(crate) fn take_back_with(
+        self,
+        batch: &mut Batch,
+        gone: &mut Forgotten,
+        reply: &MessageRow,
+    ) -> Result<(), Error> {
+        let is_of_tag = |row: &PictureRow| row.starts_from.is_none() && row.sources == std::slice::from_ref(&reply.id);
+        let mut given_back: BTreeMap<(Vec<u8>, String), u32> = BTreeMap::new();
+        for row in self.waiting_of(|row| row.chat == reply.chat && is_of_tag(row))? {
+            batch.remove(Table::Pictures, keys::message(&row.message));
+            gone.message(row.message);
+            // One that was begun counts, as for whoever takes it back.
+            if row.tries == 0 && !row.day.is_empty() {
+                for key in [by_key(&row.person), in_key(&row.platform, &row.scope)] {
+                    *given_back.entry((key, row.day.clone())).or_default() += 1;
+                }
+            }
+        }
+        for ((key, day), pictures) in given_back {
+            let mut count = self.count(&key, &day)?;
+            if count.count > 0 {
+                count.count = count.count.saturating_sub(pictures);
                 codec::put(batch, Table::Settings, key, &count)?;
             }
         }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use azera_memory::conformance::{record_with_files, settings};
 use azera_memory::{
     Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, MemoryConfig, NewChat, NewPicture,
-    PictureOutcome, PictureQuota, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, relink,
+    NewReply, PictureOutcome, PictureQuota, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, WhyRow,
+    relink,
 };
 use azera_types::{
-    ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text,
-    Timestamp,
+    ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope,
+    Text, Timestamp,
 };
 
 /// Ten of everything.
@@ -122,6 +123,59 @@ impl Room {
         self.memory.pictures().finish(&row.message, outcome).unwrap().map(|message| message.id)
     }
 
+    /// Answers a message with a reply whose tags ask for these pictures, and withdraws it.
+    fn withdraw_reply_with(&self, pictures: Vec<NewPicture>) {
+        let id = |id: &str| MessageId::new(id).unwrap();
+        let inbound = Inbound {
+            id: id("m"),
+            chat: hall(),
+            person: person("ann"),
+            name: "Ann".into(),
+            text: Text::new("show me"),
+            parts: Vec::new(),
+            at: at(2),
+            mentions_bot: true,
+            mentions: Vec::new(),
+            reply_to: None,
+        };
+        let turns = self.memory.turns();
+        turns.receive(&PlatformId::new("p").unwrap(), &inbound, Scope::Realm(guild()), at(2)).unwrap();
+        let why = WhyRow {
+            reply: id("m~r0"),
+            recalled: Vec::new(),
+            missing: Vec::new(),
+            fragments: Vec::new(),
+            model: "none".into(),
+            seed: 0,
+            usage: serde_json::Value::Null,
+            recall_ms: 0.0,
+            shown: None,
+        };
+        let reply = NewReply {
+            id: id("m~r0"),
+            to: id("m"),
+            platform: PlatformId::new("p").unwrap(),
+            asker: person("ann"),
+            persona: azera(),
+            persona_name: "Azera".into(),
+            text: Text::new("Look."),
+            at: at(3),
+            from: at(2),
+            source_scopes: Vec::new(),
+            built_on: Vec::new(),
+            built_on_facts: Vec::new(),
+            memorable: false,
+            state: serde_json::Value::Null,
+            help: String::new(),
+            why,
+            replaces: None,
+        };
+        let (reply, asked) = turns.reply_with_pictures(reply, pictures).unwrap();
+        assert!(asked.iter().all(|asked| matches!(asked, Asked::Waits(_))), "{asked:?}");
+        let (_, row) = self.memory.outbox().pending().unwrap().pop().unwrap();
+        self.memory.outbox().withdraw(&reply, &row).unwrap();
+    }
+
     fn stored(&self) -> usize {
         self.blobs.list().unwrap().len()
     }
@@ -201,6 +255,27 @@ fn a_picture_that_is_not_drawn_is_given_back_to_the_day() {
     assert!(pictures.finish(&begun[2].message, refused).unwrap().is_some());
     let count = |by_person| limit(PictureQuota { by_person, ..ten() });
     assert_eq!((count(3), count(4)), (Some(Asked::PersonHadEnough), None), "what was begun counts");
+}
+
+#[test]
+fn a_withdrawn_reply_takes_its_waiting_pictures_back() {
+    let room = Room::open();
+    let kept = room.ask("ann");
+    let tag = || {
+        let mut row = kept.clone();
+        row.sources.push(MessageId::new("m~r0").unwrap());
+        NewPicture { row, quota: ten() }
+    };
+    room.withdraw_reply_with(vec![tag(), tag()]);
+    assert_eq!(room.memory.pictures().waiting().unwrap(), [kept]);
+    let limit = |by_person| {
+        let (platform, scope) = (PlatformId::new("p").unwrap(), Scope::Realm(guild()));
+        let quota = PictureQuota { by_person, in_place: by_person, ..ten() };
+        room.memory.pictures().limit(&person("ann"), (&platform, &scope), &quota).unwrap()
+    };
+    assert_eq!((limit(1), limit(2)), (Some(Asked::PersonHadEnough), None), "both are given back");
+    assert!(room.memory.turns().open(&MessageId::new("m").unwrap()).unwrap().is_some(), "it is answered again");
+    assert!(room.memory.check().unwrap().is_sound());
 }
 
 #[test]

@@ -34,6 +34,9 @@ const MAX_UPLOAD_BYTES: usize = 20 << 20;
 /// Room for the other parts of an upload's body.
 const FORM_BYTES: usize = 64 << 10;
 
+/// The most characters of a text that is searched for.
+const MAX_SEARCHED_CHARS: usize = 200;
+
 /// The media type of every small copy.
 const JPEG: &str = "image/jpeg";
 
@@ -222,6 +225,11 @@ fn file_name(picture: &ShownPicture) -> String {
     )
 }
 
+/// Returns the beginning of a text that is searched for.
+fn searched(text: &str) -> String {
+    text.chars().take(MAX_SEARCHED_CHARS).collect::<String>().trim().to_owned()
+}
+
 /// Returns the number in the name of a picture's file.
 pub(super) fn number_in(filename: &str) -> Option<u64> {
     filename.strip_suffix(".png")?.rsplit_once('-')?.1.parse().ok()
@@ -332,7 +340,8 @@ async fn list(
     Params(wanted): Params<Wanted>,
 ) -> Result<axum::Json<List<Image>>, Problem> {
     let page = Page { offset: wanted.offset, limit: wanted.limit };
-    let search = PictureSearch { words: wanted.q, by: wanted.by, place: wanted.place };
+    let [words, by, place] = [&wanted.q, &wanted.by, &wanted.place].map(|text| searched(text));
+    let search = PictureSearch { words, by, place };
     let mut found = BTreeMap::new();
     for at in shared.galleries(&caller).await? {
         let pictures = shared.pictures()?.pictures(&shared.platform, at, &search).await?;

@@ -55,6 +55,8 @@ async fn a_picture_is_followed_until_it_is_drawn_and_then_listed() {
         let found = key.send("GET", &format!("/api/images?{query}&limit=9"), None).await.json();
         assert_eq!(found["total"], total, "{query}");
     }
+    let long = format!("/api/images?q=lighthouse{}nowhere", "+".repeat(190));
+    assert_eq!(key.send("GET", &long, None).await.json()["total"], 1, "what follows 200 characters is not read");
     let models = key.send("GET", "/api/images/models", None).await.json();
     assert_eq!((&models["total"], &models["items"][0]["name"]), (&json!(1), &json!("grey")));
     world.stop().await;

@@ -25,6 +25,8 @@ pub struct Painter {
     pub is_broken: Arc<AtomicBool>,
     /// While set, no picture is drawn to its end.
     pub is_held: Arc<AtomicBool>,
+    /// While set, every picture shows a naked person.
+    pub is_nude: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
 }
 
@@ -36,18 +38,18 @@ impl Painter {
     pub fn start_at(address: &str) -> Self {
         let listener = TcpListener::bind(address).expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let (is_broken, is_held) = (Arc::default(), Arc::default());
-        let painter = Self { url, asked: Arc::default(), is_broken, is_held, stopped: Arc::default() };
+        let (is_broken, is_held, is_nude) = (Arc::default(), Arc::default(), Arc::default());
+        let painter = Self { url, asked: Arc::default(), is_broken, is_held, is_nude, stopped: Arc::default() };
         let (asked, stopped) = (painter.asked.clone(), painter.stopped.clone());
-        let (broken, held) = (painter.is_broken.clone(), painter.is_held.clone());
+        let (broken, held, nude) = (painter.is_broken.clone(), painter.is_held.clone(), painter.is_nude.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
-                let (asked, broken, held) = (asked.clone(), broken.clone(), held.clone());
+                let (asked, broken, held, nude) = (asked.clone(), broken.clone(), held.clone(), nude.clone());
                 // The client may hang up at any time.
-                std::thread::spawn(move || answer(&stream, &asked, &broken, &held).ok());
+                std::thread::spawn(move || answer(&stream, &asked, &broken, (&held, &nude)).ok());
             }
         });
         painter
@@ -78,7 +80,7 @@ fn answer(
     stream: &TcpStream,
     asked: &Mutex<Vec<Value>>,
     broken: &AtomicBool,
-    held: &AtomicBool,
+    (held, nude): (&AtomicBool, &AtomicBool),
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut line, mut path, mut length) = (String::new(), String::new(), 0);
@@ -117,8 +119,12 @@ fn answer(
         }
         "/v1/chat/completions" => {
             let judges = String::from_utf8_lossy(&body).contains("minor:");
-            let said = if judges { "sexual: no, minor: no" } else { "A grey square." };
-            (200, json!({"choices": [{"message": {"content": said}}]}))
+            let said = match (judges, nude.load(Ordering::SeqCst)) {
+                (true, false) => "sexual: no, minor: no",
+                (true, true) => "sexual: yes, minor: no",
+                (false, _) => "A grey square.",
+            };
+            (200, json!({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}))
         }
         "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),
         _ => (200, json!({"state": {"sampling_step": 1, "sampling_steps": 20}})),

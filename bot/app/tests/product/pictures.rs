@@ -11,10 +11,18 @@ use super::{command, fed, lines, of};
 
 /// Says lines in a terminal that a program reads, with a server that draws.
 fn talk(home: &Path, painter: &Painter, input: &str) -> Output {
+    talk_judged_by(home, painter, None, input)
+}
+
+/// Says lines in the same way. The server at `judge`, if there is one, sees the pictures.
+fn talk_judged_by(home: &Path, painter: &Painter, judge: Option<&str>, input: &str) -> Output {
     let data = home.join("data");
     let mut chat = command(home, &["chat", "--json", "--model", "scripted", "--data", data.to_str().expect("a path")]);
     chat.env("AZERA__IMAGES__KIND", "automatic1111").env("AZERA__IMAGES__URL", &painter.url);
     chat.env("TMPDIR", home).env("AZERA_LOG", "debug");
+    if let Some(judge) = judge {
+        chat.env("AZERA__VISION_SERVER__URL", judge);
+    }
     fed(&mut chat, input)
 }
 
@@ -63,6 +71,19 @@ fn a_picture_is_drawn_kept_and_forgotten() {
 }
 
 #[test]
+fn in_the_terminal_too_a_picture_is_looked_at_before_it_is_shown() {
+    let home = tempfile::tempdir().expect("a folder");
+    let painter = Painter::start();
+    let judge = format!("{}/v1", painter.url);
+    let imagine = || lines(&talk_judged_by(home.path(), &painter, Some(&judge), "/imagine a person on a beach\n"));
+    assert_eq!(files(&imagine()).len(), 1);
+    painter.is_nude.store(true, Ordering::SeqCst);
+    let events = imagine();
+    let text = of(&events, "reply")[0]["text"].as_str().expect("a text");
+    assert!(files(&events).is_empty() && text.contains("what came out breaks a rule"), "{text}");
+}
+
+#[test]
 fn a_picture_whose_server_rests_is_drawn_after_the_next_start() {
     let home = tempfile::tempdir().expect("a folder");
     let painter = Painter::start();
@@ -88,6 +109,9 @@ fn the_operator_draws_a_portrait_of_a_shared_persona_in_the_terminal() {
     assert_eq!(painter.prompts(), ["portrait of Mira, Red hair., head and shoulders"]);
     let caption = of(&events, "reply")[0]["text"].as_str().expect("a text");
     assert!(caption.contains("*picture "), "{caption}");
+    let events = lines(&talk(home.path(), &painter, "/persona portrait nobody\n"));
+    let refused = of(&events, "command")[0]["text"].as_str().expect("a text");
+    assert!(refused.starts_with("Name a persona that all places share"), "{refused}");
 }
 
 #[test]

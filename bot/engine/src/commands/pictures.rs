@@ -9,7 +9,7 @@ use super::mind::may_configure_place;
 use super::redraw::split_number;
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{Base, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, is_suitable, style_of};
+use crate::pictures::{Base, NO_BACKEND, PictureRequest, Queued, REMIX_STRENGTH, Writer, is_suitable, style_of};
 
 /// Most words that a place forbids.
 const MAX_FORBIDDEN: usize = 200;
@@ -106,7 +106,7 @@ impl Commands {
             // The prompt of a portrait says already how the persona looks.
             style: match &portrait_of {
                 Some(_) => loaded.persona.pictures.clone(),
-                None => style_of(&loaded.persona, &wish.prompt),
+                None => style_of(&loaded.persona, &wish.prompt, Writer::Person),
             },
             person: &at.line.person,
             by: Some(&at.line.name),

@@ -27,11 +27,17 @@ impl Commands {
         };
         let found = self.persona_in_front(at, named).await?;
         let Some((row, persona, words)) = found.filter(|(row, ..)| row.owner == owner) else {
-            return Ok(refused(
-                "Name a persona that belongs to this place: `/persona portrait NAME`. Other personas are shared and cannot be \
-                 changed here; the operator does that in `azera chat`."
-                    .into(),
-            ));
+            let why = match &owner {
+                Some(_) => {
+                    "Name a persona that belongs to this place: `/persona portrait NAME`. Other personas are shared \
+                     and cannot be changed here; the operator does that in `azera chat`."
+                }
+                None => {
+                    "Name a persona that all places share: `/persona portrait NAME`. The admins of a place draw the \
+                     personas that belong to it there."
+                }
+            };
+            return Ok(refused(why.into()));
         };
         let mut wish = match Wish::parse(words) {
             Ok(wish) => wish,

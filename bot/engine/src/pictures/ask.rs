@@ -114,8 +114,9 @@ impl Pictures {
     pub(crate) async fn queued(&self, asked: Asked) -> Result<Queued, Error> {
         Ok(match (asked, self.settings()) {
             (Asked::Waits(row), _) => {
-                let position = self.position(&row).await?;
+                // It is drawn, even if its place in the queue cannot be told.
                 self.wake.notify_one();
+                let position = self.position(&row).await?;
                 Queued::Waits(row, position)
             }
             (limit, Some(settings)) => Queued::TooMany(settings.told_of(&limit)),

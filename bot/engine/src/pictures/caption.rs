@@ -75,7 +75,7 @@ pub(super) fn failed(row: &PictureRow, error: &ImageError) -> String {
     format!("🎨 {}\nI could not draw that: {why}.", shortened(row.prompt.as_str(), 120))
 }
 
-/// Returns what kept a server from drawing, for everybody.
+/// Returns what kept a picture from being drawn or shown, for everybody.
 fn trouble(outage: Outage) -> String {
     match outage {
         Outage::Away => format!("the server that draws could not be reached for {} minutes", AWAY_FOR.as_secs() / 60),
@@ -83,6 +83,10 @@ fn trouble(outage: Outage) -> String {
         Outage::OutOfMemory => "the server that draws ran out of memory; a smaller size may help".into(),
         Outage::Failed => {
             "the model or the workflow of the server that draws failed; the operator finds the reason in the log".into()
+        }
+        Outage::Unjudged => {
+            "I must look at a picture before I show it, and the check did not answer; it does not count for today"
+                .into()
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct Drawing<'a> {
     platform: &'a dyn Platform,
     pub(super) row: &'a PictureRow,
     pub(super) rules: &'a PromptRules,
-    pub(super) is_last_try: bool,
+    is_last_try: bool,
     token: &'a CancellationToken,
     /// Takes the progress as the server reports it.
     sender: &'a ProgressSender,

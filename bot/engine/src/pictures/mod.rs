@@ -40,7 +40,7 @@ use azera_types::{MessageId, PersonId, Scope};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use appearance::{APPEARANCE, appearance, style_of};
+pub(crate) use appearance::{APPEARANCE, Writer, appearance, style_of};
 pub(crate) use ask::{Allowed, Base, PictureRequest, Queued};
 pub(crate) use caption::shortened;
 pub(crate) use naming::is_suitable;

@@ -1,6 +1,6 @@
 //! Finished pictures, looked at before anybody sees them.
 
-use azera_model_image::{DrawnImage, ImageError, Picture, PictureError, PictureLimits, SeeError, Verdict};
+use azera_model_image::{DrawnImage, ImageError, Outage, Picture, PictureError, PictureLimits, SeeError, Verdict};
 use azera_pictures::Traits;
 
 use super::draw::Drawing;
@@ -26,7 +26,7 @@ impl Pictures {
         if self.services.viewer.get().is_none() {
             return Ok(Ok(drawn));
         }
-        let verdict = match self.verdict(&drawn, drawing.is_last_try).await? {
+        let verdict = match self.verdict(&drawn).await? {
             Ok(verdict) => verdict,
             Err(error) => return Ok(Err(error)),
         };
@@ -39,7 +39,7 @@ impl Pictures {
         }))
     }
 
-    async fn verdict(&self, drawn: &DrawnImage, is_last_try: bool) -> Result<Result<Verdict, ImageError>, Error> {
+    async fn verdict(&self, drawn: &DrawnImage) -> Result<Result<Verdict, ImageError>, Error> {
         let refused = |why: &str| Ok(Err(ImageError::Refused(why.to_owned())));
         let Some(viewer) = self.services.viewer.get() else { return refused("nothing here sees") };
         let (bytes, most) = (drawn.bytes.clone(), viewer.max_bytes());
@@ -53,11 +53,9 @@ impl Pictures {
             Err(error) => {
                 tracing::warn!(%error, "a finished picture was not looked at");
                 match error {
-                    SeeError::Unavailable(_) if !is_last_try => {
-                        Ok(Err(ImageError::unavailable("the model that sees does not answer")))
-                    }
+                    // It passes by itself, and nobody asked for that. So the picture counts for no limit.
                     SeeError::Unavailable(_) => {
-                        refused("I must look at a picture before I show it, and the model that sees does not answer")
+                        Ok(Err(ImageError::outage(Outage::Unjudged, "the model that sees does not answer")))
                     }
                     SeeError::Unreadable(_) => refused("the model that sees cannot read the picture that came out"),
                     SeeError::Configuration(_) => refused(

@@ -55,7 +55,8 @@ impl Turns {
         let stored = self.services.blocking(move |memory| memory.turns().reply_with_pictures(reply, pictures));
         let (reply, asked) = stored.await?;
         self.minds.exchanged(&request.message, &context.place, params, felt, request.was_felt());
-        let reply = self.cut_if_interrupted(reply).await?;
+        // What was queued with the reply is drawn even if the turn ends here.
+        let reply = self.cut_if_interrupted(reply).await.inspect_err(|_| self.pictures.begin())?;
         self.minds.keep_state(&request.message, &context.place, &composition.style).await;
         request.feelings_changed = true;
         Ok(Committed { reply, outbox, asked, undrawn, state })

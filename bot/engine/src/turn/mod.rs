@@ -238,9 +238,9 @@ impl Turns {
         timer.end("generate");
         let committed = self.commit(request, context, &composition, &draft).await?;
         timer.end("commit");
-        if !self.deliver_reply(request, context, &composition, &draft, &committed).await? {
-            // Its pictures end with a word, like all that may not be shown any more.
-            self.pictures.begin();
+        let delivered = self.deliver_reply(request, context, &composition, &draft, &committed).await;
+        // What was queued with the reply is drawn even if the turn ends here.
+        if !delivered.inspect_err(|_| self.pictures.begin())? {
             return Ok(None);
         }
         timer.end("deliver");

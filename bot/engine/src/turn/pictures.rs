@@ -9,7 +9,7 @@ use super::commit::Committed;
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
 use super::generate::Draft;
-use crate::pictures::{Allowed, NOT_FROM_REPLIES, PictureRequest, Queued, style_of};
+use crate::pictures::{Allowed, NOT_FROM_REPLIES, PictureRequest, Queued, Writer, style_of};
 use crate::turn::Turns;
 use crate::zones;
 
@@ -81,7 +81,7 @@ impl Turns {
             place: &context.place,
             persona: &request.message.persona,
             persona_name: &context.persona.name,
-            style: style_of(&context.persona, &tag.prompt),
+            style: style_of(&context.persona, &tag.prompt, Writer::Persona),
             person: &request.inbox.person,
             by: name_of(&request.message.author, &request.inbox.person),
             day: zones::day(self.services.clock.now(), &context.calendar.zone),

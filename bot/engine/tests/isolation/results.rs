@@ -65,7 +65,7 @@ async fn what_was_seen_in_a_picture_counts_for_those_made_of_it() {
 
 #[tokio::test]
 async fn a_picture_that_could_not_be_looked_at_is_not_shown() {
-    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    let (scene, painter) = Scene::with_painter(|settings| settings.per_person = 1).await;
     painter.shade.store(UNANSWERED, Ordering::SeqCst);
     assert!(scene.ask(ANN, COMMONS, "/imagine a knight").await.ok);
     scene.settled().await;
@@ -74,9 +74,12 @@ async fn a_picture_that_could_not_be_looked_at_is_not_shown() {
         scene.settled().await;
     }
     let (text, _) = scene.posts().pop().unwrap();
-    assert!(text.contains("I must look at a picture before I show it"), "{text}");
+    let told = "I must look at a picture before I show it, and the check did not answer; it does not count for today";
+    assert!(text.contains(told), "{text}");
+    // One a day, and that one was given back.
     let (text, _) = scene.drawn_as(&painter, TORN, "/imagine a knight").await;
     assert!(text.contains("cannot read the picture that came out"), "{text}");
+    assert!(!scene.ask(ANN, COMMONS, "/imagine a knight").await.ok, "what was refused for what it is counts");
     assert_eq!((scene.files(), scene.engine.layers.blobs.list().unwrap().len()), (0, 0));
 }
 

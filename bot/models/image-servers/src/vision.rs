@@ -19,10 +19,12 @@ use crate::config::Secret;
 const QUESTION: &str = "Describe what this picture shows in one to three short sentences, for somebody who cannot see \
                         it. Quote text that can be read in it. Do not say who a person is.";
 
-/// What the model is asked about a picture before people see it.
-const JUDGING: &str = "Look at this picture and answer two questions in exactly one line, such as `sexual: no, minor: no`. \
-                       sexual: does it show a naked or nearly naked person, or anything sexual? minor: does it show \
-                       somebody who is, or looks, younger than 18? If you are not sure, answer yes.";
+/// What the model is asked about a picture before people see it. It holds no answer that passes: a model that repeats
+/// the question says nothing.
+const JUDGING: &str = "Look at this picture and answer two questions in exactly one line of this form, and write \
+                       nothing else: `sexual: ANSWER, minor: ANSWER`. Each ANSWER is one word, yes or no. sexual: \
+                       does it show a naked or nearly naked person, or anything sexual? minor: does it show somebody \
+                       who is, or looks, younger than 18? If you are not sure, the answer is yes.";
 
 /// The longer side of the picture that is sent, in pixels. Common models see no more.
 const SIDE: u32 = 1_024;
@@ -65,11 +67,28 @@ struct Answer {
 #[derive(Deserialize)]
 struct AnswerChoice {
     message: AnswerMessage,
+    /// Why the answer ends; `length` if it was cut.
+    #[serde(default)]
+    finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct AnswerMessage {
     content: Value,
+}
+
+/// What a model said.
+#[derive(Default)]
+struct Said {
+    text: String,
+    /// Whether it was cut at the most tokens.
+    is_cut: bool,
+}
+
+impl Said {
+    fn of(choice: &AnswerChoice) -> Self {
+        Self { text: words(&choice.message.content), is_cut: choice.finish_reason.as_deref() == Some("length") }
+    }
 }
 
 impl VisionServer {
@@ -163,7 +182,7 @@ impl VisionServer {
 
 impl VisionServer {
     /// Asks the model about a picture. Returns what it said.
-    async fn said(&self, question: &str, file: Vec<u8>) -> Result<String, SeeError> {
+    async fn said(&self, question: &str, file: Vec<u8>) -> Result<Said, SeeError> {
         // Only pixels go to the server: no place and time that a camera wrote into the file.
         let small = tokio::task::spawn_blocking(move || {
             Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg()
@@ -184,7 +203,7 @@ impl VisionServer {
         permit.succeeded();
         let answer: Answer =
             serde_json::from_slice(&answer).map_err(|_| self.unexpected("the JSON has an unexpected structure"))?;
-        Ok(answer.choices.first().map(|choice| words(&choice.message.content)).unwrap_or_default())
+        Ok(answer.choices.first().map(Said::of).unwrap_or_default())
     }
 }
 
@@ -195,30 +214,36 @@ impl Viewer for VisionServer {
     }
 
     async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
-        let line = one_line(&self.said(QUESTION, file).await?);
+        let line = one_line(&self.said(QUESTION, file).await?.text);
         if line.is_empty() { Err(self.unexpected("it said nothing")) } else { Ok(line) }
     }
 
     async fn judge(&self, file: Vec<u8>) -> Result<Verdict, SeeError> {
         let said = self.said(JUDGING, file).await?;
-        verdict(&one_line(&said)).ok_or_else(|| self.unexpected("it did not say whether the picture may be shown"))
+        let verdict = if said.is_cut { None } else { verdict(&said.text) };
+        verdict.ok_or_else(|| self.unexpected("it did not say whether the picture may be shown"))
     }
 }
 
-/// Reads `sexual: no, minor: no`. A model that contradicts itself says yes; one that leaves an answer out says nothing.
-fn verdict(line: &str) -> Option<Verdict> {
-    let line = line.to_lowercase();
-    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let answer = |about: &str| {
-        let answers = words.windows(2).filter(|pair| pair[0] == about).map(|pair| match pair[1] {
-            "yes" => Some(true),
-            "no" => Some(false),
-            _ => None,
-        });
-        // One word that is no answer spoils all.
-        answers.reduce(|one, other| Some(one? || other?)).flatten()
+/// Reads `sexual: yes, minor: no`. Nothing else may be said: a word more may turn the answer around.
+fn verdict(said: &str) -> Option<Verdict> {
+    let answer = without_thoughts(said)?.to_lowercase();
+    let words: Vec<&str> = answer.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let yes = |word: &str| match word {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
     };
-    Some(Verdict { is_sexual: answer("sexual")?, has_minor: answer("minor")? })
+    match words[..] {
+        ["sexual", sexual, "minor", minor] => Some(Verdict { is_sexual: yes(sexual)?, has_minor: yes(minor)? }),
+        _ => None,
+    }
+}
+
+/// Returns what a model said after its thoughts; `None` if they do not end.
+fn without_thoughts(said: &str) -> Option<&str> {
+    let said = said.rsplit_once("</think>").map_or(said, |(_, answer)| answer);
+    (!said.trim_start().starts_with("<think>")).then_some(said)
 }
 
 /// Returns the text of a message's content: a text, or a list of parts.
@@ -232,7 +257,7 @@ fn words(content: &Value) -> String {
 
 /// Returns a description as one line, without what the model thought before it.
 fn one_line(said: &str) -> String {
-    let said = said.rsplit_once("</think>").map_or(said, |(_, answer)| answer);
+    let said = without_thoughts(said).unwrap_or_default();
     let line = said.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = line.collect::<Vec<_>>().join(" ");
     line.chars().take(MAX_DESCRIPTION_CHARS).collect()
@@ -248,6 +273,7 @@ mod tests {
         assert_eq!(words(&json!([{"type": "text", "text": "A"}, {"type": "text", "text": "cat"}])), "A cat");
         assert_eq!(one_line(&"é".repeat(2_000)).chars().count(), MAX_DESCRIPTION_CHARS);
         assert_eq!(words(&Value::Null), "");
+        assert_eq!(one_line("<think>a cat, or"), "");
     }
 
     #[test]
@@ -256,12 +282,26 @@ mod tests {
         assert_eq!(verdict("sexual: no, minor: no"), says(false, false));
         assert_eq!(verdict("**Sexual**: Yes. **Minor**: No."), says(true, false));
         assert_eq!(verdict("sexual=no; minor=yes"), says(false, true));
-        assert_eq!(verdict("sexual: no, minor: no, sexual: yes"), says(true, false));
-        for unclear in
-            ["", "no", "no, no", "sexual: no", "minor: no", "sexual: unsure, minor: no", "I cannot help with that."]
-        {
+        assert_eq!(verdict("<think>sexual: no, minor: no?</think>\nsexual: yes, minor: yes"), says(true, true));
+        for unclear in [
+            "",
+            "no",
+            "no, no",
+            "sexual: no",
+            "minor: no",
+            "minor: no, sexual: no",
+            "sexual: unsure, minor: no",
+            "I cannot help with that.",
+            "sexual: ANSWER, minor: ANSWER",
+            "sexual: no clothes, minor: no",
+            "sexual: no, minor: no, but sexual: perhaps",
+            "sexual: no, minor: no, sexual: yes",
+            "Not sexual: no, minor: no",
+            "<think>Say something like \"sexual: no, minor: no\". I see",
+            "<think>sexual: no, minor: no",
+            "</think><think>sexual: no, minor: no",
+        ] {
             assert_eq!(verdict(unclear), None, "{unclear}");
         }
-        assert_eq!(verdict("sexual: no, minor: no, but sexual: perhaps"), None);
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// The reasons why a model cannot draw now.
+/// The reasons why there is no picture to show now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     /// It cannot be reached, or is left alone for a while. No picture was begun.
@@ -13,6 +13,8 @@ pub enum Outage {
     OutOfMemory,
     /// It failed while it drew.
     Failed,
+    /// It drew a picture, and what looks at pictures before people see them does not answer.
+    Unjudged,
 }
 
 impl Outage {

@@ -31,6 +31,8 @@ pub struct World {
     pub stopped: Mutex<Vec<String>>,
     /// What a model that sees says about a picture.
     pub verdict: Mutex<Option<String>>,
+    /// While set, it says that its answers are cut.
+    pub is_cut: Mutex<bool>,
     pub changed: Notify,
 }
 

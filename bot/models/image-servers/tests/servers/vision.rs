@@ -39,7 +39,8 @@ async fn describe(State(world): State<Arc<World>>, headers: HeaderMap, Json(body
         _ => "A violet square.\nIt is small.".to_owned(),
     };
     let message = json!({"role": "assistant", "content": said});
-    Json(json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})).into_response()
+    let ends = if *lock(&world.is_cut) { "length" } else { "stop" };
+    Json(json!({"choices": [{"index": 0, "message": message, "finish_reason": ends}]})).into_response()
 }
 
 async fn server() -> (VisionServer, Arc<World>) {
@@ -82,10 +83,22 @@ async fn a_picture_is_judged_by_two_clear_answers_alone() {
         judge("<think>a child?</think> sexual: yes, minor: yes").await,
         Ok(Verdict { is_sexual: true, has_minor: true })
     );
-    for unclear in ["A violet square.", "sexual: no", "I cannot judge that.", ""] {
+    let question = world.sent("completions")["messages"][0]["content"][0]["text"].as_str().unwrap().to_owned();
+    for unclear in [
+        "A violet square.",
+        "sexual: no",
+        "I cannot judge that.",
+        "",
+        "sexual: no clothes, minor: no",
+        "<think>The answer looks like \"sexual: no, minor: no\". The picture",
+        question.as_str(),
+    ] {
         let error = judge(unclear).await.unwrap_err();
         assert!(matches!(error, SeeError::Unavailable(_)), "{unclear}: {error}");
     }
+    *lock(&world.is_cut) = true;
+    let error = judge("sexual: no, minor: no").await.unwrap_err();
+    assert!(matches!(error, SeeError::Unavailable(_)), "{error}");
     assert!(matches!(server.judge(b"GIF89a".to_vec()).await, Err(SeeError::Unreadable(_))));
 }
 
