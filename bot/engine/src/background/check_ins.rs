@@ -175,8 +175,8 @@ impl Background {
         self.note_try(home, &wanted, now).await
     }
 
-    /// Returns what the person left open before the lines that a check-in is about. It is left out if anything that they said
-    /// in the same conversation is about danger or against the rules.
+    /// Returns what the person left open before the lines that a check-in is about. It is left out if anything that they
+    /// said in the same conversation is about danger or against the rules.
     async fn open_for_check_in(
         &self,
         home: &PersonaPlace,
@@ -305,5 +305,56 @@ impl Background {
             memory.places().note_check_in(&of.platform, &of.place, &of.persona, (&before, &then))
         };
         self.services.blocking(noted).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_types::{Author, ChatId, MessageId, PersonId, TimeZone};
+
+    use super::*;
+
+    fn said(at: &str, text: &str) -> MessageRow {
+        let ann = PersonId::new("ann").unwrap();
+        MessageRow {
+            id: MessageId::new(at).unwrap(),
+            chat: ChatId::new("here").unwrap(),
+            seq: 0,
+            parent: None,
+            depth: 0,
+            author: Author::Person { id: ann.clone(), name: "Ann".into() },
+            text: Text::new(text),
+            at: at.parse().unwrap(),
+            reply_to: None,
+            answers: None,
+            persona: PersonaId::new("azera").unwrap(),
+            scope: Scope::Dm(ann),
+            source_scopes: Vec::new(),
+            memorable: true,
+            edited_at: None,
+            parts: Vec::new(),
+            undone: false,
+            ran: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_left_open_stands_by_itself_with_its_day() {
+        let plan = said("2026-03-03T10:00:00Z", "I'm going to paint the zeppelin.");
+        let open = OpenLine {
+            line: SourceLine::from(&plan),
+            chat: plan.chat.clone(),
+            span: (plan.at, plan.at),
+            zone: TimeZone::UTC,
+        };
+        let last = SourceLine::from(&said("2026-03-09T10:00:00Z", "The lighthouse flooded."));
+        let Told { chosen, prompt } = told(vec![last.clone()], Some(open), 6, "Ann");
+        assert_eq!(
+            prompt,
+            "- Ann: The lighthouse flooded.\n\nWhat Ann left open before:\n- on 3 March: Ann: I'm going to paint the \
+             zeppelin."
+        );
+        assert_eq!(chosen.iter().map(|said| said.at).collect::<Vec<_>>(), [plan.at, last.at]);
+        assert_eq!(told(vec![last], None, 6, "Ann").prompt, "- Ann: The lighthouse flooded.");
     }
 }

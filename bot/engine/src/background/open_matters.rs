@@ -27,10 +27,11 @@ pub(super) struct OpenLine {
     /// The sentence that says so.
     pub(super) line: SourceLine,
     /// The chat of its conversation.
-    chat: ChatId,
+    pub(super) chat: ChatId,
     /// When the conversation began and ended.
-    span: (Timestamp, Timestamp),
-    zone: TimeZone,
+    pub(super) span: (Timestamp, Timestamp),
+    /// The time zone of the place.
+    pub(super) zone: TimeZone,
 }
 
 impl OpenLine {

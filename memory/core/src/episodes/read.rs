@@ -187,9 +187,9 @@ impl Episodes<'_> {
         Ok(log)
     }
 
-    /// Returns the message at which reading begins: the newest one, or one soon after `end`, which is found by halving the
-    /// chat's log. Where a chat has several branches, the log does not tell which of them a message is on; and the log of an
-    /// imported chat is not in the order of time.
+    /// Returns the message at which reading begins: the newest one, or one soon after `end`, which is found by halving
+    /// the chat's log. Where a chat has several branches, the log does not tell which of them a message is on; and the
+    /// log of an imported chat is not in the order of time.
     fn start(self, chat: &ChatRow, head: &MessageRow, end: Option<Timestamp>) -> Result<Option<MessageId>, Error> {
         let newest = || Ok(Some(head.id.clone()));
         let Some(end) = end.filter(|end| *end <= chat.last_at && chat.imported.is_none()) else { return newest() };
