@@ -137,7 +137,8 @@ impl Episodes<'_> {
     }
 
     /// Returns the newest messages of a chat in a stretch of time. Each is checked by itself: what was said while the chat
-    /// belonged to a place that `read_scope` does not grant, or before a horizon, is left out.
+    /// belonged to a place that `read_scope` does not grant is left out. Reading ends at a message before the horizon of
+    /// its place, because those behind it are older.
     fn log(
         self,
         read_scope: &ReadScope,
@@ -153,7 +154,8 @@ impl Episodes<'_> {
             next = message.parent.clone();
             let is_older = message.at < stretch.since;
             // Files may be imported in any order.
-            if is_older && chat.imported.is_none() {
+            let may_end = chat.imported.is_none();
+            if may_end && (is_older || is_before_horizon(read_scope, &message.scope, message.at)) {
                 break;
             }
             let is_behind = stretch.until.is_some_and(|until| message.at >= until);
@@ -253,6 +255,11 @@ fn is_everyday(chat: &ChatRow) -> bool {
 fn is_granted(read_scope: &ReadScope, scope: &Scope, at: Timestamp) -> bool {
     let grants = || read_scope.grants().iter();
     grants().any(|grant| grant.scope == *scope && grant.since.is_none_or(|since| at >= since))
+}
+
+/// Returns true if a place is granted, but not from so early on.
+fn is_before_horizon(read_scope: &ReadScope, scope: &Scope, at: Timestamp) -> bool {
+    read_scope.grants().iter().any(|grant| grant.scope == *scope) && !is_granted(read_scope, scope, at)
 }
 
 /// Returns true for what was said in a conversation. Posts of writings were not.
