@@ -74,9 +74,9 @@ fn an_imported_conversation_is_found_by_its_time_in_whatever_order_its_files_cam
         }
     }
     let mut world = World { memory, now: "2026-06-30T12:00:00Z".parse().unwrap() };
-    let days: Vec<String> =
-        world.list(&in_dm(), &all()).iter().map(|one| one.occasion.span.0.to_string()[..10].to_owned()).collect();
-    assert_eq!(days, ["2026-06-10", "2026-05-10"]);
+    let begins: Vec<Timestamp> = world.list(&in_dm(), &all()).iter().map(|one| one.occasion.span.0).collect();
+    let first = |day: &str| format!("{day}T10:00:30Z").parse::<Timestamp>().unwrap();
+    assert_eq!(begins, [first("2026-06-10"), first("2026-05-10")]);
     for (now, month) in [("2026-06-30T12:00:00Z", "2026-05"), ("2026-07-01T12:00:00Z", "2026-06")] {
         world.now = now.parse().unwrap();
         let found = recalled(&world, &in_dm(), "What did we talk about last month?", &[]);
