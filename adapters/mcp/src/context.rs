@@ -10,7 +10,7 @@ use crate::search::Found;
 use crate::session::Caller;
 use crate::texts::QUOTED;
 
-/// Bytes of a token, a bound for English: other tokenizers and languages make more of a text.
+/// Bytes of a token. An estimate for English; other languages need more tokens.
 const BYTES_PER_TOKEN: usize = 3;
 
 /// Tokens of the fields around a text.
@@ -65,7 +65,7 @@ pub(crate) struct Continued {
     messages: Vec<Said>,
     /// About how many tokens they take.
     tokens: usize,
-    /// True if there are older ones.
+    /// True if something is missing: older messages, or the end of the newest one, if that alone did not fit.
     is_cut: bool,
 }
 
@@ -89,6 +89,15 @@ impl Room {
         }
         fits
     }
+
+    /// Takes all room that is left for the beginning of a text that does not fit, and returns it.
+    fn beginning_of(&mut self, text: &str) -> String {
+        let tokens = self.tokens.saturating_sub(self.used + FIELDS_TOKENS).max(1);
+        self.used = self.tokens;
+        let end = text.floor_char_boundary(tokens * BYTES_PER_TOKEN);
+        let mark = if end < text.len() { "…" } else { "" };
+        format!("{}{mark}", text.get(..end).unwrap_or_default())
+    }
 }
 
 impl Caller {
@@ -109,7 +118,12 @@ impl Caller {
         // Nothing is left out in between.
         let first = said.iter().rposition(|message| !room.takes(&message.text)).map_or(0, |last| last + 1);
         let is_cut = first > 0 || said.len() == REACH;
-        let messages = said.into_iter().skip(first).map(Said::from).collect();
+        let newest = said.last().filter(|_| first == said.len()).cloned();
+        let mut messages: Vec<Said> = said.into_iter().skip(first).map(Said::from).collect();
+        if let Some(newest) = newest {
+            let text = room.beginning_of(&newest.text);
+            messages.push(Said { text, ..Said::from(newest) });
+        }
         Ok(Continued { notice: QUOTED, session, messages, tokens: room.used, is_cut })
     }
 }

@@ -19,10 +19,6 @@ const LEXICAL: &str = "lexical";
 /// The signal of memories whose meaning matches.
 const SEMANTIC: &str = "semantic";
 
-/// Fewest memories that a search asks for. What a question about a conversation puts first is at most half of them, and so
-/// the same on every page.
-const FEWEST: usize = 21;
-
 /// Words to find.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -116,9 +112,7 @@ impl Caller {
         let kinds = names(&words.kinds);
         let arguments: Vec<&str> = std::iter::once(words.query.as_str()).chain(kinds.iter().copied()).collect();
         let list = List::new(tool, &arguments);
-        let is_filtered = by == By::Words || !kinds.is_empty();
-        let most = if is_filtered || words.cursor.is_some() { paging::MOST } else { first_page(words.limit)? };
-        let mut found = self.hits(&at, &words.query, most).await?;
+        let mut found = self.hits(&at, &words.query).await?;
         found.hits.retain(|hit| kinds.is_empty() || kinds.contains(&hit.kind.as_str()));
         if by == By::Words {
             found.hits.retain(|hit| found_by(hit, LEXICAL));
@@ -131,7 +125,7 @@ impl Caller {
         let at = self.begin().await?;
         let memory = self.memory_at(&at, id).await?;
         let list = List::new("similar", &[&like.id]);
-        let mut found = self.hits(&at, &memory.text, paging::MOST).await?;
+        let mut found = self.hits(&at, &memory.text).await?;
         found.hits.retain(|hit| hit.memory.0 != id && found_by(hit, SEMANTIC));
         self.results(&at, &list, found, like.cursor.as_deref(), like.limit).await
     }
@@ -142,13 +136,13 @@ impl Caller {
         }
         let at = self.begin().await?;
         let list = List::new("cross_project", &[&asked.query, asked.project.as_deref().unwrap_or_default()]);
-        let request = request(&at, &asked.query, paging::MOST);
+        let request = request(&at, &asked.query);
         let found = self.engine.sessions.search_projects(&self.session.platform, request, asked.project).await?;
         self.results(&at, &list, found, asked.cursor.as_deref(), asked.limit).await
     }
 
-    async fn hits(&self, at: &Reading, query: &str, most: usize) -> Result<Searched, Failure> {
-        Ok(self.engine.host.search(&self.session.platform, request(at, query, most)).await?)
+    async fn hits(&self, at: &Reading, query: &str) -> Result<Searched, Failure> {
+        Ok(self.engine.host.search(&self.session.platform, request(at, query)).await?)
     }
 
     /// Returns what was found, whole and as it may be shown now, best first, and what did not work.
@@ -157,7 +151,7 @@ impl Caller {
             return Err(Failure::invalid("`query` is empty. Say what to find."));
         }
         let at = self.begin().await?;
-        let Searched { hits, missing } = self.hits(&at, query, paging::MOST).await?;
+        let Searched { hits, missing } = self.hits(&at, query).await?;
         Ok((self.whole(&at, hits).await?, missing))
     }
 
@@ -191,16 +185,10 @@ impl Caller {
     }
 }
 
-fn request(at: &Reading, query: &str, most: usize) -> SearchRequest {
+/// Every page asks for the same number: what a search puts first depends on it.
+fn request(at: &Reading, query: &str) -> SearchRequest {
     let (chat, person) = (at.chat.clone(), at.person.clone());
-    SearchRequest { chat, person, query: Text::new(query), limit: Some(most) }
-}
-
-/// Returns how many memories a first page needs. Each hit is compared with those before it, so few are found much faster
-/// than many. One more tells that there is a next page.
-fn first_page(limit: Option<usize>) -> Result<usize, Failure> {
-    let limit = paging::limit(limit)?;
-    Ok((limit + 1).clamp(FEWEST, paging::MOST))
+    SearchRequest { chat, person, query: Text::new(query), limit: Some(paging::MOST) }
 }
 
 fn found_by(hit: &Hit, signal: &str) -> bool {

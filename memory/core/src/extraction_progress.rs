@@ -29,4 +29,10 @@ impl ExtractionProgress {
     pub fn up_to(self, seq: u64) -> Self {
         if seq > self.seq { Self { seq, at: self.at, ..Self::none() } } else { self }
     }
+
+    /// Returns the progress after all messages were searched `at` a time. What failed before counts no more, even if they
+    /// were edited messages alone.
+    pub fn whole(self, at: Timestamp) -> Self {
+        Self { seq: self.seq, at, ..Self::none() }
+    }
 }

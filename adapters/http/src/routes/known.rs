@@ -88,7 +88,10 @@ async fn known(
     Params(part): Params<Part>,
 ) -> Result<axum::Json<List<Known>>, Problem> {
     let at = shared.reading(&caller, HOME)?;
-    let limit = part.limit.unwrap_or(USUAL).min(MOST);
+    let limit = part.limit.unwrap_or(USUAL);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Problem::invalid(format!("`limit` is {limit}. Use 1 to {MOST}.")));
+    }
     let ShownKnowns { known, total } = shared.known()?.known(&shared.platform, at, part.offset, limit).await?;
     Ok(axum::Json(List { items: known.into_iter().map(Known::from).collect(), total }))
 }

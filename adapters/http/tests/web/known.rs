@@ -47,6 +47,9 @@ async fn what_counts_as_known_is_listed_and_taken_back() {
     assert!(first["content"].as_str().unwrap().contains("harbour"), "{listed}");
     assert_eq!((&first["also"], &first["chats"], &first["counts"]), (&json!(["m40"]), &json!(3), &json!(true)));
     assert_eq!((listed["items"].as_array().unwrap().len(), &listed["total"]), (1, &json!(2)), "{listed}");
+    for wrong in [0, 101] {
+        owner.send("GET", &format!("/api/memories/known?limit={wrong}"), None).await.is(400, "invalid");
+    }
     for (counts, line) in [(false, "/memory known m7 off"), (true, "/memory known m7 on")] {
         let done = owner.send("PUT", "/api/memories/known/m7", Some(json!({"counts": counts}))).await;
         assert_eq!(done.status, 200, "{}", done.body);

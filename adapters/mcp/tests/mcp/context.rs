@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use azera_adapter_mcp::Rights;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::engine::Engine;
 use crate::{ALL, Client};
@@ -41,6 +41,10 @@ async fn a_conversation_goes_on_with_its_newest_messages() {
     let texts: Vec<&str> =
         some["messages"].as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap()).collect();
     assert_eq!((texts.as_slice(), &some["is_cut"]), (["message 3", "message 4"].as_slice(), &json!(true)));
+    // The newest one alone does not fit.
+    let short = Client::good(client.call("compact_restore", json!({"tokens": 62})).await);
+    let texts: Vec<&Value> = short["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
+    assert_eq!((texts, &short["tokens"], &short["is_cut"]), (vec![&json!("messag…")], &json!(62), &json!(true)));
     let refused = Client::refusal(client.call("compact_restore", json!({"session": "bob:main"})).await);
     assert!(refused.contains("There is no session"), "{refused}");
     client.end().await;

@@ -12,6 +12,7 @@ use azera_types::{PersonaId, PlatformId, Scope, Text, Timestamp};
 use super::agenda::{ChatActivity, PersonaPlace};
 use super::draft::{ATTEMPTS, Draft, DraftRequest};
 use super::material::{self, SourceLine};
+use super::open_matters::OpenLine;
 use super::pieces::frowned_on;
 use super::prompts::{CHECK_IN, Filling, fill};
 use super::schedule::{after, before, days, is_past};
@@ -40,6 +41,31 @@ struct QuietPeriod {
     /// The person's messages in the last days before the silence.
     lately: Vec<MessageRow>,
     read_scope: ReadScope,
+}
+
+/// What a check-in is about.
+struct Told {
+    /// The lines, the oldest first.
+    chosen: Vec<SourceLine>,
+    /// The same for the prompt: what was left open stands by itself, with its day.
+    prompt: String,
+}
+
+/// Chooses what a check-in is about: what was left open before, and the newest lines that say most.
+fn told(theirs: Vec<SourceLine>, open: Option<OpenLine>, lines: usize, other: &str) -> Told {
+    let mut chosen = material::telling(theirs, lines);
+    let Some(open) = open else {
+        let prompt = material::lines(&chosen);
+        return Told { chosen, prompt };
+    };
+    chosen.drain(..chosen.len().saturating_sub(lines.saturating_sub(1)));
+    let (day, said) = (open.day(), material::lines(std::slice::from_ref(&open.line)));
+    let said = said.strip_prefix("- ").unwrap_or(&said).to_owned();
+    let mut prompt = material::lines(&chosen);
+    prompt.push_str(&format!("\n\nWhat {other} left open before:\n- on {day}: {said}"));
+    chosen.insert(0, open.line);
+    chosen.sort_by_key(|said| said.at);
+    Told { chosen, prompt }
 }
 
 impl Background {
@@ -122,14 +148,11 @@ impl Background {
                 return self.note_try(home, &wanted, now).await;
             }
         }
-        let open = self.open_for_check_in(home, overrides, &asks, now).await?;
-        let lines = self.writing_form().lines;
-        let mut chosen = material::telling(asks.theirs, lines);
-        if let Some(open) = open {
-            // It was said before, so it stands first.
-            chosen.drain(..chosen.len().saturating_sub(lines.saturating_sub(1)));
-            chosen.insert(0, open);
+        if self.budget_by_day(home, now).await? == 0 {
+            return Ok(());
         }
+        let open = self.open_for_check_in(home, overrides, &asks, now).await?;
+        let Told { chosen, prompt } = told(asks.theirs, open, self.writing_form().lines, &asks.other);
         let Some(about) = chosen.last().and_then(|said| said.sources.first()) else { return Ok(()) };
         let given = material::lines(&chosen);
         let other = &asks.other;
@@ -137,7 +160,7 @@ impl Background {
             if self.budget_by_day(home, now).await? == 0 {
                 return Ok(());
             }
-            let messages = fill(CHECK_IN, &Filling { persona: &asks.name, lines: &given, mood: None, other });
+            let messages = fill(CHECK_IN, &Filling { persona: &asks.name, lines: &prompt, mood: None, other });
             let request = DraftRequest { messages, given: &given, lead: format!("Hello {other}!"), about, attempt };
             let composed = self.compose(request).await;
             self.note_model_calls(home, now, 1).await?;
@@ -152,29 +175,40 @@ impl Background {
         self.note_try(home, &wanted, now).await
     }
 
-    /// Returns what the person left open before the lines that a check-in is about. Words of danger and words against the
-    /// rules are left out.
+    /// Returns what the person left open before the lines that a check-in is about. It is left out if anything that they
+    /// said in the same conversation is about danger or against the rules.
     async fn open_for_check_in(
         &self,
         home: &PersonaPlace,
         overrides: &Overrides,
         asks: &QuietPeriod,
         now: Timestamp,
-    ) -> Result<Option<SourceLine>, Error> {
+    ) -> Result<Option<OpenLine>, Error> {
         let Scope::Dm(person) = &home.place else { return Ok(None) };
         let Some(open) = self.open_line_of(home, &asks.read_scope, person, now).await else { return Ok(None) };
-        let is_known = asks.theirs.iter().any(|said| said.sources == open.sources);
-        if is_known || self.is_dangerous_or_frowned_on(overrides, &open.text).await? {
+        if asks.theirs.iter().any(|said| said.sources == open.line.sources) {
+            return Ok(None);
+        }
+        let said = self.said_around(home, &asks.read_scope, person, &open).await?;
+        if said.is_empty() || self.is_any_dangerous_or_frowned_on(overrides, &said).await? {
             return Ok(None);
         }
         Ok(Some(open))
     }
 
-    async fn is_dangerous_or_frowned_on(&self, overrides: &Overrides, text: &str) -> Result<bool, Error> {
-        let vector = self.indexer.embed(vec![text.to_owned()]).await?.pop().unwrap_or_default();
-        let tags = self.judge.tags(text, &vector);
-        let is_hard = overrides.rules.matching(&tags, &Bond::new()).help.contains(&Help::Crisis);
-        Ok(is_hard || frowned_on(&overrides.rules, &tags))
+    async fn is_any_dangerous_or_frowned_on(&self, overrides: &Overrides, said: &[Text]) -> Result<bool, Error> {
+        let is_unfit = |text: &Text, vector: &[f32]| {
+            let tags = self.judge.tags(text, vector);
+            let is_hard = overrides.rules.matching(&tags, &Bond::new()).help.contains(&Help::Crisis);
+            is_hard || frowned_on(&overrides.rules, &tags)
+        };
+        for some in said.chunks(LOOKED_AT) {
+            let vectors = self.indexer.embed(some.iter().map(|text| text.as_str().to_owned()).collect()).await?;
+            if some.iter().zip(&vectors).any(|(text, vector)| is_unfit(text, vector)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Sends the check-in, unless the person has said something meanwhile or no longer wants check-ins.
@@ -271,5 +305,56 @@ impl Background {
             memory.places().note_check_in(&of.platform, &of.place, &of.persona, (&before, &then))
         };
         self.services.blocking(noted).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_types::{Author, ChatId, MessageId, PersonId, TimeZone};
+
+    use super::*;
+
+    fn said(at: &str, text: &str) -> MessageRow {
+        let ann = PersonId::new("ann").unwrap();
+        MessageRow {
+            id: MessageId::new(at).unwrap(),
+            chat: ChatId::new("here").unwrap(),
+            seq: 0,
+            parent: None,
+            depth: 0,
+            author: Author::Person { id: ann.clone(), name: "Ann".into() },
+            text: Text::new(text),
+            at: at.parse().unwrap(),
+            reply_to: None,
+            answers: None,
+            persona: PersonaId::new("azera").unwrap(),
+            scope: Scope::Dm(ann),
+            source_scopes: Vec::new(),
+            memorable: true,
+            edited_at: None,
+            parts: Vec::new(),
+            undone: false,
+            ran: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_left_open_stands_by_itself_with_its_day() {
+        let plan = said("2026-03-03T10:00:00Z", "I'm going to paint the zeppelin.");
+        let open = OpenLine {
+            line: SourceLine::from(&plan),
+            chat: plan.chat.clone(),
+            span: (plan.at, plan.at),
+            zone: TimeZone::UTC,
+        };
+        let last = SourceLine::from(&said("2026-03-09T10:00:00Z", "The lighthouse flooded."));
+        let Told { chosen, prompt } = told(vec![last.clone()], Some(open), 6, "Ann");
+        assert_eq!(
+            prompt,
+            "- Ann: The lighthouse flooded.\n\nWhat Ann left open before:\n- on 3 March: Ann: I'm going to paint the \
+             zeppelin."
+        );
+        assert_eq!(chosen.iter().map(|said| said.at).collect::<Vec<_>>(), [plan.at, last.at]);
+        assert_eq!(told(vec![last], None, 6, "Ann").prompt, "- Ann: The lighthouse flooded.");
     }
 }

@@ -1,7 +1,7 @@
 //! What people left open in a place lately: a line of it is material for dreams and check-ins.
 
-use azera_memory::{EpisodeQuery, MatterState, Memory, ReadScope};
-use azera_types::{PersonId, Timestamp};
+use azera_memory::{EpisodeQuery, MAX_HISTORY, MatterState, Memory, ReadScope};
+use azera_types::{ChatId, PersonId, Text, TimeZone, Timestamp};
 
 use super::agenda::PersonaPlace;
 use super::material::SourceLine;
@@ -22,6 +22,25 @@ const NIGHTS: i64 = 2;
 
 const DAY_S: i64 = 24 * 3_600;
 
+/// What somebody left open.
+pub(super) struct OpenLine {
+    /// The sentence that says so.
+    pub(super) line: SourceLine,
+    /// The chat of its conversation.
+    pub(super) chat: ChatId,
+    /// When the conversation began and ended.
+    pub(super) span: (Timestamp, Timestamp),
+    /// The time zone of the place.
+    pub(super) zone: TimeZone,
+}
+
+impl OpenLine {
+    /// Returns the day on which it was said, such as "3 March".
+    pub(super) fn day(&self) -> String {
+        self.line.at.to_zoned(self.zone.clone()).strftime("%-d %B").to_string()
+    }
+}
+
 impl Background {
     /// Returns what somebody left open in the place, in their own words, another one each time; `None` in other nights, or
     /// if nothing is open.
@@ -36,7 +55,7 @@ impl Background {
             return None;
         }
         match self.open_lines(home, &at.read_scope, now).await {
-            Ok(lines) => one_of(lines, night / NIGHTS),
+            Ok(lines) => one_of(lines, night / NIGHTS).map(|open| open.line),
             // The text goes on without them.
             Err(error) => {
                 tracing::warn!(%error, "cannot read what is open in a place");
@@ -52,10 +71,10 @@ impl Background {
         read_scope: &ReadScope,
         person: &PersonId,
         now: Timestamp,
-    ) -> Option<SourceLine> {
+    ) -> Option<OpenLine> {
         match self.open_lines(home, read_scope, now).await {
             Ok(mut lines) => {
-                lines.retain(|line| line.author.person() == Some(person));
+                lines.retain(|open| open.line.author.person() == Some(person));
                 one_of(lines, now.as_second().div_euclid(DAY_S))
             }
             // The check-in goes on without it.
@@ -66,12 +85,34 @@ impl Background {
         }
     }
 
+    /// Returns everything that a person said in the conversation in which they left something open, whole. It is empty if
+    /// that cannot be read any more.
+    pub(super) async fn said_around(
+        &self,
+        home: &PersonaPlace,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        open: &OpenLine,
+    ) -> Result<Vec<Text>, Error> {
+        let Some(read_scope) = read_scope.narrowed_to(|scope| *scope == home.place) else { return Ok(Vec::new()) };
+        let (chat, (from, to), person) = (open.chat.clone(), open.span, person.clone());
+        let sources = open.line.sources.clone();
+        self.services
+            .blocking(move |memory| {
+                let mut rows = memory.messages().history(&read_scope, &chat, MAX_HISTORY)?;
+                rows.retain(|row| row.author.person() == Some(&person) && (from..=to).contains(&row.at));
+                let is_whole = sources.iter().all(|source| rows.iter().any(|row| row.id == *source));
+                Ok(if is_whole { rows.into_iter().map(|row| row.text).collect() } else { Vec::new() })
+            })
+            .await
+    }
+
     async fn open_lines(
         &self,
         home: &PersonaPlace,
         read_scope: &ReadScope,
         now: Timestamp,
-    ) -> Result<Vec<SourceLine>, Error> {
+    ) -> Result<Vec<OpenLine>, Error> {
         let calendar = self.minds.calendar(&self.access, &home.platform, &home.place).await?;
         let within = (before(now, days(REACH_DAYS)), before(now, A_DAY));
         let query = EpisodeQuery { is_open: true, within: Some(within), limit: EPISODES, ..EpisodeQuery::default() };
@@ -82,7 +123,7 @@ impl Background {
 }
 
 /// Returns the line whose turn it is.
-fn one_of(lines: Vec<SourceLine>, turn: i64) -> Option<SourceLine> {
+fn one_of(lines: Vec<OpenLine>, turn: i64) -> Option<OpenLine> {
     let turn = usize::try_from(turn).unwrap_or(0);
     turn.checked_rem(lines.len()).and_then(|index| lines.into_iter().nth(index))
 }
@@ -93,7 +134,7 @@ fn read_lines(
     calendar: &azera_memory::Calendar,
     query: &EpisodeQuery,
     (from, to): (Timestamp, Timestamp),
-) -> Result<Vec<SourceLine>, azera_memory::Error> {
+) -> Result<Vec<OpenLine>, azera_memory::Error> {
     let mut lines = Vec::new();
     for episode in memory.episodes().list(read_scope, calendar, query)?.episodes {
         for matter in episode.matters.iter().filter(|matter| matter.state == MatterState::Open) {
@@ -101,7 +142,12 @@ fn read_lines(
             if let Some(row) = memory.messages().get(read_scope, &problem.message)?
                 && (from..to).contains(&row.at)
             {
-                lines.push(SourceLine::part(&row, problem.text.as_str()));
+                lines.push(OpenLine {
+                    line: SourceLine::part(&row, problem.text.as_str()),
+                    chat: episode.occasion.chat.clone(),
+                    span: episode.occasion.span,
+                    zone: calendar.zone.clone(),
+                });
             }
         }
     }

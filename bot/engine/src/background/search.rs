@@ -132,7 +132,7 @@ impl Background {
             let marks = search.marks(0..said.len(), None);
             self.keep_marks(&mut search, marks, 0..said.len()).await?;
         }
-        let at_end = ExtractionProgress { at: search.now, ..search.progress };
+        let at_end = search.progress.whole(search.now);
         self.store_progress(&mut search, at_end).await
     }
 
@@ -313,6 +313,9 @@ mod tests {
         let further = ExtractionProgress { seq: 5, ..ExtractionProgress::none() };
         assert_eq!(progress.up_to(5), further, "what failed counts for the messages that it failed for");
         assert_eq!(further.up_to(4), further);
+        let tried = ExtractionProgress { tries: 7, absences: 2, ..further };
+        assert_eq!(tried.up_to(4), tried, "the rest is still to be searched");
+        assert_eq!(tried.whole(further.at), further, "nothing new was said");
     }
 
     #[test]

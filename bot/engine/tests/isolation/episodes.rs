@@ -93,6 +93,35 @@ async fn a_check_in_takes_up_what_the_person_left_open_in_the_same_place() {
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
+/// The plan alone says nothing of the danger that stands behind it, in the same message or in the next one.
+#[tokio::test]
+async fn a_check_in_takes_up_nothing_that_was_said_beside_words_of_danger() {
+    const PLAN: &str = "I'm going to paint the zeppelin next week";
+    const HARD: &str = "I want to kill myself.";
+    for (said, is_taken_up) in [
+        (vec![format!("{PLAN}, quiet")], true),
+        (vec![format!("{PLAN}. {HARD} quiet")], false),
+        (vec![format!("{PLAN}, quiet"), format!("{HARD} quiet")], false),
+    ] {
+        let mut scene = Scene::open(false, false).await;
+        scene.say(ANN, DM_ANN, &said[0]).await;
+        let plan = scene.last();
+        for more in &said[1..] {
+            scene.say(ANN, DM_ANN, more).await;
+        }
+        // By then the check-in is no fixed text any more.
+        scene.pass(16 * DAY);
+        scene.command(ANN, DM_ANN, "/checkin on 2").await;
+        for _ in 0..10 {
+            scene.tell(ANN, DM_ANN).await;
+        }
+        scene.pass_time(3 * DAY).await;
+        let asked = scene.written(ANN, DM_ANN, Kind::CheckIn).await;
+        assert_eq!(asked.len(), 1, "{said:?}");
+        assert_eq!(asked[0].sources.contains(&plan), is_taken_up, "{said:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_statement_is_shown_with_the_time_since_which_it_holds() {
     let mut scene = Scene::open(false, false).await;

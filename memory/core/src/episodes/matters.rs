@@ -10,6 +10,7 @@ use super::phrases::{
     BEHIND_RUNNING, BROKEN, CONDITIONS, EVENTS, FAILING, FAILS, GREETINGS, HEDGES, IDLE, INTENTIONS, JOKES, LEADING,
     OWN, PASSED_OVER, PLANNED_WITH_TIME, RUNNING, WISHES, starts_with_word,
 };
+use super::report_phrases::PAST;
 use super::sentences::{Sentence, find_phrase, plain, sentences, words};
 use super::topic::{Topic, topic};
 use crate::ProblemKind;
@@ -171,8 +172,17 @@ fn behind_leading(plain: &str) -> Option<&str> {
 
 /// Returns true for what everybody does all the time, or nobody does: going to bed, dying of laughter.
 fn is_idle(rest: &str) -> bool {
+    // "I must have left it" guesses what happened.
+    let mut next = words(rest);
+    let guesses = next.next() == Some("have") && next.next().is_some_and(|verb| is_participle(verb));
     let mut words = words(rest).filter(|word| !PASSED_OVER.contains(word));
-    words.next().is_none_or(|first| IDLE.contains(&first))
+    guesses || words.next().is_none_or(|first| IDLE.contains(&first))
+}
+
+fn is_participle(word: &str) -> bool {
+    let is_regular = word.len() > "ed".len() + 1 && (word.ends_with("ed") || word.ends_with("en"));
+    let other = ["left", "put", "kept", "slept", "meant", "thought", "heard", "gone"];
+    is_regular || PAST.contains(&word) || other.contains(&word)
 }
 
 fn trouble_in(sentence: &Sentence<'_>) -> Option<Raised> {
@@ -193,7 +203,7 @@ fn trouble_in(sentence: &Sentence<'_>) -> Option<Raised> {
 }
 
 /// Returns where a text says that something is broken, or fails.
-fn broken_at(plain: &str) -> Option<usize> {
+pub(super) fn broken_at(plain: &str) -> Option<usize> {
     let works = ["doesn't work", "does not work"].iter().find_map(|phrase| {
         let at = find_phrase(plain, phrase)?;
         let next = words(plain.get(at + phrase.len()..)?).next();
@@ -259,6 +269,7 @@ mod tests {
             "I have to renew my passport by Friday.",
             "Ich werde morgen den Zaun streichen.",
             "I still have to wash the curtains",
+            "I must have a word with the plumber about the sink",
             "I'll mend the curtain of the kitchen window",
             "My driving test is on Monday.",
             "I'm going to start a new job next month.",
@@ -297,6 +308,9 @@ mod tests {
             "My sister doesn't play chess",
             "When my ear hurts I stay in",
             "I have to say, that was nice work",
+            "I have to agree with Ben about the soup",
+            "I must have left my wallet at the bakery",
+            "We must have forgotten the blue suitcase",
             "I'll take the red one",
             "I have no brothers",
             "Is my bike broken?",

@@ -285,8 +285,6 @@ fn recalled(query: &EpisodeQuery, calendar: &Calendar) -> Stretch {
         let oldest = calendar.now.checked_sub(Span::new().hours(settle::OPEN_AT_MOST_DAYS * 24));
         return Stretch { since: oldest.map_or(since, |oldest| oldest.max(since)), until: None };
     }
-    // An episode that goes on behind the end is read to its own end.
-    let until = until.map(|until| until.checked_add(Span::new().hours(24)).unwrap_or(until));
     Stretch { since, until }
 }
 

@@ -296,6 +296,8 @@ pub(super) const IDLE: &[&str] = &[
     "tell",
     "ask",
     "admit",
+    "agree",
+    "disagree",
     "guess",
     "assume",
     "pretend",

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use azera_types::{Author, ChatId, MessageId, PersonId, Scope, TimeZone, Timestamp};
+use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
 
 use crate::domains::Episodes;
@@ -23,7 +24,7 @@ const LONG: usize = 300;
 /// Where it may be divided, one message of this many begins a new episode.
 const ONE_OF: u64 = 200;
 
-/// Most messages behind the wanted time that are read, where a chat has several branches.
+/// Most messages outside the wanted time that one call reads, in all chats together.
 const MAX_SKIPPED: usize = 20_000;
 
 /// Messages that are read behind the wanted time, because not all arrive in the order in which they were said.
@@ -60,8 +61,16 @@ pub(super) struct Unread {
 pub(super) struct Stretch {
     /// Nothing that was said before is read.
     pub(super) since: Timestamp,
-    /// Nothing that was said at this moment or later is read. `None` reads the newest messages.
+    /// Where the wanted time ends. An episode that goes on behind it is read for as long as an episode may pause. `None`
+    /// reads the newest messages.
     pub(super) until: Option<Timestamp>,
+}
+
+impl Stretch {
+    /// Returns the moment from which nothing is read.
+    fn end(self) -> Option<Timestamp> {
+        self.until.map(|until| until.checked_add(SignedDuration::from_secs(QUIET_S)).unwrap_or(Timestamp::MAX))
+    }
 }
 
 /// What was read.
@@ -75,6 +84,8 @@ pub(super) struct ReadParts {
 /// The messages of a chat, the oldest first.
 struct Log {
     messages: Vec<MessageRow>,
+    /// How many of them lie in the wanted time.
+    wanted: usize,
     is_cut: bool,
 }
 
@@ -91,16 +102,22 @@ impl Episodes<'_> {
         let mut chats: Vec<ChatRow> = codec::rows(self.0.store.as_ref(), Table::Chats, b"")?;
         chats.retain(|chat| is_everyday(chat) && chat.last_at >= stretch.since);
         chats.sort_by(|one, other| (Reverse(one.last_at), &one.id).cmp(&(Reverse(other.last_at), &other.id)));
-        let (mut found, mut left) = (ReadParts::default(), limit);
+        let (mut found, mut left, mut skipped) = (ReadParts::default(), limit, 0);
         for chat in chats {
-            let log = self.log(read_scope, &chat, stretch, left.clamp(1, MAX_HISTORY))?;
-            let (Some(oldest), Some(newest)) = (log.messages.first(), log.messages.last()) else { continue };
+            let Some(head) = self.head(read_scope, &chat)? else { continue };
             if left == 0 {
-                found.unread.push(Unread { until: oldest.at, speakers: None });
+                found.unread.push(Unread { until: head.at, speakers: None });
                 continue;
             }
-            left = left.saturating_sub(log.messages.len());
-            let (newest, people) = (newest.at, speakers(&log.messages));
+            let log = self.log(read_scope, (&chat, &head), stretch, left.min(MAX_HISTORY), &mut skipped)?;
+            let Some(newest) = log.messages.last().map(|newest| newest.at) else {
+                if log.is_cut {
+                    found.unread.push(Unread { until: head.at, speakers: None });
+                }
+                continue;
+            };
+            left = left.saturating_sub(log.wanted);
+            let people = speakers(&log.messages);
             let parts = divided(log.messages, log.is_cut, zone);
             if log.is_cut {
                 let until = parts.first().and_then(Part::first).map_or(newest, |oldest| oldest.at);
@@ -112,56 +129,77 @@ impl Episodes<'_> {
         Ok(found)
     }
 
-    /// Returns the newest messages of a chat in a stretch of time. Reading ends where the chat belonged to a place that
-    /// `read_scope` does not grant, or lies before a horizon: what is older is not part of the same conversation.
-    fn log(self, read_scope: &ReadScope, chat: &ChatRow, stretch: Stretch, limit: usize) -> Result<Log, Error> {
-        let mut log = Log { messages: Vec::new(), is_cut: false };
-        let (mut next, mut steps, mut skipped) = (self.start(read_scope, chat, stretch.until)?, 0, 0);
+    /// Returns the newest message of a chat, if `read_scope` grants its place now. Nothing is read of another chat.
+    fn head(self, read_scope: &ReadScope, chat: &ChatRow) -> Result<Option<MessageRow>, Error> {
+        let Some(head) = &chat.head else { return Ok(None) };
+        let head = self.0.messages().raw_message(head)?;
+        Ok(head.filter(|head| is_granted(read_scope, &head.scope, head.at)))
+    }
+
+    /// Returns the newest messages of a chat in a stretch of time. Each is checked by itself: what was said while the chat
+    /// belonged to a place that `read_scope` does not grant is left out. Reading ends at a message before the horizon of
+    /// its place, because those behind it are older.
+    fn log(
+        self,
+        read_scope: &ReadScope,
+        (chat, head): (&ChatRow, &MessageRow),
+        stretch: Stretch,
+        limit: usize,
+        skipped: &mut usize,
+    ) -> Result<Log, Error> {
+        let mut log = Log { messages: Vec::new(), wanted: 0, is_cut: false };
+        let (mut next, mut steps, end) = (self.start(chat, head, stretch.end())?, 0, stretch.end());
         while let Some(id) = next {
             let Some(message) = self.0.messages().raw_message(&id)? else { break };
-            if !is_granted(read_scope, &message.scope, message.at) || message.at < stretch.since {
+            next = message.parent.clone();
+            let is_older = message.at < stretch.since;
+            // Files may be imported in any order.
+            let may_end = chat.imported.is_none();
+            if may_end && (is_older || is_before_horizon(read_scope, &message.scope, message.at)) {
                 break;
             }
-            next = message.parent.clone();
-            if stretch.until.is_some_and(|until| message.at >= until) && skipped < MAX_SKIPPED {
-                skipped += 1;
+            let is_behind = stretch.until.is_some_and(|until| message.at >= until);
+            if is_older || is_behind {
+                *skipped += 1;
+                if *skipped > MAX_SKIPPED {
+                    log.is_cut = true;
+                    break;
+                }
+            }
+            if is_older || end.is_some_and(|end| message.at >= end) {
                 continue;
             }
-            steps += 1;
-            if log.messages.len() == limit || steps > MAX_HISTORY {
-                log.is_cut = true;
+            steps += usize::from(!is_behind);
+            if log.wanted == limit || steps > MAX_HISTORY {
+                // What may not be read is not missing.
+                log.is_cut = is_granted(read_scope, &message.scope, message.at);
                 break;
             }
             if is_said(&message)
                 && read_scope.allows(&message.persona, &message.scope, &message.source_scopes, message.at)
             {
+                log.wanted += usize::from(!is_behind);
                 log.messages.push(message);
             }
         }
         log.messages.reverse();
+        if chat.imported.is_some() {
+            log.messages.sort_by_key(|message| (message.at, message.seq));
+        }
         Ok(log)
     }
 
-    /// Returns the message at which reading begins: the newest one, or one soon after `until`, which is found by halving the
-    /// chat's log. Where a chat has several branches, the log does not tell which of them a message is on.
-    fn start(
-        self,
-        read_scope: &ReadScope,
-        chat: &ChatRow,
-        until: Option<Timestamp>,
-    ) -> Result<Option<MessageId>, Error> {
-        let newest = || Ok(chat.head.clone());
-        let (Some(until), Some(head)) = (until.filter(|until| *until <= chat.last_at), &chat.head) else {
-            return newest();
-        };
+    /// Returns the message at which reading begins: the newest one, or one soon after `end`, which is found by halving
+    /// the chat's log. Where a chat has several branches, the log does not tell which of them a message is on; and the
+    /// log of an imported chat is not in the order of time.
+    fn start(self, chat: &ChatRow, head: &MessageRow, end: Option<Timestamp>) -> Result<Option<MessageId>, Error> {
+        let newest = || Ok(Some(head.id.clone()));
+        let Some(end) = end.filter(|end| *end <= chat.last_at && chat.imported.is_none()) else { return newest() };
         let (store, log) = (self.0.store.as_ref(), keys::prefix(&[chat.id.as_str()]));
-        let has_branches = !store.scan(Table::Branches, &log, None, Order::Ascending, 1)?.is_empty();
-        let Some(head) = self.0.messages().raw_message(head)? else { return newest() };
-        // Where the reader may not read now, nothing older is read either.
-        if has_branches || !is_granted(read_scope, &head.scope, head.at) {
+        if !store.scan(Table::Branches, &log, None, Order::Ascending, 1)?.is_empty() {
             return newest();
         }
-        let after = self.newest_before(chat, until, head.seq)?;
+        let after = self.newest_before(chat, end, head.seq)?;
         let after = keys::numbered(&[chat.id.as_str()], after);
         let later = store.scan(Table::ChatLog, &log, Some(&after), Order::Ascending, SLACK)?;
         if later.len() < SLACK {
@@ -217,6 +255,11 @@ fn is_everyday(chat: &ChatRow) -> bool {
 fn is_granted(read_scope: &ReadScope, scope: &Scope, at: Timestamp) -> bool {
     let grants = || read_scope.grants().iter();
     grants().any(|grant| grant.scope == *scope && grant.since.is_none_or(|since| at >= since))
+}
+
+/// Returns true if a place is granted, but not from so early on.
+fn is_before_horizon(read_scope: &ReadScope, scope: &Scope, at: Timestamp) -> bool {
+    read_scope.grants().iter().any(|grant| grant.scope == *scope) && !is_granted(read_scope, scope, at)
 }
 
 /// Returns true for what was said in a conversation. Posts of writings were not.

@@ -34,9 +34,18 @@ pub(super) const MENDED: &[&str] = &[
 /// What something does again that failed before, beside "again" or "now".
 pub(super) const RUNS: &[&str] = &[
     "works", "work", "runs", "run", "starts", "start", "opens", "open", "closes", "close", "loads", "load", "connects",
-    "connect", "charges", "charge", "plays", "play", "prints", "print", "moves", "move", "rings", "has", "have",
-    "läuft", "geht",
+    "connect", "charges", "charge", "plays", "play", "prints", "print", "moves", "move", "rings", "läuft", "geht",
 ];
+
+/// What something has again that it lacked before, beside [`ONCE_MORE`].
+pub(super) const HAS: &[&str] = &["has", "have"];
+
+/// What nobody is glad to have again.
+pub(super) const PAIN: &[&str] =
+    &["pain", "pains", "ache", "aches", "headache", "headaches", "problem", "problems", "trouble", "leak", "fever"];
+
+/// Words of something that is there once more.
+pub(super) const ONCE_MORE: &[&str] = &["again", "wieder"];
 
 /// Words of something that is as it was before.
 pub(super) const AGAIN: &[&str] = &["again", "now", "wieder", "jetzt"];

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use azera_types::Timestamp;
 
-use super::matters::{Raised, is_joke};
+use super::matters::{Raised, broken_at, is_joke};
 use super::phrases::CONDITIONS;
 use super::report_phrases::{
-    AGAIN, ALREADY, CAME, GIVEN_UP, MENDED, NO_PAST, OUTCOMES, PAST, RUNS, STILL, THANKS, WELL,
+    AGAIN, ALREADY, CAME, GIVEN_UP, HAS, MENDED, NO_PAST, ONCE_MORE, OUTCOMES, PAIN, PAST, RUNS, STILL, THANKS, WELL,
 };
 use super::sentences::{Sentence, sentences};
 use super::topic::{shared, topic};
@@ -136,8 +136,19 @@ fn mends(sentence: &Sentence<'_>, is_about: bool, later: &Later<'_>, raised: &Ra
 
 /// Returns true if a sentence says that something is as it should be again, whatever it is.
 fn is_mended(sentence: &Sentence<'_>) -> bool {
-    let runs = || sentence.has_any(AGAIN) && sentence.has_any(RUNS) && !sentence.has_any(&["no", "kein", "keine"]);
-    sentence.has_phrase(MENDED) || sentence.has_phrase(WELL) || runs()
+    let lacks = || sentence.has_any(&["no", "kein", "keine", "keinen"]);
+    let runs = || sentence.has_any(AGAIN) && sentence.has_any(RUNS) && !lacks();
+    sentence.has_phrase(MENDED) || sentence.has_phrase(WELL) || runs() || has_again(sentence) && !lacks()
+}
+
+/// Returns true for "the village has power again". Who has to do something again, or has pain again, says that it is not
+/// well, and so does "it has fallen again".
+fn has_again(sentence: &Sentence<'_>) -> bool {
+    let words: Vec<&str> = sentence.words().collect();
+    let is_other = |next: &str| matches!(next, "to" | "gone" | "lost") || next.ends_with("ed") || next.ends_with("en");
+    let has = |pair: &[&str]| matches!(pair, [has, next] if HAS.contains(has) && !is_other(next));
+    let is_bad = || sentence.has_any(PAIN) || broken_at(&sentence.plain).is_some();
+    sentence.has_any(ONCE_MORE) && words.windows(2).any(has) && !is_bad()
 }
 
 /// The telling words of what says that something works again.
@@ -225,8 +236,13 @@ mod tests {
             ("The radio plays again", "nothing"),
             ("I can't get it fixed", "nothing"),
             ("the bike is not fixed yet", "nothing"),
+            ("The bike is a wreck. I have to take the bus now.", "nothing"),
+            ("The bike is a wreck. I have to take the bus again.", "nothing"),
+            ("The bike has fallen apart again", "nothing"),
         ] {
             assert_eq!(read(bike, after), want, "{after}");
         }
+        assert_eq!(read("My knee hurts.", "I have knee pain again."), "nothing");
+        assert_eq!(read("The village has no signal.", "The village has a signal again."), "report");
     }
 }

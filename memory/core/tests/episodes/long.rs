@@ -1,15 +1,18 @@
 //! Chats with thousands of messages.
 
-use azera_memory::ReadScope;
-use azera_types::{MessageId, Place, PlaceKind, ReadableScopes, Timestamp};
+use std::sync::Arc;
 
-use crate::{Line, World, all, chat, guild, in_hall, persona, recalled};
+use azera_memory::conformance::record;
+use azera_memory::{Import, NewImported, RamStore, ReadScope};
+use azera_types::{MessageId, Place, PlaceKind, ReadableScopes, Span, Text, Timestamp};
 
-/// Returns small talk of two people, one line in so many minutes.
-fn chatter(chat: &str, from: &str, minutes: i64, count: usize) -> Vec<Line> {
+use crate::{Line, World, all, chat, guild, in_dm, in_hall, person, persona, recalled, scope_of};
+
+/// Returns small talk of two people, one line in so many seconds.
+fn chatter(chat: &str, from: &str, seconds: i64, count: usize) -> Vec<Line> {
     let mut at: Timestamp = from.parse().unwrap();
     let line = |number: usize| {
-        at += azera_types::Span::new().minutes(minutes);
+        at += Span::new().seconds(seconds);
         let text = format!("soup number {number} was hot");
         Line { at, chat: chat.into(), who: ["ann", "ben"][number % 2].into(), text }
     };
@@ -22,7 +25,7 @@ fn a_conversation_is_found_by_its_time_behind_thousands_of_newer_messages() {
         ["02-10 10:00 hall ann: We sold the lighthouse.", "02-10 10:01 hall ben: The whale bought it."]
             .map(Line::parse)
             .into();
-    lines.extend(chatter("hall", "2026-03-02T00:00:00Z", 5, 3_400));
+    lines.extend(chatter("hall", "2026-03-02T00:00:00Z", 5 * 60, 3_400));
     let world = World::of(&lines);
     let ask = |question: &str| recalled(&world, &in_hall(), question, &[]);
     assert_eq!(ask("What did we talk about last month?"), ["m0", "m1"]);
@@ -37,11 +40,55 @@ fn a_conversation_is_found_by_its_time_behind_thousands_of_newer_messages() {
     assert_eq!(ask("What did we talk about last month?"), ["m0", "m1"]);
 }
 
+/// More is said in the day behind the wanted time than one question reads.
+#[test]
+fn a_conversation_is_found_by_its_time_in_a_busy_chat() {
+    let mut lines: Vec<Line> =
+        ["02-28 23:50 hall ann: We sold the lighthouse.", "02-28 23:51 hall ben: The whale bought it."]
+            .map(Line::parse)
+            .into();
+    lines.extend(chatter("hall", "2026-03-01T00:00:00Z", 30, 3_400));
+    let world = World::of(&lines);
+    assert_eq!(recalled(&world, &in_hall(), "What did we talk about last month?", &[]), ["m0", "m1"]);
+}
+
+/// The later half of a conversation may be imported before the earlier one.
+#[test]
+fn an_imported_conversation_is_found_by_its_time_in_whatever_order_its_files_came() {
+    let memory = record(Arc::new(RamStore::new()));
+    let (by, file, format) = (person("ann"), "plum.json".into(), "chatgpt".into());
+    let import = Import { id: "i1".into(), by, persona: persona(), scope: scope_of("dm"), file, format };
+    for day in ["2026-06-10", "2026-05-10"] {
+        for (number, line) in chatter("old", &format!("{day}T10:00:00Z"), 30, 100).into_iter().enumerate() {
+            let new = NewImported {
+                id: MessageId::new(format!("{day}-{number}")).unwrap(),
+                chat: chat("old"),
+                title: None,
+                after: None,
+                person: person("ann"),
+                name: "Ann".into(),
+                text: Text::new(&line.text),
+                at: line.at,
+            };
+            memory.imports().add(&import, new, "2026-06-30T10:00:00Z".parse().unwrap()).unwrap();
+        }
+    }
+    let mut world = World { memory, now: "2026-06-30T12:00:00Z".parse().unwrap() };
+    let begins: Vec<Timestamp> = world.list(&in_dm(), &all()).iter().map(|one| one.occasion.span.0).collect();
+    let first = |day: &str| format!("{day}T10:00:30Z").parse::<Timestamp>().unwrap();
+    assert_eq!(begins, [first("2026-06-10"), first("2026-05-10")]);
+    for (now, month) in [("2026-06-30T12:00:00Z", "2026-05"), ("2026-07-01T12:00:00Z", "2026-06")] {
+        world.now = now.parse().unwrap();
+        let found = recalled(&world, &in_dm(), "What did we talk about last month?", &[]);
+        assert!(!found.is_empty() && found.iter().all(|id| id.starts_with(month)), "{now}: {found:?}");
+    }
+}
+
 #[test]
 fn an_episode_keeps_its_id_while_new_messages_come() {
     for minutes in [1, 9] {
         // Nobody pauses; or a day has a pause at noon and one at night.
-        let mut lines = chatter("hall", "2026-01-02T08:00:00Z", minutes, 2_900);
+        let mut lines = chatter("hall", "2026-01-02T08:00:00Z", minutes * 60, 2_900);
         if minutes > 1 {
             let day = |line: &Line| line.at.as_second() / (12 * 3_600);
             let begin = day(&lines[0]);
