@@ -51,7 +51,12 @@ impl VoiceCalls {
 
     /// Closes a call that was just taken from the others. Its room stays a place, without a gap, until
     /// [`VoiceCalls::follow`] is done with it.
-    pub(super) fn close(&self, calls: MutexGuard<'_, HashMap<GuildId, Ongoing>>, guild: GuildId, ongoing: Option<Ongoing>) {
+    pub(super) fn close(
+        &self,
+        calls: MutexGuard<'_, HashMap<GuildId, Ongoing>>,
+        guild: GuildId,
+        ongoing: Option<Ongoing>,
+    ) {
         if let Some(ongoing) = &ongoing {
             self.ending().push((guild, ongoing.channel));
         }

@@ -82,7 +82,8 @@ impl CaptionLog {
     fn channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
         let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         // A crash may leave a file that was being written, with another ending.
-        let logs = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+        let logs =
+            files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
         let ids = logs.filter_map(|path| path.file_stem()?.to_str()?.parse().ok().filter(|id| *id != 0));
         ids.map(ChannelId::new)
     }
