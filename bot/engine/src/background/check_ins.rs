@@ -151,7 +151,7 @@ impl Background {
         if self.budget_by_day(home, now).await? == 0 {
             return Ok(());
         }
-        let open = self.open_for_check_in(home, overrides, &asks, now).await?;
+        let open = self.open_for_check_in(home, &asks, now).await?;
         let Told { chosen, prompt } = told(asks.theirs, open, self.writing_form().lines, &asks.other);
         let Some(about) = chosen.last().and_then(|said| said.sources.first()) else { return Ok(()) };
         let given = material::lines(&chosen);
@@ -180,7 +180,6 @@ impl Background {
     async fn open_for_check_in(
         &self,
         home: &PersonaPlace,
-        overrides: &Overrides,
         asks: &QuietPeriod,
         now: Timestamp,
     ) -> Result<Option<OpenLine>, Error> {
@@ -189,14 +188,15 @@ impl Background {
         if asks.theirs.iter().any(|said| said.sources == open.line.sources) {
             return Ok(None);
         }
-        let said = self.said_around(home, &asks.read_scope, person, &open).await?;
-        if said.is_empty() || self.is_any_dangerous_or_frowned_on(overrides, &said).await? {
-            return Ok(None);
-        }
-        Ok(Some(open))
+        let is_unfit = self.stands_beside_danger(home, &asks.read_scope, &open).await?;
+        Ok((!is_unfit).then_some(open))
     }
 
-    async fn is_any_dangerous_or_frowned_on(&self, overrides: &Overrides, said: &[Text]) -> Result<bool, Error> {
+    pub(super) async fn is_any_dangerous_or_frowned_on(
+        &self,
+        overrides: &Overrides,
+        said: &[Text],
+    ) -> Result<bool, Error> {
         let is_unfit = |text: &Text, vector: &[f32]| {
             let tags = self.judge.tags(text, vector);
             let is_hard = overrides.rules.matching(&tags, &Bond::new()).help.contains(&Help::Crisis);

@@ -54,14 +54,31 @@ impl Background {
         if night.rem_euclid(NIGHTS) != 0 {
             return None;
         }
-        match self.open_lines(home, &at.read_scope, now).await {
-            Ok(lines) => one_of(lines, night / NIGHTS).map(|open| open.line),
-            // The text goes on without them.
-            Err(error) => {
-                tracing::warn!(%error, "cannot read what is open in a place");
-                None
-            }
-        }
+        let found = async {
+            let lines = self.open_lines(home, &at.read_scope, now).await?;
+            let Some(open) = one_of(lines, night / NIGHTS) else { return Ok(None) };
+            let is_unfit = self.stands_beside_danger(home, &at.read_scope, &open).await?;
+            Ok::<_, Error>((!is_unfit).then_some(open.line))
+        };
+        // The text goes on without it.
+        found.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read what is open in a place");
+            None
+        })
+    }
+
+    /// Returns true if anything that the person said in that conversation is about danger or against the rules, or if it
+    /// cannot be read any more.
+    pub(super) async fn stands_beside_danger(
+        &self,
+        home: &PersonaPlace,
+        read_scope: &ReadScope,
+        open: &OpenLine,
+    ) -> Result<bool, Error> {
+        let Some(person) = open.line.author.person() else { return Ok(true) };
+        let said = self.said_around(home, read_scope, person, open).await?;
+        let overrides = self.minds.overrides(&home.platform, &home.place).await?;
+        Ok(said.is_empty() || self.is_any_dangerous_or_frowned_on(&overrides, &said).await?)
     }
 
     /// Returns what a person left open in the place, in their own words, another one each day; `None` if nothing is open.
@@ -87,7 +104,7 @@ impl Background {
 
     /// Returns everything that a person said in the conversation in which they left something open, whole. It is empty if
     /// that cannot be read any more.
-    pub(super) async fn said_around(
+    async fn said_around(
         &self,
         home: &PersonaPlace,
         read_scope: &ReadScope,

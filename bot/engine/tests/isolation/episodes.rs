@@ -1,6 +1,7 @@
 //! Conversations and what people left open in them: who is shown what, and what dreams take up.
 
-use azera_memory::Kind;
+use azera_memory::{Kind, MemoryRow};
+use azera_types::MessageId;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, Scene};
 
@@ -32,11 +33,9 @@ async fn conversations_are_listed_only_where_they_may_be_read() {
     assert_eq!(scene.command(ANN, DM_ANN, "/memory open").await, "I know nothing that is open and may be shown here.");
 }
 
-#[tokio::test]
-async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
-    let mut scene = Scene::open(false, false).await;
-    scene.say(ANN, COMMONS, "I'm going to paint the zeppelin next week, quiet").await;
-    let (plan, said) = (scene.last(), scene.engine.watch.oracle().now);
+/// Returns what is written in later nights with a message among its sources.
+async fn written_in_later_nights(scene: &mut Scene, message: &MessageId) -> Vec<MemoryRow> {
+    let said = scene.engine.watch.oracle().now;
     let later = said.checked_add(azera_types::Span::new().hours(36)).unwrap();
     let mut taken_up = Vec::new();
     for _ in 0..4 {
@@ -46,9 +45,18 @@ async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
         scene.wait(HOUR).await;
         for kind in [Kind::Dream, Kind::Reflection] {
             let written = scene.written(ANN, COMMONS, kind).await;
-            taken_up.extend(written.into_iter().filter(|one| one.at > later && one.sources.contains(&plan)));
+            taken_up.extend(written.into_iter().filter(|one| one.at > later && one.sources.contains(message)));
         }
     }
+    taken_up
+}
+
+#[tokio::test]
+async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, "I'm going to paint the zeppelin next week, quiet").await;
+    let plan = scene.last();
+    let taken_up = written_in_later_nights(&mut scene, &plan).await;
     assert!(!taken_up.is_empty(), "a later night takes up the plan");
     scene.delete(&plan).await;
     for kind in [Kind::Dream, Kind::Reflection] {
@@ -56,6 +64,15 @@ async fn a_dream_takes_up_what_somebody_left_open_and_is_forgotten_with_it() {
         assert!(left.iter().all(|one| taken_up.iter().all(|gone| gone.id != one.id)));
     }
     assert!(scene.engine.memory.check().unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_dream_takes_up_nothing_that_was_said_beside_words_of_danger() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, "I'm going to paint the zeppelin next week, quiet").await;
+    let plan = scene.last();
+    scene.say(ANN, COMMONS, "I want to kill myself. quiet").await;
+    assert_eq!(written_in_later_nights(&mut scene, &plan).await, []);
 }
 
 /// A check-in takes up what the person left open here, among older words than it would read. What they left open elsewhere

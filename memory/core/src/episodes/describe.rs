@@ -63,9 +63,13 @@ pub(super) fn names(part: &Part) -> BTreeMap<String, String> {
 
 /// Returns the newest messages of people in a part.
 fn own(part: &Part) -> impl Iterator<Item = &MessageRow> {
-    let own = part.messages.iter().filter(|message| message.author.person().is_some());
+    let own = by_people(part);
     let count = own.clone().count();
     own.skip(count.saturating_sub(LOOKED_AT))
+}
+
+fn by_people(part: &Part) -> impl Iterator<Item = &MessageRow> + Clone {
+    part.messages.iter().filter(|message| message.author.person().is_some())
 }
 
 impl Episodes<'_> {
@@ -131,8 +135,11 @@ pub(super) fn main<'a>(
     for message in own(part) {
         topic(&message.text).into_iter().for_each(|word| *uses.entry(word).or_default() += 1);
     }
-    let mut found: Vec<Candidate<'_>> = own(part)
-        .filter(|message| counts(message))
+    // Of a long talk, the wanted time may be the beginning alone.
+    let counting: Vec<&MessageRow> = by_people(part).filter(|message| counts(message)).collect();
+    let mut found: Vec<Candidate<'_>> = counting
+        .iter()
+        .skip(counting.len().saturating_sub(LOOKED_AT))
         .map(|message| match marks.best(&message.id) {
             Some((importance, range)) => Candidate { message, range, importance, is_plain: true, weight: 0 },
             None => typical(message, &uses),
