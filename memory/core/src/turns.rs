@@ -206,6 +206,21 @@ impl Turns<'_> {
         Ok(self.reply_with_pictures(new, Vec::new())?.0)
     }
 
+    /// Returns the message that a reply answers, if it may still be answered.
+    fn open_question(self, new: &NewReply) -> Result<MessageRow, Error> {
+        let question = self.0.messages().raw_message(&new.to)?;
+        let question = question.filter(|question| question.author != Author::Forgotten).ok_or_else(is_missing)?;
+        // A turn is answered once: the reply removes its entry from the inbox.
+        if new.replaces.is_none() && self.0.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
+            return Err(is_missing());
+        }
+        // A platform may use the id that a reply would get. The earlier message stays.
+        if self.0.messages().raw_message(&new.id)?.is_some() {
+            return Err(Error::Invalid("there is a message of the reply's id".into()));
+        }
+        Ok(question)
+    }
+
     /// Stores a reply in the same way, and queues the pictures that it asks for in the same transaction, within the limits.
     /// Returns the answer to each request.
     pub fn reply_with_pictures(
@@ -213,23 +228,9 @@ impl Turns<'_> {
         new: NewReply,
         pictures: Vec<NewPicture>,
     ) -> Result<(MessageRow, Vec<Asked>), Error> {
-        let missing = || Error::Invalid("the message was forgotten, or answered already".into());
-        let chat = self.0.messages().raw_message(&new.to)?.ok_or_else(missing)?.chat;
+        let chat = self.0.messages().raw_message(&new.to)?.ok_or_else(is_missing)?.chat;
         let _writing = self.0.writing(&chat)?;
-        let question = self
-            .0
-            .messages()
-            .raw_message(&new.to)?
-            .filter(|question| question.author != Author::Forgotten)
-            .ok_or_else(missing)?;
-        // A turn is answered once: the reply removes its entry from the inbox.
-        if new.replaces.is_none() && self.0.store.get(Table::Inbox, &keys::message(&new.to))?.is_none() {
-            return Err(missing());
-        }
-        // A platform may use the id that a reply would get. The earlier message stays.
-        if self.0.messages().raw_message(&new.id)?.is_some() {
-            return Err(Error::Invalid("there is a message of the reply's id".into()));
-        }
+        let question = self.open_question(&new)?;
         let mut chat =
             self.0.chats().get(&question.chat)?.ok_or_else(|| Error::Invalid("that chat is unknown".into()))?;
         let replaced = match &new.replaces {
@@ -401,4 +402,9 @@ impl Turns<'_> {
 pub(crate) fn put_message(batch: &mut Batch, message: &MessageRow) -> Result<(), Error> {
     codec::put(batch, Table::Messages, keys::message(&message.id), message)?;
     codec::put(batch, Table::ChatLog, keys::numbered(&[message.chat.as_str()], message.seq), &message.id)
+}
+
+/// The error for a reply to a message that cannot be answered any more.
+fn is_missing() -> Error {
+    Error::Invalid("the message was forgotten, or answered already".into())
 }

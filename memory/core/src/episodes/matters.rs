@@ -174,7 +174,7 @@ fn behind_leading(plain: &str) -> Option<&str> {
 fn is_idle(rest: &str) -> bool {
     // "I must have left it" guesses what happened.
     let mut next = words(rest);
-    let guesses = next.next() == Some("have") && next.next().is_some_and(|verb| is_participle(verb));
+    let guesses = next.next() == Some("have") && next.next().is_some_and(is_participle);
     let mut words = words(rest).filter(|word| !PASSED_OVER.contains(word));
     guesses || words.next().is_none_or(|first| IDLE.contains(&first))
 }

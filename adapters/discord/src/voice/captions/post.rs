@@ -165,7 +165,7 @@ impl VoiceCalls {
         })?;
         let mut gone = BTreeSet::new();
         for thread in threads {
-            let found = self.line()?.http.get_channel(thread.into()).await;
+            let found = self.line()?.http.get_channel(thread).await;
             if found.is_err_and(|error| failure(&error) == Failure::Gone) {
                 gone.insert(thread);
             }
