@@ -3,7 +3,6 @@
 
 use azera_adapter::{State, StreamEvent};
 use azera_memory::{Asked, Hit, MessageRow, NewReply, OutboxRow, WhyHit, WhyRow};
-use azera_pictures::PictureTag;
 use azera_types::Text;
 
 use super::compose::Composition;
@@ -22,7 +21,7 @@ pub(super) struct Committed {
     /// The answers to the reply's requests for pictures.
     pub(super) asked: Vec<Asked>,
     /// Why a picture of the reply is not drawn, if one is not.
-    pub(super) undrawn: Option<(PictureTag, String)>,
+    pub(super) undrawn: Option<String>,
     /// The persona's mood and energy after it.
     pub(super) state: State,
 }

@@ -30,8 +30,8 @@ const NOT_QUEUED: &str = "I could not note it down. Ask again.";
 pub(super) struct Tags {
     /// The pictures to queue with the reply.
     pub(super) pictures: Vec<NewPicture>,
-    /// The first reason why one is not drawn, with its tag.
-    pub(super) undrawn: Option<(PictureTag, String)>,
+    /// The first reason why one is not drawn.
+    pub(super) undrawn: Option<String>,
 }
 
 impl Turns {
@@ -45,22 +45,24 @@ impl Turns {
     ) -> Tags {
         let mut found = Tags::default();
         let tags = &draft.generated.pictures;
-        let Some(first) = tags.first().filter(|_| !composition.style.is_in_danger()) else { return found };
+        if tags.is_empty() || composition.style.is_in_danger() {
+            return found;
+        }
         if self.pictures.settings().is_none() {
-            found.undrawn = Some((first.clone(), NOTHING_DRAWS.to_owned()));
+            found.refuse(NOTHING_DRAWS);
             return found;
         }
         if !self.pictures.draws_for_replies() {
-            found.undrawn = Some((first.clone(), NOT_FROM_REPLIES.to_owned()));
+            found.refuse(NOT_FROM_REPLIES);
             return found;
         }
         for tag in tags.iter().take(MAX_TAGS) {
             match self.pictures.allow(self.picture(request, context, composition, draft, tag)).await {
                 Ok(Ok(Allowed { picture, .. })) => found.pictures.push(picture),
-                Ok(Err(_)) => found.refuse(tag, REFUSED),
+                Ok(Err(_)) => found.refuse(REFUSED),
                 Err(error) => {
                     tracing::warn!(%error, "cannot check a reply's picture");
-                    found.refuse(tag, NOT_QUEUED);
+                    found.refuse(NOT_QUEUED);
                 }
             }
         }
@@ -122,16 +124,15 @@ impl Turns {
                     None
                 }
             };
-            let first = draft.generated.pictures.first();
-            why = why.or_else(|| Some((first?.clone(), refused?)));
+            why = why.or(refused);
         }
-        let Some((tag, why)) = why else { return };
+        let Some((tag, why)) = draft.generated.pictures.first().zip(why) else { return };
         tracing::info!(reply = %committed.reply.id, "a reply's picture is not drawn");
         let day = zones::day(self.services.clock.now(), &context.calendar.zone);
         if !self.progress.tell_undrawn(&request.message.chat, &why, &day) {
             return;
         }
-        let picture = self.picture(request, context, composition, draft, &tag);
+        let picture = self.picture(request, context, composition, draft, tag);
         if let Err(error) = self.pictures.tell(&picture, &why).await {
             tracing::warn!(reply = %committed.reply.id, %error, "cannot say why a reply's picture is not drawn");
         }
@@ -139,8 +140,8 @@ impl Turns {
 }
 
 impl Tags {
-    fn refuse(&mut self, tag: &PictureTag, why: &str) {
-        self.undrawn.get_or_insert_with(|| (tag.clone(), why.to_owned()));
+    fn refuse(&mut self, why: &str) {
+        self.undrawn.get_or_insert_with(|| why.to_owned());
     }
 }
 
