@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::abilities::Abilities;
 use crate::alternate::alternate;
+use crate::beyond::beginning;
 use crate::form::{Form, PersonaForm};
 use crate::fragment::{Fragment, FragmentKind};
 use crate::language::foreign_language;
@@ -146,6 +147,8 @@ pub struct Prompt {
     pub shows_notes: bool,
     /// Texts of the prompt that the reply should not say back, by [`Form::unsaid`].
     pub unsaid: Vec<String>,
+    /// The words with which the reply begins, by [`Form::declines`]. The model continues from them.
+    pub beginning: Option<&'static str>,
 }
 
 /// The reasons why a prompt cannot be composed.
@@ -232,6 +235,7 @@ pub fn compose(
         carried_lines,
         shows_notes,
         unsaid,
+        beginning: form.declines.then(|| beginning(parts.message)).flatten(),
     })
 }
 

@@ -100,6 +100,9 @@ pub struct Form {
     pub language: bool,
     /// True if a rule stands again next to the message that it is about. Models of a billion weights forget it otherwise.
     pub reminders: bool,
+    /// True if the reply is one sentence that begins with "I can't" where the message asks for a story, a poem, a sum or a
+    /// deed. Without it, a model of a hundred million weights writes what only looks like an answer.
+    pub declines: bool,
     /// True if the model's template accepts only turns that alternate between person and persona.
     pub alternates: bool,
     /// How tokens are chosen, unless the configuration says otherwise.
@@ -228,6 +231,7 @@ fn tiny() -> Form {
         today: false,
         language: false,
         reminders: false,
+        declines: true,
         alternates: false,
         thinking: sampling.clone(),
         sampling,
@@ -261,6 +265,7 @@ fn small() -> Form {
         today: true,
         language: true,
         reminders: false,
+        declines: false,
         alternates: false,
         thinking: sampling.clone(),
         sampling,

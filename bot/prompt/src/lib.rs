@@ -13,6 +13,7 @@
 
 mod abilities;
 mod alternate;
+mod beyond;
 mod compose;
 mod form;
 mod fragment;

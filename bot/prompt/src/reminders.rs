@@ -9,10 +9,11 @@ use crate::abilities::Abilities;
 use crate::compose::Line;
 
 /// How a sentence begins that asks the persona to do something.
-const REQUESTS: &[&str] = &["can you ", "could you ", "will you ", "please ", "kannst du ", "könntest du ", "bitte "];
+pub(crate) const REQUESTS: &[&str] =
+    &["can you ", "could you ", "will you ", "please ", "kannst du ", "könntest du ", "bitte "];
 
 /// Words between a request and its deed.
-const FILLERS: &[&str] = &["please ", "also ", "quickly ", "just ", "maybe ", "then ", "bitte "];
+pub(crate) const FILLERS: &[&str] = &["please ", "also ", "quickly ", "just ", "maybe ", "then ", "bitte "];
 
 /// What nobody can do who only talks. "Call me Sam" and "remind me what I said" are other things.
 const DEEDS: &[&str] = &[
@@ -97,7 +98,7 @@ const ABOUT_THE_PERSON: &[&str] = &[
 ];
 
 /// Words with which a question may begin.
-const LEADS: &[&str] = &["so ", "and ", "ok ", "okay ", "but ", "und ", "aber ", "by the way "];
+pub(crate) const LEADS: &[&str] = &["so ", "and ", "ok ", "okay ", "but ", "und ", "aber ", "by the way "];
 
 /// How a sentence begins that asks for a text.
 const WRITING: &[&str] =
@@ -111,7 +112,7 @@ const LINES_BEFORE: usize = 3;
 pub(crate) fn reminder(abilities: Abilities, person: &str, message: &Line, history: &[Line]) -> Option<String> {
     let text = message.text.to_lowercase().replace('’', "'");
     let asks = text.contains(['?', '？']);
-    let mut sentences = text.split(['.', '!', '?', '？']).map(|sentence| sentence.replace(',', "").trim().to_owned());
+    let mut sentences = sentences(&text);
     if sentences.clone().any(|sentence| asks_for_a_deed(&sentence)) {
         Some(abilities.fill("You cannot do that: you can {{only}}. Say so.").into_owned())
     } else if asks && sentences.clone().any(|sentence| begins_with(after(&sentence, LEADS), ABOUT_THE_PERSON)) {
@@ -123,6 +124,11 @@ pub(crate) fn reminder(abilities: Abilities, person: &str, message: &Line, histo
     }
 }
 
+/// Returns the sentences of a text, without commas.
+pub(crate) fn sentences(text: &str) -> impl Iterator<Item = String> + Clone {
+    text.split(['.', '!', '?', '？']).map(|sentence| sentence.replace(',', "").trim().to_owned())
+}
+
 fn begins_with(sentence: &str, beginnings: &[&str]) -> bool {
     // So that a phrase that ends with a space is found at the end, too.
     let sentence = format!("{sentence} ");
@@ -130,12 +136,12 @@ fn begins_with(sentence: &str, beginnings: &[&str]) -> bool {
 }
 
 /// Returns a sentence without one of these beginnings.
-fn after<'a>(sentence: &'a str, beginnings: &[&str]) -> &'a str {
+pub(crate) fn after<'a>(sentence: &'a str, beginnings: &[&str]) -> &'a str {
     beginnings.iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
 }
 
 /// Returns true if a sentence asks the persona to do something outside the conversation.
-fn asks_for_a_deed(sentence: &str) -> bool {
+pub(crate) fn asks_for_a_deed(sentence: &str) -> bool {
     let asked = after(sentence, REQUESTS);
     let is_request = asked.len() < sentence.len();
     let deed = after(after(asked, FILLERS), FILLERS);

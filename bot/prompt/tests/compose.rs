@@ -58,6 +58,21 @@ fn shown(messages: &[ChatMessage]) -> String {
 const ROOMY: Budget = Budget { context_tokens: 4_096, reply_tokens: 256 };
 
 #[test]
+fn only_a_tiny_model_begins_with_what_it_cannot_do() {
+    let persona = azera();
+    let beginning = |model: &str, parameters: Option<u64>, said: &str| {
+        let message = line(0, Some("Ann"), said);
+        compose(&form_for(model, parameters), &parts(&persona, false, &[], &[], &message), ROOMY, &words)
+            .unwrap()
+            .beginning
+    };
+    assert_eq!(beginning("smollm2", None, "Tell me a story about a fox."), Some("I can't tell stories"));
+    assert_eq!(beginning("smollm2", None, "My cat is a fox."), None);
+    assert_eq!(beginning("qwen2", Some(500_000_000), "Tell me a story about a fox."), None);
+    assert_eq!(beginning("qwen2", Some(1_500_000_000), "Tell me a story about a fox."), None);
+}
+
+#[test]
 fn a_small_models_prompt_has_this_form() {
     let persona = azera();
     let history = [line(0, Some("Ann"), "hello"), line(1, None, "Hello, Ann.")];

@@ -5,6 +5,7 @@ mod cards;
 mod classifiers;
 mod console;
 mod damage;
+mod declining;
 mod diary;
 mod disk;
 mod documented;

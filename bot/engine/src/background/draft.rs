@@ -58,7 +58,7 @@ impl Background {
             sampling: Sampling { seed: Some(seed), ..form.sampling.clone() },
             max_tokens: form.tokens,
             stop: vec!["\n\n".to_owned()],
-            grammar: form.led.then(|| led_by(&wanted.lead)),
+            grammar: (form.led && model.takes_gbnf()).then(|| led_by(&wanted.lead)),
             priority: Priority::Background,
             ..ChatRequest::new(wanted.messages)
         };
@@ -73,26 +73,7 @@ impl Background {
     }
 }
 
-/// Returns a grammar for one paragraph that begins with `lead`.
+/// Returns a grammar for a text that begins with `lead`, or with as much of it as a grammar may hold.
 fn led_by(lead: &str) -> Grammar {
-    let lead = lead.get(..lead.floor_char_boundary(MAX_LEAD_BYTES)).unwrap_or_default();
-    let quoted: String = lead.chars().filter(|c| !c.is_control()).fold(String::new(), |mut quoted, c| {
-        if matches!(c, '"' | '\\') {
-            quoted.push('\\');
-        }
-        quoted.push(c);
-        quoted
-    });
-    Grammar::Gbnf(format!("root ::= \"{quoted}\" [^\\n]+"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lead_is_quoted_in_the_grammar() {
-        let Grammar::Gbnf(grammar) = led_by("\"A\\\nnn\" told me") else { panic!("another grammar") };
-        assert_eq!(grammar, r#"root ::= "\"A\\nn\" told me" [^\n]+"#);
-    }
+    Grammar::paragraph(lead.get(..lead.floor_char_boundary(MAX_LEAD_BYTES)).unwrap_or_default())
 }

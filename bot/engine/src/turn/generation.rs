@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Making, Platform, StreamEvent};
-use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Lora, Priority, Reply, Sampling, Usage};
+use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Grammar, Lora, Priority, Reply, Sampling, Usage};
 use azera_pictures::{PictureTag, TagFilter};
 use azera_prompt::{Prompt, prompt_headings};
 use azera_types::MessageId;
@@ -134,7 +134,9 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     let (mut has_begun, mut has_words) = (false, false);
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
-        let (mut reply, loras) = ask(model, chat_request(prompt, &asking, seed)).await?;
+        let mut request = chat_request(prompt, &asking, seed);
+        request.grammar = prompt.beginning.filter(|_| model.takes_gbnf()).map(Grammar::sentence);
+        let (mut reply, loras) = ask(model, request).await?;
         let mut shaping = Shaping::new(asking.persona);
         let mut text = String::new();
         while let Some(event) = shown.next(&mut reply).await {

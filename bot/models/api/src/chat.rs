@@ -151,6 +151,29 @@ pub enum Grammar {
     JsonSchema(serde_json::Value),
 }
 
+impl Grammar {
+    /// Returns a grammar for one paragraph that begins with `lead`. Control characters are left out of it.
+    pub fn paragraph(lead: &str) -> Self {
+        Self::Gbnf(format!("root ::= {} [^\\n]+", Self::quoted(lead)))
+    }
+
+    /// Returns a grammar for one English sentence without numbers that begins with `lead`.
+    pub fn sentence(lead: &str) -> Self {
+        Self::Gbnf(format!("root ::= {} [A-Za-z ,']* [.!]", Self::quoted(lead)))
+    }
+
+    fn quoted(lead: &str) -> String {
+        let quoted: String = lead.chars().filter(|c| !c.is_control()).fold(String::new(), |mut quoted, c| {
+            if matches!(c, '"' | '\\') {
+                quoted.push('\\');
+            }
+            quoted.push(c);
+            quoted
+        });
+        format!("\"{quoted}\"")
+    }
+}
+
 /// A request for one reply from a chat model.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
@@ -329,6 +352,11 @@ pub trait ChatModel: Send + Sync {
     /// have equal counts. If the engine's tokenizer cannot be asked, this is an estimate that tends to be too high.
     fn count_tokens(&self, text: &str) -> usize;
 
+    /// Returns true if the engine takes grammars in GBNF.
+    fn takes_gbnf(&self) -> bool {
+        true
+    }
+
     /// Starts a reply. Returns as soon as the request is queued, and fails at once if it can never be served.
     async fn chat(&self, request: ChatRequest) -> Result<Reply, Error>;
 
@@ -357,5 +385,16 @@ pub trait ChatModel: Send + Sync {
     /// to their end. A later request that names it loads it again.
     async fn forget_lora(&self, _lora: &LoraId) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lead_of_a_paragraph_is_quoted() {
+        let Grammar::Gbnf(grammar) = Grammar::paragraph("\"A\\\nnn\" told me") else { panic!("another grammar") };
+        assert_eq!(grammar, r#"root ::= "\"A\\nn\" told me" [^\n]+"#);
     }
 }

@@ -138,6 +138,10 @@ impl ChatModel for RemoteChat {
         self.tokens.of(text)
     }
 
+    fn takes_gbnf(&self) -> bool {
+        self.inner.takes_gbnf()
+    }
+
     async fn chat(&self, request: ChatRequest) -> Result<Reply, ModelError> {
         let arrived = Instant::now();
         self.inner.check(&request)?;
@@ -174,6 +178,10 @@ impl ChatModel for RemoteChat {
 }
 
 impl Inner {
+    fn takes_gbnf(&self) -> bool {
+        self.server.api == Api::LlamaCpp
+    }
+
     fn check(&self, request: &ChatRequest) -> Result<(), ModelError> {
         if request.max_tokens == 0 {
             return Err(ModelError::Invalid("max_tokens is 0".into()));
@@ -181,7 +189,7 @@ impl Inner {
         if request.stop.iter().any(String::is_empty) {
             return Err(ModelError::Invalid("a stop string is empty".into()));
         }
-        if matches!(request.grammar, Some(Grammar::Gbnf(_))) && self.server.api != Api::LlamaCpp {
+        if matches!(request.grammar, Some(Grammar::Gbnf(_))) && !self.takes_gbnf() {
             return Err(Error::Unsupported(format!("{} takes no GBNF grammar", self.server.name())).into());
         }
         if !request.loras.is_empty() {
