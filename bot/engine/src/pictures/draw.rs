@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::pace::Pace;
 use super::{MAX_SERVED, PictureLook, PictureSettings, Pictures, Running, caption, naming};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
@@ -259,12 +260,14 @@ impl Pictures {
     ) {
         let Some(streaming) = platform.streaming() else { return std::future::pending().await };
         let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
-        let begun = Instant::now();
+        let (begun, mut pace) = (Instant::now(), Pace::default());
         loop {
             let progress = receiver.borrow_and_update().clone();
+            let since = begun.elapsed();
+            let left = pace.left(&progress, since);
             let shown = PictureProgress {
                 since: row.asked_at,
-                text: &caption::progress(row, &progress, begun.elapsed()),
+                text: &caption::progress(row, &progress, since, left),
                 preview: progress.preview.as_deref(),
             };
             streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;

@@ -13,6 +13,7 @@
 //! | `previews.rs` | passes on how a picture looks so far, where that may be shown |
 //! | `results.rs` | looks at finished pictures before anybody sees them |
 //! | `search.rs` | which pictures a search finds |
+//! | `pace.rs` | estimates how many seconds a drawing still takes |
 //! | `outages.rs` | keeps pictures while their server is away |
 //! | `settings.rs` | what is configured, and what a place wants |
 //! | `telling.rs` | tells who asked why a picture is not drawn |
@@ -24,6 +25,7 @@ mod draw;
 mod looking;
 mod naming;
 mod outages;
+mod pace;
 mod previews;
 mod results;
 mod search;
