@@ -50,6 +50,8 @@ pub(crate) enum Queued {
     Waits(Box<PictureRow>, usize),
     /// It does not. The text says why.
     Refused(String),
+    /// It does not, by a rule about what is drawn.
+    Forbidden(Refusal),
     /// It does not, because of a limit that passes. The text says which.
     TooMany(String),
 }
@@ -133,7 +135,7 @@ impl Pictures {
             Ok(named) => named,
             Err(refusal) => {
                 tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
-                return Ok(Err(Queued::Refused(refusal.to_string())));
+                return Ok(Err(Queued::Forbidden(refusal)));
             }
         };
         if let Some(why) = self.unable(settings, &request) {
