@@ -338,10 +338,7 @@ impl Looking<'_> {
         let pictures = page.rows;
         for picture in pictures.iter().take(NUMBERS) {
             read!(self, memory.pictures().get(&read_scope, &picture.message), |found| json(&found));
-            read!(self, memory.pictures().file(&read_scope, &picture.message), |found| found
-                .as_ref()
-                .map(|(part, _)| json(part))
-                .unwrap_or_default());
+            self.read_picture_file(&read_scope, &picture.message);
         }
         self.read_graph(&read_scope);
         self.read_themes(&read_scope);

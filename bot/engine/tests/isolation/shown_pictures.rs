@@ -64,7 +64,7 @@ impl Viewer for Eye {
 }
 
 /// Returns a picture that shows these words.
-fn shown(words: &[u8]) -> InboundPart {
+pub fn shown(words: &[u8]) -> InboundPart {
     let part = Part::new("photo.png", Some("image/png"), words.len() as u64);
     InboundPart { part, source: Arc::new(words.to_vec()) }
 }

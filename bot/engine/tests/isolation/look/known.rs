@@ -1,4 +1,4 @@
-//! Reads what counts as known in a whole place.
+//! Reads what counts as known in a whole place, and the files of pictures.
 
 use azera_adapter::{KnownReader, Reading};
 use azera_memory::{Memory, ReadScope};
