@@ -63,6 +63,7 @@ mod picture_notices;
 mod picture_order;
 mod picture_pages;
 mod picture_requests;
+mod picture_starts;
 mod pictures;
 mod promoted;
 mod prune;

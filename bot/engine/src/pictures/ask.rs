@@ -163,8 +163,13 @@ impl Pictures {
             }
             start.under(&mut row, &mut look);
         }
+        // RAM alone would lose it with the next start.
+        let largest = self.services.memory.files().largest();
+        let given = look.uploaded.as_ref();
+        let given = given.and_then(|id| self.services.references.get(request.person, id, self.services.clock.now()));
+        let start = given.filter(|png| png.len() as u64 <= largest);
         row.settings = serde_json::to_value(look).unwrap_or_default();
-        let picture = NewPicture { row, quota: settings.quota(request.day) };
+        let picture = NewPicture { row, quota: settings.quota(request.day), start };
         Ok(Ok(Allowed { picture, upload }))
     }
 
@@ -227,6 +232,7 @@ impl Pictures {
             name: request.name.as_deref().map(Text::new),
             settings: serde_json::Value::Null,
             starts_from: None,
+            start: None,
             asked_at: self.services.clock.now(),
             day: String::new(),
             tries: 0,

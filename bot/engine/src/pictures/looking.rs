@@ -72,7 +72,12 @@ impl Pictures {
         look: &PictureLook,
     ) -> Result<Option<Vec<u8>>, Error> {
         if let Some(id) = &look.uploaded {
-            return Ok(self.services.references.get(&row.person, id, self.services.clock.now()));
+            let uploaded = self.services.references.get(&row.person, id, self.services.clock.now());
+            let message = row.message.clone();
+            return match uploaded {
+                None => self.services.blocking(move |memory| memory.pictures().start_of(&message)).await,
+                uploaded => Ok(uploaded),
+            };
         }
         let Some(from) = row.starts_from.clone() else { return Ok(None) };
         let Some(place) = self.services.place(platform, &row.chat, &row.person).await? else { return Ok(None) };
