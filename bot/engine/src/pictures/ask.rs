@@ -119,6 +119,7 @@ impl Pictures {
                 // It is drawn, even if its place in the queue cannot be told.
                 self.wake.notify_one();
                 let position = self.position(&row).await?;
+                self.note_place(&row, position);
                 Queued::Waits(row, position)
             }
             (limit, Some(settings)) => Queued::TooMany(settings.told_of(&limit)),

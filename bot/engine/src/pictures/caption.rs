@@ -85,6 +85,11 @@ fn trouble(outage: Outage) -> String {
     }
 }
 
+/// Returns the text of a picture that waits. It shows no prompt: nobody has asked yet who may read it now.
+pub(super) fn waiting(row: &PictureRow, place: usize) -> String {
+    format!("🎨 Picture {} is number {place} of those that wait.", row.number)
+}
+
 /// Returns the text while the server of a picture is away.
 pub(super) fn away(row: &PictureRow) -> String {
     let minutes = AWAY_FOR.as_secs() / 60;

@@ -250,7 +250,7 @@ impl Pictures {
         }
     }
 
-    /// Shows how far a picture is, until it is dropped.
+    /// Shows how far a picture is, and tells others their places in the queue, until it is dropped.
     async fn show_progress(
         &self,
         platform: &dyn Platform,
@@ -261,18 +261,34 @@ impl Pictures {
         let Some(streaming) = platform.streaming() else { return std::future::pending().await };
         let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
         let (begun, mut pace) = (Instant::now(), Pace::default());
+        let (mut is_due, mut was_progress) = (true, false);
         loop {
-            let progress = receiver.borrow_and_update().clone();
-            let since = begun.elapsed();
-            let left = pace.left(&progress, since);
-            let shown = PictureProgress {
-                since: row.asked_at,
-                text: &caption::progress(row, &progress, since, left),
-                preview: progress.preview.as_deref(),
-            };
-            streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;
+            // One text in all each time: how far it is, and in turn the new place of somebody who waits.
+            if (was_progress || !is_due) && self.tell_a_place().await {
+                was_progress = false;
+            } else if is_due {
+                let progress = receiver.borrow_and_update().clone();
+                let since = begun.elapsed();
+                let left = pace.left(&progress, since);
+                let shown = PictureProgress {
+                    since: row.asked_at,
+                    text: &caption::progress(row, &progress, since, left),
+                    preview: progress.preview.as_deref(),
+                };
+                streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;
+                (is_due, was_progress) = (false, true);
+            }
             tokio::time::sleep(BETWEEN_TEXTS).await;
-            if receiver.changed().await.is_err() || token.is_cancelled() {
+            if !is_due {
+                is_due = tokio::select! {
+                    changed = receiver.changed() => match changed {
+                        Ok(()) => true,
+                        Err(_) => return std::future::pending().await,
+                    },
+                    () = tokio::time::sleep(BETWEEN_TEXTS) => false,
+                };
+            }
+            if token.is_cancelled() {
                 return std::future::pending().await;
             }
         }

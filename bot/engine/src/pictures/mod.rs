@@ -14,6 +14,7 @@
 //! | `results.rs` | looks at finished pictures before anybody sees them |
 //! | `search.rs` | which pictures a search finds |
 //! | `pace.rs` | estimates how many seconds a drawing still takes |
+//! | `places.rs` | tells people when their place in the queue changes |
 //! | `outages.rs` | keeps pictures while their server is away |
 //! | `settings.rs` | what is configured, and what a place wants |
 //! | `telling.rs` | tells who asked why a picture is not drawn |
@@ -26,6 +27,7 @@ mod looking;
 mod naming;
 mod outages;
 mod pace;
+mod places;
 mod previews;
 mod results;
 mod search;
@@ -97,6 +99,8 @@ struct Progress {
     served: VecDeque<(Scope, PersonId)>,
     /// Whether those drawn before the last start were read.
     knows_served: bool,
+    /// The places in the queue that people were told last.
+    places: HashMap<MessageId, usize>,
     /// The server cannot be reached, since then.
     away: Option<outages::Away>,
 }
