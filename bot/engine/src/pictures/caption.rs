@@ -79,7 +79,8 @@ fn trouble(outage: Outage) -> String {
             "the model or the workflow of the server that draws failed; the operator finds the reason in the log".into()
         }
         Outage::Unjudged => {
-            "I must look at a picture before I show it, and the check did not answer; it does not count for today"
+            "I must look at a picture before I show it, and the model that sees gave no clear answer, though I asked it \
+             three times; the operator finds the reason in the log"
                 .into()
         }
     }

@@ -176,7 +176,10 @@ impl Pictures {
             // A person who took it back knows: its row is gone. If it still waits, a source is gone.
             Err(ImageError::Cancelled) if token.is_cancelled() => self.take_away(platform, row, FORGOTTEN).await,
             Err(ImageError::Cancelled) => self.end_saying(platform, row, "The server cancelled it. Ask again.").await,
-            Err(ImageError::Unavailable { why, retry_in, outage }) if !is_last_try && outage != Outage::Away => {
+            // One that was drawn and cannot be judged is not drawn anew: its check was asked more than once.
+            Err(ImageError::Unavailable { why, retry_in, outage })
+                if !is_last_try && !matches!(outage, Outage::Away | Outage::Unjudged) =>
+            {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
                 let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(tries - 1));
                 Ok(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT)))
@@ -314,8 +317,10 @@ impl Pictures {
                 Some(settings) => caption::failed(row, &error).replace(settings.model.name(), settings.model.title()),
                 None => caption::failed(row, &error),
             };
-            // What the server refused to draw was asked of it, and counts.
-            let is_given_back = !matches!(error, ImageError::Flagged | ImageError::Refused(_));
+            // What the server refused to draw was asked of it, and counts. So does what was drawn and not judged: else a
+            // check that does not answer would let everybody draw without limit.
+            let is_unjudged = matches!(error, ImageError::Unavailable { outage: Outage::Unjudged, .. });
+            let is_given_back = !is_unjudged && !matches!(error, ImageError::Flagged | ImageError::Refused(_));
             PictureOutcome { text: Text::new(text), picture: None, at, is_given_back }
         });
         let is_drawn = outcome.picture.is_some();

@@ -29,8 +29,11 @@ const JUDGING: &str = "Look at this picture and answer two questions in exactly 
 /// The longer side of the picture that is sent, in pixels. Common models see no more.
 const SIDE: u32 = 1_024;
 
-/// The most tokens of a description.
+/// The most tokens of an answer, besides thoughts.
 const MAX_TOKENS: u32 = 200;
+
+/// The most tokens of what a model thinks before it answers. A model that does not think uses none of them.
+const MAX_THOUGHTS: u32 = 4_000;
 
 /// The largest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -123,7 +126,7 @@ impl VisionServer {
         ]);
         let mut body = json!({
             "messages": [{"role": "user", "content": content}],
-            "max_tokens": MAX_TOKENS,
+            "max_tokens": MAX_TOKENS + MAX_THOUGHTS,
             "temperature": 0.2,
             "stream": false,
         });
