@@ -39,6 +39,7 @@ mod files;
 mod forget;
 mod forget_log;
 mod forget_places;
+mod gif;
 mod graph;
 mod history;
 mod image_bounds;

@@ -9,6 +9,7 @@
 //! - No picture is decoded before its format and its size in pixels are known to be within the limits.
 
 mod error;
+mod gif;
 mod model;
 mod palette;
 mod picture;
