@@ -182,22 +182,19 @@ impl Commands {
 
     /// Returns thumbnails of the pictures as one file; `None` if no file of them is kept any more.
     async fn contact_sheet(&self, at: &CommandContext<'_>, rows: &[PictureRow]) -> Result<Option<AnswerFile>, Error> {
-        let (read_scope, ids) = (at.read_scope.clone(), rows.iter().map(|row| row.message.clone()).collect::<Vec<_>>());
-        let sheet = self
-            .services
-            .blocking(move |memory| {
-                let mut pictures = Vec::new();
-                for id in ids {
-                    let Some((_, bytes)) = memory.pictures().file(&read_scope, &id)? else { continue };
-                    // One picture is in memory at a time.
-                    pictures.extend(
-                        Picture::read(&bytes, &PictureLimits::default()).map(|one| one.thumbnail(THUMBNAIL)).ok(),
-                    );
-                }
-                let sheet = Picture::contact_sheet(&pictures, COLUMNS, THUMBNAIL);
-                Ok((!pictures.is_empty()).then(|| sheet.to_jpeg().ok()).flatten())
-            })
-            .await?;
+        let mut pictures = Vec::new();
+        for row in rows {
+            let (read_scope, id) = (at.read_scope.clone(), row.message.clone());
+            let file = self.services.blocking(move |memory| memory.pictures().file(&read_scope, &id)).await?;
+            let Some((_, bytes)) = file else { continue };
+            // One picture is in memory at a time.
+            let small = |bytes: Vec<u8>| {
+                Picture::read(&bytes, &PictureLimits::default()).map(|one| one.thumbnail(THUMBNAIL)).ok()
+            };
+            pictures.extend(self.pictures.decode(bytes, small).await?);
+        }
+        let sheet = Picture::contact_sheet(&pictures, COLUMNS, THUMBNAIL);
+        let sheet = (!pictures.is_empty()).then(|| sheet.to_jpeg().ok()).flatten();
         Ok(sheet.map(|bytes| {
             let part = Part::new("gallery.jpg", Some("image/jpeg"), bytes.len() as u64);
             AnswerFile {

@@ -364,11 +364,11 @@ impl Pictures {
         let look = PictureLook { seed: drawn.seed.unwrap_or(look.seed), ..look.clone() };
         let model: String = drawn.model.chars().filter(|c| !c.is_control()).take(80).collect();
         let (row, at) = (row.clone(), self.services.clock.now());
-        let work = move || {
+        let work = move |file: Vec<u8>| {
             let broken = |error: azera_model_image::PictureError| {
                 ImageError::Protocol(format!("the server sent a bad picture: {error}"))
             };
-            let drawn = Picture::read(&drawn.bytes, &PictureLimits::default()).map_err(broken)?;
+            let drawn = Picture::read(&file, &PictureLimits::default()).map_err(broken)?;
             let seed = look.seed.to_string();
             let texts = [
                 ("prompt", row.prompt.as_str()),
@@ -390,8 +390,8 @@ impl Pictures {
             };
             Ok(PictureOutcome { text: Text::new(text), picture: Some(picture), at, is_given_back: false })
         };
-        let encoded = tokio::task::spawn_blocking(work).await;
-        encoded.map_err(|_| ImageError::Protocol("the picture could not be encoded".into()))?
+        let encoded = azera_model_image::decode(drawn.bytes, work).await;
+        encoded.ok_or_else(|| ImageError::Protocol("the picture could not be encoded".into()))?
     }
 
     /// Delivers a picture's message. The caller holds the delivery.

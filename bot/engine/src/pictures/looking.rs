@@ -48,7 +48,7 @@ impl Pictures {
             return Ok(Err(NoStart::Refused("the picture that it starts from is gone".into())));
         };
         let most = if look.is_upscaled { u32::MAX } else { REFERENCE_SIDE };
-        let png = match self.decode(move || as_reference(&bytes, most)).await? {
+        let png = match self.decode(bytes, move |bytes| as_reference(&bytes, most)).await? {
             Ok(png) => png,
             Err(error) => return Ok(Err(NoStart::Refused(format!("I cannot start from that picture: {error}")))),
         };
@@ -93,7 +93,7 @@ impl Pictures {
         let Some(viewer) = self.services.viewer.get() else { return Ok(Err(NoStart::Unseen)) };
         let mut file = png.to_vec();
         if file.len() as u64 > viewer.max_bytes() {
-            let Ok(smaller) = self.decode(move || as_reference(&file, REFERENCE_SIDE)).await? else {
+            let Ok(smaller) = self.decode(file, |file| as_reference(&file, REFERENCE_SIDE)).await? else {
                 return refused("I cannot read the picture that it starts from");
             };
             file = smaller;

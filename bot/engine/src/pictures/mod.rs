@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use azera_model_image::ImageProgress;
 use azera_types::{MessageId, PersonId, Scope};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use appearance::{APPEARANCE, Writer, appearance, style_of};
@@ -69,9 +69,6 @@ pub(crate) const NOT_FROM_REPLIES: &str = "I do not draw by myself here. `/imagi
 /// Pictures whose places and people are remembered for a fair order.
 const MAX_SERVED: usize = 500;
 
-/// The most pictures of people that are decoded at once. Each takes up to some 350 MB.
-const DECODED_AT_ONCE: usize = 2;
-
 /// Draws pictures.
 pub(crate) struct Pictures {
     pub(crate) services: Arc<Services>,
@@ -83,8 +80,6 @@ pub(crate) struct Pictures {
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
     turn: tokio::sync::Mutex<()>,
-    /// Bounds the pictures of people that are decoded at once.
-    decoding: Arc<Semaphore>,
     progress: Mutex<Progress>,
 }
 
@@ -141,7 +136,6 @@ impl Pictures {
             settings: OnceLock::new(),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),
-            decoding: Arc::new(Semaphore::new(DECODED_AT_ONCE)),
             progress: Mutex::default(),
         }
     }

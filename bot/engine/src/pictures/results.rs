@@ -48,7 +48,7 @@ impl Pictures {
         let refused = |why: &str| Ok(Err(ImageError::Refused(why.to_owned())));
         let Some(viewer) = self.services.viewer.get() else { return refused("nothing here sees") };
         let (bytes, most) = (drawn.bytes.clone(), viewer.max_bytes());
-        let png = match self.decode(move || to_look_at(&bytes, most)).await? {
+        let png = match self.decode(bytes, move |bytes| to_look_at(&bytes, most)).await? {
             Ok(Some(png)) => png,
             Ok(None) => return refused("the picture is too large for me to look at before I show it"),
             Err(error) => return Ok(Err(ImageError::Protocol(format!("the server sent a bad picture: {error}")))),
