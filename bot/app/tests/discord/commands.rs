@@ -110,6 +110,7 @@ const FORMS: &[Form] = &[
     ("gallery", "pinned", &[], Members),
     ("gallery", "show", FIRST, Members),
     ("gallery", "by", &[("name", "me")], Members),
+    ("gallery", "in", &[("channel", "here")], Members),
     ("gallery", "search", WORDS, Members),
     // Nobody can use these in a channel, and everyone is told why.
     ("checkin", "show", &[], Members),
