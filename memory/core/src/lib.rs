@@ -33,6 +33,7 @@ mod error;
 mod excerpt;
 mod exif;
 mod export;
+mod export_files;
 mod extraction_progress;
 mod facts;
 mod files;
@@ -110,6 +111,7 @@ pub use episodes::{ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter,
 pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
+pub use export_files::FilesPart;
 pub use extraction_progress::ExtractionProgress;
 pub use facts::NewFact;
 pub use files::{FileTotals, StoredFile, blob_of};

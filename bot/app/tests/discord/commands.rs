@@ -177,6 +177,7 @@ const FORMS: &[Form] = &[
     // Whether these are allowed depends on the person's own messages. Other tests check that.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),
+    ("memory", "export-files", &[("which", "files")], Members),
     ("forget", "last", &[], Members),
     ("forget", "memory", &[("id", "m999999")], Members),
     ("forget", "me", &[], Members),

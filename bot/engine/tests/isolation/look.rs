@@ -344,6 +344,7 @@ impl Looking<'_> {
         self.read_themes(&read_scope);
         self.read_episodes(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
+        self.read_own_files();
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);
         self.read_writings(&read_scope, &here);
