@@ -28,7 +28,10 @@ use crate::split::split;
 const OPTION_CHARS: u16 = 1_500;
 
 /// Buttons in a row.
-const MAX_CHOICES: usize = 5;
+const MAX_CHOICES: usize = 2 * ROW;
+
+/// Buttons of a row.
+const ROW: usize = 5;
 
 /// Prefix of the id of a button that runs a command line.
 const LINE: &str = "azera-line.";
@@ -397,7 +400,7 @@ pub(crate) fn choices(choices: &[Choice]) -> Vec<CreateActionRow> {
             CreateButton::new(format!("{LINE}{}", choice.line)).label(&choice.label).style(ButtonStyle::Secondary)
         })
         .collect();
-    if buttons.is_empty() { Vec::new() } else { vec![CreateActionRow::Buttons(buttons)] }
+    buttons.chunks(ROW).map(|row| CreateActionRow::Buttons(row.to_vec())).collect()
 }
 
 #[cfg(test)]

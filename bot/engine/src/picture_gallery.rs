@@ -133,8 +133,8 @@ impl Engine {
         let Some((picture, FileContent(bytes))) = self.read_picture(platform, at, number).await? else {
             return Ok(None);
         };
-        let small = move || Picture::read(&bytes, &PictureLimits::default())?.thumbnail(THUMBNAIL).to_jpeg();
-        let small = self.0.pictures.decode(small).await?;
+        let small = |bytes: Vec<u8>| Picture::read(&bytes, &PictureLimits::default())?.thumbnail(THUMBNAIL).to_jpeg();
+        let small = self.0.pictures.decode(bytes, small).await?;
         Ok(small.ok().map(|jpeg| (picture, FileContent(jpeg))))
     }
 }

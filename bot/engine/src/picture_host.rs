@@ -164,6 +164,7 @@ impl Engine {
         Ok(match inner.pictures.ask(request).await? {
             Queued::Waits(row, _) => PictureAsked::Waits(row.number),
             Queued::Refused(why) => PictureAsked::Refused(why),
+            Queued::Forbidden(refusal) => PictureAsked::Refused(refusal.to_string()),
             Queued::TooMany(why) => PictureAsked::TooMany(why),
         })
     }

@@ -1,5 +1,5 @@
 //! Pictures that people uploaded to start drawings from. They stay in memory, each for its person alone and for a day at
-//! most, so nothing of them is in the record, in backups or on disk.
+//! most. A request that waits has a copy of its own in the record, until it ends.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

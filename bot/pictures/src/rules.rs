@@ -60,6 +60,19 @@ pub enum Refusal {
     Empty,
 }
 
+impl Refusal {
+    /// Names the rule without the word that broke it: for somebody who asked for none of the words, because a persona did.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::Minors => "I never draw anything sexual with somebody under 18 in it.",
+            Self::Adult => "Nothing sexual is drawn here.",
+            Self::Forbidden(_) => "Something in it is on the list of words that this place does not want in pictures.",
+            Self::SelfHarm => "I do not draw how somebody harms or kills themselves.",
+            Self::Empty => "There was nothing to draw in it.",
+        }
+    }
+}
+
 /// The rules of a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptRules {

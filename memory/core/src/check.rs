@@ -131,11 +131,12 @@ impl Memory {
         found.broke("links to replies that are missing", derived.iter().filter(|(_, id)| !known.contains(id)).count());
         let blobs: Vec<(_, BlobRow)> = found.rows(store, Table::Blobs)?;
         found.files = blobs.len();
-        found.broke(
-            "files of a message that is missing",
-            blobs.iter().filter(|(_, row)| !known.contains(&row.message)).count(),
-        );
         let pictures: Vec<(_, PictureRow)> = found.rows(store, Table::Pictures)?;
+        // A picture that waits is no message yet, and may have the file that it starts from.
+        let waiting: HashSet<&MessageId> =
+            pictures.iter().filter(|(_, row)| row.start.is_some()).map(|(_, row)| &row.message).collect();
+        let is_of_none = |row: &BlobRow| !known.contains(&row.message) && !waiting.contains(&row.message);
+        found.broke("files of a message that is missing", blobs.iter().filter(|(_, row)| is_of_none(row)).count());
         let lost = pictures.iter().filter(|(_, row)| row.drawn_at.is_some() && !known.contains(&row.message)).count();
         found.broke("pictures without a message", lost);
         let [missing, damaged, stray] = blob_faults(store, self.blobs.as_ref())?;

@@ -266,7 +266,7 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    fn remove_if_nobodys(self, held: &mut u64, blob: &BlobId) -> Result<(), Error> {
+    pub(crate) fn remove_if_nobodys(self, held: &mut u64, blob: &BlobId) -> Result<(), Error> {
         if !self.belongs_to_any(blob)? {
             *held = held.saturating_sub(self.0.blobs.remove(blob)?);
         }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::domains::Forgetting;
 use crate::files::let_go_of_parts;
 use crate::forget_log::Forgotten;
+use crate::picture_starts::let_go_of_start;
 use crate::rows::{MemoryRow, MessageRow, WritingRow};
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
 
@@ -316,6 +317,7 @@ impl Forgetting<'_> {
         for row in waiting {
             if self.0.pictures().is_waiting(&row.message)? {
                 batch.remove(Table::Pictures, keys::message(&row.message));
+                let_go_of_start(&mut batch, &row);
                 gone.message(row.message);
             }
         }

@@ -1,5 +1,7 @@
 //! How large pictures are, by their headers. Whoever decodes one later needs memory for its pixels.
 
+use crate::gif;
+
 /// The most pixels of a picture that is kept.
 const MAX_PIXELS: u64 = 64 << 20;
 
@@ -14,12 +16,14 @@ struct Size {
     frames: u64,
 }
 
-/// Returns true unless the header of a PNG, JPEG or WebP picture announces more pixels or frames than are kept.
+/// Returns true unless the header of a PNG, JPEG, WebP or GIF picture announces more pixels or frames than are kept.
 pub(crate) fn is_within_bounds(bytes: &[u8]) -> bool {
     let size = if bytes.starts_with(b"\x89PNG") {
         png(bytes)
     } else if bytes.starts_with(b"\xff\xd8") {
         jpeg(bytes)
+    } else if bytes.starts_with(b"GIF8") {
+        gif::size(bytes).map(|(width, height, frames)| Size { width, height, frames })
     } else {
         webp(bytes)
     };
@@ -117,6 +121,11 @@ mod tests {
         [&b"RIFF\0\0\0\0WEBP"[..], &head, &b"ANMF\0\0\0\0".repeat(frames)].concat()
     }
 
+    fn gif_of(width: u16, height: u16, frames: usize) -> Vec<u8> {
+        let frame = b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x01\x44\0".repeat(frames);
+        [b"GIF89a".as_slice(), &width.to_le_bytes(), &height.to_le_bytes(), &[0, 0, 0], &frame, b"\x3b"].concat()
+    }
+
     #[test]
     fn bombs_are_told_by_their_headers() {
         for (fits, bytes) in [
@@ -130,6 +139,9 @@ mod tests {
             (true, webp_of(4_000, 3_000, 3)),
             (false, webp_of(16_000, 16_000, 0)),
             (false, webp_of(10, 10, 3_000)),
+            (true, gif_of(800, 600, 100)),
+            (false, gif_of(60_000, 60_000, 1)),
+            (false, gif_of(10, 10, 2_001)),
             (true, b"\x89PNG".to_vec()),
         ] {
             assert_eq!(is_within_bounds(&bytes), fits, "{:?}", bytes.get(..40.min(bytes.len())));

@@ -5,6 +5,7 @@
 use azera_types::{Part, PartKind};
 
 use crate::exif::{self, BLOCK_LENGTH};
+use crate::gif;
 use crate::image_bounds::is_within_bounds;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -44,6 +45,9 @@ pub fn without_metadata(part: &Part, bytes: Vec<u8>) -> Option<Vec<u8>> {
     }
     if bytes.starts_with(JPEG) {
         return jpeg(&bytes).filter(|kept| is_within_bounds(kept));
+    }
+    if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+        return gif::without_metadata(&bytes).filter(|kept| is_within_bounds(kept));
     }
     if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
         return webp(&bytes).filter(|kept| is_within_bounds(kept));
@@ -344,10 +348,11 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_within_their_bounds(
-            kind in 0_usize..3,
+            kind in 0_usize..5,
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            let start: [&[u8]; 3] = [PNG, JPEG, b"RIFF\x20\0\0\0WEBP"];
+            let gif = b"GIF89a\x02\0\x02\0\0\0\0";
+            let start: [&[u8]; 5] = [PNG, JPEG, b"RIFF\x20\0\0\0WEBP", gif, &[gif.as_slice(), b"\x21\xff\x0b"].concat()];
             let whole = [start[kind], &bytes].concat();
             if let Some(kept) = image(&whole) {
                 prop_assert!(kept.len() <= whole.len());

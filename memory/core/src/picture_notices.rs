@@ -6,6 +6,7 @@ use azera_types::{Author, MessageId, Text};
 
 use crate::domains::Pictures;
 use crate::files::blob_key;
+use crate::picture_starts::let_go_of_start;
 use crate::pictures::{PictureRow, message_of};
 use crate::rows::MessageRow;
 use crate::{Batch, Durability, Error, Table, keys};
@@ -29,12 +30,15 @@ impl Pictures<'_> {
         let post = self.post_of(&row, text)?;
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         // One that was begun counts for the limits of its day.
-        if let Some(waiting) = self.raw(&row.message)?.filter(|waiting| waiting.tries == 0) {
-            self.give_back(&mut batch, &waiting)?;
+        if let Some(waiting) = self.raw(&row.message)? {
+            let_go_of_start(&mut batch, &waiting);
+            if waiting.tries == 0 {
+                self.give_back(&mut batch, &waiting)?;
+            }
         }
         batch.remove(Table::Pictures, keys::message(&row.message));
         self.put_post(&mut batch, &row, &post)?;
-        self.0.store.commit(batch, Durability::Flushed)?;
+        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
         self.order()?.is_over(row.number);
         Ok(Some(post))
     }

@@ -169,6 +169,15 @@ impl<'a> Pictures<'a> {
         Ok(None)
     }
 
+    /// Returns the picture that is the part of this index of a message that `read_scope` allows, if it is still kept.
+    pub fn file_at(self, read_scope: &ReadScope, message: &MessageId, index: usize) -> Result<Option<Vec<u8>>, Error> {
+        let Some(message) = self.0.messages().get(read_scope, message)? else { return Ok(None) };
+        match message.parts.get(index).filter(|part| part.kind == PartKind::Image) {
+            Some(part) => self.0.files().bytes_of(&message.id, part),
+            None => Ok(None),
+        }
+    }
+
     /// Returns the newest message of a chat with a kept picture that `person` sent or that was drawn, if `read_scope`
     /// allows it. Only the last messages are looked at.
     pub fn newest_shown(

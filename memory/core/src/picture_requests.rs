@@ -11,7 +11,7 @@ use crate::domains::Pictures;
 use crate::forget_log::Forgotten;
 use crate::pictures::{Asked, NewPicture, PictureQuota, PictureRow, message_of};
 use crate::rows::MessageRow;
-use crate::{Batch, Durability, Error, Table, codec, keys};
+use crate::{Batch, Durability, Error, Table, blob_id, codec, keys};
 
 // First parts of the keys of counts.
 const ASKED_BY: &str = "pictures-by";
@@ -40,14 +40,20 @@ fn in_key(platform: &PlatformId, scope: &Scope) -> Vec<u8> {
 
 impl<'a> Pictures<'a> {
     /// Queues a picture, within the limits. The row and the counts are one flushed transaction.
-    pub fn ask(self, new: NewPicture) -> Result<Asked, Error> {
+    pub fn ask(self, mut new: NewPicture) -> Result<Asked, Error> {
         self.0.store.room()?;
+        let start = new.start.take();
+        new.row.start = start.as_deref().map(blob_id).transpose()?;
         let _asking = self.asking();
         self.0.store.ready()?;
         let mut batch = Batch::new();
         let asked = self.put_asked(&mut batch, vec![new])?.pop().unwrap_or(Asked::QueueFull);
-        if matches!(asked, Asked::Waits(_)) {
+        if let Asked::Waits(row) = &asked {
+            let held = self.put_start(&mut batch, row, start.as_deref().unwrap_or_default())?;
             self.0.store.commit(batch, Durability::Flushed)?;
+            if let Some(held) = held {
+                held.committed();
+            }
             self.note_asked(std::slice::from_ref(&asked))?;
         }
         Ok(asked)
@@ -62,7 +68,7 @@ impl<'a> Pictures<'a> {
     /// requests until it has committed and noted them.
     pub(crate) fn put_asked(self, batch: &mut Batch, pictures: Vec<NewPicture>) -> Result<Vec<Asked>, Error> {
         let (mut asked, mut before) = (Vec::new(), 0);
-        for NewPicture { mut row, quota } in pictures {
+        for NewPicture { mut row, quota, .. } in pictures {
             if let Some(limit) = self.limit_behind(&row.person, (&row.platform, &row.scope), &quota, before)? {
                 asked.push(limit);
                 continue;

@@ -7,11 +7,14 @@
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
-use azera_types::{Author, ChatId, MessageId, Part, PartKind, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
+use azera_types::{
+    Author, BlobId, ChatId, MessageId, Part, PartKind, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Pictures;
 use crate::files::{BlobRow, blob_key};
+use crate::picture_starts::let_go_of_start;
 use crate::rows::{MessageRow, OutboxRow, SourceScope};
 use crate::turns::put_message;
 use crate::writings::POST;
@@ -60,6 +63,9 @@ pub struct PictureRow {
     /// The message with the picture that it starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_from: Option<MessageId>,
+    /// The picture that came with the request, to start from, while it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<BlobId>,
     /// When it was asked for.
     pub asked_at: Timestamp,
     /// The day whose limits it counts for.
@@ -94,6 +100,9 @@ pub struct NewPicture {
     pub row: PictureRow,
     /// The limits.
     pub quota: PictureQuota,
+    /// The PNG file that it comes with, to start from. It is kept until the picture is drawn or taken back. One of a reply
+    /// has none.
+    pub start: Option<Vec<u8>>,
 }
 
 /// How many pictures may be asked for.
@@ -233,10 +242,11 @@ impl Pictures<'_> {
         let mut batch = Batch::new();
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         batch.remove(Table::Pictures, keys::message(message));
+        let_go_of_start(&mut batch, &row);
         if row.tries == 0 {
             self.give_back(&mut batch, &row)?;
         }
-        self.0.store.commit(batch, Durability::Flushed)?;
+        self.0.files().commit_letting_go(batch, Durability::Flushed)?;
         Ok(Some(row))
     }
 
@@ -260,6 +270,9 @@ impl Pictures<'_> {
         let mut batch = Batch::new();
         let _asking = self.0.asking_for_pictures.lock().unwrap_or_else(PoisonError::into_inner);
         let mut post = self.post_of(&row, outcome.text)?;
+        // First, as what is drawn may have the same bytes.
+        let_go_of_start(&mut batch, &row);
+        let started_from = row.start.take();
         let mut held = None;
         match outcome.picture {
             Some(drawn) => {
@@ -305,12 +318,14 @@ impl Pictures<'_> {
         }
         self.put_post(&mut batch, &row, &post)?;
         self.0.store.commit(batch, Durability::Flushed)?;
-        match held {
-            Some((mut total, size)) => {
-                *total += size;
-                self.order()?.note(&row);
-            }
-            None => self.order()?.is_over(row.number),
+        let is_drawn = held.is_some();
+        let (mut total, added) = held.unwrap_or_else(|| (self.0.files().blob_bytes(), 0));
+        *total += added;
+        self.remove_start(&mut total, started_from);
+        drop(total);
+        match is_drawn {
+            true => self.order()?.note(&row),
+            false => self.order()?.is_over(row.number),
         }
         Ok(Some(post))
     }

@@ -91,8 +91,8 @@ pub fn relink(store: &dyn Store) -> Result<RelinkReport, Error> {
     let has_memory = |row: &RatingRow| matches!(store.get(Table::Memories, &keys::memory(row.memory)), Ok(Some(_)));
     work.keep::<RatingRow>(Table::Ratings, has_memory)?;
     work.keep::<VaultRow>(Table::Vaults, |_| true)?;
-    work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message))?;
-    work.pictures(&places)?;
+    let waiting = work.pictures(&places)?;
+    work.keep::<BlobRow>(Table::Blobs, |row| known(&row.message) || waiting.contains(&row.message))?;
     work.numbers()?;
     work.commit()?;
     Ok(work.done)
@@ -137,18 +137,20 @@ impl Work<'_> {
         self.commit()
     }
 
-    /// Keeps the pictures that wait, and those whose message is there.
-    fn pictures(&mut self, places: &HashMap<MessageId, Place>) -> Result<(), Error> {
+    /// Keeps the pictures that wait, and those whose message is there. Returns those that wait.
+    fn pictures(&mut self, places: &HashMap<MessageId, Place>) -> Result<HashSet<MessageId>, Error> {
+        let mut waiting = HashSet::new();
         for (key, row) in self.readable::<PictureRow>(Table::Pictures)? {
             // Its number is part of the message's id, so it must not be given out again.
             self.highest = self.highest.max(row.number);
             if row.drawn_at.is_none() || places.contains_key(&row.message) {
                 *self.done.rows_kept.entry(Table::Pictures.name()).or_default() += 1;
+                waiting.extend(row.drawn_at.is_none().then_some(row.message));
             } else {
                 self.remove(Table::Pictures, key)?;
             }
         }
-        Ok(())
+        Ok(waiting)
     }
 
     /// Returns the readable rows of a table and removes the others.

@@ -8,7 +8,7 @@ use azera_memory::conformance::{record_with_files, settings};
 use azera_memory::{
     Asked, BackupCleaner, BlobStore, DataSubject, DrawnPicture, Forget, Memory, MemoryConfig, NewChat, NewPicture,
     NewReply, PictureOutcome, PictureQuota, PictureRow, Pinned, RamBlobs, RamStore, ReadScope, Store, Table, WhyRow,
-    relink,
+    blob_id, relink,
 };
 use azera_types::{
     ChatId, Inbound, MessageId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope,
@@ -90,6 +90,7 @@ impl Room {
             name: None,
             settings: serde_json::json!({"seed": 7}),
             starts_from: None,
+            start: None,
             asked_at: at(1),
             day: String::new(),
             tries: 0,
@@ -98,7 +99,7 @@ impl Room {
             is_pinned: false,
         };
         let quota = ten();
-        let mut new = NewPicture { row, quota };
+        let mut new = NewPicture { row, quota, start: None };
         change(&mut new);
         self.memory.pictures().ask(new).unwrap()
     }
@@ -264,7 +265,7 @@ fn a_withdrawn_reply_takes_its_waiting_pictures_back() {
     let tag = || {
         let mut row = kept.clone();
         row.sources.push(MessageId::new("m~r0").unwrap());
-        NewPicture { row, quota: ten() }
+        NewPicture { row, quota: ten(), start: None }
     };
     room.withdraw_reply_with(vec![tag(), tag()]);
     assert_eq!(room.memory.pictures().waiting().unwrap(), [kept]);
@@ -315,6 +316,30 @@ fn a_forgotten_person_leaves_neither_pictures_nor_waiting_ones() {
     assert!(room.memory.check().unwrap().is_sound());
     room.memory.forgetting().forget(&Forget::Chat(hall()), true).unwrap();
     assert_eq!((room.stored(), room.rows()), (0, 0));
+}
+
+#[test]
+fn what_came_with_a_request_is_kept_until_it_ends_and_is_gone_then() {
+    let ends: [fn(&Room, &PictureRow); 4] = [
+        |room, row| drop(room.finish(row, b"drawn")),
+        |room, row| drop(room.memory.pictures().cancel(&row.message).unwrap()),
+        |room, row| drop(room.memory.pictures().tell(row.clone(), Text::new("no")).unwrap()),
+        |room, row| drop(room.memory.forgetting().forget(&Forget::Person(row.person.clone()), true).unwrap()),
+    ];
+    for (number, end) in ends.iter().enumerate() {
+        let room = Room::open();
+        let Asked::Waits(row) = room.ask_as("ann", |new| new.start = Some(b"given".to_vec())) else {
+            panic!("it waits")
+        };
+        relink(&room.store).unwrap();
+        let given = room.memory.pictures().start_of(&row.message).unwrap();
+        assert_eq!(given.as_deref(), Some(b"given".as_slice()), "a repair keeps it");
+        assert!(room.memory.check().unwrap().is_sound());
+        end(&room, &row);
+        assert_eq!(room.blobs.get(&blob_id(b"given").unwrap()).unwrap(), None, "{number}");
+        assert_eq!(room.memory.pictures().start_of(&row.message).unwrap(), None, "{number}");
+        assert!(room.memory.check().unwrap().is_sound(), "{number}");
+    }
 }
 
 #[test]

@@ -110,6 +110,7 @@ const FORMS: &[Form] = &[
     ("gallery", "pinned", &[], Members),
     ("gallery", "show", FIRST, Members),
     ("gallery", "by", &[("name", "me")], Members),
+    ("gallery", "in", &[("channel", "here")], Members),
     ("gallery", "search", WORDS, Members),
     // Nobody can use these in a channel, and everyone is told why.
     ("checkin", "show", &[], Members),
@@ -176,6 +177,7 @@ const FORMS: &[Form] = &[
     // Whether these are allowed depends on the person's own messages. Other tests check that.
     ("regenerate", "", &[], Members),
     ("memory", "export", &[], Members),
+    ("memory", "export-files", &[("which", "files")], Members),
     ("forget", "last", &[], Members),
     ("forget", "memory", &[("id", "m999999")], Members),
     ("forget", "me", &[], Members),

@@ -94,6 +94,37 @@ fn the_message_about_the_progress_has_a_button_that_takes_the_picture_back() {
     as_described(&fake);
 }
 
+#[test]
+fn a_person_is_told_when_their_place_in_the_queue_changes() {
+    let fake = fake();
+    let ([ann, bob, cid], square) = square(&fake);
+    let painter = Painter::start();
+    painter.is_held.store(true, Ordering::SeqCst);
+    let mut bot =
+        Bot::new(&fake, None).with("AZERA__IMAGES__KIND", "automatic1111").with("AZERA__IMAGES__URL", &painter.url);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    for (who, prompt, told) in
+        [(ann, "a lighthouse", "I begin now"), (bob, "a mill", "number 2"), (cid, "a hut", "number 3")]
+    {
+        let answer = give(&fake, square, who, "imagine", "", &[("prompt", prompt)]);
+        assert!(answer.contains(told), "{prompt}: {answer}");
+    }
+    let says = |world: &azera_fake_discord::World, words: &str| {
+        let is_meant = |message: &&Value| message["content"].as_str().is_some_and(|text| text.contains(words));
+        world.bots_messages(square).into_iter().find(is_meant).cloned()
+    };
+    fake.wait("the progress of the first", |world| says(world, "a lighthouse"));
+    assert!(fake.world(|world| says(world, "of those that wait")).is_none(), "the answers told it");
+    give(&fake, square, bob, "picture", "cancel", &[]);
+    let told = fake.wait("the new place", |world| says(world, "is number 2 of those that wait."));
+    assert!(told["content"].as_str().is_some_and(|text| !text.contains("a hut")), "{told}");
+    // The same message shows the picture in the end.
+    painter.is_held.store(false, Ordering::SeqCst);
+    assert_eq!(picture(&fake, square, "a hut")["id"], told["id"]);
+    as_described(&fake);
+}
+
 /// Opens the form of a button; returns its id, and the ids and values of its fields.
 fn form_of(
     fake: &FakeDiscord,
@@ -190,12 +221,30 @@ fn a_kill_loses_no_picture_and_shows_none_twice() {
     for (who, prompt) in [(ann, "a red boat"), (bob, "a green boat"), (cid, "a blue boat")] {
         give(&fake, square, who, "imagine", "", &[("prompt", prompt)]);
     }
+    // What came with a request is not lost either.
+    let photo = Picture::from_rgb(96, 48, vec![7; 96 * 48 * 3]).expect("the right number of pixels");
+    let photo = photo.to_png(&[]).expect("a picture");
+    let given = fake.world(|world| {
+        let file = world.hand_in("me.png", &photo);
+        let options = json!([{"name": "prompt", "type": 3, "value": "a knight"},
+            {"name": "picture", "type": 11, "value": file}]);
+        world.invoke(square, ann, Invoked::Command { name: "imagine".to_owned(), kind: 1, options, target: None })
+    });
+    assert!(answer_text(&fake, given).contains("/picture cancel"));
     bot.kill(&fake);
+    painter.asked.lock().expect("nobody panics while they hold this").clear();
     painter.is_broken.store(false, std::sync::atomic::Ordering::SeqCst);
     bot.start(&fake);
-    for prompt in ["a red boat", "a green boat", "a blue boat"] {
+    for prompt in ["a red boat", "a green boat", "a blue boat", "a knight"] {
         picture(&fake, square, prompt);
     }
+    let asked = painter.asked.lock().expect("nobody panics while they hold this").clone();
+    let knight = asked.iter().find(|one| one["prompt"] == "a knight").expect("it was asked for");
+    let sent = STANDARD.decode(knight["init_images"][0].as_str().unwrap_or_default()).expect("base64");
+    assert_eq!(
+        Picture::read(&sent, &PictureLimits::default()).expect("a picture"),
+        Picture::read(&photo, &PictureLimits::default()).expect("a picture")
+    );
     let shown = fake.world(|world| {
         world
             .bots_messages(square)
@@ -203,6 +252,6 @@ fn a_kill_loses_no_picture_and_shows_none_twice() {
             .filter(|message| message["attachments"].as_array().is_some_and(|files| !files.is_empty()))
             .count()
     });
-    assert_eq!(shown, 3);
+    assert_eq!(shown, 4);
     as_described(&fake);
 }

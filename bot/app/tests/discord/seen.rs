@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use azera_fake_discord::FakeDiscord;
+use azera_fake_discord::{BOT, FakeDiscord};
 use azera_model_image::Picture;
 use serde_json::Value;
 
@@ -41,6 +41,21 @@ fn a_picture_is_described_to_the_model() {
         let shown = show(&fake, dm, bob, words, &png);
         answered_for_good(&fake, dm, shown, "I see a grey square.");
     }
+    as_described(&fake);
+}
+
+#[test]
+fn a_picture_is_described_to_the_model_that_somebody_replies_to() {
+    let fake = fake();
+    let ([ann, bob, _], square) = square(&fake);
+    let (model, png) = model_and_picture();
+    let painter = Painter::start();
+    let mut bot = Bot::new(&fake, Some(&model)).with("AZERA__VISION_SERVER__URL", &format!("{}/v1", painter.url));
+    bot.start(&fake);
+    // Nobody asks the bot about it yet.
+    let shown = show(&fake, square, ann, "", &png);
+    let asked = fake.world(|world| world.reply(square, bob, &format!("<@{BOT}> what is this?"), shown));
+    answered_for_good(&fake, square, asked, "I see a grey square.");
     as_described(&fake);
 }
 

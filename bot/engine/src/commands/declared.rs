@@ -58,6 +58,7 @@ const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to t
 const COUNTS: CommandOption = needed("counts", "off or on", OptionKind::Word);
 const THEME: CommandOption = optional("theme", "the colours of the picture: dark or light", OptionKind::Theme);
 const TWO_NAMES: CommandOption = needed("names", "both names, such as `Ann = Annie`", OptionKind::Text);
+const FILES: CommandOption = needed("which", "`files`, or `files 2` for the second part", OptionKind::Text);
 const PAGE: CommandOption = optional("page", "the page to show; without it, the first one", OptionKind::Count);
 const EPISODES: &[CommandOption] = &[optional("words", "words or names that must be in it", OptionKind::Text), PAGE];
 const TAG: CommandOption = needed("tag", "one word or a few", OptionKind::Text);
@@ -185,6 +186,7 @@ pub const COMMANDS: &[Command] = &[
             form("files", "files", "list the files that may be shown here", &[]),
             form("file", "file", "send you a kept file", &[needed("id", "its id or its name", OptionKind::Text)]),
             form("export", "export", "export everything about you, as a file", &[]),
+            form("export-files", "export", "get your files and pictures, in parts", &[FILES]),
         ],
     ),
     command(

@@ -2,7 +2,7 @@
 
 use azera_adapter::{Access, Command, CommandOption, OptionKind};
 
-use super::declared::{SEARCH, command, form, needed, of_admins, optional};
+use super::declared::{command, form, needed, of_admins, optional};
 
 const WHICH_PICTURE: CommandOption = optional("number", "its number; the newest if left out", OptionKind::Count);
 const START: CommandOption = optional("picture", "a picture to start from", OptionKind::Picture);
@@ -65,6 +65,9 @@ pub(super) const PICTURE: Command = command(
     ],
 );
 
+const BY: CommandOption = optional("by", "only those of a person: a name, or `me`", OptionKind::Setting);
+const IN: CommandOption = optional("in", "only those of a channel: its name, or `here`", OptionKind::Setting);
+
 /// `/gallery`.
 pub(super) const GALLERY: Command = command(
     "gallery",
@@ -74,7 +77,8 @@ pub(super) const GALLERY: Command = command(
         form("list", "list", "list the newest pictures", &[optional("page", "the page", OptionKind::Count)]),
         form("pinned", "pinned", "list the pinned pictures", &[optional("page", "the page", OptionKind::Count)]),
         form("show", "show", "show a picture", &[needed("number", "its number", OptionKind::Count)]),
-        form("by", "by", "list those of a person", &[needed("name", "a name, or `me`", OptionKind::Text)]),
-        SEARCH,
+        form("by", "by", "list those of a person", &[needed("name", "a name, or `me`", OptionKind::Text), IN]),
+        form("in", "in", "list those of a channel", &[needed("channel", "its name, or `here`", OptionKind::Text)]),
+        form("search", "search", "search", &[needed("words", "the words to find", OptionKind::Text), BY, IN]),
     ],
 );

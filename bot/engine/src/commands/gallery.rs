@@ -1,79 +1,31 @@
 //! `/gallery`: the pictures that may be shown here.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use azera_adapter::{AnswerFile, Choice, CommandAnswer, FileContent};
-use azera_memory::{Memory, PictureRow};
+use azera_memory::{Memory, PicturePage, PictureRow};
 use azera_model_image::{Picture, PictureLimits};
-use azera_types::{ChatId, Part, PersonId, Scope};
+use azera_types::{ChatId, Part, Scope};
 
+use super::listed_pictures::{HERE, Listed};
 use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{By, PictureLook, holds_words, is_suitable, shortened, words_of};
+use crate::pictures::{PictureLook, is_suitable, shortened};
 
 /// Pictures of a page.
 const PAGE: usize = 9;
+
+/// Pictures that are read at once while those of a chat are looked for.
+const LOOKED_AT: usize = 100;
 
 /// Columns of a contact sheet.
 const COLUMNS: u32 = 3;
 
 /// The side of a thumbnail, in pixels.
 const THUMBNAIL: u32 = 256;
-
-/// Which pictures are listed.
-#[derive(Clone, Default)]
-struct Listed {
-    /// Words that prompt or name hold, in lower case.
-    words: Vec<String>,
-    is_pinned: bool,
-    by: Option<By>,
-}
-
-impl Listed {
-    fn with(words: &str) -> Self {
-        Self { words: words_of(words), ..Self::default() }
-    }
-
-    /// Returns those of a person: of `asker` for `me`.
-    fn by(name: &str, asker: &PersonId) -> Self {
-        Self { by: Some(By::of(name, asker)), ..Self::default() }
-    }
-
-    fn wants(&self, row: &PictureRow) -> bool {
-        let is_theirs = self.by.as_ref().is_none_or(|by| by.asked_for(row));
-        is_theirs && (!self.is_pinned || row.is_pinned) && holds_words(row, &self.words)
-    }
-
-    fn title(&self) -> &'static str {
-        if self.is_pinned { "Pinned pictures that may be shown here" } else { "Pictures that may be shown here" }
-    }
-
-    /// Returns what is said of an empty list.
-    fn none(&self) -> &'static str {
-        match (self.is_pinned, self.words.as_slice()) {
-            _ if self.by.is_some() => "No picture that may be shown here is by them.",
-            (true, _) => "No pictures that may be shown here are pinned.",
-            (false, []) => "There are no pictures that may be shown here.",
-            (false, _) => "No picture that may be shown here has these words in its prompt or name.",
-        }
-    }
-
-    /// Returns the buttons that turn the page.
-    fn turns(&self, page: usize, has_more: bool) -> Vec<Choice> {
-        let line = |page: usize| match (&self.by, self.words.as_slice()) {
-            (Some(By::Asker(_)), _) => format!("/gallery by me page:{page}"),
-            (Some(By::Named(name)), _) => format!("/gallery by {name} page:{page}"),
-            (None, []) if self.is_pinned => format!("/gallery pinned {page}"),
-            (None, []) => format!("/gallery list {page}"),
-            (None, words) => format!("/gallery search {} page:{page}", words.join(" ")),
-        };
-        let turns = [("◀", page.saturating_sub(1), page > 1), ("▶", page.saturating_add(1), has_more)];
-        let turns = turns.into_iter().filter(|(_, _, exists)| *exists).map(|(label, page, _)| (label, line(page)));
-        // A line of a button has at most 80 bytes.
-        turns.filter(|(_, line)| line.len() <= 80).map(|(label, line)| Choice { label: label.into(), line }).collect()
-    }
-}
 
 impl Commands {
     pub(super) async fn gallery_command(
@@ -83,30 +35,17 @@ impl Commands {
     ) -> Result<CommandAnswer, Error> {
         let (verb, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         let rest = rest.trim();
-        let all = Listed::default();
-        match (verb, rest) {
-            ("" | "list", "") => self.list_pictures(at, all, 1).await,
-            ("list" | "page", page) => match page.parse() {
-                Ok(page) => self.list_pictures(at, all, page).await,
-                Err(_) => Ok(refused("`/gallery list 2` shows the second page.".into())),
-            },
-            ("pinned", "") => self.list_pictures(at, Listed { is_pinned: true, ..all }, 1).await,
-            ("pinned", page) => match page.parse() {
-                Ok(page) => self.list_pictures(at, Listed { is_pinned: true, ..all }, page).await,
-                Err(_) => Ok(refused("`/gallery pinned 2` shows the second page.".into())),
-            },
-            ("show", number) if !number.is_empty() => self.show_picture(at, number).await,
-            ("search", words) if !words.is_empty() => {
-                let (words, page) = split_page(words);
-                self.list_pictures(at, Listed::with(words), page).await
-            }
-            ("by", name) if !name.is_empty() => {
-                let (name, page) = split_page(name);
-                self.list_pictures(at, Listed::by(name, &at.line.person), page).await
-            }
-            _ => Ok(refused(
-                "`/gallery list`, `/gallery list 2`, `/gallery pinned`, `/gallery show 7`, `/gallery by NAME`, `/gallery by me` or \
-                 `/gallery search WORDS`."
+        if let ("show", number) = (verb, rest)
+            && !number.is_empty()
+        {
+            return self.show_picture(at, number).await;
+        }
+        match Listed::parse(verb, rest, &at.line.person) {
+            Some((listed, page)) => self.list_pictures(at, listed, page).await,
+            None => Ok(refused(
+                "`/gallery list`, `/gallery list 2`, `/gallery pinned`, `/gallery show 7`, `/gallery by NAME`, `/gallery by me`, `/gallery in \
+                 CHANNEL`, `/gallery in here` or `/gallery search WORDS`. Behind it may stand `--by NAME`, `--in CHANNEL`, `--search \
+                 WORDS` and `--pinned`."
                     .into(),
             )),
         }
@@ -121,12 +60,18 @@ impl Commands {
     ) -> Result<CommandAnswer, Error> {
         // A picture for adults is shown only where such pictures may be drawn.
         let rules = self.pictures.rules(at.adapter, &at.place).await?;
-        let (read_scope, wanted) = (at.read_scope.clone(), listed.clone());
         let part = (page.saturating_sub(1).saturating_mul(PAGE), PAGE);
-        let found = move |memory: &Memory| {
-            memory.pictures().page(&read_scope, part, |row| is_suitable(&rules, row) && wanted.wants(row))
+        let wanted = listed.clone();
+        let wants = Arc::new(move |row: &PictureRow| is_suitable(&rules, row) && wanted.wants(row));
+        let found = match &listed.place {
+            Some(place) => self.pictures_in(at, place, part, wants).await?,
+            None => {
+                let read_scope = at.read_scope.clone();
+                self.services
+                    .blocking(move |memory| memory.pictures().page(&read_scope, part, |row| wants(row)))
+                    .await?
+            }
         };
-        let found = self.services.blocking(found).await?;
         if page == 0 || found.rows.is_empty() && page > 1 {
             return Ok(refused("There is no such page.".into()));
         }
@@ -147,6 +92,65 @@ impl Commands {
         let choices = listed.turns(page, found.has_more);
         let files = self.contact_sheet(at, &found.rows).await?.into_iter().collect();
         Ok(CommandAnswer { choices, files, ..done(text) })
+    }
+
+    /// Returns a page of the pictures that were asked for in a chat whose name holds these words, as far as the person reads
+    /// that chat. The platform names the chats, so a page of the record may hold less than is wanted.
+    async fn pictures_in(
+        &self,
+        at: &CommandContext<'_>,
+        place: &str,
+        (skip, limit): (usize, usize),
+        wants: Arc<dyn Fn(&PictureRow) -> bool + Send + Sync>,
+    ) -> Result<PicturePage, Error> {
+        let (mut chats, mut from, mut skipped) = (HashMap::new(), 0, 0);
+        let mut found = PicturePage { rows: Vec::new(), has_more: false, is_cut: false };
+        loop {
+            let (read_scope, wants) = (at.read_scope.clone(), Arc::clone(&wants));
+            let part = (from, LOOKED_AT);
+            let page = move |memory: &Memory| memory.pictures().page(&read_scope, part, |row| wants(row));
+            let page = self.services.blocking(page).await?;
+            from += page.rows.len();
+            for row in page.rows {
+                if !self.was_asked_in(at, &row, place, &mut chats).await {
+                    continue;
+                }
+                if skipped < skip {
+                    skipped += 1;
+                } else if found.rows.len() < limit {
+                    found.rows.push(row);
+                } else {
+                    found.has_more = true;
+                    return Ok(found);
+                }
+            }
+            if !page.has_more {
+                found.is_cut = page.is_cut;
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Returns true if a picture was asked for in a chat whose name holds these words. `chats` holds the names that were
+    /// looked up, by chat.
+    async fn was_asked_in(
+        &self,
+        at: &CommandContext<'_>,
+        row: &PictureRow,
+        place: &str,
+        chats: &mut HashMap<ChatId, Option<(Scope, String)>>,
+    ) -> bool {
+        if row.platform != *at.platform {
+            return false;
+        }
+        if place == HERE {
+            return row.chat == at.chat.id;
+        }
+        if !chats.contains_key(&row.chat) {
+            chats.insert(row.chat.clone(), self.named_chat(at, &row.chat).await);
+        }
+        let named = chats.get(&row.chat).and_then(Option::as_ref).filter(|(scope, _)| *scope == row.scope);
+        named.is_some_and(|(_, name)| name.to_lowercase().contains(place))
     }
 
     /// Returns who asked for a picture, and where, if that is another chat with a name. The chat is named only while whoever
@@ -182,22 +186,19 @@ impl Commands {
 
     /// Returns thumbnails of the pictures as one file; `None` if no file of them is kept any more.
     async fn contact_sheet(&self, at: &CommandContext<'_>, rows: &[PictureRow]) -> Result<Option<AnswerFile>, Error> {
-        let (read_scope, ids) = (at.read_scope.clone(), rows.iter().map(|row| row.message.clone()).collect::<Vec<_>>());
-        let sheet = self
-            .services
-            .blocking(move |memory| {
-                let mut pictures = Vec::new();
-                for id in ids {
-                    let Some((_, bytes)) = memory.pictures().file(&read_scope, &id)? else { continue };
-                    // One picture is in memory at a time.
-                    pictures.extend(
-                        Picture::read(&bytes, &PictureLimits::default()).map(|one| one.thumbnail(THUMBNAIL)).ok(),
-                    );
-                }
-                let sheet = Picture::contact_sheet(&pictures, COLUMNS, THUMBNAIL);
-                Ok((!pictures.is_empty()).then(|| sheet.to_jpeg().ok()).flatten())
-            })
-            .await?;
+        let mut pictures = Vec::new();
+        for row in rows {
+            let (read_scope, id) = (at.read_scope.clone(), row.message.clone());
+            let file = self.services.blocking(move |memory| memory.pictures().file(&read_scope, &id)).await?;
+            let Some((_, bytes)) = file else { continue };
+            // One picture is in memory at a time.
+            let small = |bytes: Vec<u8>| {
+                Picture::read(&bytes, &PictureLimits::default()).map(|one| one.thumbnail(THUMBNAIL)).ok()
+            };
+            pictures.extend(self.pictures.decode(bytes, small).await?);
+        }
+        let sheet = Picture::contact_sheet(&pictures, COLUMNS, THUMBNAIL);
+        let sheet = (!pictures.is_empty()).then(|| sheet.to_jpeg().ok()).flatten();
         Ok(sheet.map(|bytes| {
             let part = Part::new("gallery.jpg", Some("image/jpeg"), bytes.len() as u64);
             AnswerFile {
@@ -232,19 +233,22 @@ impl Commands {
         let pin = if row.is_pinned { "📌 " } else { "" };
         let text =
             format!("{pin}Picture {}, {}: {}", row.number, at.day(row.asked_at), shortened(row.prompt.as_str(), 400));
-        let choices = [("Again", "again"), ("Variation", "vary"), ("Delete", "delete")];
-        let choices = choices
-            .map(|(label, verb)| Choice { label: label.into(), line: format!("/picture {verb} {}", row.number) });
+        let choices = self.actions_on(&row);
         let files = vec![AnswerFile { part, content: FileContent(bytes) }];
-        Ok(CommandAnswer { files, choices: choices.into(), ..done(text) })
+        Ok(CommandAnswer { files, choices, ..done(text) })
     }
 }
 
-/// Splits `page:2` from the end of a text; the first page if there is none.
-fn split_page(text: &str) -> (&str, usize) {
-    let (before, last) = text.rsplit_once(' ').unwrap_or(("", text));
-    match last.strip_prefix("page:").and_then(|page| page.parse().ok()) {
-        Some(page) => (before, page),
-        None => (text, 1),
+impl Commands {
+    /// Returns everything that can be done with a picture.
+    fn actions_on(&self, row: &PictureRow) -> Vec<Choice> {
+        let upscales = self.services.upscales.load(Ordering::Relaxed);
+        let pin = if row.is_pinned { ("Unpin", "unpin") } else { ("Pin", "pin") };
+        let verbs = [("Again", "again"), ("Variation", "vary"), ("Upscale", "upscale"), ("Edit", "edit"), pin];
+        let verbs = verbs.into_iter().chain([("Delete", "delete")]);
+        let verbs = verbs.filter(|(_, verb)| upscales || *verb != "upscale");
+        verbs
+            .map(|(label, verb)| Choice { label: label.into(), line: format!("/picture {verb} {}", row.number) })
+            .collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Commands that show or add memories.
 
-use azera_adapter::CommandAnswer;
+use azera_adapter::{AnswerFile, Choice, CommandAnswer, FileContent};
 use azera_memory::{Again, DataSubject, KNOWN_IN_CHATS, Kind, MessageRow, NewFact, shortened};
 use azera_types::{Author, MemoryId, MessageId, PlaceKind, Text};
 
@@ -19,6 +19,10 @@ const MAX_SALIENT: usize = 40;
 
 /// Maximum number of bytes of files in an export. In base64, an export then fits where a platform takes 10 MB.
 const MAX_EXPORT_FILE_BYTES: u64 = 6 << 20;
+
+/// Maximum number of files of a part of an export, and of their bytes together. Platforms take that in one message.
+const MAX_FILES_OF_PART: usize = 10;
+const MAX_PART_BYTES: u64 = 8 << 20;
 
 /// Maximum number of memories named that say the same.
 const MAX_AGAIN_SHOWN: usize = 5;
@@ -48,12 +52,15 @@ impl Commands {
             ("open", rest) => self.list_episodes(at, rest, true).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
+            ("export", rest) if rest.starts_with("files") => {
+                self.export_files(at, rest.trim_start_matches("files").trim()).await
+            }
             ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
                 "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \
                  m51`, `/memory current m42`, `/memory rate m42 helpful`, `/memory learnt`, `/memory known`, `/memory themes`, `/memory episodes`, `/memory open`, `/memory files`, `/memory file ID`, `/memory \
-                 export` or `/memory forget`, which is `/forget`."
+                 export`, `/memory export files` or `/memory forget`, which is `/forget`."
                     .into(),
             )),
         }
@@ -173,6 +180,33 @@ impl Commands {
         export["voice_samples"] = exported_samples(&self.services.samples().await?, &at.line.person);
         export["recordings"] = exported_recordings(&self.services.recordings_of(&at.line.person).await?);
         Ok(done(serde_json::to_string_pretty(&export).unwrap_or_default()))
+    }
+
+    /// Gives a person the files that they sent and the pictures that they asked for, in parts.
+    async fn export_files(&self, at: &CommandContext<'_>, part: &str) -> Result<CommandAnswer, Error> {
+        if !matches!(&at.place.kind, PlaceKind::Dm(person) if *person == at.line.person) {
+            return Ok(refused("What I hold about you is for you alone: ask me in a direct message.".into()));
+        }
+        let Ok(number) = (if part.is_empty() { Ok(1) } else { part.parse::<usize>() }) else {
+            return Ok(refused("`/memory export files 2` gives the second part.".into()));
+        };
+        let (subject, most) = (DataSubject(at.line.person.clone()), (MAX_FILES_OF_PART, MAX_PART_BYTES));
+        let found = self.services.blocking(move |memory| memory.export_files(&subject, number, most)).await?;
+        if found.parts == 0 {
+            return Ok(done("I keep no files of yours.".into()));
+        }
+        if number == 0 || number > found.parts {
+            return Ok(refused(format!("There are {} parts.", found.parts)));
+        }
+        let mut text = format!("Your files and pictures, oldest first: part {number} of {}.", found.parts);
+        let mut choices = Vec::new();
+        if number < found.parts {
+            let line = format!("/memory export files {}", number + 1);
+            text.push_str(&format!(" `{line}` gives the next one."));
+            choices.push(Choice { label: "Next part".into(), line });
+        }
+        let files = found.files.into_iter().map(|(part, bytes)| AnswerFile { part, content: FileContent(bytes) });
+        Ok(CommandAnswer { files: files.collect(), choices, ..done(text) })
     }
 
     pub(super) async fn remember_command(

@@ -24,6 +24,7 @@ mod help;
 mod known;
 mod learnt;
 mod link;
+mod listed_pictures;
 mod memory;
 mod mind;
 mod model;

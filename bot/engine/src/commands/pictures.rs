@@ -123,6 +123,7 @@ impl Commands {
         };
         Ok(match self.pictures.ask(request).await? {
             Queued::Refused(why) | Queued::TooMany(why) => refused(why),
+            Queued::Forbidden(refusal) => refused(refusal.to_string()),
             Queued::Waits(row, position) => {
                 let when = match position {
                     1 => "I begin now".to_owned(),

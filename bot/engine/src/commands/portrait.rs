@@ -106,17 +106,16 @@ impl Commands {
         persona: &PersonaRow,
     ) -> Result<CommandAnswer, Error> {
         let (read_scope, identity) = (at.read_scope.clone(), persona.identity());
-        let chosen = self.services.blocking(move |memory| {
-            let Some((_, bytes)) = memory.pictures().file(&read_scope, &picture)? else { return Ok(false) };
-            let drawn = Picture::read(&bytes, &PictureLimits::default());
-            let Ok(face) = drawn.and_then(|drawn| drawn.thumbnail(FACE_SIDE).to_png(&[])) else { return Ok(false) };
-            memory.personas().set_picture(&identity, &STANDARD.encode(face))?;
-            Ok(true)
-        });
-        Ok(match chosen.await? {
-            true => done(format!("`{}` shows this face from its next message on.", persona.id)),
-            false => refused("That picture is gone.".into()),
-        })
+        let file = self.services.blocking(move |memory| memory.pictures().file(&read_scope, &picture)).await?;
+        let face = |bytes: Vec<u8>| Picture::read(&bytes, &PictureLimits::default())?.thumbnail(FACE_SIDE).to_png(&[]);
+        let face = match file {
+            Some((_, bytes)) => self.pictures.decode(bytes, face).await?.ok(),
+            None => None,
+        };
+        let Some(face) = face else { return Ok(refused("That picture is gone.".into())) };
+        let kept = move |memory: &Memory| memory.personas().set_picture(&identity, &STANDARD.encode(face));
+        self.services.blocking(kept).await?;
+        Ok(done(format!("`{}` shows this face from its next message on.", persona.id)))
     }
 }
 

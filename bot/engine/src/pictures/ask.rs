@@ -50,6 +50,8 @@ pub(crate) enum Queued {
     Waits(Box<PictureRow>, usize),
     /// It does not. The text says why.
     Refused(String),
+    /// It does not, by a rule about what is drawn.
+    Forbidden(Refusal),
     /// It does not, because of a limit that passes. The text says which.
     TooMany(String),
 }
@@ -117,6 +119,7 @@ impl Pictures {
                 // It is drawn, even if its place in the queue cannot be told.
                 self.wake.notify_one();
                 let position = self.position(&row).await?;
+                self.note_place(&row, position);
                 Queued::Waits(row, position)
             }
             (limit, Some(settings)) => Queued::TooMany(settings.told_of(&limit)),
@@ -133,7 +136,7 @@ impl Pictures {
             Ok(named) => named,
             Err(refusal) => {
                 tracing::info!(chat = %request.place.chat, "a picture is refused by a rule");
-                return Ok(Err(Queued::Refused(refusal.to_string())));
+                return Ok(Err(Queued::Forbidden(refusal)));
             }
         };
         if let Some(why) = self.unable(settings, &request) {
@@ -161,8 +164,13 @@ impl Pictures {
             }
             start.under(&mut row, &mut look);
         }
+        // RAM alone would lose it with the next start.
+        let largest = self.services.memory.files().largest();
+        let given = look.uploaded.as_ref();
+        let given = given.and_then(|id| self.services.references.get(request.person, id, self.services.clock.now()));
+        let start = given.filter(|png| png.len() as u64 <= largest);
         row.settings = serde_json::to_value(look).unwrap_or_default();
-        let picture = NewPicture { row, quota: settings.quota(request.day) };
+        let picture = NewPicture { row, quota: settings.quota(request.day), start };
         Ok(Ok(Allowed { picture, upload }))
     }
 
@@ -225,6 +233,7 @@ impl Pictures {
             name: request.name.as_deref().map(Text::new),
             settings: serde_json::Value::Null,
             starts_from: None,
+            start: None,
             asked_at: self.services.clock.now(),
             day: String::new(),
             tries: 0,

@@ -17,8 +17,8 @@ const MAX_PROMPT_CHARS: usize = 400;
 /// The most characters of a file's name, without its ending.
 const MAX_NAME_CHARS: usize = 40;
 
-/// Returns the text while a picture is drawn: a bar, the steps, and the seconds that are left.
-pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Duration) -> String {
+/// Returns the text while a picture is drawn: a bar, the steps, and the seconds that are left, as far as they are known.
+pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Duration, left: Option<u64>) -> String {
     let what = shortened(row.prompt.as_str(), 120);
     if progress.steps == 0 {
         let ahead = match progress.ahead {
@@ -32,13 +32,7 @@ pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Durati
     // A server may report any number.
     let full = u64::from(step) * u64::from(CELLS) / u64::from(progress.steps).max(1);
     let bar: String = (0..CELLS).map(|cell| if u64::from(cell) < full { '▰' } else { '▱' }).collect();
-    let left = match step {
-        0 => String::new(),
-        step => format!(
-            ", about {} s left",
-            since.as_secs().saturating_mul(u64::from(progress.steps - step)) / u64::from(step)
-        ),
-    };
+    let left = left.map(|seconds| format!(", about {seconds} s left")).unwrap_or_default();
     format!("🎨 {what}\n{bar} step {step} of {}{left}", progress.steps)
 }
 
@@ -85,10 +79,16 @@ fn trouble(outage: Outage) -> String {
             "the model or the workflow of the server that draws failed; the operator finds the reason in the log".into()
         }
         Outage::Unjudged => {
-            "I must look at a picture before I show it, and the check did not answer; it does not count for today"
+            "I must look at a picture before I show it, and the model that sees gave no clear answer, though I asked it \
+             three times; the operator finds the reason in the log"
                 .into()
         }
     }
+}
+
+/// Returns the text of a picture that waits. It shows no prompt: nobody has asked yet who may read it now.
+pub(super) fn waiting(row: &PictureRow, place: usize) -> String {
+    format!("🎨 Picture {} is number {place} of those that wait.", row.number)
 }
 
 /// Returns the text while the server of a picture is away.

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::pace::Pace;
 use super::{MAX_SERVED, PictureLook, PictureSettings, Pictures, Running, caption, naming};
 use crate::error::Error;
 use crate::outbox::{DELIVERY_ATTEMPTS, DeliverableReply};
@@ -175,7 +176,10 @@ impl Pictures {
             // A person who took it back knows: its row is gone. If it still waits, a source is gone.
             Err(ImageError::Cancelled) if token.is_cancelled() => self.take_away(platform, row, FORGOTTEN).await,
             Err(ImageError::Cancelled) => self.end_saying(platform, row, "The server cancelled it. Ask again.").await,
-            Err(ImageError::Unavailable { why, retry_in, outage }) if !is_last_try && outage != Outage::Away => {
+            // One that was drawn and cannot be judged is not drawn anew: its check was asked more than once.
+            Err(ImageError::Unavailable { why, retry_in, outage })
+                if !is_last_try && !matches!(outage, Outage::Away | Outage::Unjudged) =>
+            {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
                 let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(tries - 1));
                 Ok(Onward::Wait(retry_in.unwrap_or(wait).clamp(FIRST_WAIT, LONGEST_WAIT)))
@@ -249,7 +253,7 @@ impl Pictures {
         }
     }
 
-    /// Shows how far a picture is, until it is dropped.
+    /// Shows how far a picture is, and tells others their places in the queue, until it is dropped.
     async fn show_progress(
         &self,
         platform: &dyn Platform,
@@ -259,17 +263,35 @@ impl Pictures {
     ) {
         let Some(streaming) = platform.streaming() else { return std::future::pending().await };
         let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
-        let begun = Instant::now();
+        let (begun, mut pace) = (Instant::now(), Pace::default());
+        let (mut is_due, mut was_progress) = (true, false);
         loop {
-            let progress = receiver.borrow_and_update().clone();
-            let shown = PictureProgress {
-                since: row.asked_at,
-                text: &caption::progress(row, &progress, begun.elapsed()),
-                preview: progress.preview.as_deref(),
-            };
-            streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;
+            // One text in all each time: how far it is, and in turn the new place of somebody who waits.
+            if (was_progress || !is_due) && self.tell_a_place().await {
+                was_progress = false;
+            } else if is_due {
+                let progress = receiver.borrow_and_update().clone();
+                let since = begun.elapsed();
+                let left = pace.left(&progress, since);
+                let shown = PictureProgress {
+                    since: row.asked_at,
+                    text: &caption::progress(row, &progress, since, left),
+                    preview: progress.preview.as_deref(),
+                };
+                streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;
+                (is_due, was_progress) = (false, true);
+            }
             tokio::time::sleep(BETWEEN_TEXTS).await;
-            if receiver.changed().await.is_err() || token.is_cancelled() {
+            if !is_due {
+                is_due = tokio::select! {
+                    changed = receiver.changed() => match changed {
+                        Ok(()) => true,
+                        Err(_) => return std::future::pending().await,
+                    },
+                    () = tokio::time::sleep(BETWEEN_TEXTS) => false,
+                };
+            }
+            if token.is_cancelled() {
                 return std::future::pending().await;
             }
         }
@@ -295,8 +317,10 @@ impl Pictures {
                 Some(settings) => caption::failed(row, &error).replace(settings.model.name(), settings.model.title()),
                 None => caption::failed(row, &error),
             };
-            // What the server refused to draw was asked of it, and counts.
-            let is_given_back = !matches!(error, ImageError::Flagged | ImageError::Refused(_));
+            // What the server refused to draw was asked of it, and counts. So does what was drawn and not judged: else a
+            // check that does not answer would let everybody draw without limit.
+            let is_unjudged = matches!(error, ImageError::Unavailable { outage: Outage::Unjudged, .. });
+            let is_given_back = !is_unjudged && !matches!(error, ImageError::Flagged | ImageError::Refused(_));
             PictureOutcome { text: Text::new(text), picture: None, at, is_given_back }
         });
         let is_drawn = outcome.picture.is_some();
@@ -340,11 +364,11 @@ impl Pictures {
         let look = PictureLook { seed: drawn.seed.unwrap_or(look.seed), ..look.clone() };
         let model: String = drawn.model.chars().filter(|c| !c.is_control()).take(80).collect();
         let (row, at) = (row.clone(), self.services.clock.now());
-        let work = move || {
+        let work = move |file: Vec<u8>| {
             let broken = |error: azera_model_image::PictureError| {
                 ImageError::Protocol(format!("the server sent a bad picture: {error}"))
             };
-            let drawn = Picture::read(&drawn.bytes, &PictureLimits::default()).map_err(broken)?;
+            let drawn = Picture::read(&file, &PictureLimits::default()).map_err(broken)?;
             let seed = look.seed.to_string();
             let texts = [
                 ("prompt", row.prompt.as_str()),
@@ -366,8 +390,8 @@ impl Pictures {
             };
             Ok(PictureOutcome { text: Text::new(text), picture: Some(picture), at, is_given_back: false })
         };
-        let encoded = tokio::task::spawn_blocking(work).await;
-        encoded.map_err(|_| ImageError::Protocol("the picture could not be encoded".into()))?
+        let encoded = azera_model_image::decode(drawn.bytes, work).await;
+        encoded.ok_or_else(|| ImageError::Protocol("the picture could not be encoded".into()))?
     }
 
     /// Delivers a picture's message. The caller holds the delivery.

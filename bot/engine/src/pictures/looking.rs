@@ -48,7 +48,7 @@ impl Pictures {
             return Ok(Err(NoStart::Refused("the picture that it starts from is gone".into())));
         };
         let most = if look.is_upscaled { u32::MAX } else { REFERENCE_SIDE };
-        let png = match self.decode(move || as_reference(&bytes, most)).await? {
+        let png = match self.decode(bytes, move |bytes| as_reference(&bytes, most)).await? {
             Ok(png) => png,
             Err(error) => return Ok(Err(NoStart::Refused(format!("I cannot start from that picture: {error}")))),
         };
@@ -72,7 +72,12 @@ impl Pictures {
         look: &PictureLook,
     ) -> Result<Option<Vec<u8>>, Error> {
         if let Some(id) = &look.uploaded {
-            return Ok(self.services.references.get(&row.person, id, self.services.clock.now()));
+            let uploaded = self.services.references.get(&row.person, id, self.services.clock.now());
+            let message = row.message.clone();
+            return match uploaded {
+                None => self.services.blocking(move |memory| memory.pictures().start_of(&message)).await,
+                uploaded => Ok(uploaded),
+            };
         }
         let Some(from) = row.starts_from.clone() else { return Ok(None) };
         let Some(place) = self.services.place(platform, &row.chat, &row.person).await? else { return Ok(None) };
@@ -88,7 +93,7 @@ impl Pictures {
         let Some(viewer) = self.services.viewer.get() else { return Ok(Err(NoStart::Unseen)) };
         let mut file = png.to_vec();
         if file.len() as u64 > viewer.max_bytes() {
-            let Ok(smaller) = self.decode(move || as_reference(&file, REFERENCE_SIDE)).await? else {
+            let Ok(smaller) = self.decode(file, |file| as_reference(&file, REFERENCE_SIDE)).await? else {
                 return refused("I cannot read the picture that it starts from");
             };
             file = smaller;

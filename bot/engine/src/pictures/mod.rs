@@ -13,6 +13,8 @@
 //! | `previews.rs` | passes on how a picture looks so far, where that may be shown |
 //! | `results.rs` | looks at finished pictures before anybody sees them |
 //! | `search.rs` | which pictures a search finds |
+//! | `pace.rs` | estimates how many seconds a drawing still takes |
+//! | `places.rs` | tells people when their place in the queue changes |
 //! | `outages.rs` | keeps pictures while their server is away |
 //! | `settings.rs` | what is configured, and what a place wants |
 //! | `telling.rs` | tells who asked why a picture is not drawn |
@@ -24,6 +26,8 @@ mod draw;
 mod looking;
 mod naming;
 mod outages;
+mod pace;
+mod places;
 mod previews;
 mod results;
 mod search;
@@ -37,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use azera_model_image::ImageProgress;
 use azera_types::{MessageId, PersonId, Scope};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use appearance::{APPEARANCE, Writer, appearance, style_of};
@@ -65,9 +69,6 @@ pub(crate) const NOT_FROM_REPLIES: &str = "I do not draw by myself here. `/imagi
 /// Pictures whose places and people are remembered for a fair order.
 const MAX_SERVED: usize = 500;
 
-/// The most pictures of people that are decoded at once. Each takes up to some 350 MB.
-const DECODED_AT_ONCE: usize = 2;
-
 /// Draws pictures.
 pub(crate) struct Pictures {
     pub(crate) services: Arc<Services>,
@@ -79,8 +80,6 @@ pub(crate) struct Pictures {
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
     turn: tokio::sync::Mutex<()>,
-    /// Bounds the pictures of people that are decoded at once.
-    decoding: Arc<Semaphore>,
     progress: Mutex<Progress>,
 }
 
@@ -95,6 +94,8 @@ struct Progress {
     served: VecDeque<(Scope, PersonId)>,
     /// Whether those drawn before the last start were read.
     knows_served: bool,
+    /// The places in the queue that people were told last.
+    places: HashMap<MessageId, usize>,
     /// The server cannot be reached, since then.
     away: Option<outages::Away>,
 }
@@ -135,7 +136,6 @@ impl Pictures {
             settings: OnceLock::new(),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),
-            decoding: Arc::new(Semaphore::new(DECODED_AT_ONCE)),
             progress: Mutex::default(),
         }
     }

@@ -74,7 +74,7 @@ impl Pictures {
     }
 
     /// Returns true if a picture still waits, and what it is built on is still there.
-    async fn is_wanted(&self, row: &PictureRow) -> Result<bool, Error> {
+    pub(super) async fn is_wanted(&self, row: &PictureRow) -> Result<bool, Error> {
         let message = row.message.clone();
         self.services.blocking(move |memory| memory.pictures().is_wanted(&message)).await
     }

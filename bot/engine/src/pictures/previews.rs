@@ -31,7 +31,7 @@ impl Pictures {
             let mut progress = from.borrow_and_update().clone();
             let sent = progress.preview.take().filter(|_| with_previews);
             progress.preview = match sent {
-                Some(sent) => self.decode(move || small(&sent)).await.ok().and_then(Result::ok),
+                Some(sent) => self.decode(sent, |sent| small(&sent)).await.ok().and_then(Result::ok),
                 None => None,
             };
             to.send_replace(progress);

@@ -1,15 +1,20 @@
 //! Finished pictures, looked at before anybody sees them.
 
-use azera_model_image::{DrawnImage, ImageError, Outage, Picture, PictureError, PictureLimits, SeeError, Verdict};
+use azera_model_image::{
+    DrawnImage, ImageError, Outage, Picture, PictureError, PictureLimits, SeeError, Verdict, Viewer,
+};
 use azera_pictures::Traits;
 
-use super::draw::Drawing;
+use super::draw::{Drawing, FIRST_WAIT};
 use super::naming::own_texts;
 use super::{PictureLook, Pictures};
 use crate::error::Error;
 
 /// The longer side of a picture that is looked at, in pixels. It is halved until the model takes the file.
 const SIDE: u32 = 1_024;
+
+/// How often the model is asked about one picture.
+const MAX_ASKED: u32 = 3;
 
 /// The smallest side in which a picture is looked at.
 const MIN_SIDE: u32 = 256;
@@ -43,19 +48,18 @@ impl Pictures {
         let refused = |why: &str| Ok(Err(ImageError::Refused(why.to_owned())));
         let Some(viewer) = self.services.viewer.get() else { return refused("nothing here sees") };
         let (bytes, most) = (drawn.bytes.clone(), viewer.max_bytes());
-        let png = match self.decode(move || to_look_at(&bytes, most)).await? {
+        let png = match self.decode(bytes, move |bytes| to_look_at(&bytes, most)).await? {
             Ok(Some(png)) => png,
             Ok(None) => return refused("the picture is too large for me to look at before I show it"),
             Err(error) => return Ok(Err(ImageError::Protocol(format!("the server sent a bad picture: {error}")))),
         };
-        match viewer.judge(png).await {
+        match judged(viewer.as_ref(), &png).await {
             Ok(verdict) => Ok(Ok(verdict)),
             Err(error) => {
                 tracing::warn!(%error, "a finished picture was not looked at");
                 match error {
-                    // It passes by itself, and nobody asked for that. So the picture counts for no limit.
                     SeeError::Unavailable(_) => {
-                        Ok(Err(ImageError::outage(Outage::Unjudged, "the model that sees does not answer")))
+                        Ok(Err(ImageError::outage(Outage::Unjudged, "the model that sees gives no clear answer")))
                     }
                     SeeError::Unreadable(_) => refused("the model that sees cannot read the picture that came out"),
                     SeeError::Configuration(_) => refused(
@@ -66,6 +70,21 @@ impl Pictures {
             }
         }
     }
+}
+
+/// Asks for a verdict about one picture until there is a clear one, as often as it may be asked. Another picture is not drawn
+/// for that: drawing takes longer than looking, and what does not answer would be asked about that one, too.
+async fn judged(viewer: &dyn Viewer, png: &[u8]) -> Result<Verdict, SeeError> {
+    let mut wait = FIRST_WAIT;
+    for _ in 1..MAX_ASKED {
+        match viewer.judge(png.to_vec()).await {
+            Err(SeeError::Unavailable(why)) => tracing::info!(why, "a finished picture is looked at once more"),
+            verdict => return verdict,
+        }
+        tokio::time::sleep(wait).await;
+        wait *= 2;
+    }
+    viewer.judge(png.to_vec()).await
 }
 
 /// Returns a picture as a PNG file of at most `most` bytes; `None` if it has more even when it is small.

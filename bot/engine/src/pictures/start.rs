@@ -2,7 +2,6 @@
 //! bytes of a message are read through the message, once when a picture is asked for and again when it is drawn.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use azera_adapter::GivenPicture;
 use azera_memory::{MessageRow, PictureRow, ReadScope, SourceScope};
@@ -195,7 +194,7 @@ impl Pictures {
 
     /// Decodes a picture within limits, and returns it as PNG with its size.
     async fn written_anew(&self, file: Vec<u8>) -> Result<Result<(Vec<u8>, (u32, u32)), PictureError>, Error> {
-        self.decode(move || {
+        self.decode(file, |file| {
             let picture = Picture::read(&file, &PHOTO)?.thumbnail(REFERENCE_SIDE);
             Ok((picture.to_png(&[])?, (picture.width(), picture.height())))
         })
@@ -210,18 +209,13 @@ impl Pictures {
         Ok(self.services.references.keep(person, png, self.services.clock.now(), &needed))
     }
 
-    /// Does work that decodes a picture, for at most a few requests at once.
+    /// Does work that decodes a picture file, within the bound on all such work.
     pub(crate) async fn decode<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
+        file: Vec<u8>,
+        work: impl FnOnce(Vec<u8>) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let permit = Arc::clone(&self.decoding).acquire_owned().await.map_err(|_| Error::Interrupted)?;
-        let done = tokio::task::spawn_blocking(move || {
-            // Held until the work ends, even if nobody waits for it any more.
-            let _permit = permit;
-            work()
-        });
-        done.await.map_err(|_| Error::Interrupted)
+        azera_model_image::decode(file, work).await.ok_or(Error::Interrupted)
     }
 
     /// Returns what a picture started from itself, to start from it once more; `None` if it started from nothing. The

@@ -112,7 +112,7 @@ impl Turns {
             at: self.services.clock.now(),
             from: composition.sources.from,
             source_scopes: composition.sources.source_scopes.clone(),
-            built_on: sources::messages(&generated.text, message, &rests_on, shown),
+            built_on: sources::messages(&generated.text, (message, request.replied.as_ref()), &rests_on, shown),
             built_on_facts: sources::facts(&rests_on),
             memorable: !composition.style.is_in_danger()
                 && !generated.is_fixed()

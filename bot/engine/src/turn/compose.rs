@@ -82,7 +82,8 @@ impl Turns {
         let role_owner = history.role.as_ref().and_then(|role| role.owner.clone());
         let realm = context.persona_owner.clone().or(role_owner).map(Scope::Realm);
         let shown = history.shown(context);
-        let sources = origins(&request.message, &memories, shown, realm.as_ref(), self.services.clock.now());
+        let before = shown.iter().chain(&request.replied);
+        let sources = origins(&request.message, &memories, before, realm.as_ref(), self.services.clock.now());
         Ok(Composition { prompt, history, recall, style, sources })
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct TurnRequest {
     pub(crate) again: bool,
     /// What the person is told about recordings and pictures that were missed.
     pub(crate) missed: Option<Missed>,
+    /// The message with pictures that it replies to, if it may be read there.
+    pub(crate) replied: Option<MessageRow>,
     /// True if it is a picture that nobody saw, for nobody in particular, where the person was told already.
     pub(crate) is_unseen: bool,
     /// A reply that had to be withdrawn has changed the persona's feelings already.
@@ -43,7 +45,8 @@ pub(crate) struct TurnRequest {
 
 impl TurnRequest {
     pub(crate) fn new(platform: Arc<dyn Platform>, message: MessageRow, inbox: InboxRow, again: bool) -> Self {
-        Self { platform, message, inbox, again, missed: None, is_unseen: false, feelings_changed: false }
+        let (missed, replied, is_unseen, feelings_changed) = Default::default();
+        Self { platform, message, inbox, again, missed, replied, is_unseen, feelings_changed }
     }
 
     /// Returns the person whom the reply addresses. This is not the admin who has it regenerated.

@@ -72,7 +72,7 @@ impl Turns {
         if part.bytes > listener.max_bytes() {
             return Ok(Err(NotHeard::TooLarge));
         }
-        let bytes = match self.part_bytes(request, index, listener.max_bytes()).await? {
+        let bytes = match self.part_bytes(request.platform.as_ref(), message, index, listener.max_bytes()).await? {
             Ok(bytes) => bytes,
             Err(why) => return Ok(Err(why.into())),
         };

@@ -6,6 +6,7 @@ use azera_prompt::{Abilities, Budget, Line, MemoryOrigin, PromptParts, RecalledM
 use azera_types::{Author, PlaceKind, Timestamp};
 
 use super::context::{TurnContext, TurnRequest};
+use super::seeing::about;
 use crate::carried::Carried;
 use crate::display_names::DisplayNames;
 use crate::error::Error;
@@ -67,7 +68,10 @@ impl Turns {
         let config = &self.services.config;
         let names = DisplayNames::new(&context.scope, talking(request, context), []);
         let lines: Vec<Line> = context.recent.iter().map(|row| line(row, &names)).collect();
-        let last = line(&request.message, &names);
+        let mut last = line(&request.message, &names);
+        if let Some(replied) = &request.replied {
+            last.text = about(&last.text, replied, names.of_person(&replied.author).as_deref());
+        }
         let budget = Budget {
             context_tokens: config.context_tokens.min(context.model.info().context_tokens),
             reply_tokens: config.reply_tokens.min(context.form.reply_tokens),

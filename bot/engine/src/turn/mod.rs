@@ -156,7 +156,7 @@ impl Turns {
                 return Ok(Outcome::Skipped(SkipReason::Duplicate));
             }
             let mut timer = StageTimer::start(request.platform.id().as_str());
-            request.missed = None;
+            (request.missed, request.replied) = (None, None);
             let context = match self.load_context(&request).await {
                 Ok(Some(context)) => context,
                 Ok(None) => return Ok(Outcome::Skipped(SkipReason::NotAddressed)),

@@ -1,8 +1,9 @@
 //! The bytes of a message's recordings and pictures, while its turn runs.
 
+use azera_adapter::Platform;
+use azera_memory::MessageRow;
 use azera_types::{FetchError, InboundPart};
 
-use super::context::TurnRequest;
 use crate::error::Error;
 use crate::files::FETCH_TIME;
 use crate::turn::Turns;
@@ -17,11 +18,12 @@ impl Turns {
     /// Returns the bytes of a part: from where they came with the message, or else from the platform once more.
     pub(super) async fn part_bytes(
         &self,
-        request: &TurnRequest,
+        platform: &dyn Platform,
+        message: &MessageRow,
         index: usize,
         limit: u64,
     ) -> Result<Result<Vec<u8>, NoBytes>, Error> {
-        let (id, version) = (&request.message.id, request.message.edited_at);
+        let (id, version) = (&message.id, message.edited_at);
         if let Some(held) = self.files.held(id, version, index)
             && let Some(bytes) = self.fetch_bytes(&held, limit).await?
         {
@@ -32,8 +34,8 @@ impl Turns {
             }
             return Ok(bytes);
         }
-        let Some(platform) = request.platform.voice_messages() else { return Ok(Err(NoBytes::Gone)) };
-        let parts = platform.parts(&request.message.chat, id).await?;
+        let Some(platform) = platform.voice_messages() else { return Ok(Err(NoBytes::Gone)) };
+        let parts = platform.parts(&message.chat, id).await?;
         let Some(part) = parts.get(index) else { return Ok(Err(NoBytes::Gone)) };
         Ok(self.fetch_bytes(part, limit).await?.unwrap_or(Err(NoBytes::Gone)))
     }

@@ -19,9 +19,6 @@ const MAX_TAGS: usize = 2;
 /// Said where nothing draws. How to change that concerns the operator, who learns it from `/imagine`.
 const NOTHING_DRAWS: &str = "Nothing draws pictures here.";
 
-/// Said if a rule or the server refuses the picture. It names no word of the list: nobody here asked for that word.
-const REFUSED: &str = "The rules here do not allow it.";
-
 /// Said if the record fails.
 const NOT_QUEUED: &str = "I could not note it down. Ask again.";
 
@@ -59,7 +56,7 @@ impl Turns {
         for tag in tags.iter().take(MAX_TAGS) {
             match self.pictures.allow(self.picture(request, context, composition, draft, tag)).await {
                 Ok(Ok(Allowed { picture, .. })) => found.pictures.push(picture),
-                Ok(Err(_)) => found.refuse(REFUSED),
+                Ok(Err(queued)) => found.refuse(&refused(queued)),
                 Err(error) => {
                     tracing::warn!(%error, "cannot check a reply's picture");
                     found.refuse(NOT_QUEUED);
@@ -116,8 +113,7 @@ impl Turns {
                     tracing::debug!(picture = row.number, "a reply asks for a picture");
                     None
                 }
-                Ok(Queued::TooMany(why)) => Some(why),
-                Ok(Queued::Refused(_)) => Some(REFUSED.to_owned()),
+                Ok(queued) => Some(refused(queued)),
                 Err(error) => {
                     // It waits, whatever its place in the queue is.
                     tracing::warn!(%error, "cannot tell how long a reply's picture waits");
@@ -142,6 +138,16 @@ impl Turns {
 impl Tags {
     fn refuse(&mut self, why: &str) {
         self.undrawn.get_or_insert_with(|| why.to_owned());
+    }
+}
+
+/// Returns why a picture is not queued. A rule is named without the word: nobody here asked for that word.
+fn refused(queued: Queued) -> String {
+    match queued {
+        Queued::Refused(why) | Queued::TooMany(why) => why,
+        Queued::Forbidden(refusal) => refusal.rule().to_owned(),
+        // It is drawn, so nobody is told.
+        Queued::Waits(..) => String::new(),
     }
 }
 

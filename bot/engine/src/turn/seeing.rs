@@ -1,7 +1,7 @@
 //! Stage *see*: what pictures show becomes part of the message, before it is decided on.
 //!
-//! As with recordings, only a message that is meant for the persona without its pictures is looked at. What the model says
-//! about a picture is a guess, and its line says so.
+//! As with recordings, only a message that is meant for the persona without its pictures is looked at, with the message that
+//! it replies to. What the model says about a picture is a guess, and its line says so.
 
 use azera_memory::MessageRow;
 use azera_model_image::SeeError;
@@ -14,6 +14,9 @@ use crate::turn::Turns;
 
 /// Most pictures of a message that are looked at.
 const MAX_PICTURES: usize = 4;
+
+/// The most characters of the message that is replied to in a prompt.
+const MAX_REPLIED_CHARS: usize = 1_200;
 
 /// The text of a message that has only pictures which nobody saw.
 const PICTURE: &str = "[picture]";
@@ -41,62 +44,142 @@ impl From<NoBytes> for NotSeen {
     }
 }
 
+/// A message whose pictures were looked at.
+struct Looked {
+    message: MessageRow,
+    /// How many were looked at.
+    count: usize,
+    /// Why one was not seen that its sender did not describe either.
+    missed: Option<NotSeen>,
+}
+
 impl Turns {
-    /// Looks at the pictures of a message that is to be answered, and stores what they show with it. Returns false if the
-    /// message was changed or forgotten meanwhile.
+    /// Looks at the pictures of a message that is to be answered, and at those of the message that it replies to. Stores
+    /// what they show, each with its own message. Returns false if one of the two was changed or forgotten meanwhile.
     pub(super) async fn see_pictures(&self, request: &mut TurnRequest, context: &TurnContext) -> Result<bool, Error> {
-        let parts = request.message.parts.iter().enumerate();
-        let waits = |part: &Part| part.kind == PartKind::Image && !part.is_seen;
-        let waiting: Vec<usize> = parts.filter(|(_, part)| waits(part)).map(|(index, _)| index).collect();
-        if waiting.is_empty() || self.skip_reason(request, context).await?.is_some() {
+        let replied = self.replied_with_pictures(request, context).await?;
+        let is_shown = request.message.parts.iter().any(is_picture);
+        if !is_shown && replied.is_none() || self.skip_reason(request, context).await?.is_some() {
             return Ok(true);
         }
-        let mut missed = None;
-        for index in waiting.into_iter().take(MAX_PICTURES) {
-            let seen = self.see_part(request, index).await?;
-            let (text, is_seen) = match &seen {
-                Ok(words) => (with_description(&request.message, index, words), true),
-                Err(_) => (unseen(&request.message, index), false),
-            };
-            if is_seen || text != request.message.text {
-                let Some(message) = self.store_seen(&request.message, index, text, is_seen).await? else {
-                    return Ok(false);
-                };
-                request.message = message;
-            }
-            if let Err(why) = seen {
-                if let NotSeen::Failed(error) = &why {
-                    tracing::warn!(message = %request.message.id, %error, "a picture was not seen");
-                }
-                // Whoever said what it shows need not be asked for that.
-                if alt_of(&request.message, index).is_none() {
-                    missed.get_or_insert(why);
-                }
-            }
-        }
-        if let Some(why) = missed {
+        let Some(own) = self.look_at(request, None, MAX_PICTURES).await? else { return Ok(false) };
+        let most = MAX_PICTURES.saturating_sub(own.count);
+        request.message = own.message;
+        if let Some(why) = own.missed {
             let is_addressed = request.again || self.is_addressed(request, context).await?;
             self.note_unseen(request, &why, is_addressed);
         }
+        let Some(replied) = replied else { return Ok(true) };
+        let Some(replied) = self.look_at(request, Some((replied, context)), most).await? else { return Ok(false) };
+        if let Some(why) = replied.missed {
+            let is_addressed = request.again || self.is_addressed(request, context).await?;
+            self.note_unseen_before(request, &replied.message, &why, is_addressed);
+        }
+        request.replied = Some(replied.message);
         Ok(true)
     }
 
-    /// Returns what a picture shows.
-    async fn see_part(&self, request: &TurnRequest, index: usize) -> Result<Result<String, NotSeen>, Error> {
+    /// Returns the message with pictures that a message replies to, if it may be read there.
+    async fn replied_with_pictures(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+    ) -> Result<Option<MessageRow>, Error> {
+        let Some(replied) = request.message.reply_to.clone() else { return Ok(None) };
+        let read_scope = context.read_scope.clone();
+        let found = self.services.blocking(move |memory| memory.messages().get(&read_scope, &replied)).await?;
+        Ok(found.filter(|replied| replied.parts.iter().any(is_picture)))
+    }
+
+    /// Looks at the pictures of a message that nobody saw, at most at so many: of the request's own, or of the one that it
+    /// replies to. Returns `None` if the message was changed or forgotten meanwhile.
+    async fn look_at(
+        &self,
+        request: &TurnRequest,
+        replied: Option<(MessageRow, &TurnContext)>,
+        most: usize,
+    ) -> Result<Option<Looked>, Error> {
+        let (message, context) = match replied {
+            Some((message, context)) => (message, Some(context)),
+            None => (request.message.clone(), None),
+        };
+        let mut looked = Looked { message, count: 0, missed: None };
+        // What a persona drew is described by the words that it was drawn from.
+        if looked.message.author.person().is_none() {
+            return Ok(Some(looked));
+        }
+        let parts = looked.message.parts.iter().enumerate();
+        let waiting: Vec<usize> =
+            parts.filter(|(_, part)| is_picture(part) && !part.is_seen).map(|(index, _)| index).collect();
+        for index in waiting.into_iter().take(most) {
+            looked.count += 1;
+            let seen = self.see_part(request, &looked.message, context, index).await?;
+            let (text, is_seen) = match &seen {
+                Ok(words) => (with_description(&looked.message, index, words), true),
+                Err(_) => (unseen(&looked.message, index), false),
+            };
+            if is_seen || text != looked.message.text {
+                let Some(message) = self.store_seen(&looked.message, index, text, is_seen).await? else {
+                    return Ok(None);
+                };
+                looked.message = message;
+            }
+            if let Err(why) = seen {
+                if let NotSeen::Failed(error) = &why {
+                    tracing::warn!(message = %looked.message.id, %error, "a picture was not seen");
+                }
+                // Whoever said what it shows need not be asked for that.
+                if alt_of(&looked.message, index).is_none() {
+                    looked.missed.get_or_insert(why);
+                }
+            }
+        }
+        Ok(Some(looked))
+    }
+
+    /// Returns what a picture of a message shows. With a context, the message is another than the request's own: its
+    /// bytes are read through it.
+    async fn see_part(
+        &self,
+        request: &TurnRequest,
+        message: &MessageRow,
+        context: Option<&TurnContext>,
+        index: usize,
+    ) -> Result<Result<String, NotSeen>, Error> {
         let Some(viewer) = self.services.viewer.get() else { return Ok(Err(NotSeen::NoViewer)) };
-        let Some(part) = request.message.parts.get(index) else { return Ok(Err(NotSeen::Gone)) };
+        let Some(part) = message.parts.get(index) else { return Ok(Err(NotSeen::Gone)) };
         if part.bytes > viewer.max_bytes() {
             return Ok(Err(NotSeen::TooLarge));
         }
-        let bytes = match self.part_bytes(request, index, viewer.max_bytes()).await? {
-            Ok(bytes) => bytes,
-            Err(why) => return Ok(Err(why.into())),
+        let kept = match context {
+            Some(context) => self.kept_bytes(message, context, index).await?,
+            None => None,
+        };
+        let bytes = match kept {
+            Some(kept) => kept,
+            None => match self.part_bytes(request.platform.as_ref(), message, index, viewer.max_bytes()).await? {
+                Ok(bytes) => bytes,
+                Err(why) => return Ok(Err(why.into())),
+            },
         };
         let seen = tokio::select! {
             seen = viewer.describe(bytes) => seen,
             () = self.services.stopping.cancelled() => return Err(Error::Interrupted),
         };
         Ok(seen.map_err(NotSeen::Failed))
+    }
+
+    /// Returns the kept bytes of a picture of an earlier message, if that may be read here.
+    async fn kept_bytes(
+        &self,
+        message: &MessageRow,
+        context: &TurnContext,
+        index: usize,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        // Somebody may ask about a picture that was sent just now.
+        self.files.arrived(&message.id).await;
+        let (read_scope, id) = (context.read_scope.clone(), message.id.clone());
+        self.services.blocking(move |memory| memory.pictures().file_at(&read_scope, &id, index)).await
     }
 
     async fn store_seen(
@@ -121,6 +204,34 @@ impl Turns {
             request.is_unseen = alone && request.missed.is_none();
         }
     }
+
+    /// Notes the same about a picture of the message that is replied to. If that is nothing but pictures, so is what the
+    /// reply is about, and the persona does not guess.
+    fn note_unseen_before(&self, request: &mut TurnRequest, replied: &MessageRow, why: &NotSeen, is_addressed: bool) {
+        if is_addressed || self.progress.tell_unseen(&request.message.chat) {
+            let alone = is_addressed && says_nothing_else(&replied.text);
+            request.missed.get_or_insert_with(|| Missed { sentence: sentence(why), alone });
+        }
+    }
+}
+
+/// Returns true if a part is a picture.
+fn is_picture(part: &Part) -> bool {
+    part.kind == PartKind::Image
+}
+
+/// Returns what a person said as a prompt shows it, if it replies to a message with pictures: with what that says and shows.
+pub(super) fn about(said: &str, replied: &MessageRow, by: Option<&str>) -> String {
+    let shown = replied.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = shown.chars().take(MAX_REPLIED_CHARS).collect();
+    let is_unseen = replied.author.person().is_some()
+        && (0..replied.parts.len()).any(|index| {
+            let part = replied.parts.get(index).filter(|part| is_picture(part) && !part.is_seen);
+            part.is_some() && alt_of(replied, index).is_none()
+        });
+    let unseen = if is_unseen { "; a picture of it that you did not see" } else { "" };
+    let by = by.map(|by| format!(" of {by}")).unwrap_or_default();
+    format!("{said}\n[this replies to a message{by}: {shown}{unseen}]")
 }
 
 /// Returns what the person is told.

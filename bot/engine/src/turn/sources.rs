@@ -17,11 +17,11 @@ pub(crate) struct ReplySources {
 }
 
 /// Returns the scopes that a reply is built on. `realm` is set if a realm owns the persona. Sources of sources count.
-pub(crate) fn origins(
-    question: &MessageRow,
-    hits: &[&Hit],
-    history: &[MessageRow],
-    realm: Option<&Scope>,
+pub(crate) fn origins<'a>(
+    question: &'a MessageRow,
+    hits: &[&'a Hit],
+    history: impl IntoIterator<Item = &'a MessageRow>,
+    realm: Option<&'a Scope>,
     now: Timestamp,
 ) -> ReplySources {
     let mut oldest: BTreeMap<&Scope, Timestamp> = BTreeMap::new();
@@ -33,19 +33,25 @@ pub(crate) fn origins(
     used(&question.scope, &question.source_scopes, question.at);
     // A realm's persona is there for its realm alone, as it is now.
     realm.into_iter().for_each(|realm| used(realm, &[], now));
-    history.iter().for_each(|row| used(&row.scope, &row.source_scopes, row.at));
+    history.into_iter().for_each(|row| used(&row.scope, &row.source_scopes, row.at));
     hits.iter().for_each(|hit| used(&hit.memory.scope, &hit.memory.source_scopes, hit.memory.at));
     let from = oldest.remove(&question.scope).unwrap_or(question.at);
     let source_scopes = oldest.into_iter().map(|(scope, from)| SourceScope { scope: scope.clone(), from }).collect();
     ReplySources { from, source_scopes }
 }
 
-/// Returns the messages that a reply is built on: the one it answers, the sources of the memories in its prompt, and the
-/// messages of the conversation that it quotes.
-pub(crate) fn messages(reply: &str, question: &MessageRow, hits: &[&Hit], history: &[MessageRow]) -> Vec<MessageId> {
+/// Returns the messages that a reply is built on: the one it answers, the one with pictures that this replies to, the
+/// sources of the memories in its prompt, and the messages of the conversation that it quotes.
+pub(crate) fn messages(
+    reply: &str,
+    (question, replied): (&MessageRow, Option<&MessageRow>),
+    hits: &[&Hit],
+    history: &[MessageRow],
+) -> Vec<MessageId> {
     let remembered = hits.iter().flat_map(|hit| hit.memory.sources.iter());
     let quoted = history.iter().filter(|row| quotes(reply, &row.text)).map(|row| &row.id);
-    let mut messages: Vec<MessageId> = std::iter::once(&question.id).chain(remembered).chain(quoted).cloned().collect();
+    let asked = std::iter::once(&question.id).chain(replied.map(|replied| &replied.id));
+    let mut messages: Vec<MessageId> = asked.chain(remembered).chain(quoted).cloned().collect();
     messages.sort();
     messages.dedup();
     messages
@@ -116,7 +122,7 @@ mod tests {
             source_scopes,
             [source_scope(&realm("club"), 60), source_scope(&realm("guild"), 20), source_scope(&owner, 90)]
         );
-        let messages = messages("4711, I think", &question, &[], &history);
+        let messages = messages("4711, I think", (&question, None), &[], &history);
         let messages: Vec<&str> = messages.iter().map(MessageId::as_str).collect();
         assert_eq!(messages, ["m1", "m3"], "the one it answers and the one it quotes");
     }

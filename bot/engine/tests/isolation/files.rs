@@ -64,6 +64,40 @@ impl Scene {
 }
 
 #[tokio::test]
+async fn a_person_gets_all_of_their_files_part_by_part_and_no_others() {
+    let mut scene = Scene::open(false, false).await;
+    for number in 0..12 {
+        let bytes = format!("file {number} of Ann").into_bytes();
+        scene.send(ANN, COMMONS, &format!("{number}.txt"), Arc::new(bytes)).await;
+    }
+    scene.send(AN, COMMONS, "an.txt", Arc::new(b"for everybody".to_vec())).await;
+    // Nine of these have more bytes than a part.
+    for number in 0..9 {
+        scene.send(AN, COMMONS, &format!("large{number}.txt"), Arc::new(vec![b'a' + number; 1_000_000])).await;
+    }
+    let part = async |who: usize, place: usize, line: &str| {
+        let answer = scene.answer(who, place, line).await;
+        let names: Vec<String> = answer.files.iter().map(|file| file.part.name.clone()).collect();
+        (answer.ok, answer.text, names)
+    };
+    let (ok, text, first) = part(ANN, DM_ANN, "/memory export files").await;
+    assert!(ok && text.contains("part 1 of 2") && text.contains("/memory export files 2"), "{text}");
+    assert_eq!(first, (0..10).map(|number| format!("{number}.txt")).collect::<Vec<_>>());
+    assert_eq!(part(ANN, DM_ANN, "/memory export files 2").await.2, ["10.txt", "11.txt"]);
+    for wrong in ["/memory export files 3", "/memory export files 0", "/memory export files all"] {
+        assert!(!part(ANN, DM_ANN, wrong).await.0, "{wrong}");
+    }
+    let first = part(AN, DM_AN, "/memory export files").await;
+    assert_eq!((first.2.len(), first.2[0].as_str()), (9, "an.txt"), "{}", first.1);
+    assert_eq!(part(AN, DM_AN, "/memory export files 2").await.2, ["large8.txt"]);
+    assert!(part(BOB, DM_BOB, "/memory export files").await.2.is_empty());
+    for (who, place) in [(ANN, COMMONS), (ANN, DEN), (AN, COMMONS)] {
+        let (ok, text, files) = part(who, place, "/memory export files").await;
+        assert!(!ok && files.is_empty() && text.contains("in a direct message"), "{who} in {place}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_is_given_only_where_its_message_may_be_read() {
     let mut scene = Scene::open(false, false).await;
     scene.send(ANN, DM_ANN, "plan.txt", Arc::new(SECRET.to_vec())).await;

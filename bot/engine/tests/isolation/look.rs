@@ -338,15 +338,13 @@ impl Looking<'_> {
         let pictures = page.rows;
         for picture in pictures.iter().take(NUMBERS) {
             read!(self, memory.pictures().get(&read_scope, &picture.message), |found| json(&found));
-            read!(self, memory.pictures().file(&read_scope, &picture.message), |found| found
-                .as_ref()
-                .map(|(part, _)| json(part))
-                .unwrap_or_default());
+            self.read_picture_file(&read_scope, &picture.message);
         }
         self.read_graph(&read_scope);
         self.read_themes(&read_scope);
         self.read_episodes(&read_scope);
         read!(self, memory.export(&DataSubject(me.clone()), u64::MAX), |found| found.to_string());
+        self.read_own_files();
         self.read_trainable(&read_scope);
         self.read_by_id(&read_scope, &here);
         self.read_writings(&read_scope, &here);

@@ -51,6 +51,7 @@ mod pictures;
 mod portraits;
 mod recordings;
 mod remix;
+mod replied_pictures;
 mod reply_style;
 mod reranked;
 mod results;

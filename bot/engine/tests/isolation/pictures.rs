@@ -290,6 +290,29 @@ async fn a_person_and_a_place_have_limits() {
 }
 
 #[tokio::test]
+async fn a_drawn_picture_costs_its_persona_energy_and_one_that_fails_costs_none() {
+    let (mut scene, painter) = Scene::with_painter(|_| {}).await;
+    for line in ["/tune energy_per_picture 1", "/tune energy_recovery_per_s 0", "/tune energy_per_exchange 0"] {
+        assert!(scene.ask(ANN, COMMONS, line).await.ok, "{line}");
+    }
+    scene.say(ANN, COMMONS, "Luna, hello, quiet").await;
+    let energy = async || {
+        let status = scene.ask(ANN, COMMONS, "/status").await.text;
+        status.lines().find(|line| line.contains("energy")).unwrap_or_default().to_owned()
+    };
+    let before = energy().await;
+    assert!(!before.is_empty() && !before.ends_with(" 0.00"), "{before}");
+    scene.ask(ANN, COMMONS, "/imagine something unwanted").await;
+    scene.settled().await;
+    assert_eq!(energy().await, before, "the server refused it");
+    scene.ask(ANN, COMMONS, "/imagine a boat").await;
+    scene.settled().await;
+    assert_eq!(painter.asked.lock().unwrap().len(), 2);
+    let after = energy().await;
+    assert!(after.ends_with(" 0.00"), "{before} became {after}");
+}
+
+#[tokio::test]
 async fn without_a_server_the_bot_says_how_to_get_one() {
     let mut scene = Scene::open(false, false).await;
     scene.engine.pictures = None;

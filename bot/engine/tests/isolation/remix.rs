@@ -4,7 +4,10 @@ use azera_adapter::{CommandAnswer, CommandLine, FileContent, GivenPicture, Host,
 use azera_model_image::Picture;
 use azera_types::{InboundPart, MessageId, Part, Text};
 
+use std::sync::atomic::Ordering;
+
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
+use crate::pictures::Painter;
 use crate::test_engine::{chat, person};
 use crate::world::PEOPLE;
 
@@ -34,12 +37,42 @@ impl Scene {
         about: Option<&MessageId>,
         picture: Option<GivenPicture>,
     ) -> CommandAnswer {
+        let answer = self.give_meanwhile((who, place), text, about, picture).await;
+        self.settled().await;
+        answer
+    }
+
+    /// Gives such a command, and does not wait for what it begins.
+    async fn give_meanwhile(
+        &self,
+        (who, place): (usize, usize),
+        text: &str,
+        about: Option<&MessageId>,
+        picture: Option<GivenPicture>,
+    ) -> CommandAnswer {
         self.pass(90);
         let (name, about) = (PEOPLE[who].1.to_owned(), about.cloned());
         let line = CommandLine { chat: chat(place), person: person(who), name, text: Text::new(text), about, picture };
-        let answer = self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap();
-        self.settled().await;
-        answer
+        self.engine.azera.command(self.engine.platform.sim.id(), line).await.unwrap()
+    }
+
+    /// Asks for a picture that starts from another, of a server that hangs.
+    async fn with_waiting_photo() -> (Self, std::sync::Arc<Painter>) {
+        let (scene, painter) = Self::with_painter(|_| {}).await;
+        painter.hangs.store(true, Ordering::SeqCst);
+        let given = Some(GivenPicture { description: None, content: FileContent(photo(9)) });
+        let answer = scene.give_meanwhile((ANN, COMMONS), "/imagine a heliotrope knight", None, given).await;
+        assert!(answer.ok, "{}", answer.text);
+        assert_eq!(scene.kept_files(), [photo(9)]);
+        assert!(scene.engine.memory.check().unwrap().is_sound());
+        (scene, painter)
+    }
+
+    /// Returns the bytes of every kept file.
+    fn kept_files(&self) -> Vec<Vec<u8>> {
+        let blobs = &self.engine.layers.blobs;
+        let listed = blobs.list().unwrap();
+        listed.iter().map(|(id, _)| blobs.get(id).unwrap().unwrap()).collect()
     }
 }
 
@@ -128,6 +161,54 @@ async fn a_picture_that_comes_with_a_command_is_for_its_person_alone() {
     let broken = Some(GivenPicture { description: None, content: FileContent(b"\x89PNG".to_vec()) });
     let answer = scene.give((ANN, COMMONS), "/imagine a knight", None, broken).await;
     assert!(!answer.ok && answer.text.contains("cannot start from that picture"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_request_with_a_picture_of_its_own_outlives_a_restart_and_leaves_nothing_behind() {
+    let (mut scene, painter) = Scene::with_waiting_photo().await;
+    scene.engine.azera.stop().await;
+    painter.hangs.store(false, Ordering::SeqCst);
+    painter.asked.lock().unwrap().clear();
+    scene.engine.reopen().await;
+    scene.settled().await;
+    let asked = painter.asked.lock().unwrap().clone();
+    let read = |png: &[u8]| Picture::read(png, &azera_model_image::PictureLimits::default()).unwrap();
+    assert!(asked.len() == 1 && read(&asked[0].reference.as_ref().unwrap().png) == read(&photo(9)));
+    assert_eq!(scene.posts().iter().map(|(_, files)| *files).collect::<Vec<_>>(), [1]);
+    let kept = scene.kept_files();
+    assert!(kept.len() == 1 && kept[0] != photo(9), "the drawn one alone is kept");
+    assert!(scene.engine.memory.check().unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_picture_that_came_with_a_waiting_request_is_for_nobody_and_goes_with_it() {
+    let (scene, _) = Scene::with_waiting_photo().await;
+    let digest = azera_memory::blob_id(&photo(9)).unwrap();
+    for (who, place) in [(ANN, COMMONS), (AN, COMMONS), (ANN, DM_ANN), (AN, DM_AN), (BOB, DM_BOB)] {
+        let files = scene.command_meanwhile(who, place, "/memory files").await;
+        let file = scene.give_meanwhile((who, place), &format!("/memory file {}", digest.as_str()), None, None).await;
+        assert!(!files.contains("png") && file.files.is_empty(), "{who} in {place}: {files}");
+        let export = scene.command_meanwhile(who, place, "/memory export").await;
+        assert_eq!(export.contains("starts_from"), place == DM_ANN, "{who} in {place}");
+    }
+    scene.command_meanwhile(ANN, DM_ANN, "/forget me").await;
+    assert_eq!(scene.kept_files(), Vec::<Vec<u8>>::new());
+    assert!(scene.engine.memory.check().unwrap().is_sound());
+    for end in ["/picture cancel", "/picture forbid knight"] {
+        let (mut scene, painter) = Scene::with_waiting_photo().await;
+        if end.contains("forbid") {
+            scene.engine.azera.stop().await;
+            let home = scene.engine.memory.pictures().waiting().unwrap().remove(0);
+            let wishes = serde_json::json!({ "forbidden": ["knight"] });
+            scene.engine.memory.pictures().set_wishes(&home.platform, &home.scope, &wishes).unwrap();
+            scene.engine.reopen().await;
+        } else {
+            assert!(scene.give_meanwhile((ANN, COMMONS), end, None, None).await.ok);
+        }
+        painter.hangs.store(false, Ordering::SeqCst);
+        scene.settled().await;
+        assert_eq!(scene.kept_files(), Vec::<Vec<u8>>::new(), "{end}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use azera_model_image::{Picture, PictureLimits};
 use crate::findings::{ANN, COMMONS, Scene};
 use crate::looked_at::adults;
 use crate::pictures::{Painter, number};
-use crate::shown_pictures::{CHILD, NUDE, NUDE_CHILD, TORN, UNANSWERED};
+use crate::shown_pictures::{CHILD, HESITATES, NUDE, NUDE_CHILD, TORN, UNANSWERED};
 use crate::test_engine::{chat, person};
 
 impl Scene {
@@ -43,6 +43,7 @@ async fn a_finished_picture_that_breaks_a_rule_is_not_shown() {
     let (text, files) = scene.drawn_as(&painter, NUDE, "/imagine a schoolgirl on a beach").await;
     assert!(files == 0 && text.contains("under 18"), "{text}");
     assert_eq!(scene.engine.layers.blobs.list().unwrap().len(), 1, "nothing else is kept");
+    assert_eq!(painter.asked.lock().unwrap().len(), 4, "and nothing is drawn again that was asked for once");
 }
 
 #[tokio::test]
@@ -63,24 +64,28 @@ async fn what_was_seen_in_a_picture_counts_for_those_made_of_it() {
     assert!(answer.contains("under 18"), "{answer}");
 }
 
-#[tokio::test]
-async fn a_picture_that_could_not_be_looked_at_is_not_shown() {
-    let (scene, painter) = Scene::with_painter(|settings| settings.per_person = 1).await;
-    painter.shade.store(UNANSWERED, Ordering::SeqCst);
-    assert!(scene.ask(ANN, COMMONS, "/imagine a knight").await.ok);
-    scene.settled().await;
-    assert!(scene.posts().is_empty(), "it is tried again");
+#[tokio::test(start_paused = true)]
+async fn a_picture_that_could_not_be_looked_at_is_not_shown_and_not_drawn_anew() {
+    let (scene, painter) = Scene::with_painter(|settings| settings.per_person = 2).await;
+    let (text, _) = scene.drawn_as(&painter, UNANSWERED, "/imagine a knight").await;
+    let told = "I must look at a picture before I show it, and the model that sees gave no clear answer, though I asked \
+                it three times";
+    assert!(text.contains(told), "{text}");
     for _ in 0..3 {
         scene.settled().await;
     }
-    let (text, _) = scene.posts().pop().unwrap();
-    let told = "I must look at a picture before I show it, and the check did not answer; it does not count for today";
-    assert!(text.contains(told), "{text}");
-    // One a day, and that one was given back.
+    assert_eq!((painter.asked.lock().unwrap().len(), scene.posts().len()), (1, 1), "it is over");
     let (text, _) = scene.drawn_as(&painter, TORN, "/imagine a knight").await;
     assert!(text.contains("cannot read the picture that came out"), "{text}");
-    assert!(!scene.ask(ANN, COMMONS, "/imagine a knight").await.ok, "what was refused for what it is counts");
+    assert!(!scene.ask(ANN, COMMONS, "/imagine a knight").await.ok, "both were drawn, and count");
     assert_eq!((scene.files(), scene.engine.layers.blobs.list().unwrap().len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unclear_verdict_is_asked_for_again_about_the_same_picture() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    assert_eq!(scene.drawn_as(&painter, HESITATES, "/imagine a knight").await.1, 1);
+    assert_eq!(painter.asked.lock().unwrap().len(), 1, "it is drawn once");
 }
 
 /// Opens a scene whose painter sends previews.

@@ -1,7 +1,7 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 118] = [
+pub const SHOWING: [&str; 120] = [
     "/me",
     "/why",
     "/memory stats",
@@ -85,6 +85,8 @@ pub const SHOWING: [&str; 118] = [
     "/gallery search quiet",
     "/gallery by me",
     "/gallery by a",
+    "/gallery in here",
+    "/gallery search a --by a --in here",
     "/picture queue",
     "/picture rules",
     "/journal list",

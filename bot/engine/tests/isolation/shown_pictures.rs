@@ -1,6 +1,7 @@
 //! Pictures that people show: whose are looked at, who reads what they show, and that it goes with its message.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use azera_adapter::{Host, Outcome, SkipReason};
@@ -26,6 +27,12 @@ pub const NUDE: u8 = 204;
 
 /// The shade of a picture of a naked child.
 pub const NUDE_CHILD: u8 = 205;
+
+/// The shade of a picture for which the model answers only when it is asked once more.
+pub const HESITATES: u8 = 206;
+
+/// How often the model was asked about a picture of that shade. One test asks.
+static HESITATIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// Sees the shade of a picture, or the words in its bytes where they are no picture.
 pub struct Eye;
@@ -55,6 +62,9 @@ impl Viewer for Eye {
         match picture.pixels().first() {
             Some(&UNANSWERED) => Err(SeeError::Unavailable("it does not answer".to_owned())),
             Some(&TORN) => Err(unreadable()),
+            Some(&HESITATES) if HESITATIONS.fetch_add(1, Ordering::SeqCst) < 2 => {
+                Err(SeeError::Unavailable("it says neither yes nor no".to_owned()))
+            }
             shade => Ok(Verdict {
                 is_sexual: matches!(shade, Some(&(NUDE | NUDE_CHILD))),
                 has_minor: matches!(shade, Some(&(CHILD | NUDE_CHILD))),
@@ -64,7 +74,7 @@ impl Viewer for Eye {
 }
 
 /// Returns a picture that shows these words.
-fn shown(words: &[u8]) -> InboundPart {
+pub fn shown(words: &[u8]) -> InboundPart {
     let part = Part::new("photo.png", Some("image/png"), words.len() as u64);
     InboundPart { part, source: Arc::new(words.to_vec()) }
 }

@@ -28,13 +28,30 @@ async fn whoever_is_answered_with_a_refused_tag_is_told_once_a_day_without_the_w
     assert!(scene.ask(ANN, COMMONS, "/picture forbid tower").await.ok);
     scene.say(AN, COMMONS, "Luna, show me something, quiet").await;
     scene.say(AN, COMMONS, "Luna, show me something, quiet").await;
-    assert_eq!(scene.reasons(), ["No picture: The rules here do not allow it."]);
+    let rule = "No picture: Something in it is on the list of words that this place does not want in pictures.";
+    assert_eq!(scene.reasons(), [rule]);
     scene.ask(ANN, COMMONS, "/picture permit tower").await;
     scene.say(AN, COMMONS, "Luna, show me something, quiet").await;
     assert_eq!((painter.asked.lock().unwrap().len(), scene.reasons().len()), (1, 1));
     scene.say(AN, COMMONS, "Luna, and another, quiet").await;
     let limit = "No picture: You have asked for 1 pictures today, and that is the most. Ask again tomorrow.";
     assert_eq!(scene.reasons()[1..], [limit]);
+}
+
+#[tokio::test]
+async fn a_refused_tag_is_told_with_its_rule() {
+    for (prompt, rule) in [
+        ("a nude schoolgirl", "I never draw anything sexual with somebody under 18 in it."),
+        ("a nude woman", "Nothing sexual is drawn here."),
+        ("I want to kill myself", "I do not draw how somebody harms or kills themselves."),
+    ] {
+        let (mut scene, painter) = Scene::with_painter(|_| {}).await;
+        let tag = format!("Look. [IMAGE_GEN: prompt=\"{prompt}\"]");
+        scene.engine.answered_by(Arc::new(ScriptedModel::new(Arc::new(move |_: &[_]| tag.clone())))).await;
+        scene.say(AN, COMMONS, "Luna, show me something, quiet").await;
+        assert_eq!(scene.reasons(), [format!("No picture: {rule}")], "{prompt}");
+        assert!(painter.asked.lock().unwrap().is_empty(), "{prompt}");
+    }
 }
 
 #[tokio::test]

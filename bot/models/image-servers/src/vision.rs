@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use azera_breaker::{Breaker, Limits};
-use azera_model_image::{MAX_DESCRIPTION_CHARS, Picture, PictureLimits, SeeError, Verdict, Viewer};
+use azera_model_image::{MAX_DESCRIPTION_CHARS, Picture, PictureLimits, SeeError, Verdict, Viewer, decode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::{Client, RequestBuilder, Url};
@@ -29,8 +29,11 @@ const JUDGING: &str = "Look at this picture and answer two questions in exactly 
 /// The longer side of the picture that is sent, in pixels. Common models see no more.
 const SIDE: u32 = 1_024;
 
-/// The most tokens of a description.
+/// The most tokens of an answer, besides thoughts.
 const MAX_TOKENS: u32 = 200;
+
+/// The most tokens of what a model thinks before it answers. A model that does not think uses none of them.
+const MAX_THOUGHTS: u32 = 4_000;
 
 /// The largest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -123,7 +126,7 @@ impl VisionServer {
         ]);
         let mut body = json!({
             "messages": [{"role": "user", "content": content}],
-            "max_tokens": MAX_TOKENS,
+            "max_tokens": MAX_TOKENS + MAX_THOUGHTS,
             "temperature": 0.2,
             "stream": false,
         });
@@ -184,10 +187,9 @@ impl VisionServer {
     /// Asks the model about a picture. Returns what it said.
     async fn said(&self, question: &str, file: Vec<u8>) -> Result<Said, SeeError> {
         // Only pixels go to the server: no place and time that a camera wrote into the file.
-        let small = tokio::task::spawn_blocking(move || {
-            Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg()
-        });
-        let jpeg = small.await.map_err(|_| SeeError::Unreadable("the picture could not be read".into()))?;
+        let small = |file: Vec<u8>| Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg();
+        let small = decode(file, small).await;
+        let jpeg = small.ok_or_else(|| SeeError::Unreadable("the picture could not be read".into()))?;
         let jpeg = jpeg.map_err(|error| SeeError::Unreadable(error.to_string()))?;
         let permit = self.breaker.admit(Instant::now()).map_err(|_| {
             SeeError::Unavailable(format!("{} failed several times and is left alone for a while", self.name()))

@@ -13,7 +13,8 @@ pub enum Outage {
     OutOfMemory,
     /// It failed while it drew.
     Failed,
-    /// It drew a picture, and what looks at pictures before people see them does not answer.
+    /// It drew a picture, and what looks at pictures before people see them gives no clear answer, however often it is
+    /// asked.
     Unjudged,
 }
 

@@ -7,14 +7,18 @@
 //! Invariants:
 //! - `Debug` of a type that holds a prompt or a picture shows sizes, never content.
 //! - No picture is decoded before its format and its size in pixels are known to be within the limits.
+//! - What decodes pictures of others does it through [`decode`], which bounds the memory of all of it together.
 
+mod decoding;
 mod error;
+mod gif;
 mod model;
 mod palette;
 mod picture;
 mod request;
 mod viewer;
 
+pub use decoding::decode;
 pub use error::{ImageError, Outage};
 pub use model::{DrawnImage, ImageModel, ImageProgress, ProgressSender};
 pub use picture::{Picture, PictureError, PictureLimits};

@@ -8,7 +8,7 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
 use thiserror::Error;
 
-use crate::palette;
+use crate::{gif, palette};
 
 /// Quality of small pictures, from 1 to 100.
 const THUMBNAIL_QUALITY: u8 = 80;
@@ -43,8 +43,8 @@ pub enum PictureError {
     /// The file has too many bytes or pixels.
     #[error("the picture is too large")]
     TooLarge,
-    /// It is neither PNG, JPEG nor WebP.
-    #[error("it is neither a PNG, a JPEG nor a WebP picture")]
+    /// It is neither PNG, JPEG, WebP nor GIF.
+    #[error("it is neither a PNG, a JPEG, a WebP nor a GIF picture")]
     Unsupported,
     /// The file is damaged.
     #[error("the picture is damaged")]
@@ -62,11 +62,14 @@ impl std::fmt::Debug for Picture {
 }
 
 impl Picture {
-    /// Returns the width and height in pixels of a PNG, JPEG or WebP file as it is shown, without decoding it.
+    /// Returns the width and height in pixels of a PNG, JPEG, WebP or GIF file as it is shown, without decoding it.
     ///
     /// # Errors
     /// [`PictureError`] for other files, damaged ones, and those beyond the limits.
     pub fn size_of(bytes: &[u8], limits: &PictureLimits) -> Result<(u32, u32), PictureError> {
+        if gif::is_gif(bytes) {
+            return gif::size_of(bytes, limits);
+        }
         let mut decoder = decoder(bytes, limits)?;
         let (width, height) = decoder.dimensions();
         let is_turned = matches!(
@@ -79,12 +82,15 @@ impl Picture {
         Ok(if is_turned { (height, width) } else { (width, height) })
     }
 
-    /// Decodes a PNG, JPEG or WebP file; of a moving picture, the first frame. Transparent parts become white, and the
+    /// Decodes a PNG, JPEG, WebP or GIF file; of a moving picture, the first frame. Transparent parts become white, and the
     /// picture is turned as its metadata says. The size in pixels is checked before anything is decoded.
     ///
     /// # Errors
     /// [`PictureError`] for other files, damaged ones, and those beyond the limits.
     pub fn read(bytes: &[u8], limits: &PictureLimits) -> Result<Self, PictureError> {
+        if gif::is_gif(bytes) {
+            return gif::first_frame(bytes, limits).map(Self);
+        }
         let mut decoder = decoder(bytes, limits)?;
         // Metadata that cannot be read says nothing about the pixels.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
@@ -288,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn the_three_formats_of_the_web_are_read_and_no_others() {
+    fn the_formats_of_the_web_are_read_and_no_others() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
             let read = Picture::read(&encoded(format), &PictureLimits::default()).unwrap();
             assert_eq!((read.width(), read.height()), (40, 30), "{format:?}");
         }
         let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>".as_slice();
-        for other in [b"GIF89a\x01\0\x01\0".as_slice(), b"BM", svg, b"", b"\x89PNG"] {
+        for other in [b"GIF89a\x01\0".as_slice(), b"GIF", b"BM", svg, b"", b"\x89PNG"] {
             assert_eq!(Picture::read(other, &PictureLimits::default()), Err(PictureError::Unsupported));
         }
         let cut = &encoded(ImageFormat::Png)[..60];

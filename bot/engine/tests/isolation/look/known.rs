@@ -1,10 +1,11 @@
-//! Reads what counts as known in a whole place.
+//! Reads what counts as known in a whole place, and the files of pictures.
 
 use azera_adapter::{KnownReader, Reading};
-use azera_memory::{Memory, ReadScope};
-use azera_types::PlatformId;
+use azera_memory::{DataSubject, Memory, ReadScope};
+use azera_types::{MessageId, PlatformId};
 
 use super::{Looking, MANY, json};
+use crate::test_engine::person;
 
 impl Looking<'_> {
     pub(super) async fn read_shown_known(&mut self, platform: &PlatformId, at: &Reading) {
@@ -21,6 +22,24 @@ impl Looking<'_> {
             )
         };
         self.saw("KnownReader::known", found.known.iter().map(text).collect::<Vec<_>>().join("\n"));
+    }
+
+    pub(super) fn read_picture_file(&mut self, read_scope: &ReadScope, message: &MessageId) {
+        let memory: &Memory = &self.engine.memory;
+        let file = read!(self, memory.pictures().file(read_scope, message), |found| {
+            found.as_ref().map(|(part, _)| json(part)).unwrap_or_default()
+        });
+        let same = read!(self, memory.pictures().file_at(read_scope, message, 0), |found| {
+            found.as_ref().map(|bytes| bytes.len().to_string()).unwrap_or_default()
+        });
+        assert_eq!(file.is_some(), same.is_some(), "a picture has one part, and both read it alike");
+    }
+
+    /// Reads the files of the person who looks, who always gets all of them.
+    pub(super) fn read_own_files(&mut self) {
+        let memory: &Memory = &self.engine.memory;
+        let subject = DataSubject(person(self.person));
+        read!(self, memory.export_files(&subject, 1, (MANY, u64::MAX)), |found| format!("{}", found.parts));
     }
 
     pub(super) fn read_known(&mut self, read_scope: &ReadScope) {

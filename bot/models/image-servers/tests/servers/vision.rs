@@ -64,6 +64,7 @@ async fn a_picture_is_described_by_its_pixels_alone() {
     assert_eq!(server.describe(file).await.unwrap(), "A violet square. It is small.");
     let sent = world.sent("completions");
     assert_eq!((&sent["model"], &sent["stream"]), (&json!("sees"), &json!(false)));
+    assert_eq!(sent["max_tokens"], 4_200, "200 for the answer, and the rest for thoughts");
     let url = sent["messages"][0]["content"][1]["image_url"]["url"].as_str().unwrap().to_owned();
     let jpeg = STANDARD.decode(url.split_once("base64,").unwrap().1).unwrap();
     assert!(!String::from_utf8_lossy(&jpeg).contains("under the pot"));
