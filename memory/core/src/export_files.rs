@@ -1,9 +1,12 @@
 //! Gives a person their files themselves, part by part: an export as text has no room for all of them.
 
-use azera_types::{MessageId, Part, Scope};
+use std::collections::BTreeSet;
 
+use azera_types::{BlobId, MessageId, Part, Scope};
+
+use crate::files::blob_key;
 use crate::pictures::PictureRow;
-use crate::{DataSubject, Error, Memory};
+use crate::{DataSubject, Error, Memory, Table};
 
 /// Some of the files of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +59,17 @@ impl Memory {
         };
         let drawn = self.pictures().of_person(person)?.into_iter().filter(is_theirs);
         messages.extend(drawn.map(|row| row.message));
+        let stored: BTreeSet<BlobId> = self.blobs.list()?.into_iter().map(|(blob, _)| blob).collect();
         let mut files = Vec::new();
         for id in messages {
             let Some(message) = self.messages().raw_message(&id)? else { continue };
-            let kept = message.parts.into_iter().filter(|part| part.blob.is_some());
-            files.extend(kept.map(|part| (message.seq, id.clone(), part)));
+            for part in message.parts {
+                // A part names its bytes also after other files needed the room.
+                let Some(blob) = part.blob.as_ref().filter(|blob| stored.contains(*blob)) else { continue };
+                if self.store.get(Table::Blobs, &blob_key(blob, &id))?.is_some() {
+                    files.push((message.seq, id.clone(), part));
+                }
+            }
         }
         files.sort_by_key(|(seq, ..)| *seq);
         Ok(files.into_iter().map(|(_, id, part)| (id, part)).collect())

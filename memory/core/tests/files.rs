@@ -320,6 +320,24 @@ fn an_export_has_the_files_of_its_person_within_a_limit() {
 }
 
 #[test]
+fn the_parts_of_an_export_count_only_files_that_are_kept() {
+    let disk = Disk::default();
+    let memory = disk.open_with(MemoryConfig { blobs_max_bytes: 20, ..settings() });
+    let files: [(&str, &[u8]); 5] =
+        [("a", b"file no 1"), ("b", b"file no 2"), ("c", b"file no 3"), ("d", b"file no 4"), ("e", b"file no 5")];
+    for (name, bytes) in files {
+        assert_eq!(say_with(&memory, name, "ann", "ann", &[(name, bytes)]).unwrap(), 1);
+    }
+    let kept = disk.files();
+    assert!(!kept.is_empty() && kept.len() < files.len(), "older files made room");
+    let part = |number: usize| memory.export_files(&DataSubject(person("ann")), number, (1, u64::MAX)).unwrap();
+    let parts = part(1).parts;
+    assert_eq!(parts, kept.len());
+    let given: Vec<_> = (1..=parts).map(|number| part(number).files.len()).collect();
+    assert_eq!(given, vec![1; parts], "no part is empty");
+}
+
+#[test]
 fn a_message_from_before_files_reads_as_it_did() {
     let disk = Disk::default();
     let row = r#"{"id":"old","chat":"ann","seq":3,"parent":null,"depth":0,"author":{"person":{"id":"ann","name":"Ann"}},

@@ -70,9 +70,9 @@ impl Turns {
         let permission = deliverable(request, composition);
         let may_show = || self.outbox.may_be_shown(request.platform.as_ref(), &permission);
         let writer = &composition.style.writer;
-        // A reply to a picture has words, and those of somebody in danger are answered.
-        let has_words = request.replied.is_some() && composition.style.is_in_danger();
-        let missed = request.missed.as_ref().filter(|missed| missed.alone && !has_words);
+        // Somebody in danger who replies to a picture is answered, however few words that takes.
+        let is_answered = request.replied.is_some() && composition.style.is_in_danger();
+        let missed = request.missed.as_ref().filter(|missed| missed.alone && !is_answered);
         let fixed = fixed_text(writer, context.model.info()).or(missed.map(|missed| missed.sentence.as_str()));
         let made = match fixed {
             Some(text) => may_show().await.map(|may| may.then(|| Generated::fixed(text, asking.seed))),

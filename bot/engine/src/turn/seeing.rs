@@ -73,7 +73,8 @@ impl Turns {
         let Some(replied) = self.look_at(request, Some((replied, context)), most).await? else { return Ok(false) };
         if let Some(why) = replied.missed {
             let is_addressed = request.again || self.is_addressed(request, context).await?;
-            self.note_unseen_before(request, &replied.message, &why, is_addressed);
+            let has_words = has_words(&request.message.text, &context.persona.name);
+            self.note_unseen_before(request, &replied.message, &why, is_addressed && !has_words);
         }
         request.replied = Some(replied.message);
         Ok(true)
@@ -205,11 +206,11 @@ impl Turns {
         }
     }
 
-    /// Notes the same about a picture of the message that is replied to. If that is nothing but pictures, so is what the
-    /// reply is about, and the persona does not guess.
-    fn note_unseen_before(&self, request: &mut TurnRequest, replied: &MessageRow, why: &NotSeen, is_addressed: bool) {
-        if is_addressed || self.progress.tell_unseen(&request.message.chat) {
-            let alone = is_addressed && says_nothing_else(&replied.text);
+    /// Notes the same about a picture of the message that is replied to. If that is nothing but pictures, and the reply only
+    /// calls the persona, there is nothing to answer. The words of a reply are answered.
+    fn note_unseen_before(&self, request: &mut TurnRequest, replied: &MessageRow, why: &NotSeen, only_calls: bool) {
+        let alone = only_calls && says_nothing_else(&replied.text);
+        if alone || self.progress.tell_unseen(&request.message.chat) {
             request.missed.get_or_insert_with(|| Missed { sentence: sentence(why), alone });
         }
     }
@@ -252,6 +253,14 @@ fn sentence(why: &NotSeen) -> String {
 fn says_nothing_else(text: &str) -> bool {
     let notes = |line: &str| line == PICTURE || FILES.iter().any(|begins| line.starts_with(begins));
     text.lines().map(str::trim).all(|line| line.is_empty() || notes(line))
+}
+
+/// Returns true if a reply says more than whom it calls: who is mentioned, and the persona's name, are no words of it.
+fn has_words(text: &str, name: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !says_nothing_else(line));
+    let is_word = |word: &str| !word.is_empty() && word.to_lowercase() != name.to_lowercase();
+    let mut words = lines.flat_map(str::split_whitespace).filter(|word| !word.starts_with('@') && !word.starts_with("<@"));
+    words.any(|word| is_word(word.trim_matches(|c: char| c.is_ascii_punctuation())))
 }
 
 /// Returns the text of a message with the description of one of its pictures.
@@ -297,6 +306,16 @@ mod tests {
     fn a_note_about_a_file_says_nothing_else() {
         assert!(says_nothing_else(PICTURE) && says_nothing_else("[attached: cat.png (image/png, 12 bytes)]\n"));
         assert!(!says_nothing_else("[image: cat.png, 12 kB]\nmy cat") && !says_nothing_else("[picture: my cat]"));
+    }
+
+    #[test]
+    fn a_reply_that_only_calls_the_persona_has_no_words() {
+        for text in ["", "@Azera", "azera?", "<@123> ?", PICTURE, "@Azera\n[image: cat.png, 12 kB]"] {
+            assert!(!has_words(text, "Azera"), "{text}");
+        }
+        for text in ["@Azera it's my cat Miso", "@Azera remind me", "wow", "❤"] {
+            assert!(has_words(text, "Azera"), "{text}");
+        }
     }
 
     #[test]

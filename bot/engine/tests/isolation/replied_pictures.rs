@@ -132,13 +132,20 @@ async fn without_a_vision_model_nobody_guesses_what_is_replied_to() {
     scene.engine.reopen().await;
     let alone = scene.show_aside(ANN, COMMONS, "").await;
     for _ in 0..2 {
-        assert_eq!(text_of(&scene.reply(AN, COMMONS, "what is this?", &alone).await), BLIND, "each time it is asked");
+        assert_eq!(text_of(&scene.reply(AN, COMMONS, "@Luna", &alone).await), BLIND, "each time it is called");
     }
-    // Beside words, these are answered, and the model knows that it saw nothing.
+    // Words are answered, and the model knows that it saw nothing. Beside them it is said once.
     let words = scene.show_aside(ANN, COMMONS, "my boat").await;
-    let answer = scene.reply(AN, COMMONS, "do you like it?", &words).await;
-    let told = text_of(&answer);
-    assert!(told.contains("my boat; a picture of it that you did not see]") && told.ends_with(BLIND), "{told}");
+    for (reply, to, is_said) in [
+        ("it's my cat Miso", &alone, true),
+        ("remind me to water the plants", &alone, false),
+        ("do you like it, my boat?", &words, false),
+    ] {
+        let answer = scene.reply(AN, COMMONS, reply, to).await;
+        let told = text_of(&answer);
+        assert!(told.contains(reply) && told.contains("; a picture of it that you did not see]"), "{told}");
+        assert_eq!(told.ends_with(BLIND), is_said, "{told}");
+    }
     // Somebody in danger is answered.
     let answer = scene.reply(AN, COMMONS, "I want to kill myself", &alone).await;
     assert!(azera_affect::Help::Crisis.stands_in(text_of(&answer)), "{}", text_of(&answer));
