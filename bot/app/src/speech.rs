@@ -84,7 +84,13 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<
         let Some(installed) = installed(config, models, Kind::Voice).context("voice.voice")? else { return Ok(None) };
         Box::new(move || Ok(Arc::new(PiperVoice::open(&installed.path, &installed.entry.name, threads)?)))
     };
-    Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds))))
+    Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds).reading(reading(config)))))
+}
+
+/// Returns how texts are read aloud: in the time zone of the configuration.
+pub fn reading(config: &Config) -> azera_voice_spoken::Options {
+    let zone = jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC);
+    azera_voice_spoken::Options { zone, ..azera_voice_spoken::Options::default() }
 }
 
 fn missing(what: &str) -> Error {

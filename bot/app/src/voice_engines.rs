@@ -10,6 +10,7 @@ use azera_voice_call::Engines;
 use azera_voice_engines::{PiperVoice, SileroVad};
 use azera_voice_whisper::{Options, Whisper};
 
+use crate::speech::reading;
 use crate::{bootstrap, speech_servers};
 
 /// The most threads; more do not make these small models faster.
@@ -35,7 +36,7 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let open = move || -> Box<dyn VoiceActivity> {
         Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
     };
-    Ok(Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)))
+    Ok(Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)).reading(reading(config)))
 }
 
 async fn recogniser(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn SpeechToText>> {
