@@ -69,7 +69,9 @@ impl<'a> Input<'a> {
         let article =
             matches!(self.word_before().as_str(), "a" | "an" | "the" | "another" | "this" | "my" | "your" | "our");
         let next = self.word_after(len);
-        article && next.starts_with(char::is_lowercase) && !table::tables().function_words.has(next)
+        let is_acronym = next.len() > 1 && next.chars().all(char::is_uppercase);
+        let is_noun = next.starts_with(char::is_lowercase) && !table::tables().function_words.has(next);
+        article && (is_noun || is_acronym)
     }
 }
 
