@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use azera_voice_api::{Audio, Error, FRAME_SAMPLES, SampleRate, Style, TextToSpeech as _, VoiceActivity as _};
-use azera_voice_engines::{PiperVoice, SileroVad};
+use azera_voice_engines::{LocalVoices, PiperVoice, SileroVad, VoiceFile};
 
 const SENTENCE: &str = "The ferry leaves the harbour at six in the morning.";
 const LONG: &str = "When the ferry leaves at six, the town is still asleep, and nobody but the baker, whose lamps are the \
@@ -166,4 +166,26 @@ fn a_detector_forgets_and_shares_its_model() {
     assert_eq!(heard(&mut second), found);
     first.reset();
     assert_eq!(heard(&mut first), found);
+}
+
+#[test]
+fn every_voice_of_the_machine_speaks_under_its_own_name() {
+    let path = model("piper-en-us-joe");
+    let files = ["joe", "kristin", "norman"].map(|id| VoiceFile { id: id.to_owned(), path: path.clone() });
+    let voices = LocalVoices::new(files.to_vec(), 1);
+    let ids = |voices: &LocalVoices| voices.voices().into_iter().map(|voice| voice.id).collect::<Vec<_>>();
+    assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
+    let length = |id: &str| {
+        let (mut samples, style) = (0, Style { liveliness: 0.0, ..Style::of(id) });
+        let spoken = voices.speak("Good morning.", &style, &mut |audio| {
+            samples += audio.samples.len();
+            ControlFlow::Continue(())
+        });
+        spoken.map(|()| samples)
+    };
+    // More of them than stay in memory, and the first one again.
+    let lengths = ["joe", "kristin", "norman", "joe"].map(|id| length(id).expect("it speaks"));
+    assert!(lengths.iter().all(|length| *length == lengths[0] && *length > 10_000), "{lengths:?}");
+    assert!(matches!(length("nobody"), Err(Error::UnknownVoice { known, .. }) if known.len() == 3));
+    assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
 }
