@@ -34,6 +34,7 @@ pub async fn run(config: &Config, missing: &[vault::Unresolved]) -> anyhow::Resu
         ("chat model", chat(config).await),
         ("embedding model", embedding(config).await),
         ("rerank server", crate::reranker::check(config).await),
+        ("models of speech", crate::local_speech::check(config)),
         ("recognition server", speech_servers::check_recognition(config).await),
         ("speech server", speech_servers::check_speech(config).await),
         ("vision server", crate::vision::check(config).await),
@@ -192,7 +193,7 @@ fn model(config: &Config, kind: Kind) -> Found {
                 let text = format!("{name}, {} MB", manifest.size >> 20);
                 match kind {
                     Kind::Chat => with_lora(config, &models, &name, text),
-                    Kind::Embedding | Kind::Speech | Kind::Voice | Kind::Vad => Found::Good(text),
+                    _ => Found::Good(text),
                 }
             }
             State::Damaged { reason } => Found::Bad(

@@ -34,6 +34,7 @@ mod lab;
 )))]
 mod left_out;
 #[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only the web shows the newest lines"))]
+mod local_speech;
 mod log_ring;
 mod loras;
 mod machine;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, ModelStatus, Models, State};
-use azera_voice_api::{SampleRate, Style, TextToSpeech, Voice};
+use azera_voice_api::{Style, TextToSpeech, Voice};
 use azera_voice_engines::PiperVoice;
 
 use crate::chosen::hint;
@@ -36,9 +36,10 @@ pub async fn run(config: &Config, options: SayOptions) -> anyhow::Result<ExitCod
     if to_stdout && std::io::stdout().is_terminal() {
         bail!("a WAV file is nothing for a terminal; name a file with `--out`, or pipe the output into a player");
     }
-    let sentences = text::sentences(&text::given(&options.text)?);
+    let text = text::given(&options.text)?;
+    let reading = crate::speech::reading(config);
     let source = source(config, &models, options.voice.as_deref()).await?;
-    let spoken = tokio::task::spawn_blocking(move || speak(source, &sentences, &options)).await??;
+    let spoken = tokio::task::spawn_blocking(move || speak(source, &text, reading, &options)).await??;
     let out = if to_stdout { "the standard output".to_owned() } else { spoken.out };
     eprintln!(
         "{out}: {:.1} s of speech by {}, made in {:.2} s (real-time factor {:.2}); the voice was loaded in {:.2} s",
@@ -60,11 +61,17 @@ struct Spoken {
     load: Duration,
 }
 
-fn speak(source: Source, sentences: &[String], options: &SayOptions) -> anyhow::Result<Spoken> {
+fn speak(
+    source: Source,
+    text: &str,
+    reading: azera_voice_spoken::Options,
+    options: &SayOptions,
+) -> anyhow::Result<Spoken> {
     let begin = Instant::now();
     let Source { name, open } = source;
     let engine = open()?;
-    let (name, rate) = voice_of(&engine.voices(), name)?;
+    let Voice { id: name, rate, language, .. } = voice_of(&engine.voices(), name)?;
+    let sentences = &text::sentences(text, reading.in_language(&language));
     let load = begin.elapsed();
     let style = Style { pace: options.pace, liveliness: options.liveliness, ..Style::of(name.as_str()) };
     let begin = Instant::now();
@@ -157,11 +164,11 @@ struct Source {
     open: Box<dyn FnOnce() -> anyhow::Result<Arc<dyn TextToSpeech>> + Send>,
 }
 
-/// Returns the name and the rate of a voice of an engine: the named one, or else the first.
-fn voice_of(voices: &[Voice], name: Option<String>) -> anyhow::Result<(String, SampleRate)> {
+/// Returns a voice of an engine: the named one, or else the first.
+fn voice_of(voices: &[Voice], name: Option<String>) -> anyhow::Result<Voice> {
     let is_it = |voice: &&Voice| name.as_ref().is_none_or(|name| voice.id == *name);
     if let Some(voice) = voices.iter().find(is_it) {
-        return Ok((voice.id.clone(), voice.rate));
+        return Ok(voice.clone());
     }
     let (name, known) = (name.unwrap_or_default(), voices.iter().map(|voice| voice.id.clone()).collect::<Vec<_>>());
     bail!("there is no voice {name:?}; {}", hint(&name, &known))

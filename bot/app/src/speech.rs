@@ -3,17 +3,16 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use azera_config::{Config, VoiceReplies};
 use azera_engine::{Engine, Voice};
 use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{Error, Listener, Speaker, SpeechToText, TextToSpeech};
-use azera_voice_engines::PiperVoice;
 use azera_voice_speech::{NoteSpeaker, Open, RecordingListener};
 use azera_voice_whisper::{Options, Whisper};
 
 use crate::voice_clones::GivenSamples;
-use crate::{bootstrap, speech_servers};
+use crate::{bootstrap, local_speech, speech_servers};
 
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
@@ -81,27 +80,34 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<
         let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
         Box::new(move || Ok(engine.clone()))
     } else {
-        let Some(installed) = installed(config, models, Kind::Voice).context("voice.voice")? else { return Ok(None) };
-        Box::new(move || Ok(Arc::new(PiperVoice::open(&installed.path, &installed.entry.name, threads)?)))
+        installed(config, models, Kind::Voice).context("voice.voice")?;
+        let Some(voices) = local_speech::voices(config, models, threads)? else { return Ok(None) };
+        Box::new(move || Ok(Arc::clone(&voices) as Arc<dyn TextToSpeech>))
     };
-    Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds))))
+    Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds).reading(reading(config)))))
+}
+
+/// Returns how texts are read aloud: in the time zone of the configuration.
+pub fn reading(config: &Config) -> azera_voice_spoken::Options {
+    let zone = jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC);
+    azera_voice_spoken::Options { zone, ..azera_voice_spoken::Options::default() }
 }
 
 fn missing(what: &str) -> Error {
     Error::Model { file: what.to_owned(), why: "it is not on this machine".to_owned() }
 }
 
-/// Returns the model in use for a kind, if it is on this machine.
+/// Returns the model of a kind that is used, and says in the log if the chosen one is not here.
 fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<Option<InstalledModel>> {
     let name = bootstrap::chosen(config, models, kind)?;
-    match models.registry()?.get(&name) {
-        Some(entry) if entry.kind != kind => bail!("{name} is a {} model, and a {kind} model is needed", entry.kind),
+    let found = local_speech::installed(config, models, kind)?.into_iter().next();
+    match &found {
+        None => tracing::warn!("the {kind} model {name} is not on this machine; `azera models pull {name}` fetches it"),
+        Some(found) if found.entry.name != name => {
+            let other = &found.entry.name;
+            tracing::warn!("the {kind} model {name} is not on this machine, so {other} takes its place");
+        }
         Some(_) => {}
-        None => bail!("there is no model {name:?}; `azera models list` shows those that there are"),
-    }
-    let found = models.find(&name)?;
-    if found.is_none() {
-        tracing::warn!("the {kind} model {name} is not on this machine; `azera models pull {name}` fetches it");
     }
     Ok(found)
 }

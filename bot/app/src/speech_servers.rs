@@ -7,7 +7,6 @@ use std::time::Duration;
 use azera_config::{Config, RecognitionApi, Secret, SpeechApi, SpeechFormat};
 use azera_model_registry::{Kind, Models};
 use azera_voice_api::{Error, SampleRate, SpeechToText, TextToSpeech, Voice};
-use azera_voice_engines::PiperVoice;
 use azera_voice_samples::SampleFolder;
 use azera_voice_servers::{
     ApiKey, Failure, LazyRecognizer, LazyVoices, RecognizerConfig, ServerConfig, ServerError, ServerRecognizer,
@@ -15,9 +14,9 @@ use azera_voice_servers::{
 };
 use tokio::runtime::Handle;
 
-use crate::bootstrap;
 use crate::doctor::Found;
 use crate::voice_clones::Clones;
+use crate::{bootstrap, local_speech};
 
 /// The folder of voice samples in the data folder.
 const SAMPLES: &str = "voice_samples";
@@ -107,39 +106,37 @@ pub fn recognizer_with_fallback(server: ServerRecognizer, open: Open<dyn SpeechT
     Arc::new(WithFallback::recognizer(Arc::new(server), Arc::new(here)))
 }
 
-/// Puts the voice in use on this machine behind the server, as far as it is there.
+/// Puts the voices on this machine behind the server, as far as there are some.
 pub async fn voices_with_installed(
     config: &Config,
     models: &Models,
     server: ServerVoices,
     threads: usize,
 ) -> anyhow::Result<Arc<dyn TextToSpeech>> {
-    let name = bootstrap::chosen(config, models, Kind::Voice)?;
-    let found = models.find(&name)?;
-    let voice =
-        Voice { id: name.clone(), language: "en-US".into(), rate: INSTALLED_VOICE_RATE, engine: "Piper".into() };
-    let open = move || match &found {
-        Some(installed) => {
-            let voice = PiperVoice::open(&installed.path, &installed.entry.name, threads)?;
-            Ok(Arc::new(voice) as Arc<dyn TextToSpeech>)
+    let here: Arc<dyn TextToSpeech> = match local_speech::voices(config, models, threads)? {
+        Some(voices) => voices,
+        None => {
+            let name = bootstrap::chosen(config, models, Kind::Voice)?;
+            let voice = Voice {
+                id: name.clone(),
+                language: "en-US".into(),
+                rate: INSTALLED_VOICE_RATE,
+                engine: "piper".into(),
+            };
+            let missing = move || Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() });
+            Arc::new(LazyVoices::new(vec![voice], missing))
         }
-        None => Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() }),
     };
-    Ok(voices_with_fallback(server, voice, Box::new(open)).await)
+    Ok(voices_with_fallback(server, here).await)
 }
 
-/// Puts the voice on this machine behind the server. It is opened when it is first needed. The server is asked for its
-/// voices first, so that they can be listed.
-pub async fn voices_with_fallback(
-    server: ServerVoices,
-    voice: Voice,
-    open: Open<dyn TextToSpeech>,
-) -> Arc<dyn TextToSpeech> {
+/// Puts other voices behind the server. The server is asked for its voices first, so that they can be listed.
+async fn voices_with_fallback(server: ServerVoices, here: Arc<dyn TextToSpeech>) -> Arc<dyn TextToSpeech> {
     match server.check().await {
         Ok(notes) => notes.iter().for_each(|note| tracing::info!("{}: {note}", server.name())),
         Err(error) => tracing::warn!(%error, "the speech server cannot say which voices it has"),
     }
-    Arc::new(WithFallback::voices(Arc::new(server), Arc::new(LazyVoices::new(vec![voice], open))))
+    Arc::new(WithFallback::voices(Arc::new(server), here))
 }
 
 /// Checks the server that recognises speech.

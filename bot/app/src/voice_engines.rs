@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
 use azera_config::Config;
-use azera_model_registry::{InstalledModel, Kind, Models, State};
+use azera_model_registry::{InstalledModel, Kind, Models};
 use azera_voice_api::{CLONE_MARK, Error, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_call::Engines;
-use azera_voice_engines::{PiperVoice, SileroVad};
+use azera_voice_engines::SileroVad;
 use azera_voice_whisper::{Options, Whisper};
 
-use crate::{bootstrap, speech_servers};
+use crate::speech::reading;
+use crate::{bootstrap, local_speech, speech_servers};
 
 /// The most threads; more do not make these small models faster.
 const MAX_THREADS: usize = 8;
@@ -22,7 +23,12 @@ const MAX_THREADS: usize = 8;
 /// A model is not on this machine, or cannot be read.
 pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let models = bootstrap::models(config)?;
-    let activity = SileroVad::open(&installed(config, &models, Kind::Vad)?.path)?;
+    let missing = local_speech::missing(config, &models, true)?;
+    if !missing.is_empty() {
+        bail!(local_speech::told_missing(&missing));
+    }
+    let activity =
+        SileroVad::open(&first(config, &models, Kind::Vad)?.context("the detector of speech is gone")?.path)?;
     let recogniser = recogniser(config, &models).await?;
     let speaker = speaker(config, &models).await?;
     let usual = speaker
@@ -35,18 +41,17 @@ pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let open = move || -> Box<dyn VoiceActivity> {
         Box::new(activity.lock().unwrap_or_else(PoisonError::into_inner).for_another_stream())
     };
-    Ok(Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)))
+    Ok(Engines::new(recogniser, speaker, Style::of(usual), Arc::new(open)).reading(reading(config)))
 }
 
 async fn recogniser(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn SpeechToText>> {
     let options = Options { threads: threads(config), language: None };
-    let here = installed(config, models, Kind::Speech);
+    let here = first(config, models, Kind::Speech)?;
     let Some(server) = speech_servers::recognizer(config, None)? else {
-        let here = here?;
+        let here = here.context("the speech model is gone")?;
         let load = move || Whisper::load(&here.path, &here.entry.name, &options);
         return Ok(Arc::new(tokio::task::spawn_blocking(load).await??));
     };
-    let here = here.ok();
     let open = move || -> Result<Arc<dyn SpeechToText>, Error> {
         let missing = || Error::Model { file: "the speech model".to_owned(), why: "it is not here".to_owned() };
         let here = here.as_ref().ok_or_else(missing)?;
@@ -60,28 +65,20 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn Tex
     if let Some(server) = speech_servers::voices(config)? {
         return speech_servers::voices_with_installed(config, models, server, threads).await;
     }
-    let here = installed(config, models, Kind::Voice)?;
-    let open = move || PiperVoice::open(&here.path, &here.entry.name, threads);
-    Ok(Arc::new(tokio::task::spawn_blocking(open).await??))
+    let voices = local_speech::voices(config, models, threads)?.context("the voice is gone")?;
+    let usual = Arc::clone(&voices);
+    tokio::task::spawn_blocking(move || usual.open_usual()).await??;
+    Ok(voices)
+}
+
+/// Returns the model of a kind that is used: the one in use, or another one that is here.
+fn first(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<Option<InstalledModel>> {
+    Ok(local_speech::installed(config, models, kind)?.into_iter().next())
 }
 
 fn threads(config: &Config) -> usize {
     match config.models.threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_THREADS),
         threads => threads as usize,
-    }
-}
-
-/// Returns the model in use of a kind, or any other one that is installed.
-fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<InstalledModel> {
-    let name = bootstrap::chosen(config, models, kind)?;
-    if let Some(found) = models.find(&name)? {
-        return Ok(found);
-    }
-    let others = models.list()?.into_iter().filter(|other| other.entry.kind == kind);
-    let other = others.into_iter().find(|other| matches!(other.state, State::Installed(_)));
-    match other.map(|other| models.find(&other.entry.name)).transpose()?.flatten() {
-        Some(found) => Ok(found),
-        None => bail!("the model {name} is missing; the operator fetches it with `azera models pull {name}`"),
     }
 }

@@ -98,6 +98,21 @@ pub(crate) fn manner_in(chat: Option<&ChatRow>, persona: &PersonaId, own: &Voice
     }
 }
 
+/// The most that a mood changes the pace of a voice, as a share.
+const MOOD_PACE: f32 = 0.08;
+/// The most that a mood changes the liveliness of a voice, as a share.
+const MOOD_LIVELINESS: f32 = 0.2;
+
+/// Returns a manner as a mood changes it, which stirs the persona by this much, from -1 to 1: an excited persona talks
+/// faster and livelier.
+pub(crate) fn in_mood(manner: Manner, stir: f32) -> Manner {
+    if stir == 0.0 {
+        return manner;
+    }
+    let changed = |own: Option<f32>, most: f32| Some(own.unwrap_or(1.0) * (1.0 + most * stir));
+    Manner { pace: changed(manner.pace, MOOD_PACE), liveliness: changed(manner.liveliness, MOOD_LIVELINESS), ..manner }
+}
+
 /// Returns when a recording is deleted if nobody answers; `None` if somebody did.
 fn due(sample: &Sample) -> Option<Timestamp> {
     let given = sample.given.as_ref().filter(|given| given.agreed_at.is_none())?;

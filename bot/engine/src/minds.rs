@@ -276,6 +276,17 @@ impl MindService {
         }
     }
 
+    /// Returns how stirred a persona is in a place: 0 at rest, 1 at most and -1 at least. It is given in fifths, so that a
+    /// voice does not change all the time.
+    pub(crate) fn stir(&self, persona: &PersonaId, place: &Scope) -> f32 {
+        const STEPS: f64 = 5.0;
+        let Some(state) = self.states.state(persona, place, self.services.clock.now()) else { return 0.0 };
+        let rest = self.params.constants.arousal_rest;
+        let above = state.arousal - rest;
+        let most = if above > 0.0 { 1.0 - rest } else { rest };
+        if most <= 0.0 { 0.0 } else { ((above / most).clamp(-1.0, 1.0) * STEPS).round() as f32 / STEPS as f32 }
+    }
+
     /// Gives a persona a mood in one place.
     pub(crate) async fn give(&self, persona: &PersonaId, place: &Scope, mood: Mood, valence: f64) {
         let (id, now) = (mind_id(persona, place), self.services.clock.now());

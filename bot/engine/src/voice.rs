@@ -7,7 +7,7 @@ use azera_memory::{ChatChange, ChatRow, Forget, NewChat, VoiceConsent};
 use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlatformId, Text};
 use azera_voice_api::Manner;
 
-use crate::clones::manner_in;
+use crate::clones::{in_mood, manner_in};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::services::LoadedPersona;
@@ -27,6 +27,7 @@ impl Engine {
             Ok(loaded) => {
                 let names: Vec<String> = loaded.persona.answers_to().map(str::to_owned).collect();
                 let manner = self.checked_manner(platform, voice_chat, chat.as_ref(), &loaded, &usual).await?;
+                let manner = self.mooded(manner, place.as_ref(), &usual);
                 (names, in_call(manner))
             }
             Err(Error::NoPersona(_)) => (Vec::new(), CallManner::default()),
@@ -101,7 +102,14 @@ impl Engine {
         let loaded = self.0.services.persona(realm, persona).await?;
         let id = voice_chat.clone();
         let chat = self.0.services.blocking(move |memory| memory.chats().get(&id)).await?;
-        Ok(in_call(self.checked_manner(platform, voice_chat, chat.as_ref(), &loaded, persona).await?))
+        let manner = self.checked_manner(platform, voice_chat, chat.as_ref(), &loaded, persona).await?;
+        Ok(in_call(self.mooded(manner, place.as_ref(), persona)))
+    }
+
+    /// Returns a manner as the persona's mood in the place changes it.
+    fn mooded(&self, manner: Manner, place: Option<&Place>, persona: &PersonaId) -> Manner {
+        let stir = place.map_or(0.0, |place| self.0.minds.stir(persona, &place.scope()));
+        in_mood(manner, stir)
     }
 
     /// Returns how a persona speaks in a voice channel. The owner of a recorded voice must be able to read its text chat.

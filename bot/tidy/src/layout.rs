@@ -166,7 +166,7 @@ pub const HELD: &[(&str, &[&str])] = &[
     ("candle-core", &["bot/models/training"]),
     ("clap", &["bot/app"]),
     ("crossterm", &["adapters/console"]),
-    ("ebur128", &["voice/samples"]),
+    ("ebur128", &["voice/samples", "voice/servers"]),
     ("image", &["bot/models/image"]),
     ("llama-cpp-2", &["bot/models/llama"]),
     ("llama-cpp-sys-2", &["bot/models/llama"]),

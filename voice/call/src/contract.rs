@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use azera_types::{MessageId, PersonId};
 use azera_voice_api::{Audio, Error, Manner, MissingVoices, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_room::{Expected, Said};
+use azera_voice_spoken::Options;
 
 /// Returns a detector of speech for a new stream.
 pub type OpenActivity = Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>;
@@ -25,6 +26,8 @@ pub struct Engines {
     /// How the persona of the conversation speaks.
     pub(crate) style: Style,
     missing: Arc<MissingVoices>,
+    /// How texts are read aloud, apart from the language.
+    reading: Options,
 }
 
 impl Engines {
@@ -35,7 +38,21 @@ impl Engines {
         usual: Style,
         activity: OpenActivity,
     ) -> Self {
-        Self { recogniser, speaker, activity, style: usual.clone(), usual, missing: Arc::default() }
+        let (style, missing, reading) = (usual.clone(), Arc::default(), Options::default());
+        Self { recogniser, speaker, activity, style, usual, missing, reading }
+    }
+
+    /// Returns the engines with options for reading texts aloud, such as the time zone. The voice decides on the language.
+    pub fn reading(mut self, options: Options) -> Self {
+        self.reading = options;
+        self
+    }
+
+    /// Returns how a text is read aloud in a style: in the language of its voice.
+    pub(crate) fn options_of(&self, style: &Style) -> Options {
+        let voices = self.speaker.voices();
+        let voice = voices.iter().find(|voice| voice.id == style.voice);
+        self.reading.clone().in_language(voice.map_or("en", |voice| voice.language.as_str()))
     }
 
     /// Returns the engines with the manner of the conversation's persona.

@@ -1,12 +1,12 @@
 //! The replies that are to be said: their sentences, their sound, and how much was heard.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use azera_types::MessageId;
+use azera_types::{MessageId, PersonId};
 use azera_voice_api::{Audio, Manner, Style};
 use azera_voice_room::Script;
 use azera_voice_spoken::{Options, Reader, Sentence};
@@ -61,11 +61,11 @@ struct Speech {
 }
 
 impl Speech {
-    fn new(reply: Option<MessageId>, style: Style, script: Script) -> Self {
+    fn new(reply: Option<MessageId>, style: Style, options: Options, script: Script) -> Self {
         Self {
             reply,
             style,
-            reader: Reader::new(Options::default()).eager(),
+            reader: Reader::new(options).eager(),
             script,
             begun: Vec::new(),
             sentences: VecDeque::new(),
@@ -118,6 +118,8 @@ pub(crate) struct Mouth {
     /// Replies that were dropped before they were said.
     dropped: Vec<MessageId>,
     rest: Option<Rest>,
+    /// The names of the people in the room, by the last part of their ids, as mentions have it.
+    names: BTreeMap<String, String>,
     /// Sound that is played before the next reply begins.
     before_next: Duration,
     number: u64,
@@ -133,6 +135,7 @@ impl Mouth {
             cut: VecDeque::new(),
             dropped: Vec::new(),
             rest: None,
+            names: BTreeMap::new(),
             before_next: Duration::ZERO,
             number: 0,
             tell,
@@ -144,10 +147,29 @@ impl Mouth {
         self.engines = engines;
     }
 
+    /// Knows somebody's name from now on, for mentions of them.
+    pub(crate) fn meet(&mut self, person: &PersonId, name: &str) {
+        self.names.insert(mentioned(person), name.to_owned());
+    }
+
+    /// Knows the name of somebody who left no longer.
+    pub(crate) fn part(&mut self, person: &PersonId) {
+        self.names.remove(&mentioned(person));
+    }
+
+    /// Returns how a text is read aloud in a style.
+    fn options(&self, style: &Style) -> Options {
+        Options { names: self.names.clone(), ..self.engines.options_of(style) }
+    }
+
     /// Begins a reply that is said in a manner of its own.
     pub(crate) fn begin(&mut self, reply: &MessageId, manner: &Manner) {
         let style = self.engines.style_of(manner);
+        let options = self.options(&style);
         if let Some(speech) = self.speech(reply) {
+            if !speech.has_pieces {
+                speech.reader = Reader::new(options).eager();
+            }
             speech.style = style;
         }
     }
@@ -161,9 +183,12 @@ impl Mouth {
 
     /// Drops the sentences of a reply that nobody heard yet.
     pub(crate) fn retracted(&mut self, reply: &MessageId) {
-        if let Some(speech) = self.speeches.iter_mut().find(|speech| speech.reply.as_ref() == Some(reply)) {
+        let at = self.speeches.iter().position(|speech| speech.reply.as_ref() == Some(reply));
+        let style = at.and_then(|at| self.speeches.get(at)).map(|speech| speech.style.clone());
+        let Some((at, options)) = at.zip(style.map(|style| self.options(&style))) else { return };
+        if let Some(speech) = self.speeches.get_mut(at) {
             speech.sentences.clear();
-            speech.reader = Reader::new(Options::default()).eager();
+            speech.reader = Reader::new(options).eager();
             speech.has_pieces = false;
         }
     }
@@ -181,7 +206,8 @@ impl Mouth {
     /// Says words that are no reply.
     pub(crate) fn say(&mut self, text: &str) {
         let style = self.engines.style.clone();
-        let mut speech = Speech::new(None, style, Script::new(self.take_before_next()));
+        let options = self.options(&style);
+        let mut speech = Speech::new(None, style, options, Script::new(self.take_before_next()));
         speech.push(text);
         speech.finish(text);
         self.make_room();
@@ -207,7 +233,8 @@ impl Mouth {
             self.rest = None;
             self.make_room();
             let style = self.engines.style.clone();
-            let speech = Speech::new(Some(reply.clone()), style, Script::new(self.take_before_next()));
+            let options = self.options(&style);
+            let speech = Speech::new(Some(reply.clone()), style, options, Script::new(self.take_before_next()));
             self.speeches.push_back(speech);
             self.speeches.len() - 1
         });
@@ -361,7 +388,8 @@ impl Mouth {
         };
         self.cut.retain(|cut| *cut != reply);
         let script = Script::resumed(self.take_before_next(), whole_sentences, heard);
-        let begun = Speech::new(Some(reply), style, script);
+        let options = self.options(&style);
+        let begun = Speech::new(Some(reply), style, options, script);
         self.speeches.push_back(Speech { sentences, text: Some(text), is_resumed: true, ..begun });
         true
     }
@@ -370,6 +398,11 @@ impl Mouth {
     pub(crate) fn is_silent(&self) -> bool {
         self.speeches.is_empty()
     }
+}
+
+/// Returns the part of an id by which a mention names the person.
+fn mentioned(person: &PersonId) -> String {
+    person.as_str().split_once(':').map_or(person.as_str(), |(_, id)| id).to_owned()
 }
 
 /// Returns what is left of a reply, from the sentence on in which it was stopped.

@@ -136,9 +136,13 @@ impl<P: Player> Talk<P> {
     pub async fn request(&mut self, request: Request) {
         match request {
             Request::Joined { person, name, decision } => {
+                self.mouth.meet(&person, &name);
                 self.react(Event::Joined { person, name, decision }).await;
             }
-            Request::Left(person) => self.react(Event::Left(person)).await,
+            Request::Left(person) => {
+                self.mouth.part(&person);
+                self.react(Event::Left(person)).await;
+            }
             Request::Decided(person, decision) => self.react(Event::Decided(person, decision)).await,
             Request::Persona(names, manner) => self.set_persona(names, &manner).await,
             Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_muted => {

@@ -1,4 +1,5 @@
-//! Engines of speech that run in this process, on the processor: [`PiperVoice`] speaks, [`SileroVad`] tells speech from
+//! Engines of speech that run in this process, on the processor: [`PiperVoice`] speaks,
+//! [`LocalVoices`] speaks with several of them, [`SileroVad`] tells speech from
 //! other sounds. Both implement the contracts of `azera-voice-api` and run ONNX models with rten.
 //!
 //! `pronounce` turns words into phonemes, `pieces` cuts a sentence where a speaker would pause, `piper` makes sound of
@@ -11,6 +12,8 @@ mod pieces;
 mod piper;
 mod pronounce;
 mod silero;
+mod voices;
 
 pub use piper::{MAX_PACE, MIN_PACE, PiperVoice};
 pub use silero::SileroVad;
+pub use voices::{LocalVoices, VoiceFile};

@@ -4,6 +4,7 @@ mod settings;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use azera_voice_api::{Audio, Error, Style, TextToSpeech, Voice};
 use rten_tensor::NdTensor;
@@ -17,7 +18,7 @@ use crate::pronounce::Pronouncer;
 use settings::Settings;
 
 /// The engine's name.
-const ENGINE: &str = "piper";
+pub(crate) const ENGINE: &str = "piper";
 /// The metadata of the model file in which the model registry keeps the voice's settings.
 const SETTINGS: &str = "piper_settings";
 /// The slowest and the fastest pace at which a voice is understood.
@@ -33,7 +34,7 @@ const MOST_CHARACTERS: usize = 600;
 pub struct PiperVoice {
     graph: Graph,
     settings: Settings,
-    pronouncer: Pronouncer,
+    pronouncer: Arc<Pronouncer>,
     voices: [Voice; 1],
 }
 
@@ -43,6 +44,11 @@ impl PiperVoice {
     /// # Errors
     /// [`Error::Model`] if the file cannot be read, or speaks a language other than English.
     pub fn open(path: &Path, id: &str, threads: usize) -> Result<Self, Error> {
+        Self::open_with(path, id, threads, Arc::new(Pronouncer::new()))
+    }
+
+    /// Loads a voice that shares its lexicon with others.
+    pub(crate) fn open_with(path: &Path, id: &str, threads: usize, pronouncer: Arc<Pronouncer>) -> Result<Self, Error> {
         let model = |why: String| Error::Model { file: path.display().to_string(), why };
         let graph = Graph::open(path, threads).map_err(model)?;
         let text = graph.metadata(SETTINGS).ok_or_else(|| model("it has no settings of a Piper voice".to_owned()))?;
@@ -52,7 +58,13 @@ impl PiperVoice {
             return Err(model(format!("it speaks {language}, and only English can be pronounced")));
         }
         let voice = Voice { id: id.to_owned(), language, rate: settings.rate(), engine: ENGINE.to_owned() };
-        Ok(Self { graph, settings, pronouncer: Pronouncer::new(), voices: [voice] })
+        Ok(Self { graph, settings, pronouncer, voices: [voice] })
+    }
+
+    /// Returns the id.
+    pub(crate) fn id(&self) -> &str {
+        let [voice] = &self.voices;
+        &voice.id
     }
 
     /// Makes the sound of one piece.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use azera_voice_api::{Audio, Error, FRAME_SAMPLES, SampleRate, Style, TextToSpeech as _, VoiceActivity as _};
-use azera_voice_engines::{PiperVoice, SileroVad};
+use azera_voice_engines::{LocalVoices, PiperVoice, SileroVad, VoiceFile};
 
 const SENTENCE: &str = "The ferry leaves the harbour at six in the morning.";
 const LONG: &str = "When the ferry leaves at six, the town is still asleep, and nobody but the baker, whose lamps are the \
@@ -154,6 +154,42 @@ fn speech_is_told_from_silence_noise_and_a_tone() {
     }
 }
 
+/// Returns three seconds with bursts of noise: so many a second, each so long, with this level.
+fn bursts(a_second: f32, lasts_s: f32, level: f32) -> Vec<f32> {
+    let mut random = fastrand::Rng::with_seed(5);
+    let (gap, length) = (16_000.0 / a_second, lasts_s * 16_000.0);
+    (0..48_000)
+        .map(|n| {
+            let since = n as f32 % gap;
+            let noise = random.f32() * 2.0 - 1.0;
+            if since < length { noise * level * (-4.0 * since / length).exp() } else { 0.0 }
+        })
+        .collect()
+}
+
+/// Returns three seconds of a chord of three notes that is struck twice a second, with its overtones.
+fn chords() -> Vec<f32> {
+    let note = |frequency: f32, seconds: f32| {
+        let wave = |k: f32| (std::f32::consts::TAU * frequency * k * seconds).sin() / k;
+        wave(1.0) + wave(2.0) + wave(3.0)
+    };
+    (0..48_000)
+        .map(|n| {
+            let seconds = n as f32 / 16_000.0;
+            let chord: f32 = [261.6, 329.6, 392.0].iter().map(|frequency| note(*frequency, seconds)).sum();
+            0.1 * chord * (-5.0 * (seconds % 0.5)).exp()
+        })
+        .collect()
+}
+
+#[test]
+fn speech_is_told_from_keys_chords_and_bursts_like_coughs() {
+    for (name, sound) in [("keys", bursts(8.0, 0.01, 0.5)), ("bursts", bursts(1.0, 0.25, 0.5)), ("chords", chords())] {
+        println!("{name}: {}", speech_share(&sound));
+        assert!(speech_share(&sound) < 0.1, "{name}: {}", speech_share(&sound));
+    }
+}
+
 #[test]
 fn a_detector_forgets_and_shares_its_model() {
     let speech = at_16_khz(&spoken(SENTENCE, &same_each_time()));
@@ -166,4 +202,26 @@ fn a_detector_forgets_and_shares_its_model() {
     assert_eq!(heard(&mut second), found);
     first.reset();
     assert_eq!(heard(&mut first), found);
+}
+
+#[test]
+fn every_voice_of_the_machine_speaks_under_its_own_name() {
+    let path = model("piper-en-us-joe");
+    let files = ["joe", "kristin", "norman"].map(|id| VoiceFile { id: id.to_owned(), path: path.clone() });
+    let voices = LocalVoices::new(files.to_vec(), 1);
+    let ids = |voices: &LocalVoices| voices.voices().into_iter().map(|voice| voice.id).collect::<Vec<_>>();
+    assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
+    let length = |id: &str| {
+        let (mut samples, style) = (0, Style { liveliness: 0.0, ..Style::of(id) });
+        let spoken = voices.speak("Good morning.", &style, &mut |audio| {
+            samples += audio.samples.len();
+            ControlFlow::Continue(())
+        });
+        spoken.map(|()| samples)
+    };
+    // More of them than stay in memory, and the first one again.
+    let lengths = ["joe", "kristin", "norman", "joe"].map(|id| length(id).expect("it speaks"));
+    assert!(lengths.iter().all(|length| *length == lengths[0] && *length > 10_000), "{lengths:?}");
+    assert!(matches!(length("nobody"), Err(Error::UnknownVoice { known, .. }) if known.len() == 3));
+    assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
 }

@@ -20,6 +20,7 @@ mod config;
 mod error;
 mod fallback;
 mod lazy;
+mod level;
 mod openai;
 mod recognizer;
 mod samples;

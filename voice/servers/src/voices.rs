@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 
 use crate::config::ServerConfig;
 use crate::error::ServerError;
+use crate::level::{KnownLevels, Level};
 use crate::openai::{self, SoundFormat};
 use crate::samples::Samples;
 use crate::server::{Server, content_type};
@@ -71,6 +72,7 @@ pub struct ServerVoices {
     /// The configured voice, until the server has told its own.
     configured: Vec<Voice>,
     told: OnceLock<Told>,
+    levels: KnownLevels,
 }
 
 /// What the server told about itself.
@@ -98,7 +100,7 @@ impl ServerVoices {
             return Err(server.wrong("model", "must name a model of the server"));
         }
         let configured = config.voice.iter().map(|id| voice(&server, &config, id)).collect();
-        Ok(Self { configured, told: OnceLock::new(), server, handle, config })
+        Ok(Self { configured, told: OnceLock::new(), levels: KnownLevels::default(), server, handle, config })
     }
 
     /// Asks whether the server works, which fills the list of voices. Returns what is worth knowing, such as a voice
@@ -259,14 +261,17 @@ impl TextToSpeech for ServerVoices {
             return Ok(());
         }
         let (mut samples, mut response, mut sound) = self.handle.block_on(self.begin(told, sentence, style))?;
+        let mut level = Level::new(&self.levels, &style.voice, SERVER_VOICE_RATE);
         // `take` runs outside of the runtime, so it may block.
         while !samples.is_empty() {
-            if take(Audio { rate: SERVER_VOICE_RATE, samples }).is_break() {
+            let samples_now = level.push(samples);
+            if !samples_now.is_empty() && take(Audio { rate: SERVER_VOICE_RATE, samples: samples_now }).is_break() {
                 return Ok(());
             }
             samples = self.handle.block_on(self.samples(&mut response, &mut sound))?;
         }
-        let last = sound.finish().map_err(|failure| self.server.error(failure))?;
+        let mut last = level.push(sound.finish().map_err(|failure| self.server.error(failure))?);
+        last.extend(level.finish());
         if !last.is_empty() && take(Audio { rate: SERVER_VOICE_RATE, samples: last }).is_break() {
             return Ok(());
         }

@@ -23,13 +23,20 @@ pub struct NoteSpeaker {
     engine: Arc<Lazy<dyn TextToSpeech>>,
     missing: Arc<MissingVoices>,
     most_seconds: u32,
+    reading: Options,
     slot: Slot,
 }
 
 impl NoteSpeaker {
     /// Makes voice notes of at most this many seconds. `open` is called before the first one.
     pub fn new(open: Open<dyn TextToSpeech>, most_seconds: u32) -> Self {
-        Self { engine: Arc::new(Lazy::new(open)), missing: Arc::default(), most_seconds, slot: Slot::new() }
+        let (engine, missing, reading) = (Arc::new(Lazy::new(open)), Arc::default(), Options::default());
+        Self { engine, missing, most_seconds, reading, slot: Slot::new() }
+    }
+
+    /// Reads texts with these options, such as the time zone. The voice decides on the language.
+    pub fn reading(self, options: Options) -> Self {
+        Self { reading: options, ..self }
     }
 
     /// Speaks the sentences of a text into something, on a thread of its own.
@@ -39,16 +46,17 @@ impl NoteSpeaker {
         manner: &Manner,
         write: impl FnOnce(&Speech<'_>, u32) -> Result<T, SpeakError> + Send + 'static,
     ) -> Result<T, SpeakError> {
-        let sentences = sentences(text);
-        if sentences.is_empty() {
-            return Err(SpeakError::Silent);
-        }
+        let (text, reading) = (text.to_owned(), self.reading.clone());
         let (engine, missing) = (Arc::clone(&self.engine), Arc::clone(&self.missing));
         let (manner, most_seconds) = (manner.clone(), self.most_seconds);
         let spoken = self.slot.run(move |is_wanted| {
             let engine = engine.get().map_err(unavailable)?;
-            let style = style(engine.as_ref(), &manner)?;
+            let (style, language) = style(engine.as_ref(), &manner)?;
             missing.note(&manner, &style);
+            let sentences = sentences(&text, reading.in_language(&language));
+            if sentences.is_empty() {
+                return Err(SpeakError::Silent);
+            }
             write(&Speech { engine: engine.as_ref(), sentences: &sentences, style, is_wanted }, most_seconds)
         });
         match spoken.await {
@@ -71,8 +79,8 @@ impl Speaker for NoteSpeaker {
 }
 
 /// Returns the sentences of a text as they are said.
-fn sentences(text: &str) -> Vec<String> {
-    let mut reader = Reader::new(Options::default());
+fn sentences(text: &str, options: Options) -> Vec<String> {
+    let mut reader = Reader::new(options);
     let mut sentences = reader.push(text);
     sentences.extend(reader.finish());
     sentences.into_iter().map(|sentence| sentence.spoken).filter(|spoken| !spoken.trim().is_empty()).collect()
@@ -136,8 +144,9 @@ fn recorded(speech: &Speech<'_>, most_seconds: u32) -> Result<Recorded, SpeakErr
     Ok(Recorded { duration: whole.duration(), wav: wav_file(&whole) })
 }
 
-/// Returns the style of a manner: its own voice if the engine has it, or else the engine's first one.
-fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<Style, SpeakError> {
+/// Returns the style of a manner, and the language of its voice: its own voice if the engine has it, or else the engine's
+/// first one.
+fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<(Style, String), SpeakError> {
     let voices = engine.voices();
     let usual = voices
         .iter()
@@ -145,7 +154,12 @@ fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<Style, SpeakError
         .ok_or_else(|| SpeakError::Unavailable("the engine has no voice".to_owned()))?;
     let style = manner.style(&voices, &Style::of(usual.id.as_str()));
     let is_other = manner.voice.as_ref().is_some_and(|wanted| *wanted != style.voice);
-    if manner.needs_voice && is_other { Err(SpeakError::NoVoice) } else { Ok(style) }
+    if manner.needs_voice && is_other {
+        return Err(SpeakError::NoVoice);
+    }
+    let voice = voices.iter().find(|voice| voice.id == style.voice);
+    let language = voice.unwrap_or(usual).language.clone();
+    Ok((style, language))
 }
 
 /// Puts pieces of sound into a voice note.
@@ -227,13 +241,16 @@ mod tests {
 
     impl Whistle {
         fn new() -> Arc<Self> {
-            let voice = |id: &str| Voice {
+            let voice = |id: &str, language: &str| Voice {
                 id: id.to_owned(),
-                language: "en".to_owned(),
+                language: language.to_owned(),
                 rate: SampleRate(22_050),
                 engine: "whistle".to_owned(),
             };
-            Arc::new(Self { voices: vec![voice("low"), voice("high")], said: Mutex::default() })
+            Arc::new(Self {
+                voices: vec![voice("low", "en"), voice("high", "en"), voice("tief", "de")],
+                said: Mutex::default(),
+            })
         }
 
         fn speaker(self: &Arc<Self>, most_seconds: u32) -> NoteSpeaker {
@@ -273,6 +290,18 @@ mod tests {
         assert!(note.waveform.iter().skip(4).all(|bar| *bar > 200));
         let heard = read_bytes(note.bytes, VoiceNote::MIME, 10).unwrap();
         assert!(heard.duration().abs_diff(note.duration).as_millis() <= 20, "{:?}", heard.duration());
+    }
+
+    #[tokio::test]
+    async fn a_voice_reads_in_its_language_and_in_the_time_zone_of_the_options() {
+        let whistle = Whistle::new();
+        let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
+        let speaker = whistle.speaker(10).reading(Options { zone, ..Options::default() });
+        let manner = Manner { voice: Some("tief".to_owned()), ..Manner::default() };
+        speaker.speak("<t:0:t>, 3 €", &manner).await.unwrap();
+        speaker.speak("<t:0:t>, 3 €", &Manner::default()).await.unwrap();
+        let said: Vec<String> = whistle.said.lock().unwrap().iter().map(|(said, _)| said.clone()).collect();
+        assert_eq!(said, ["zwei Uhr, drei Euro", "two o'clock, three euros"]);
     }
 
     #[tokio::test]

@@ -1,10 +1,11 @@
-//! Turns what a persona writes into what a voice says, in American English. It uses no file, no socket and no model.
+//! Turns what a persona writes into what a voice says, in English or German. It uses no file, no socket and no model.
 //!
 //! - [`Reader`] reads one answer while the model writes it: pieces in, sentences out, each as written and as said.
 //! - [`Splitter`] only splits a stream into sentences, and [`spoken`] only says a text.
 //!
 //! What the rules say stands in `data/english.toml`. The rules stand in `src/rule`, one kind of written form in each
-//! file. Words that no rule knows are said as they are. The result has no digit and no markup.
+//! file; those of German in `data/german.toml` and `src/german`. Words that no rule knows are said as they are. The result
+//! has no digit and no markup. In other languages only the markup goes, and numbers stay as they are written.
 //!
 //! ```
 //! use azera_voice_spoken::{Options, Reader};
@@ -18,6 +19,8 @@
 //! ```
 
 mod fold;
+mod german;
+mod language;
 mod markup;
 mod number;
 mod reader;
@@ -28,16 +31,17 @@ mod table;
 
 use std::collections::BTreeMap;
 
+pub use language::Language;
 pub use reader::{Reader, Sentence};
 pub use splitter::Splitter;
 
 /// How a text is read aloud.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How dates such as 3/4/2025 are understood.
+    /// The language of the voice. A sentence that is clearly English or German is said in its own language.
+    pub language: Language,
+    /// How dates such as 3/4/2025 are understood in English.
     pub day_order: DayOrder,
-    /// What becomes of actions such as `*smiles*`.
-    pub actions: Actions,
     /// What is said in place of a block of code.
     pub code: CodeNote,
     /// The time zone in which Discord's time stamps are said.
@@ -49,12 +53,24 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            language: Language::English,
             day_order: DayOrder::MonthFirst,
-            actions: Actions::Drop,
             code: CodeNote::InChat,
             zone: jiff::tz::TimeZone::UTC,
             names: BTreeMap::new(),
         }
+    }
+}
+
+impl Options {
+    /// Returns these options for a voice of this language, as a BCP 47 tag. English outside of America has the day first.
+    pub fn in_language(self, tag: &str) -> Self {
+        let region = tag.split(['-', '_']).nth(1).unwrap_or_default();
+        let day_order = match region.to_ascii_uppercase().as_str() {
+            "GB" | "AU" | "NZ" | "IE" | "IN" | "ZA" => DayOrder::DayFirst,
+            _ => DayOrder::MonthFirst,
+        };
+        Self { language: Language::of(tag), day_order, ..self }
     }
 }
 
@@ -65,15 +81,6 @@ pub enum DayOrder {
     MonthFirst,
     /// April third.
     DayFirst,
-}
-
-/// What becomes of actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Actions {
-    /// They are left out.
-    Drop,
-    /// They are read.
-    Say,
 }
 
 /// What is said in place of a block of code. It is said once in an answer.
@@ -87,5 +94,5 @@ pub enum CodeNote {
 
 /// Returns what a voice says for a text. It is empty if nothing is read aloud, as for a line of ornaments.
 pub fn spoken(text: &str, options: &Options) -> String {
-    reader::say(text, options, &mut false)
+    reader::say(text, options, &mut reader::SoFar::default())
 }

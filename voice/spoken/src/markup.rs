@@ -1,13 +1,15 @@
 //! Takes the markup of chats out of a text: Markdown, HTML, code, mentions and actions.
 
+use crate::language::Phrases;
 use crate::rule::{date, group, pattern};
 use crate::table::tables;
-use crate::{Actions, CodeNote, Options};
+use crate::{CodeNote, Language, Options, german};
 
 /// Returns the text without markup. `code_noted` tells whether the code was mentioned before, and is set if it is now.
-pub fn plain_text(text: &str, options: &Options, code_noted: &mut bool) -> String {
-    let text = without_code(text, options.code, code_noted);
-    let lines: Vec<String> = text.split(['\n', '\r']).map(|line| block(line, options)).collect();
+pub fn plain_text(text: &str, options: &Options, language: Language, code_noted: &mut bool) -> String {
+    let marks = Marks { options, language, phrases: Phrases::of(language) };
+    let text = without_code(text, marks.note(), code_noted);
+    let lines: Vec<String> = text.split(['\n', '\r']).map(|line| block(line, &marks)).collect();
     let mut out = String::new();
     for line in lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()) {
         if !out.is_empty() {
@@ -18,29 +20,39 @@ pub fn plain_text(text: &str, options: &Options, code_noted: &mut bool) -> Strin
     out
 }
 
-/// Returns what is said in place of code.
-fn note(code: CodeNote) -> &'static str {
-    match code {
-        CodeNote::InChat => "I've put the code in the chat",
-        CodeNote::NotRead => "There is code here that I don't read aloud",
+/// How marks are read.
+struct Marks<'a> {
+    options: &'a Options,
+    language: Language,
+    phrases: &'static Phrases,
+}
+
+impl Marks<'_> {
+    /// Returns what is said in place of code.
+    fn note(&self) -> &'static str {
+        match self.options.code {
+            CodeNote::InChat => self.phrases.code_in_chat,
+            CodeNote::NotRead => self.phrases.code_not_read,
+        }
     }
 }
 
 /// Puts the note in place of code blocks, once.
-fn without_code(text: &str, code: CodeNote, noted: &mut bool) -> String {
+fn without_code(text: &str, note: &str, noted: &mut bool) -> String {
     let pattern = pattern!(r"(?s)```(.*?)(?:```+|$)|(?m:^[ \t]{0,3}~~~)(.*?)(?:~~~+|$)");
     let replaced = pattern.replace_all(text, |found: &regex::Captures<'_>| {
         let body = group(found, 1);
         if group(found, 0).starts_with('`') && !body.contains('\n') && group(found, 0).len() > 6 {
             return format!("`{}`", body.trim());
         }
-        if std::mem::replace(noted, true) { " ".to_owned() } else { format!("\n{}.\n", note(code)) }
+        let is_silent = std::mem::replace(noted, true) || note.is_empty();
+        if is_silent { " ".to_owned() } else { format!("\n{note}.\n") }
     });
     replaced.into_owned()
 }
 
 /// Takes the marks off the start of a line, and the bars out of a row of a table.
-fn block(line: &str, options: &Options) -> String {
+fn block(line: &str, marks: &Marks<'_>) -> String {
     let mut rest = line.trim();
     if pattern!(r"^(?:[-*_=] ?){3,}$|^\|?(?: ?:?-{2,}:? ?\|)+(?: ?:?-{2,}:? ?)?$").is_match(rest) {
         return String::new();
@@ -56,7 +68,7 @@ fn block(line: &str, options: &Options) -> String {
     }
     let mut head = String::new();
     if let Some(found) = pattern!(r"^\[([ xX])\] +").captures(rest) {
-        head = if group(&found, 1) == " " { "to do, ".to_owned() } else { "done, ".to_owned() };
+        head = if group(&found, 1) == " " { marks.phrases.to_do } else { marks.phrases.done }.to_owned();
         rest = rest.get(group(&found, 0).len()..).unwrap_or_default();
     } else if let Some(found) = pattern!(r"^(\d{1,3})[.)] +(?:\D|\d+ )").captures(rest) {
         head = format!("{}, ", group(&found, 1));
@@ -64,58 +76,67 @@ fn block(line: &str, options: &Options) -> String {
         rest = rest.get(skip..).unwrap_or_default();
     }
     if rest.len() > 1 && rest.starts_with('|') && !rest.starts_with("||") {
-        let cells: Vec<String> = rest.trim_matches('|').split('|').map(|cell| inline(cell.trim(), options)).collect();
+        let cells: Vec<String> = rest.trim_matches('|').split('|').map(|cell| inline(cell.trim(), marks)).collect();
         return cells.join(", ");
     }
-    format!("{head}{}", inline(rest, options))
+    format!("{head}{}", inline(rest, marks))
 }
 
 /// Takes the markup inside a line out.
-fn inline(line: &str, options: &Options) -> String {
-    let text = platform_marks(line, options);
-    let text = pattern!(r"!\[([^\]]*)\]\([^)]*\)").replace_all(&text, "a picture, $1");
+fn inline(line: &str, marks: &Marks<'_>) -> String {
+    let text = platform_marks(line, marks);
+    let text = pattern!(r"!\[([^\]]*)\]\([^)]*\)")
+        .replace_all(&text, |found: &regex::Captures<'_>| format!("{}{}", marks.phrases.picture, group(found, 1)));
     let text = pattern!(r"\[([^\]]+)\]\((?:<[^>]*>|[^)]*)\)").replace_all(&text, "$1");
     let text = pattern!(r"</?[a-zA-Z][^<>]{0,200}>").replace_all(&text, |found: &regex::Captures<'_>| {
         let inner = group(found, 0).trim_matches(['<', '>']);
         if inner.contains("://") || inner.contains('@') { format!(" {inner} ") } else { String::new() }
     });
     let text = entities(&text);
-    let text = pattern!(r"``?([^`]+)``?").replace_all(&text, |found: &regex::Captures<'_>| code(group(found, 1)));
+    let text = pattern!(r"``?([^`]+)``?")
+        .replace_all(&text, |found: &regex::Captures<'_>| code(group(found, 1), marks.phrases));
     let text = pattern!(r"\|\|(.+?)\|\|").replace_all(&text, "$1");
     // Struck words are taken back.
     let text = pattern!(r"~~(.+?)~~").replace_all(&text, "");
     let text = pattern!(r"(\*\*\*|\*\*|__)([^\s*_](?:.*?[^\s*_])?)(\*\*\*|\*\*|__)").replace_all(&text, "$2");
-    let text = emphasis(&text, '*', options);
-    let text = emphasis(&text, '_', options);
+    let text = emphasis(&text, '*', marks.language);
+    let text = emphasis(&text, '_', marks.language);
     pattern!(r"\\([\p{P}\p{S}])").replace_all(&text, "$1").into_owned()
 }
 
 /// Mentions, channels, own emoji and time stamps of Discord.
-fn platform_marks(text: &str, options: &Options) -> String {
+fn platform_marks(text: &str, marks: &Marks<'_>) -> String {
     let pattern =
         pattern!(r"<(@!?|@&|#)(\d+)>|<a?:\w+:\d+>|<t:(-?\d{1,12})(?::([tTdDfFR]))?>|<(?:/[^:<>]+):\d+>|<id:\w+>");
     let replaced = pattern.replace_all(text, |found: &regex::Captures<'_>| {
-        let name = options.names.get(group(found, 2)).map(String::as_str);
+        let name = marks.options.names.get(group(found, 2)).map(String::as_str);
         match group(found, 1) {
-            "@" | "@!" => name.unwrap_or("someone").to_owned(),
-            "@&" => name.unwrap_or("a role").to_owned(),
-            "#" => name.unwrap_or("a channel").to_owned(),
-            _ if found.get(3).is_some() => stamp(group(found, 3), group(found, 4), options),
+            "@" | "@!" => name.unwrap_or(marks.phrases.someone).to_owned(),
+            "@&" => name.unwrap_or(marks.phrases.role).to_owned(),
+            "#" => name.unwrap_or(marks.phrases.channel).to_owned(),
+            _ if found.get(3).is_some() => stamp(group(found, 3), group(found, 4), marks),
             _ => String::new(),
         }
     });
     replaced.into_owned()
 }
 
-fn stamp(seconds: &str, style: &str, options: &Options) -> String {
+fn stamp(seconds: &str, style: &str, marks: &Marks<'_>) -> String {
     let at = seconds.parse().ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
-    at.map_or_else(String::new, |at| date::moment(&at.to_zoned(options.zone.clone()), style))
+    let Some(at) = at.map(|at| at.to_zoned(marks.options.zone.clone())) else { return String::new() };
+    match (marks.language, style) {
+        (Language::English, style) => date::moment(&at, style),
+        (Language::German, style) => german::stamp(&at, style),
+        (Language::Other, "t" | "T") => at.strftime("%H:%M").to_string(),
+        (Language::Other, "d" | "D" | "R") => at.strftime("%Y-%m-%d").to_string(),
+        (Language::Other, _) => at.strftime("%Y-%m-%d %H:%M").to_string(),
+    }
 }
 
 /// Short names in code are read; other code is not.
-fn code(code: &str) -> String {
+fn code(code: &str, phrases: &Phrases) -> String {
     let short = code.chars().count() <= 40 && pattern!(r"^[\p{L}\p{N} ._/@:+#-]+$").is_match(code);
-    if short { code.to_owned() } else { "some code".to_owned() }
+    if short { code.to_owned() } else { phrases.some_code.to_owned() }
 }
 
 fn entities(text: &str) -> String {
@@ -123,8 +144,8 @@ fn entities(text: &str) -> String {
     pairs.iter().fold(text.to_owned(), |text, (written, sign)| text.replace(written, sign))
 }
 
-/// Takes the marks off emphasis. Actions are left out, if the options say so.
-fn emphasis(text: &str, mark: char, options: &Options) -> String {
+/// Takes the marks off emphasis, and leaves out actions.
+fn emphasis(text: &str, mark: char, language: Language) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(mark) {
@@ -141,7 +162,7 @@ fn emphasis(text: &str, mark: char, options: &Options) -> String {
         };
         out.push_str(before);
         let tail = tail.get(1..).unwrap_or_default();
-        if is_action(inner, &out, tail) && options.actions == Actions::Drop {
+        if is_action(inner, &out, tail, language) {
             out.push(' ');
         } else {
             out.push_str(inner);
@@ -159,12 +180,17 @@ fn closes(text: &str, at: usize, mark: char) -> bool {
 }
 
 /// Whether emphasised words tell what somebody does: "smiles", "She waves slowly."
-fn is_action(inner: &str, before: &str, after: &str) -> bool {
+fn is_action(inner: &str, before: &str, after: &str, language: Language) -> bool {
     let words: Vec<String> = inner
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
+    match language {
+        Language::English => {}
+        Language::German => return german::is_action(&words),
+        Language::Other => return false,
+    }
     let tables = tables();
     let Some(first) = words.first() else { return false };
     let subject = matches!(first.as_str(), "she" | "he" | "they" | "i");
@@ -188,7 +214,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str) -> String {
-        plain_text(text, &Options::default(), &mut false)
+        plain_text(text, &Options::default(), Language::English, &mut false)
     }
 
     #[test]
@@ -204,8 +230,8 @@ mod tests {
     #[test]
     fn code_is_mentioned_once() {
         let mut noted = false;
-        let first = plain_text("```\na\n```", &Options::default(), &mut noted);
+        let first = plain_text("```\na\n```", &Options::default(), Language::English, &mut noted);
         assert_eq!(first, "I've put the code in the chat.");
-        assert_eq!(plain_text("```\nb\n```", &Options::default(), &mut noted), "");
+        assert_eq!(plain_text("```\nb\n```", &Options::default(), Language::English, &mut noted), "");
     }
 }

@@ -1,6 +1,6 @@
 //! One answer, read aloud while it is written.
 
-use crate::{Options, Splitter, markup, scan};
+use crate::{Language, Options, Splitter, markup, scan};
 
 /// One sentence of an answer.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,13 +23,22 @@ impl std::fmt::Debug for Sentence {
 pub struct Reader {
     splitter: Splitter,
     options: Options,
-    code_noted: bool,
+    so_far: SoFar,
+}
+
+/// What counts for the next sentence of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct SoFar {
+    /// True if code was mentioned.
+    pub(crate) code_noted: bool,
+    /// The language that the sentences were in.
+    language: Option<Language>,
 }
 
 impl Reader {
     /// Returns a reader for one answer.
     pub fn new(options: Options) -> Self {
-        Self { options, ..Self::default() }
+        Self { splitter: Splitter::of(options.language), options, ..Self::default() }
     }
 
     /// Hands over the first clause before its sentence is whole, so that the first sound comes soon.
@@ -47,23 +56,25 @@ impl Reader {
     pub fn finish(&mut self) -> Vec<Sentence> {
         let sentences = self.splitter.finish();
         let said = self.say(sentences);
-        self.code_noted = false;
+        self.so_far = SoFar::default();
         said
     }
 
     fn say(&mut self, sentences: Vec<String>) -> Vec<Sentence> {
         let say = |written: String| {
-            let spoken = say(&written, &self.options, &mut self.code_noted);
+            let spoken = say(&written, &self.options, &mut self.so_far);
             Sentence { written, spoken }
         };
         sentences.into_iter().map(say).collect()
     }
 }
 
-/// Says a text. `code_noted` tells whether code was mentioned before.
-pub(crate) fn say(text: &str, options: &Options, code_noted: &mut bool) -> String {
+/// Says a text that follows others.
+pub(crate) fn say(text: &str, options: &Options, so_far: &mut SoFar) -> String {
     let folded = crate::fold::fold(text);
-    let plain = markup::plain_text(&folded, options, code_noted);
+    let language = options.language.of_sentence(&folded, so_far.language);
+    so_far.language = Some(language);
+    let plain = markup::plain_text(&folded, options, language, &mut so_far.code_noted);
     // A code block of an answer that mentioned code before is silent; so is a line of ornaments.
-    scan::say(plain.trim(), options)
+    scan::say(plain.trim(), options, language)
 }

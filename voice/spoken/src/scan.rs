@@ -1,7 +1,7 @@
 //! Goes through plain text and asks the rules at the start of every word, number and sign.
 
 use crate::rule::RULES;
-use crate::{Options, table};
+use crate::{Language, Options, german, language, table};
 
 /// What a rule sees.
 pub struct Input<'a> {
@@ -69,12 +69,26 @@ impl<'a> Input<'a> {
         let article =
             matches!(self.word_before().as_str(), "a" | "an" | "the" | "another" | "this" | "my" | "your" | "our");
         let next = self.word_after(len);
-        article && next.starts_with(char::is_lowercase) && !table::tables().function_words.has(next)
+        let is_acronym = next.len() > 1 && next.chars().all(char::is_uppercase);
+        let is_noun = next.starts_with(char::is_lowercase) && !table::tables().function_words.has(next);
+        article && (is_noun || is_acronym)
     }
 }
 
-/// Turns plain text, one sentence or several, into words.
-pub fn say(text: &str, options: &Options) -> String {
+/// Whether a character is a pictogram, or changes one. Digits and marks that may become pictograms are none.
+pub fn is_emoji(c: char) -> bool {
+    let pattern =
+        crate::rule::pattern!(r"^[\p{Extended_Pictographic}\p{Regional_Indicator}\p{Emoji_Modifier}\u{FE0F}\u{200D}]$");
+    !c.is_ascii() && pattern.is_match(c.encode_utf8(&mut [0; 4]))
+}
+
+/// Turns plain text of a language, one sentence or several, into words.
+pub fn say(text: &str, options: &Options, language: Language) -> String {
+    let rules = match language {
+        Language::English => RULES,
+        Language::German => german::RULES,
+        Language::Other => return language::as_written(text),
+    };
     let has_lower = text.chars().any(char::is_lowercase);
     let capitals = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 1).count();
     let shouts = !has_lower && capitals > 1;
@@ -83,7 +97,7 @@ pub fn say(text: &str, options: &Options) -> String {
     let mut at = 0;
     while let Some((before, rest)) = text.split_at_checked(at).filter(|(_, rest)| !rest.is_empty()) {
         let input = Input { before, rest, options, shouts, has_words };
-        let said = RULES.iter().find_map(|rule| rule(&input)).filter(|said| said.len > 0);
+        let said = rules.iter().find_map(|rule| rule(&input)).filter(|said| said.len > 0);
         if let Some(said) = said {
             out.say(&said.words);
             at += said.len;

@@ -1,6 +1,7 @@
 //! Splits text that streams in into sentences.
 
 use crate::table::tables;
+use crate::{Language, german};
 
 /// A sentence without an end is handed over after this many characters.
 const LONGEST: usize = 700;
@@ -18,6 +19,7 @@ pub struct Splitter {
     waiting: String,
     /// True while the first clause is handed over without the rest of its sentence.
     is_eager: bool,
+    language: Language,
 }
 
 /// Whether a sentence ends at some place.
@@ -33,6 +35,11 @@ impl Splitter {
     /// Returns a splitter that holds no text.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns a splitter for texts of a language.
+    pub fn of(language: Language) -> Self {
+        Self { language, ..Self::default() }
     }
 
     /// Hands over the first clause as soon as it ends, so that the first sound comes soon.
@@ -61,7 +68,9 @@ impl Splitter {
                 break;
             }
             let clause = if self.is_eager { first_clause(&chars) } else { None };
-            let Some(len) = first_sentence(&chars, finished).into_iter().chain(clause).min() else { break };
+            let Some(len) = first_sentence(&chars, finished, self.language).into_iter().chain(clause).min() else {
+                break;
+            };
             self.is_eager = false;
             let sentence: String = chars.drain(..len).collect();
             sentences.push(sentence.trim_end().to_owned());
@@ -90,13 +99,13 @@ fn first_clause(chars: &[char]) -> Option<usize> {
 }
 
 /// Returns the length of the first sentence, or `None` if its end may still be to come.
-fn first_sentence(chars: &[char], finished: bool) -> Option<usize> {
+fn first_sentence(chars: &[char], finished: bool, language: Language) -> Option<usize> {
     if let Some(fence) = fence(chars, finished) {
         return fence;
     }
     let too_long = chars.len() > LONGEST;
     let window = chars.get(..LONGEST.min(chars.len())).unwrap_or(chars);
-    match scan(window, finished || too_long) {
+    match scan(window, finished || too_long, language) {
         Some(len) if len < window.len() || !too_long => Some(len),
         Some(_) => {
             let blank = window.iter().rposition(|c| c.is_whitespace());
@@ -128,7 +137,7 @@ fn fence(chars: &[char], finished: bool) -> Option<Option<usize>> {
 }
 
 /// Looks for the first end of a sentence. Answers from the start alone stay the same, whatever follows.
-fn scan(chars: &[char], finished: bool) -> Option<usize> {
+fn scan(chars: &[char], finished: bool, language: Language) -> Option<usize> {
     let mut at = 0;
     while let Some(c) = chars.get(at).copied() {
         match c {
@@ -149,7 +158,7 @@ fn scan(chars: &[char], finished: bool) -> Option<usize> {
             },
             '.' | '!' | '?' | '…' | '。' | '！' | '？' => {
                 let end = at + chars.iter().skip(at).take_while(|c| is_stop(**c) || is_closer(**c)).count();
-                match end_at(chars, at, end, finished) {
+                match end_at(chars, at, end, finished, language) {
                     End::Yes => return Some(end),
                     End::Unknown => return None,
                     End::No => at = end,
@@ -234,7 +243,7 @@ fn end_after_span(chars: &[char], start: usize, end: usize, finished: bool) -> E
 }
 
 /// Whether the sentence ends at `end`, after the stop at `stop`.
-fn end_at(chars: &[char], stop: usize, end: usize, finished: bool) -> End {
+fn end_at(chars: &[char], stop: usize, end: usize, finished: bool, language: Language) -> End {
     let wide = matches!(chars.get(stop), Some('。' | '！' | '？'));
     match chars.get(end) {
         None => return if finished { End::Yes } else { End::Unknown },
@@ -257,6 +266,12 @@ fn end_at(chars: &[char], stop: usize, end: usize, finished: bool) -> End {
     let starts_line = stop == word.chars().count();
     if starts_line && !word.is_empty() && (word.chars().all(|c| c.is_ascii_digit()) || letters == 1) {
         return End::No;
+    }
+    if language == Language::German && german::is_short(&word, &word_before_last(chars, stop)) {
+        return End::No;
+    }
+    if language == Language::German && german::may_end(&word) {
+        return end_before_capital(chars, end, finished);
     }
     // A single capital is an initial: J. R. R. Tolkien. "I" ends many a sentence.
     let is_initial = letters == 1 && word.chars().all(char::is_uppercase) && word != "I";
@@ -290,6 +305,14 @@ fn end_before_capital(chars: &[char], end: usize, finished: bool) -> End {
 fn word_before(chars: &[char], stop: usize) -> String {
     let from = chars.iter().take(stop).rposition(|c| c.is_whitespace() || matches!(c, '(' | '"' | '“' | '*' | '_'));
     chars.iter().take(stop).skip(from.map_or(0, |at| at + 1)).collect()
+}
+
+/// Returns the word before the one that ends at `stop`.
+fn word_before_last(chars: &[char], stop: usize) -> String {
+    let is_blank = |c: &char| c.is_whitespace();
+    let Some(blank) = chars.iter().take(stop).rposition(is_blank) else { return String::new() };
+    let end = chars.iter().take(blank).rposition(|c| !is_blank(c)).map_or(0, |last| last + 1);
+    word_before(chars, end)
 }
 
 /// Whether a capitalised word inside the sentence stands before `at`: "Elm Dr.", but "saw Dr.".

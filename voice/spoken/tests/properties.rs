@@ -1,10 +1,25 @@
 //! What holds for every text.
 
-use azera_voice_spoken::{Actions, CodeNote, DayOrder, Options, Reader, Splitter, spoken};
+use azera_voice_spoken::{CodeNote, DayOrder, Language, Options, Reader, Splitter, spoken};
 use proptest::prelude::*;
 
 fn splitter(is_eager: bool) -> Splitter {
     if is_eager { Splitter::new().eager() } else { Splitter::new() }
+}
+
+fn german(text: &str, cuts: &[usize]) -> Vec<String> {
+    let mut splitter = Splitter::of(Language::German);
+    let mut sentences = Vec::new();
+    let mut rest: Vec<char> = text.chars().collect();
+    for cut in cuts.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let piece: String = rest.drain(..(*cut).min(rest.len())).collect();
+        sentences.extend(splitter.push(&piece));
+    }
+    sentences.extend(splitter.finish());
+    sentences
 }
 
 fn sentences(text: &str, is_eager: bool) -> Vec<String> {
@@ -73,6 +88,9 @@ const PIECES: &[&str] = &[
     "3pm",
     "1h20",
     "Dr",
+    "am 3.",
+    "z.B.",
+    "usw.",
     "St",
     "e.g",
     "U.S",
@@ -142,15 +160,23 @@ proptest! {
     }
 
     #[test]
+    fn german_sentences_are_the_same_however_they_are_cut(
+        text in texts(),
+        cuts in prop::collection::vec(1_usize..9, 1..12),
+    ) {
+        prop_assert_eq!(german(&text, &cuts), german(&text, &[text.len().max(1)]));
+    }
+
+    #[test]
     fn sentences_hold_everything_but_white_space(text in texts(), is_eager: bool) {
         let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
         prop_assert_eq!(dense(&sentences(&text, is_eager).concat()), dense(&text));
     }
 
     #[test]
-    fn what_is_said_has_no_digit_and_no_markup(text in texts(), says_actions: bool, day_first: bool) {
+    fn what_is_said_has_no_digit_and_no_markup(text in texts(), is_german: bool, day_first: bool) {
         let options = Options {
-            actions: if says_actions { Actions::Say } else { Actions::Drop },
+            language: if is_german { Language::German } else { Language::English },
             day_order: if day_first { DayOrder::DayFirst } else { DayOrder::MonthFirst },
             ..Options::default()
         };
@@ -236,16 +262,11 @@ fn a_day_without_its_year_follows_the_order_of_the_options() {
 }
 
 #[test]
-fn options_name_people_order_days_and_read_actions() {
-    let options = Options {
-        actions: Actions::Say,
-        day_order: DayOrder::DayFirst,
-        names: [("123".to_owned(), "Maria".to_owned())].into(),
-        ..Options::default()
-    };
+fn options_name_people_and_order_days() {
+    let options = Options { names: [("123".to_owned(), "Maria".to_owned())].into(), ..Options::default() };
     assert_eq!(
-        spoken("*smiles* Hi <@123>, see you on 3/4/2025.", &options),
-        "smiles Hi Maria, see you on April third, twenty twenty-five."
+        spoken("*smiles* Hi <@123>, see you on 3/4/2025.", &options.in_language("en-GB")),
+        "Hi Maria, see you on April third, twenty twenty-five."
     );
 }
 

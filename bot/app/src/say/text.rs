@@ -38,7 +38,7 @@ const FENCE: &str = "```";
 
 /// Returns the sentences of a text as they are said. A blank line ends one; a line break alone does not, except in a text
 /// with code.
-pub fn sentences(text: &str) -> Vec<String> {
+pub fn sentences(text: &str, reading: Options) -> Vec<String> {
     let mut paragraphs = vec![String::new()];
     for line in text.lines().map(str::trim) {
         match paragraphs.last_mut() {
@@ -48,7 +48,7 @@ pub fn sentences(text: &str) -> Vec<String> {
     }
     let unwrapped = paragraphs.join("\n");
     // There is no chat in which the listener could look code up.
-    let mut reader = Reader::new(Options { code: CodeNote::NotRead, ..Options::default() });
+    let mut reader = Reader::new(Options { code: CodeNote::NotRead, ..reading });
     let mut sentences = reader.push(if text.contains(FENCE) { text } else { &unwrapped });
     sentences.extend(reader.finish());
     sentences.into_iter().map(|sentence| sentence.spoken).filter(|spoken| !spoken.is_empty()).collect()
@@ -60,6 +60,7 @@ mod tests {
 
     #[test]
     fn a_text_becomes_sentences() {
+        let sentences = |text: &str| super::sentences(text, Options::default());
         let text = "The ferry\nleaves at six. Is it late?\n\nA heading\n\n  Go! ";
         assert_eq!(sentences(text), ["The ferry leaves at six.", "Is it late?", "A heading", "Go!"]);
         assert_eq!(sentences("It is 14:05."), ["It is fourteen oh five."]);

@@ -163,6 +163,8 @@ impl Room {
     /// Returns the counts of `/voice settings`: packets of people who agreed, decoded ones, and dropped ones.
     fn counts(&self, person: usize) -> [u64; 3] {
         let settings = self.command(person, "settings", &[]);
+        let off = ["Captions are off: `/voice captions on`.", "Nothing is recorded: `/voice record on`."];
+        assert!(off.iter().all(|line| settings.contains(line)), "{settings}");
         let numbers: Vec<u64> =
             settings.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
         [numbers[1], numbers[2], numbers[3]]
@@ -189,7 +191,9 @@ fn a_spoken_question_gets_a_spoken_answer() {
     let [heard, decoded, dropped] = room.counts(0);
     assert_eq!((heard, decoded), (0, 0));
     assert!(dropped > 50, "{dropped}");
+    assert!(room.command(0, "settings", &[]).contains("I do not hear you: `/voice consent yes`"));
     assert!(room.press(0, "Hear me").starts_with("Thank you."));
+    assert!(room.command(0, "settings", &[]).contains("I hear you: `/voice consent no`"));
     room.say(&voice, 0, "When does the last train leave today?", Network::default());
     let said = room.hear(&ears, 0);
     room.print_latency(0);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{azera, lines};
+use super::{azera, command, fed, lines};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -69,4 +69,31 @@ fn a_broken_voice_note_says_why_and_the_next_file_is_read() {
     let read = std::process::Output { status: std::process::ExitStatus::default(), ..output };
     let [only] = &lines(&read)[..] else { panic!("one file can be read") };
     assert!(only["seconds"].as_f64().is_some_and(|seconds| seconds > 0.2), "{only}");
+}
+
+#[test]
+fn doctor_names_all_missing_models_of_speech_at_once() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let models = scratch.path().join("models");
+    std::fs::create_dir(&models).expect("a folder");
+    let data = scratch.path().join("data");
+    let doctor = || {
+        let mut command = command(scratch.path(), &["doctor", "--data", &data.to_string_lossy()]);
+        text(&fed(command.env("AZERA__MODELS__DIR", &models), "").stdout)
+    };
+    let told = doctor();
+    let all = "`azera models pull whisper-base piper-en-us-joe silero-vad`";
+    assert!(told.contains("note  models of speech: not fetched: whisper-base, ") && told.contains(all), "{told}");
+    // Another model of the kind takes the place of the usual one.
+    let tiny = "whisper-tiny.en";
+    std::os::unix::fs::symlink(super::models().join(tiny), models.join(tiny)).expect("a link");
+    let told = doctor();
+    assert!(told.contains("models of speech: not fetched: piper-en-us-joe, silero-vad;"), "{told}");
+    for name in ["piper-en-us-joe", "silero-vad"] {
+        std::os::unix::fs::symlink(super::models().join(name), models.join(name)).expect("a link");
+    }
+    let told = doctor();
+    let good =
+        "ok    models of speech: whisper-tiny.en hears, piper-en-us-joe speaks, silero-vad tells speech from noise";
+    assert!(told.contains(good), "{told}");
 }

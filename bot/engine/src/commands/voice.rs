@@ -2,7 +2,7 @@
 //! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`, `/voice record` in
 //! `recordings.rs`.
 
-use azera_adapter::{Choice, CommandAnswer, VoiceChannels, VoiceError};
+use azera_adapter::{CallWish, CaptionStatus, Choice, CommandAnswer, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
 use azera_types::{Author, ChatId};
 
@@ -141,11 +141,50 @@ impl Commands {
             Ok(status) => status,
             Err(why) => return Ok(no(&why)),
         };
-        Ok(done(format!(
-            "- People with me in the voice channel: {}\n- Packets of people who agreed: {}; decoded: {}\n- Packets dropped \
-             unheard, of people who did not agree: {}\n- Your own choice: `/voice consent`\n",
-            status.people, status.packets_heard, status.packets_decoded, status.packets_dropped
-        )))
+        let (chat, person) = (&at.line.chat, &at.line.person);
+        let hears = match voice.chat_of(chat, person).await {
+            None => None,
+            Some(voice_chat) => {
+                let person = person.clone();
+                self.services.blocking(move |memory| memory.consent().voice(&voice_chat, &person)).await?
+            }
+        };
+        let captions = voice.captions(chat, person, CallWish::Show).await.ok().flatten();
+        let recording = voice.record(chat, person, CallWish::Show).await.ok().flatten();
+        let lines = [
+            match status.people {
+                1 => "1 person is in the voice channel with me.".to_owned(),
+                people => format!("{people} people are in the voice channel with me."),
+            },
+            heard(hears == Some(VoiceConsent::Given), captions.as_ref()).to_owned(),
+            match &captions {
+                None => "Captions are off: `/voice captions on`.".to_owned(),
+                Some(captions) => format!("{} turned captions on: `/voice captions off`.", captions.by),
+            },
+            match &recording {
+                None => "Nothing is recorded: `/voice record on`.".to_owned(),
+                Some(recording) if recording.is_running => {
+                    format!("This call is recorded, as {} asked: `/voice record off`.", recording.by)
+                }
+                Some(_) => "A recording is paused, because somebody did not agree: `/voice record`.".to_owned(),
+            },
+            "Who talks, and with which voice: `/persona`, `/voice samples`.".to_owned(),
+            format!(
+                "Of {} packets of sound of people who agreed I decoded {}. I dropped {} of others unheard.",
+                status.packets_heard, status.packets_decoded, status.packets_dropped
+            ),
+        ];
+        Ok(done(lines.map(|line| format!("- {line}\n")).concat()))
+    }
+}
+
+/// Says whether the person who asks is heard.
+fn heard(agreed: bool, captions: Option<&CaptionStatus>) -> &'static str {
+    match (agreed, captions) {
+        (_, Some(captions)) if captions.shows_yours => "I hear you, and your words stand in the captions.",
+        (_, Some(_)) => "I do not hear you while captions run, unless you agree to them: `/voice captions yes`.",
+        (true, None) => "I hear you: `/voice consent no` ends it.",
+        (false, None) => "I do not hear you: `/voice consent yes` lets me.",
     }
 }
 

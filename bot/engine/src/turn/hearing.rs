@@ -90,6 +90,9 @@ impl Turns {
     }
 }
 
+/// What the person is told that a voice message is.
+const VOICE: &str = "voice message";
+
 /// Notes what the person is told about a recording that was not heard, unless there is something to tell already.
 fn note_unheard(request: &mut TurnRequest, index: usize, why: NotHeard) {
     let message = &request.message;
@@ -101,7 +104,7 @@ fn note_unheard(request: &mut TurnRequest, index: usize, why: NotHeard) {
     if let NotHeard::Failed(error) = &why {
         tracing::warn!(message = %message.id, %error, "a recording was not heard");
     }
-    let what = if is_voice_message { "voice message" } else { "recording" };
+    let what = if is_voice_message { VOICE } else { "recording" };
     let alone = message.text.trim() == VOICE_MESSAGE;
     request.missed.get_or_insert_with(|| Missed { sentence: sentence(what, &why), alone });
 }
@@ -117,9 +120,14 @@ fn sentence(what: &str, why: &NotHeard) -> String {
         NotHeard::Failed(HearError::TooLong { most_seconds }) => format!(
             "That {what} is longer than the {most_seconds} seconds that I listen to. Please send a shorter one, or write."
         ),
-        NotHeard::Failed(HearError::Unreadable(_)) => {
+        // A voice message has the form that its platform makes.
+        NotHeard::Failed(HearError::Unreadable(_)) if what == VOICE => {
             format!("I cannot read the sound of that {what}. Please send it again, or write.")
         }
+        NotHeard::Failed(HearError::Unreadable(_)) => format!(
+            "I cannot read the sound of that {what}. I read WAV, MP3, FLAC and Ogg (Opus or Vorbis), but neither M4A, MP4 \
+             nor WebM. Please send it in another form, or write."
+        ),
         NotHeard::Failed(HearError::Busy) => {
             format!("Too many {what}s wait at the moment. Please send it again in a while, or write.")
         }

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::commit::Committed;
 use super::compose::Composition;
 use super::context::{TurnContext, TurnRequest};
-use crate::clones::manner_in;
+use crate::clones::{in_mood, manner_in};
 use crate::error::Error;
 use crate::outbox::DeliverableReply;
 use crate::turn::Turns;
@@ -77,6 +77,7 @@ impl Turns {
             can_upscale: false,
         };
         let manner = manner_in(context.chat.as_ref(), id, &context.persona.voice);
+        let manner = in_mood(manner, self.minds.stir(id, &context.place.scope()));
         let spoken = SpokenReply {
             platform: Arc::clone(&request.platform),
             reply,

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use azera_adapter::{
     AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureSearch,
     PictureStart, PictureState, PictureWish, PlaceChange, PlaceHost, Platform, Reader, Reading, ShownPicture,
-    SpeechAnswer, SpeechHost, SpeechRequest, SpokenReplies, VaultHost, VaultValue,
+    SpeechAnswer, SpeechHost, SpeechRequest, SpokenReplies, VaultHost, VaultValue, VoiceHost,
 };
 use azera_memory_vault::KeyFile;
 use azera_model_image::{ImageSize, Picture};
-use azera_types::{PersonId, PlatformId};
+use azera_types::{PersonId, PersonaId, PlatformId};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, Scene};
+use crate::oracle::DEFAULT_PERSONA;
 use crate::test_engine::{chat, person};
 
 fn at(who: usize, place: usize) -> Reading {
@@ -189,6 +190,25 @@ async fn a_mood_is_given_in_ones_own_place_alone() {
     // It fades like every other mood.
     scene.pass(86_400);
     assert_eq!(feels(ANN, DM_ANN).await.unwrap().mood.as_deref(), Some("calm"));
+}
+
+#[tokio::test]
+async fn a_mood_changes_how_a_persona_speaks_where_it_is_felt() {
+    let scene = Scene::open(false, false).await;
+    let (azera, sim) = (&scene.engine.azera, sim(&scene));
+    let persona = PersonaId::new(DEFAULT_PERSONA).unwrap();
+    let manner = async |place| {
+        let manner = azera.call_manner(&sim, &chat(place), &persona).await.unwrap();
+        (manner.pace, manner.liveliness)
+    };
+    assert_eq!(manner(DM_ANN).await, (None, None));
+    assert!(azera.give_mood(&sim, at(ANN, DM_ANN), GivenMood { name: "excited", value: 0.9 }).await.unwrap());
+    let (pace, liveliness) = manner(DM_ANN).await;
+    assert!(pace.is_some_and(|pace| pace > 1.03 && pace <= 1.08), "{pace:?}");
+    assert!(liveliness.is_some_and(|liveliness| liveliness > 1.1 && liveliness <= 1.2), "{liveliness:?}");
+    assert_eq!(manner(DM_AN).await, (None, None), "nobody hears what it feels elsewhere");
+    assert!(azera.give_mood(&sim, at(ANN, DM_ANN), GivenMood { name: "calm", value: 0.5 }).await.unwrap());
+    assert!(manner(DM_ANN).await.0.is_some_and(|pace| pace < 1.0));
 }
 
 #[tokio::test]

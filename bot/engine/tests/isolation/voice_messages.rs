@@ -104,6 +104,12 @@ async fn what_cannot_be_heard_is_answered_with_one_sentence() {
     captioned.text = "listen, quiet".into();
     let answer = scene.hand_in(captioned).await;
     assert!(text_of(&answer).starts_with("Noted.\n\nI cannot read"), "{answer:?}");
+    // Sending the same recording again cannot help, so the answer names the forms that are read.
+    let mut attached = scene.spoken(ANN, DM_ANN, b"\xff");
+    attached.text = "listen, quiet".into();
+    attached.parts[0].part = azera_types::Part::new("memo.m4a", Some("audio/mp4"), 1);
+    let answer = scene.hand_in(attached).await;
+    assert!(text_of(&answer).contains("I read WAV, MP3, FLAC and Ogg"), "{answer:?}");
     assert!(scene.sounds().is_empty());
 }
 

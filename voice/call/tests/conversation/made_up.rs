@@ -198,9 +198,14 @@ impl MadeUp {
     /// Opens such a room with a voice that fails at sentences with these words.
     pub async fn open_with(fails_at: &str) -> Self {
         let hearing = Arc::<Hearing>::default();
-        let voice = |id: &str| Voice { id: id.into(), language: "en".into(), rate: RATE, engine: "made-up".into() };
+        let voice = |id: &str, language: &str| Voice {
+            id: id.into(),
+            language: language.into(),
+            rate: RATE,
+            engine: "made-up".into(),
+        };
         let speaking = Arc::new(Speaking {
-            voices: vec![voice("joe"), voice("ann")],
+            voices: vec![voice("joe", "en"), voice("ann", "en"), voice("karl", "de")],
             styles: Mutex::default(),
             fails_at: Mutex::new(fails_at.into()),
         });

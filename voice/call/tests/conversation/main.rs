@@ -6,6 +6,7 @@ mod made_up;
 
 use std::time::Duration;
 
+use azera_types::PersonId;
 use azera_voice_api::{Manner, Style};
 use azera_voice_call::Request;
 use tokio::time::Instant;
@@ -331,4 +332,21 @@ async fn hours_of_talk_take_no_more_memory() {
     let (early, late) = (after_some.unwrap(), memory_kib());
     println!("{number} questions in two hours; memory after ten minutes {early} KiB, at the end {late} KiB");
     assert!(late * 100 <= early * 105, "{early} to {late} KiB");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_is_read_in_the_language_of_its_voice_with_the_names_in_the_room() {
+    let mut room = MadeUp::open().await;
+    let bea = PersonId::new("discord:77").unwrap();
+    room.talk.request(Request::Joined { person: bea.clone(), name: "Bea".into(), decision: Some(true) }).await;
+    let german = Manner { voice: Some("karl".into()), ..Manner::default() };
+    room.talk.request(Request::Manner(id("a"), german)).await;
+    room.talk.request(Request::Whole(id("a"), "<@77>, 14:05!".into())).await;
+    room.pass(5 * SECOND, false).await;
+    room.talk.request(Request::Left(bea)).await;
+    room.talk.request(Request::Whole(id("b"), "<@77>, 14:05!".into())).await;
+    room.pass(5 * SECOND, false).await;
+    let said: Vec<String> = room.speaking.styles.lock().unwrap().iter().map(|(said, _)| said.clone()).collect();
+    assert!(said.contains(&"Bea, vierzehn Uhr fünf!".to_owned()), "{said:?}");
+    assert!(said.contains(&"someone, fourteen oh five!".to_owned()), "{said:?}");
 }

@@ -118,6 +118,8 @@ fn a_caller_that_breaks_ends_the_sound_without_an_error() {
     let fake = Fake::start(State::default(), openai::routes);
     let voices = voices(&fake, config(&fake.url));
     fake.run(voices.check()).unwrap();
+    // Once its loudness is known, a voice sounds at once.
+    assert!(spoken(&voices, SECRET, &Style::of("af_heart")).is_ok());
     fake.fail([Trouble::HangMidway]);
     let mut pieces = 0;
     let result = voices.speak(SECRET, &Style::of("af_heart"), &mut |_| {

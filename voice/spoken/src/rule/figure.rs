@@ -218,6 +218,15 @@ pub fn mixed(text: &str) -> String {
 
 pub fn number(input: &Input<'_>) -> Option<Said> {
     let number = Number::parse(input.rest, may_be_negative(input))?;
+    // "1500 people" are fifteen hundred.
+    let hundreds = number.value().filter(|value| {
+        let is_round = value.is_multiple_of(100) && !value.is_multiple_of(1_000);
+        number.is_plain() && (1_100..=9_900).contains(value) && is_round
+    });
+    let noun = input.word_after(number.len);
+    if let Some(value) = hundreds.filter(|_| noun.len() > 2 && noun.starts_with(char::is_lowercase)) {
+        return Said::new(number.len, paired(value));
+    }
     // After a letter or digit a sign belongs to it: "x-5".
     Said::new(number.len, number.words())
 }

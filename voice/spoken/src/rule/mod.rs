@@ -6,8 +6,8 @@ mod figure;
 mod link;
 mod money;
 mod phone;
-mod quantity;
-mod sign;
+pub mod quantity;
+pub mod sign;
 mod word;
 
 use crate::scan::{Input, Said};

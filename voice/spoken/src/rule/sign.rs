@@ -39,6 +39,21 @@ pub fn emoji(input: &Input<'_>) -> Option<Said> {
     Said::new(found.len(), format!("{pause}{name}"))
 }
 
+/// An emoticon in a German sentence: laughter is said, if it stands alone.
+pub fn emoticon_in_german(input: &Input<'_>) -> Option<Said> {
+    emoticon(input).map(only_laughter)
+}
+
+/// An emoji in a German sentence: laughter is said, if it stands alone.
+pub fn emoji_in_german(input: &Input<'_>) -> Option<Said> {
+    emoji(input).map(only_laughter)
+}
+
+fn only_laughter(said: Said) -> Said {
+    let words = if said.words.contains("haha") { "haha" } else { "" };
+    Said { words: words.to_owned(), ..said }
+}
+
 fn superscript_digit(c: char) -> Option<char> {
     Some(match c {
         '⁰' => '0',

@@ -43,7 +43,9 @@ fn a_recording_survives_a_crash_comes_as_a_direct_message_and_goes_with_its_pers
     let mut room = Room::open(&["Ann", "Bob"], ANSWER);
     let (voice, ears) = (Voice::open(), Ears::open());
     room.fake.world(|world| world.leave_voice(room.people[1]));
-    until("Bob to be gone", || room.command(0, "settings", &[]).contains("channel: 1").then_some(()));
+    until("Bob to be gone", || {
+        room.command(0, "settings", &[]).contains("1 person is in the voice channel").then_some(())
+    });
     let from = room.spoken();
     assert!(room.command(0, "record", &[("choice", "on")]).contains("The recording of this call runs."));
     // Two voices at once would be hard to understand.

@@ -1,0 +1,103 @@
+//! The models of speech on this machine: which are there, and which are missing.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use azera_config::{Config, RecognitionApi, SpeechApi};
+use azera_model_registry::{InstalledModel, Kind, Models, State};
+use azera_voice_engines::{LocalVoices, VoiceFile};
+
+use crate::bootstrap;
+use crate::doctor::Found;
+
+/// Returns the installed models of a kind, the one in use first. If that one is not here, the others take its place,
+/// unless the configuration names it.
+///
+/// # Errors
+/// The configuration names a model that is unknown, or of another kind.
+pub fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result<Vec<InstalledModel>> {
+    let name = bootstrap::chosen(config, models, kind)?;
+    match models.registry()?.get(&name) {
+        Some(entry) if entry.kind != kind => bail!("{name} is a {} model, and a {kind} model is needed", entry.kind),
+        Some(_) => {}
+        None => bail!("there is no model {name:?}; `azera models list` shows those that there are"),
+    }
+    let mut found: Vec<InstalledModel> = models.find(&name)?.into_iter().collect();
+    let is_named = match kind {
+        Kind::Speech => config.voice.speech_model.is_some(),
+        Kind::Voice => config.voice.voice.is_some(),
+        Kind::Chat | Kind::Embedding | Kind::Vad => false,
+    };
+    if found.is_empty() && is_named {
+        return Ok(found);
+    }
+    for other in models.list()? {
+        let is_other = other.entry.kind == kind && other.entry.name != name;
+        if is_other && matches!(other.state, State::Installed(_)) {
+            found.extend(models.find(&other.entry.name)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the voices of this machine as one engine, which opens none yet; `None` if there is none.
+///
+/// # Errors
+/// Those of [`installed`].
+pub fn voices(config: &Config, models: &Models, threads: usize) -> anyhow::Result<Option<Arc<LocalVoices>>> {
+    let installed = installed(config, models, Kind::Voice)?;
+    let files = installed.into_iter().map(|model| VoiceFile { id: model.entry.name, path: model.path });
+    let files: Vec<VoiceFile> = files.collect();
+    Ok((!files.is_empty()).then(|| Arc::new(LocalVoices::new(files, threads))))
+}
+
+/// Returns the names of the models that are in use and missing, where neither another one nor a server takes their place.
+/// Calls need a detector of speech, too.
+///
+/// # Errors
+/// Those of [`installed`].
+pub fn missing(config: &Config, models: &Models, for_calls: bool) -> anyhow::Result<Vec<String>> {
+    let kinds = [
+        (Kind::Speech, config.recognition_server.api == RecognitionApi::None),
+        (Kind::Voice, config.speech_server.api == SpeechApi::None),
+        (Kind::Vad, for_calls),
+    ];
+    let mut missing = Vec::new();
+    for (kind, _) in kinds.into_iter().filter(|(_, is_needed)| *is_needed) {
+        if installed(config, models, kind)?.is_empty() {
+            missing.push(bootstrap::chosen(config, models, kind)?);
+        }
+    }
+    Ok(missing)
+}
+
+/// Says which models are missing, and how the operator fetches all of them.
+pub fn told_missing(missing: &[String]) -> String {
+    let (names, command) = (missing.join(", "), missing.join(" "));
+    let (are, them) = if missing.len() == 1 { ("the model is", "it") } else { ("these models are", "them") };
+    format!("{are} missing: {names}; the operator fetches {them} with `azera models pull {command}`")
+}
+
+/// Checks the models of speech for `azera doctor`.
+pub fn check(config: &Config) -> Found {
+    let checked = bootstrap::models(config).and_then(|models| {
+        let missing = missing(config, &models, true)?;
+        let mut here = Vec::new();
+        for (kind, does) in [(Kind::Speech, "hears"), (Kind::Voice, "speaks"), (Kind::Vad, "tells speech from noise")] {
+            here.extend(installed(config, &models, kind)?.first().map(|model| format!("{} {does}", model.entry.name)));
+        }
+        anyhow::Ok((missing, here))
+    });
+    match checked {
+        Err(error) => Found::Bad(format!("{error:#}"), "see [voice] in the configuration".into()),
+        Ok((missing, here)) if missing.is_empty() => Found::Good(match here.is_empty() {
+            true => "servers take their place".to_owned(),
+            false => here.join(", "),
+        }),
+        Ok((missing, _)) => Found::Note(format!(
+            "not fetched: {}; voice messages and calls need them: `azera models pull {}`",
+            missing.join(", "),
+            missing.join(" ")
+        )),
+    }
+}
