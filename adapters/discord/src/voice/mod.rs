@@ -277,7 +277,9 @@ impl VoiceCalls {
     async fn joined(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId) {
         let Some(call) = self.call_in(channel) else { return };
         let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
-        self.attendance.came(channel, user, self.clock.now());
+        if self.hearers(guild, channel).contains(&user) {
+            self.attendance.came(channel, user, self.clock.now());
+        }
         let Some((_, host)) = self.speech.get() else { return };
         let decision = match host.may_be_heard(&chat, &person).await {
             Ok(decision) => self.heard_now(channel, &person, decision),
@@ -296,11 +298,12 @@ impl VoiceCalls {
             return self.own_state(guild, state).await;
         }
         let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
-        let people = self.people(guild, channel);
+        let hearers = self.hearers(guild, channel);
         let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         if state.channel_id != Some(channel) {
             self.recording_is_left_by(channel, state.user_id);
         } else if !is_bot
+            && hearers.contains(&state.user_id)
             && !self.attendance.is_there(channel, state.user_id)
             && let Some(call) = self.call_in(channel)
         {
@@ -309,16 +312,17 @@ impl VoiceCalls {
         }
         // Nothing is kept while somebody is there who did not agree.
         self.recording_has_other_people(guild, channel).await;
+        // Talk goes on without those who left or hear nothing.
+        if !hearers.contains(&state.user_id)
+            && !hearers.is_empty()
+            && let Err(error) = self.said_before(channel, &hearers).await
+        {
+            tracing::error!(%error, "cannot write who hears no more in a voice channel; ending the call");
+            return self.end(guild);
+        }
         if state.channel_id == Some(channel) && !is_bot {
             self.joined(guild, channel, state.user_id).await;
         } else if let (Some(call), Ok(person)) = (self.call_in(channel), id::person(state.user_id)) {
-            // Talk goes on without them.
-            if !people.is_empty()
-                && let Err(error) = self.said_before(channel, &people).await
-            {
-                tracing::error!(%error, "cannot write who left a voice channel; ending the call");
-                return self.end(guild);
-            }
             call.left(person);
         }
     }
@@ -377,18 +381,21 @@ impl VoiceCalls {
         ongoing.server = None;
     }
 
-    /// Returns what the room of a voice channel is: a place that only the people in it read. `None` unless the bot is
+    /// Returns what the room of a voice channel is: a place that only the people who hear it read. `None` unless the bot is
     /// there, and the person, too.
     pub(crate) fn place(&self, chat: &ChatId, asker: Option<&PersonId>) -> Option<Place> {
         let channel = id::voice_channel_of(chat)?;
         let guild = self.guild_of_room(channel)?;
-        let people = self.people(guild, channel);
-        if let Some(asker) = asker
-            && !people.contains(&id::user_of(asker)?)
-        {
-            return None;
+        // Somebody who is deafened reads what they heard themselves, and keeps nothing from the others.
+        let mut readers = self.hearers(guild, channel);
+        if let Some(asker) = asker {
+            let asker = id::user_of(asker)?;
+            if !self.people(guild, channel).contains(&asker) {
+                return None;
+            }
+            readers.insert(asker);
         }
-        let since = self.attendance.since(channel, &people, self.clock.now());
+        let since = self.attendance.since(channel, &readers, self.clock.now());
         // Readers of captions were in the room for nothing of what was said before.
         let since = self.captioned_since(channel).map_or(since, |captioned| since.max(captioned));
         let realm = id::realm(guild).ok()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serenity::all::{ChannelId, GuildId, UserId};
+use serenity::all::{ChannelId, GuildId, UserId, VoiceState};
 
 use super::VoiceCalls;
 
@@ -14,10 +14,29 @@ impl VoiceCalls {
 
     /// Returns the people in a voice channel now, without bots; `None` if Discord did not describe the server yet.
     pub(in crate::voice) fn known_people(&self, guild: GuildId, channel: ChannelId) -> Option<BTreeSet<UserId>> {
+        self.people_who(guild, channel, |_| true)
+    }
+
+    /// Returns the people in a voice channel who hear what is said there: those whom nobody deafened.
+    pub(in crate::voice) fn hearers(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<UserId> {
+        self.known_hearers(guild, channel).unwrap_or_default()
+    }
+
+    /// Returns the same; `None` if Discord did not describe the server yet.
+    pub(in crate::voice) fn known_hearers(&self, guild: GuildId, channel: ChannelId) -> Option<BTreeSet<UserId>> {
+        self.people_who(guild, channel, |state| !state.deaf && !state.self_deaf)
+    }
+
+    fn people_who(
+        &self,
+        guild: GuildId,
+        channel: ChannelId,
+        are: impl Fn(&VoiceState) -> bool,
+    ) -> Option<BTreeSet<UserId>> {
         let line = self.line.get()?;
         let guild = line.directory.cache.guild(guild)?;
         let is_bot = |user: &UserId| guild.members.get(user).is_some_and(|member| member.user.bot);
-        let there = guild.voice_states.values().filter(|state| state.channel_id == Some(channel));
+        let there = guild.voice_states.values().filter(|state| state.channel_id == Some(channel) && are(state));
         Some(there.map(|state| state.user_id).filter(|user| *user != line.directory.me && !is_bot(user)).collect())
     }
 

@@ -115,7 +115,7 @@ impl VoiceCalls {
         });
     }
 
-    /// Hands in an utterance. Only the people in the room now may read it.
+    /// Hands in an utterance. Only the people who hear it may read it.
     async fn said(
         self: &Arc<Self>,
         utterances: &mut Utterances,
@@ -125,8 +125,8 @@ impl VoiceCalls {
     ) {
         // Before the disk is waited for: whoever comes meanwhile did not hear it.
         let now = self.clock.now();
-        let people = self.people(guild, channel);
-        if let Err(error) = self.said_before(channel, &people).await {
+        let hearers = self.hearers(guild, channel);
+        if let Err(error) = self.said_before(channel, &hearers).await {
             tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
             return;
         }

@@ -4,6 +4,7 @@
 //! Each test runs in a process of its own, because songbird trusts the certificates that `SSL_CERT_FILE` names.
 
 mod captions;
+mod deafened;
 mod encrypted;
 mod engine;
 mod people;

@@ -7,13 +7,13 @@ use azera_voice_api::{CallRecording, CallRecordings as _, ForgottenCalls};
 use crate::{ANSWER, Room, check, in_own_process};
 
 impl Room {
-    fn record(&self, person: usize, wish: CallWish) -> Result<Option<RecordStatus>, VoiceError> {
+    pub(crate) fn record(&self, person: usize, wish: CallWish) -> Result<Option<RecordStatus>, VoiceError> {
         self.runtime.block_on(self.channels().record(&self.chat(), &self.person(person), wish))
     }
 
     /// Waits until the text chat says something for the n-th time.
     #[track_caller]
-    fn told(&self, words: &str, times: usize) {
+    pub(crate) fn told(&self, words: &str, times: usize) {
         self.fake.wait(words, |world| {
             let texts = world.bots_messages(self.channel).into_iter().filter_map(|it| it["content"].as_str());
             (texts.filter(|text| text.contains(words)).count() >= times).then_some(())
@@ -21,7 +21,7 @@ impl Room {
     }
 
     /// Presses the button below the question for a recording.
-    fn press_record(&self, person: usize, label: &str) {
+    pub(crate) fn press_record(&self, person: usize, label: &str) {
         let who = self.people[person];
         let (message, custom_id) = self.fake.wait("the question", |world| {
             world.bots_messages(self.channel).into_iter().find_map(|message| {
@@ -37,7 +37,7 @@ impl Room {
 
     /// Waits until a person has so many recordings, and returns them, the oldest first.
     #[track_caller]
-    fn recorded(&self, person: usize, count: usize) -> Vec<CallRecording> {
+    pub(crate) fn recorded(&self, person: usize, count: usize) -> Vec<CallRecording> {
         let mut found = self.until("the recordings to be whole", || {
             let found = self.recordings.of(&self.person(person)).expect("a folder");
             (found.len() == count).then_some(found)
@@ -46,7 +46,7 @@ impl Room {
         found
     }
 
-    fn words(&self, person: usize, recording: &CallRecording) -> String {
+    pub(crate) fn words(&self, person: usize, recording: &CallRecording) -> String {
         let files = self.recordings.sound(&self.person(person), recording.number, 1 << 24).expect("a file");
         let (words, seconds) = self.ears.recognise_file(files.expect("theirs").remove(0));
         assert!((seconds - recording.duration.as_secs_f32()).abs() < 0.2, "{seconds} {recording:?}");
@@ -55,7 +55,7 @@ impl Room {
     }
 
     /// Waits until the bot said something after the packet `from`, and fell silent.
-    fn quiet(&self, from: usize) {
+    pub(crate) fn quiet(&self, from: usize) {
         self.hear(from);
     }
 

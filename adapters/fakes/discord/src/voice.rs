@@ -2,11 +2,12 @@
 //! (<https://discord.com/developers/docs/topics/voice-connections>), on request with end-to-end encryption (DAVE).
 
 mod dave;
+mod moderation;
 mod network;
 mod rtp;
 mod socket;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -57,6 +58,8 @@ pub struct Voice {
     pub(crate) udp: Option<SocketAddr>,
     /// People and the bot by user: guild and channel.
     pub(crate) there: BTreeMap<u64, (u64, u64)>,
+    /// People who hear nothing, because they or a moderator deafened them.
+    pub(crate) deaf: BTreeSet<u64>,
     /// SSRCs of people who spoke.
     pub(crate) ssrcs: BTreeMap<u64, u32>,
     /// The bot's session and secret, as the gateway told them.
@@ -131,9 +134,10 @@ impl World {
     /// Returns the voice state of a user.
     pub(crate) fn voice_state(&self, guild: u64, user: u64, channel: Option<u64>) -> Value {
         let is_muted = user == BOT && self.voice.is_bot_muted;
+        let is_deaf = self.voice.deaf.contains(&user);
         json!({"guild_id": guild.to_string(), "channel_id": channel.map(|id| id.to_string()),
             "user_id": user.to_string(), "member": self.member_json(guild, user),
-            "session_id": format!("voice-session-{user}"), "deaf": false, "mute": false, "self_deaf": false,
+            "session_id": format!("voice-session-{user}"), "deaf": false, "mute": false, "self_deaf": is_deaf,
             "self_mute": is_muted, "self_video": false, "suppress": false, "request_to_speak_timestamp": null})
     }
 
@@ -143,7 +147,7 @@ impl World {
         there.map(|(user, (guild, channel))| self.voice_state(*guild, *user, Some(*channel))).collect()
     }
 
-    fn tell_state(&mut self, guild: u64, user: u64, channel: Option<u64>) {
+    pub(crate) fn tell_state(&mut self, guild: u64, user: u64, channel: Option<u64>) {
         let state = self.voice_state(guild, user, channel);
         self.emit("VOICE_STATE_UPDATE", state);
     }

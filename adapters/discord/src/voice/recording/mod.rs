@@ -1,7 +1,8 @@
 //! Recordings of calls: somebody asks for one, and it runs while everybody who is in the call agreed to it.
 //!
 //! A recording has parts. In each part the same people are there all the time, so each of them may have it and nobody
-//! else may. When somebody leaves, another part begins; when somebody is there who did not agree, nothing is kept.
+//! else may. When somebody leaves or is deafened, another part begins; when somebody is there who did not agree, nothing
+//! is kept.
 //!
 //! This file decides what is kept and says so, and `presence` follows who is there. `azera_voice_discord` keeps it, and
 //! `send` brings it to a person.
@@ -128,12 +129,13 @@ impl Recording {
         self.asked.retain(|person| there.contains(person));
     }
 
-    fn next(&self, there: &BTreeSet<PersonId>) -> Step {
-        let may = !there.is_empty() && there.is_subset(&self.agreed);
+    /// Returns what comes next. A part is for the people who hear the call, and everybody there must have agreed.
+    fn next(&self, there: &BTreeSet<PersonId>, hearing: &BTreeSet<PersonId>) -> Step {
+        let may = !hearing.is_empty() && there.is_subset(&self.agreed);
         match (may, self.is_running) {
             (false, _) if self.is_running || self.is_between_parts => Step::Pause,
             (false, _) => Step::Stay,
-            (true, _) if *there != self.part => Step::Begin(there.clone()),
+            (true, _) if *hearing != self.part => Step::Begin(hearing.clone()),
             (true, true) => Step::Stay,
             (true, false) => Step::Resume,
         }
@@ -199,9 +201,10 @@ impl VoiceCalls {
         Some(change(recording))
     }
 
-    fn known_persons(&self, guild: GuildId, channel: ChannelId) -> Option<BTreeSet<PersonId>> {
-        let there = self.known_people(guild, channel)?;
-        Some(there.into_iter().filter_map(|user| id::person(user).ok()).collect())
+    /// Returns who is there, and who of them hears the call; `None` if Discord did not describe the server yet.
+    fn known_persons(&self, guild: GuildId, channel: ChannelId) -> Option<[BTreeSet<PersonId>; 2]> {
+        let known = [self.known_people(guild, channel)?, self.known_hearers(guild, channel)?];
+        Some(known.map(|users| users.into_iter().filter_map(|user| id::person(user).ok()).collect()))
     }
 
     fn persons(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<PersonId> {
@@ -312,12 +315,12 @@ impl VoiceCalls {
         let (call, recording) = (ongoing.call.clone(), ongoing.recording.as_mut()?);
         let known = if recording.is_blind { None } else { self.known_persons(guild, channel) };
         let is_known = known.is_some();
-        if let Some(there) = &known {
+        if let Some([there, _]) = &known {
             recording.is_left_by_all_but(there);
         }
-        let there = known.unwrap_or_default();
+        let [there, hearing] = known.unwrap_or_default();
         let is_first = recording.part.is_empty();
-        let said = match recording.next(&there) {
+        let said = match recording.next(&there, &hearing) {
             Step::Stay => return None,
             Step::Pause => {
                 call.run_recording(false);
@@ -447,7 +450,7 @@ mod tests {
         let ann = PersonId::new("ann").unwrap();
         let mut recording = Recording::new("1".into(), "Ann".into(), &ann, people(&["bob"]));
         let next = |recording: &mut Recording, there: &[&str]| {
-            let step = recording.next(&people(there));
+            let step = recording.next(&people(there), &people(there));
             recording.is_running = match &step {
                 Step::Stay => recording.is_running,
                 Step::Pause => false,
@@ -471,6 +474,13 @@ mod tests {
         recording.agreed.clear();
         assert_eq!(next(&mut recording, &["bob"]), Step::Pause);
         assert_eq!(next(&mut recording, &[]), Step::Stay);
+        // Whoever hears nothing gets nothing, and must have agreed all the same.
+        let deaf = |recording: &Recording| recording.next(&people(&both), &people(&["ann"]));
+        assert_eq!(deaf(&recording), Step::Stay, "Bob is there and did not agree");
+        recording.agreed.extend(people(&both));
+        assert_eq!(deaf(&recording), Step::Begin(people(&["ann"])));
+        assert_eq!(recording.next(&people(&both), &people(&[])), Step::Stay, "nobody hears it");
+        recording.agreed.clear();
         // While the next part is prepared, somebody comes who did not agree.
         recording.agreed.extend(people(&["bob"]));
         recording.is_between_parts = true;
@@ -486,6 +496,7 @@ mod tests {
         assert_eq!((&recording.agreed, &recording.asked), (&people(&["ann", "bob"]), &people(&["bob"])));
         recording.is_left_by_all_but(&people(&["bob", "cid"]));
         assert_eq!((&recording.agreed, &recording.asked), (&people(&["bob"]), &people(&["bob"])));
-        assert_eq!(recording.next(&people(&["bob", "cid"])), Step::Stay, "Cid is not recorded again unasked");
+        let there = people(&["bob", "cid"]);
+        assert_eq!(recording.next(&there, &there), Step::Stay, "Cid is not recorded again unasked");
     }
 }

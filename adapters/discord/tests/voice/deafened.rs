@@ -1,0 +1,68 @@
+//! People who deafened themselves: they are in the room and hear nothing of it.
+
+use azera_adapter::{CallWish, Platform as _};
+use azera_fake_discord::{Mode, Network};
+
+use crate::engine::since;
+use crate::{ANSWER, Room, check, in_own_process};
+
+#[test]
+fn whoever_is_deafened_did_not_hear_what_is_said() {
+    in_own_process("deafened::whoever_is_deafened_did_not_hear_what_is_said", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        let robert = room.people[1];
+        room.fake.world(|world| world.deafen(robert, true));
+        room.say(0, "Robert, the password of the lighthouse is banana.", Network::default());
+        room.said(1);
+        let (first, place) = room.engine.kept().said[0].clone();
+        assert!(since(&place) <= first.at, "Ann heard it, and nobody else did");
+        let hears = |person: usize| {
+            let scopes = room.runtime.block_on(room.discord.readable_scopes(&room.person(person))).expect("an answer");
+            scopes.private_chats.into_iter().any(|(chat, _)| chat == first.chat)
+        };
+        assert!(hears(0) && !hears(1));
+        let place = |person: usize| {
+            room.runtime.block_on(room.discord.place(&first.chat, &room.person(person))).expect("an answer")
+        };
+        // He is there and asks for the transcript: nothing of it is for him.
+        assert!(since(&place(1).expect("he is in the room")) > first.at);
+        // Nor is it once he hears again, for him and for a room with him.
+        room.fake.world(|world| world.deafen(robert, false));
+        room.until("him to hear again", || hears(1).then_some(()));
+        for person in [0, 1] {
+            assert!(since(&place(person).expect("both are there")) > first.at, "{person}");
+        }
+    });
+}
+
+#[test]
+fn whoever_is_deafened_gets_no_recording_of_what_they_did_not_hear() {
+    in_own_process("deafened::whoever_is_deafened_gets_no_recording_of_what_they_did_not_hear", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        room.record(0, CallWish::On).expect("a call");
+        let from = room.spoken();
+        room.press_record(1, "Record me");
+        room.told("The recording begins.", 1);
+        room.quiet(from);
+        room.say(0, "Robert, the last ferry leaves at six in the evening.", Network::default());
+        room.pause();
+        room.fake.world(|world| world.deafen(room.people[1], true));
+        room.recorded(0, 1);
+        room.say(0, "Now I am alone in the kitchen with seven chickens.", Network::default());
+        room.pause();
+        room.fake.world(|world| world.deafen(room.people[1], false));
+        room.recorded(0, 2);
+        room.say(1, "Ann, I was at the market yesterday.", Network::default());
+        room.pause();
+        assert_eq!(room.record(0, CallWish::Off), Ok(None));
+        let words = |person: usize, count: usize| -> Vec<String> {
+            room.recorded(person, count).iter().map(|recording| room.words(person, recording)).collect()
+        };
+        let [first, second, third] = &words(0, 3)[..] else { panic!("three parts") };
+        check("the last ferry leaves at six in the evening", first);
+        check("now I am alone in the kitchen with seven chickens", second);
+        check("I was at the market yesterday", third);
+        assert_eq!(words(1, 2), [first.clone(), third.clone()]);
+    });
+}
