@@ -4,7 +4,7 @@ use azera_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Chart, HostError, InboundEvent, OptionKind, Receipt, State};
+use crate::{Chart, Holding, HostError, InboundEvent, OptionKind, Receipt, State};
 
 /// A chat of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,9 @@ pub struct Hit {
     pub signals: Vec<String>,
     /// Its text, cut to the snippet length.
     pub text: Text,
+    /// From when until when it holds.
+    #[serde(flatten)]
+    pub holding: Holding,
 }
 
 /// What a search found.

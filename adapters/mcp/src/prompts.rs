@@ -61,7 +61,9 @@ async fn about(caller: &Caller, topic: String) -> Result<String, Failure> {
         let memory = &found.memory;
         // A quoted text stays on one line of JSON, so it cannot end the list.
         let quoted = Value::String(memory.text.clone());
-        text.push_str(&format!("- {} ({}, {}, {}): {quoted}\n", memory.id, memory.author, memory.evidence, memory.at));
+        let until = memory.held_until.as_ref().map_or_else(String::new, |until| format!(", true until {until}"));
+        let (id, author) = (&memory.id, &memory.author);
+        text.push_str(&format!("- {id} ({author}, {}, {}{until}): {quoted}\n", memory.evidence, memory.at));
     }
     if found.memories.is_empty() {
         text.push_str("(nothing was found)\n");

@@ -131,7 +131,7 @@ impl Engine {
         let query = Text::new(&*line.query);
         let recall = self.0.recall.search(&read_scope, &query, asking, results).await?;
         let missing = recall.missing.iter().map(|part| (*part).to_owned()).collect();
-        Ok(Searched { hits: recall.hits.iter().map(hit).collect(), missing })
+        Ok(Searched { hits: recall.hits.iter().map(|found| hit(found, &calendar.zone)).collect(), missing })
     }
 }
 

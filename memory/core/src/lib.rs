@@ -161,7 +161,7 @@ pub use surprise::Surprise;
 pub use themes::{NextPlace, Theme, ThemePage, ThemedPlace};
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
-pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};
+pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement, Stretch, Validity};
 pub use vaults::{Reseal, VaultChange};
 pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
 pub use working::{EMBEDDING_TTL, Working};

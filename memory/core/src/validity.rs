@@ -44,6 +44,21 @@ pub struct Replacement {
     pub at: Timestamp,
 }
 
+/// A stretch of time, as exactly as it was named: its first moment, and the one after its end. A moment begins and ends
+/// at once.
+pub type Stretch = (Timestamp, Timestamp);
+
+/// From when and until when a statement holds, as far as that may be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validity {
+    /// Since when it says that it holds; `None` if it says no time before it was said.
+    pub since: Option<Stretch>,
+    /// When it ceased to hold; `None` while it holds.
+    pub until: Option<Stretch>,
+    /// The memory of the newer statement.
+    pub replaced_by: Option<MemoryId>,
+}
+
 /// Why a statement was not replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotReplaced {
@@ -84,6 +99,20 @@ impl Memories<'_> {
         let Some(superseded) = superseded.filter(|superseded| !superseded.same) else { return Ok(None) };
         let newer = self.0.messages().get(read_scope, &superseded.by)?;
         Ok(newer.map(|_| Replacement { by: Newer::Message(superseded.by.clone()), at: superseded.at }))
+    }
+
+    /// Returns from when and until when a statement holds. Nothing tells of a newer statement that `read_scope` does not
+    /// allow.
+    pub fn validity(self, read_scope: &ReadScope, memory: &MemoryRow, calendar: &Calendar) -> Result<Validity, Error> {
+        let since = memory.valid_from(calendar);
+        let Some(Replacement { by, at }) = self.replaced(read_scope, memory)? else {
+            return Ok(Validity { since, ..Validity::default() });
+        };
+        let replaced_by = match by {
+            Newer::Memory(id) => Some(id),
+            Newer::Message(message) => self.0.messages().memory_of(read_scope, &message)?,
+        };
+        Ok(Validity { since, until: Some((at, at)), replaced_by })
     }
 
     /// Returns the statement of a person that may be replaced.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use azera_memory::conformance::record;
-use azera_memory::{Calendar, Limits, Memory, NewFact, Query, RamStore, ReadScope};
+use azera_memory::{Calendar, Forget, Limits, Memory, NewFact, Query, RamStore, ReadScope};
 use azera_types::{
     Author, ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Text, TimeZone, Timestamp,
 };
@@ -124,4 +124,60 @@ fn a_statement_may_hold_since_before_it_was_known() {
         let from = row.valid_from(&calendar).map(|(from, _)| from.strftime("%F").to_string());
         assert_eq!(from.as_deref(), want, "{text}");
     }
+}
+
+/// Puts a newer statement of Ann in the place of an older one, in the same chat.
+fn update(memory: &Memory, chat: &str, older: MemoryId, text: &str, at: Timestamp) -> MemoryId {
+    let (place, ann) = (place(chat), PersonId::new("ann").unwrap());
+    let fact = NewFact {
+        persona: PersonaId::new("azera").unwrap(),
+        scope: place.scope(),
+        chat: place.chat,
+        author: Author::Person { id: ann.clone(), name: "Ann".into() },
+        text: text.into(),
+        at,
+    };
+    memory.memories().update(&read_scope(chat), &ann, older, fact).unwrap().unwrap()
+}
+
+/// Returns since when and until when a memory holds, by days, and what replaced it.
+fn validity(memory: &Memory, chat: &str, id: MemoryId) -> (Option<String>, Option<String>, Option<MemoryId>) {
+    let calendar = Calendar::new("2026-11-01T10:00:00Z".parse().unwrap(), TimeZone::UTC);
+    let row = memory.memories().get(&read_scope(chat), id).unwrap().unwrap();
+    let found = memory.memories().validity(&read_scope(chat), &row, &calendar).unwrap();
+    let day = |when: Option<(Timestamp, Timestamp)>| when.map(|(from, _)| from.strftime("%F").to_string());
+    (day(found.since), day(found.until), found.replaced_by)
+}
+
+#[test]
+fn a_statement_holds_until_another_replaces_it_and_again_once_that_is_forgotten() {
+    let memory = record(Arc::new(RamStore::new()));
+    let (june, august) = ("2026-06-10T10:00:00Z".parse().unwrap(), "2026-08-03T10:00:00Z".parse().unwrap());
+    let older = keep_at(&memory, "porch", "the spare key has been under the blue pot since 2019", june);
+    assert_eq!(validity(&memory, "porch", older), (Some("2019-01-01".into()), None, None));
+    let newer = update(&memory, "porch", older, "the spare key is under the red pot", august);
+    let ended = (Some("2019-01-01".into()), Some("2026-08-03".into()), Some(newer));
+    assert_eq!(validity(&memory, "porch", older), ended);
+    assert_eq!(validity(&memory, "porch", newer), (None, None, None));
+    // What waits to be indexed tells it, too.
+    let place = read_scope("porch");
+    let calendar = Calendar::new(august, TimeZone::UTC);
+    let ann = PersonId::new("ann").unwrap();
+    let question = memory.recall().question(&place, &Text::new("spare key"), &ann, "Azera", &calendar).unwrap();
+    let query = Query {
+        question,
+        vector: None,
+        event_vector: None,
+        asker: Some(ann),
+        now: august,
+        include_latest: true,
+        exclude: HashSet::new(),
+        limits: Limits::default(),
+        results: 10,
+    };
+    let hits = memory.recall().find_unindexed(&place, &query).unwrap();
+    let by = |id| hits.iter().find(|hit| hit.memory.id == id).unwrap().validity.replaced_by;
+    assert_eq!((by(older), by(newer)), (Some(newer), None));
+    memory.forgetting().forget(&Forget::Memory(newer), true).unwrap();
+    assert_eq!(validity(&memory, "porch", older), (Some("2019-01-01".into()), None, None));
 }

@@ -111,6 +111,15 @@ struct Found {
     score: f32,
     /// Its kind, such as `message` or `dream`.
     source: String,
+    /// Since when its words say that it holds, such as `2026-05`, in the time zone of the place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds_since: Option<String>,
+    /// Until when it held, such as `2026-08-03`; missing while it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_until: Option<String>,
+    /// The id of the memory that replaced it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced_by: Option<String>,
 }
 
 /// What was found.
@@ -375,6 +384,9 @@ async fn search(
         content: hit.text.to_string(),
         score: hit.score,
         source: hit.kind,
+        holds_since: hit.holding.holds_since,
+        held_until: hit.holding.held_until,
+        replaced_by: hit.holding.replaced_by.map(|by| by.0.to_string()),
     };
     let results: Vec<Found> = hits.into_iter().map(found).collect();
     Ok(axum::Json(Results { total: results.len(), results, semantic_count, lexical_count, missing }))

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
-    Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
-    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader, ShownConversation,
-    ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession,
-    ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
+    Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary,
+    ModelSummary, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader,
+    ShownConversation, ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure,
+    ShownRelation, ShownSession, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -93,7 +93,15 @@ impl Engine {
             sources: Vec::new(),
             text: Text::new(text),
             at: at(number),
+            holding: Holding::default(),
         };
+        // In this engine, a statement that begins so takes the place of the first one.
+        if text.starts_with("no longer")
+            && let Some(first) = kept.first_mut()
+        {
+            first.memory.holding.held_until = Some("2026-08-03".into());
+            first.memory.holding.replaced_by = Some(MemoryIdText(id));
+        }
         kept.push(Kept { person: line.person.clone(), persona: self.persona(&line.chat), memory });
         CommandAnswer {
             ok: true,
@@ -175,6 +183,7 @@ impl Host for Engine {
                 score: 0.5,
                 signals: vec!["lexical".into(), "semantic".into()],
                 text: memory.text,
+                holding: memory.holding,
             })
             .collect();
         // The fake reranker is always away.

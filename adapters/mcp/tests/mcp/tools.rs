@@ -38,6 +38,35 @@ async fn what_is_kept_is_recalled_until_it_is_forgotten() {
 }
 
 #[tokio::test]
+async fn what_no_longer_holds_says_so_everywhere() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let id = client.remember("Mia lives in Oslo").await;
+    let holds = Client::good(client.call("get", json!({"id": id})).await);
+    assert!(holds["memory"].get("held_until").is_none() && holds["memory"].get("replaced_by").is_none(), "{holds}");
+    let newer = client.remember("no longer: Mia lives in Hull").await;
+    let is_told = |memory: &Value| {
+        assert_eq!((&memory["held_until"], &memory["replaced_by"]), (&json!("2026-08-03"), &json!(newer)), "{memory}");
+    };
+    is_told(&Client::good(client.call("get", json!({"id": id})).await)["memory"]);
+    let of_id = |listed: &Value| {
+        let memories = listed["memories"].as_array().unwrap();
+        memories.iter().find(|memory| memory["id"] == json!(id)).unwrap().clone()
+    };
+    for (tool, arguments) in [
+        ("recall", json!({"query": "Oslo"})),
+        ("hybrid_search", json!({"query": "Oslo"})),
+        ("search", json!({"query": "Oslo"})),
+        ("similar", json!({"id": newer})),
+        ("list", json!({})),
+        ("optimize_context", json!({"query": "Oslo"})),
+    ] {
+        is_told(&of_id(&Client::good(client.call(tool, arguments).await)));
+    }
+    client.end().await;
+}
+
+#[tokio::test]
 async fn relations_are_read_and_followed() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;

@@ -50,7 +50,7 @@ pub(crate) use upload::Uploads;
 use std::sync::Arc;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform, suggestion};
-use azera_memory::{Calendar, ChatRow, MemoryRow, ReadScope};
+use azera_memory::{Calendar, ChatRow, MemoryRow, ReadScope, Stretch};
 use azera_types::{Place, PlatformId, Text, Timestamp, composed};
 
 use crate::access::AccessControl;
@@ -116,9 +116,9 @@ impl CommandContext<'_> {
         })
     }
 
-    /// Returns until which day a statement held, to follow the day of it; nothing while it holds.
-    fn until(&self, at: Option<Timestamp>) -> String {
-        at.map_or_else(String::new, |at| format!(", until {}", self.day(at)))
+    /// Returns until when a statement held, to follow the day of it; nothing while it holds.
+    fn until(&self, when: Option<Stretch>) -> String {
+        when.map_or_else(String::new, |(from, to)| format!(", until {}", zones::stretch(from, to, &self.calendar.zone)))
     }
 }
 

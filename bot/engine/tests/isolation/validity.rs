@@ -3,13 +3,14 @@
 
 use std::sync::Mutex;
 
-use azera_adapter::Host;
+use azera_adapter::{Holding, Host, MemoryReader, Platform, Reading};
 use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, GUILD, LOBBY, Scene};
 use crate::look::look_up_all;
 use crate::passages::watching_model;
+use crate::test_engine::{chat, person};
 use crate::world::Change;
 
 const OLD: &str = "my dentist appointment is on tuesday";
@@ -144,12 +145,20 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
     let refused = scene.command(BOB, COMMONS, &format!("/memory update {old} it is on sunday")).await;
     assert!(refused.contains("no statement of yours"), "{refused}");
     let updated = scene.command(ANN, DM_ANN, &format!("/memory update {old} {NEW}")).await;
+    let at = scene.engine.clock.now();
     assert!(updated.contains(&format!("in place of `{old}`")), "{updated}");
     let new = id_in(&updated);
     let (here, there) = (scene.command(ANN, DM_ANN, search).await, scene.command(AN, COMMONS, search).await);
     let line = |answer: &str, text: &str| answer.lines().position(|line| line.contains(text));
     assert!(line(&here, NEW) < line(&here, OLD) && here.contains(", until "), "{here}");
     assert!(there.contains(OLD) && !there.contains(NEW) && !there.contains(", until "), "{there}");
+    let day = at.strftime("%F").to_string();
+    let replaced =
+        Holding { holds_since: None, held_until: Some(day), replaced_by: Some(new.clone().try_into().unwrap()) };
+    assert_eq!(holdings(&scene, ANN, DM_ANN, &old).await, [replaced.clone(), replaced]);
+    let holds = Holding::default();
+    assert_eq!(holdings(&scene, AN, COMMONS, &old).await, [holds.clone(), holds.clone()]);
+    assert_eq!(holdings(&scene, ANN, COMMONS, &old).await, [holds.clone(), holds]);
     let circle = scene.command(ANN, DM_ANN, &format!("/memory replace {new} {old}")).await;
     assert!(circle.contains("cannot replace it"), "{circle}");
     let again = scene.command(ANN, DM_ANN, &format!("/memory current {old}")).await;
@@ -161,6 +170,16 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
     scene.engine.watch.verdict().unwrap();
     scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
     assert!(!scene.command(ANN, DM_ANN, search).await.contains(", until "), "it holds again");
+}
+
+/// Returns from when until when a memory holds, as it is read by its number and as a search finds it.
+async fn holdings(scene: &Scene, who: usize, place: usize, id: &str) -> [Holding; 2] {
+    let at = Reading { chat: chat(place), person: person(who) };
+    let platform = scene.engine.platform.sim.id();
+    let read = scene.engine.azera.memory(platform, at, id.parse().unwrap()).await.unwrap().unwrap().holding;
+    let found = scene.hits(who, place, "dentist appointment").await;
+    let found = found.into_iter().find(|hit| hit.memory.0.to_string() == id).unwrap().holding;
+    [read, found]
 }
 
 /// A rating moves a memory in the place where it was given, and in no other.

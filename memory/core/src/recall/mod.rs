@@ -29,7 +29,9 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
 use crate::rows::Kind;
-use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
+use crate::{
+    Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, Validity, WINDOW_REACH, excerpt, show,
+};
 
 pub(crate) use authors::AuthorCache;
 pub(crate) use duplicates::same_in_words;
@@ -384,7 +386,7 @@ impl Recall<'_> {
             score: features.score(),
             signals,
             memory,
-            until: None,
+            validity: Validity::default(),
             again: Vec::new(),
         };
         Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))

@@ -6,7 +6,7 @@ use super::{Asked, Hit, Query, Reading};
 use crate::domains::Recall;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
-use crate::{Error, Newer, Shown};
+use crate::{Error, Newer, Shown, Validity};
 
 /// How many times one statement can have been replaced; older ones keep their place among the hits.
 const MAX_REPLACED: usize = 8;
@@ -15,8 +15,8 @@ const MAX_REPLACED: usize = 8;
 const SIGNAL: &str = "newer";
 
 impl Recall<'_> {
-    /// Notes for each hit when it was replaced. Where the question asks for what holds now, what replaced it comes
-    /// first, even if the search did not find it.
+    /// Notes for each hit from when and until when it holds. Where the question asks for what holds now, what replaced it
+    /// comes first, even if the search did not find it.
     pub(super) fn follow(self, reading: Reading<'_>, asked: Asked<'_>, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
         let question = &asked.query.question;
         let asks_for_now =
@@ -26,8 +26,8 @@ impl Recall<'_> {
         while let Some(hit) = waiting.pop_front() {
             let mut replaced = vec![hit];
             while let Some(last) = replaced.last_mut() {
+                last.validity = self.0.memories().validity(reading.read_scope, &last.memory, &question.calendar)?;
                 let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
-                last.until = Some(by.at);
                 let is_there = |hit: &Hit| is_newer(&hit.memory, &by.by);
                 if !asks_for_now || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
                     break;
@@ -68,11 +68,9 @@ impl Recall<'_> {
         let memory = memories.into_iter().find(|memory| is_newer(memory, by) && may_show(memory));
         Ok(memory.map(|memory| {
             let (snippet, shown, signals) = (Default::default(), Shown::new(), vec![SIGNAL]);
-            self.with_excerpt(
-                Hit { memory, snippet, shown, score: 0.0, signals, until: None, again: Vec::new() },
-                None,
-                query,
-            )
+            let validity = Validity::default();
+            let hit = Hit { memory, snippet, shown, score: 0.0, signals, validity, again: Vec::new() };
+            self.with_excerpt(hit, None, query)
         }))
     }
 }

@@ -35,10 +35,10 @@ impl Recall<'_> {
                 first.push(Hit { score: best, ..found.clone() });
                 continue;
             }
-            let until = self.0.memories().replaced(read_scope, &memory)?.map(|newer| newer.at);
+            let validity = self.0.memories().validity(read_scope, &memory, &query.question.calendar)?;
             let (snippet, score) = (Default::default(), best);
             let signals = vec![SIGNAL];
-            let hit = Hit { snippet, shown: Shown::new(), score, signals, memory, until, again: Vec::new() };
+            let hit = Hit { snippet, shown: Shown::new(), score, signals, memory, validity, again: Vec::new() };
             first.push(self.with_excerpt(hit, None, query));
         }
         let known: HashSet<MemoryId> = first.iter().map(|hit| hit.memory.id).collect();

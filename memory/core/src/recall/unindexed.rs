@@ -41,13 +41,14 @@ impl Recall<'_> {
             if found == 0 || found * WORDS_SHARE < all || memory.kind == Kind::Note {
                 continue;
             }
+            let validity = self.0.memories().validity(read_scope, &memory, &query.question.calendar)?;
             let hit = Hit {
                 snippet: Default::default(),
                 shown: Shown::new(),
                 score: 0.0,
                 signals: vec![SIGNAL],
                 memory,
-                until: None,
+                validity,
                 again: Vec::new(),
             };
             hits.push((found, hit));

@@ -1,10 +1,12 @@
-//! Reads what counts as known in a whole place.
+//! Reads what is known of each person and until when, and what counts as known in a whole place.
 
 use azera_adapter::{KnownReader, Reading};
-use azera_memory::{Memory, ReadScope};
-use azera_types::PlatformId;
+use azera_memory::{Calendar, Memory, ReadScope};
+use azera_types::{Clock, PlatformId, TimeZone};
 
 use super::{Looking, MANY, json};
+use crate::test_engine::person;
+use crate::world::PEOPLE;
 
 impl Looking<'_> {
     pub(super) async fn read_shown_known(&mut self, platform: &PlatformId, at: &Reading) {
@@ -21,6 +23,21 @@ impl Looking<'_> {
             )
         };
         self.saw("KnownReader::known", found.known.iter().map(text).collect::<Vec<_>>().join("\n"));
+    }
+
+    /// Reads what is kept in mind of each person, and until when it holds.
+    pub(super) fn read_statements(&mut self, read_scope: &ReadScope) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let calendar = Calendar::new(engine.clock.now(), TimeZone::UTC);
+        for person in (0..PEOPLE.len()).map(person) {
+            let salient = read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
+            for row in &salient {
+                read!(self, memory.memories().replaced(read_scope, row), |found| json(&found));
+                read!(self, memory.memories().validity(read_scope, row, &calendar), |found| format!("{found:?}"));
+            }
+            read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
+        }
     }
 
     pub(super) fn read_known(&mut self, read_scope: &ReadScope) {
