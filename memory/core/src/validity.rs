@@ -115,6 +115,21 @@ impl Memories<'_> {
         Ok(Validity { since, until: Some((at, at)), replaced_by })
     }
 
+    /// Returns those of several memories in which one person says the same that still hold. With a newer statement, a
+    /// person ends whatever they said in the same way before.
+    pub(crate) fn still_holding(
+        self,
+        read_scope: &ReadScope,
+        mut memories: Vec<MemoryRow>,
+    ) -> Result<Vec<MemoryRow>, Error> {
+        let mut ended = None;
+        for memory in &memories {
+            ended = ended.max(self.replaced(read_scope, memory)?.map(|by| by.at));
+        }
+        memories.retain(|memory| ended.is_none_or(|ended| memory.at > ended));
+        Ok(memories)
+    }
+
     /// Returns the statement of a person that may be replaced.
     pub fn may_be_replaced(
         self,

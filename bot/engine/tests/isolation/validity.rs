@@ -309,3 +309,24 @@ async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read()
     scene.engine.azera.settle().await.unwrap();
     assert!(!scene.command(ANN, DM_ANN, search).await.contains("said in"), "two are left");
 }
+
+/// What was known in a place and then replaced is known no longer, until the newer statement is forgotten.
+#[tokio::test]
+async fn what_was_replaced_no_longer_counts_as_known() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell_in_three_chats().await;
+    scene.mark_in_three_chats();
+    let search = "/memory search when does the harbour close";
+    let known = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(known.contains(HARBOUR), "{known}");
+    let raised = scene.hits(ANN, DM_ANN, "when does the harbour close").await[0].score;
+    let old = id_in(&scene.command(ANN, DM_ANN, search).await);
+    let new = id_in(&scene.command(ANN, DM_ANN, &format!("/memory update {old} the harbour closes at ten")).await);
+    let nothing = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(nothing.starts_with("Nothing that may be shown here"), "{nothing}");
+    let hits = scene.hits(ANN, DM_ANN, "when does the harbour close").await;
+    let before = hits.iter().find(|hit| hit.memory.0.to_string() == old).unwrap().score;
+    assert!(before < raised, "{before}, and {raised} before");
+    scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
+    assert!(scene.command(ANN, DM_ANN, "/memory known").await.contains(HARBOUR), "it holds again");
+}

@@ -291,9 +291,12 @@ impl Recall<'_> {
             chosen.take(self.with_excerpt(hit, passage, query));
         }
         let mut hits = chosen.into_hits();
-        // What holds in many chats of a place comes forward there.
+        // What was said in many chats of a place, and holds, comes forward there.
         let mut is_raised = false;
-        for hit in hits.iter_mut().filter(|hit| hit.chats() >= KNOWN_IN_CHATS) {
+        for hit in &mut hits {
+            if !self.0.memories().is_known(reading.read_scope, hit)? {
+                continue;
+            }
             is_raised = true;
             hit.score += KNOWN_RAISE;
             orders.entry(hit.memory.id).and_modify(|order| *order += KNOWN_RAISE);
