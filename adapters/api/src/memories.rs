@@ -66,6 +66,8 @@ pub struct ShownRelation {
     pub confidence: f32,
     /// When it was said first.
     pub since: Timestamp,
+    /// Until when it held, as in [`Holding::held_until`]: all who said it said something else instead.
+    pub until: Option<String>,
     /// The memories that say it, newest first.
     pub sources: Vec<MemoryId>,
 }

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::reading::MAX_LISTED;
 use crate::report::holding;
+use crate::zones::stretch;
 
 /// What may be shown to somebody, and the calendar by which it is told.
 struct Telling<'a> {
@@ -45,6 +46,7 @@ impl Telling<'_> {
             is_plain: link.label == Label::Together,
             confidence: link.confidence,
             since: link.said.0,
+            until: link.until.map(|(from, to)| stretch(from, to, &self.calendar.zone)),
             sources: link.sources,
         };
         ShownEntity {
@@ -152,7 +154,7 @@ impl Engine {
 impl Engine {
     async fn list_entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, Error> {
         let read = move |telling: &Telling<'_>| {
-            let found = telling.memory.graph().about(telling.read_scope, &name)?;
+            let found = telling.memory.graph().about(telling.read_scope, &name, telling.calendar)?;
             Ok(found.into_iter().map(|entity| telling.shown_entity(entity)).collect())
         };
         self.told(platform, &at, read).await

@@ -345,6 +345,7 @@ impl MemoryReader for Engine {
             is_plain: false,
             confidence: 0.9,
             since: at(1),
+            until: self.shown(&at_).iter().find_map(|memory| memory.holding.held_until.clone()),
             sources: self.shown(&at_).first().map(|memory| memory.id).into_iter().collect(),
         };
         let relations = match name.to_lowercase().as_str() {

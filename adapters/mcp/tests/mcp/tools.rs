@@ -63,6 +63,8 @@ async fn what_no_longer_holds_says_so_everywhere() {
     ] {
         is_told(&of_id(&Client::good(client.call(tool, arguments).await)));
     }
+    let relations = Client::good(client.call("relations", json!({"name": "Mia"})).await);
+    assert_eq!(relations["entities"][0]["relations"][0]["held_until"], "2026-08-03");
     client.end().await;
 }
 

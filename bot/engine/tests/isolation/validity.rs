@@ -182,6 +182,34 @@ async fn holdings(scene: &Scene, who: usize, place: usize, id: &str) -> [Holding
     [read, found]
 }
 
+/// A relation that ended says so, except to those who may not read what ended it.
+#[tokio::test]
+async fn a_relation_ends_where_the_newer_statement_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, "I live in Tallinn").await;
+    scene.engine.azera.settle().await.unwrap();
+    let old = id_in(&scene.command(ANN, COMMONS, "/memory search Tallinn").await);
+    let new = id_in(&scene.command(ANN, DM_ANN, &format!("/memory update {old} I moved to Riga")).await);
+    let here = scene.command(ANN, DM_ANN, "/graph Tallinn").await;
+    assert!(here.contains("lives in Tallinn, since ") && here.contains(", until "), "{here}");
+    let read = async |scene: &Scene, who, place| {
+        let at = Reading { chat: chat(place), person: person(who) };
+        let platform = scene.engine.platform.sim.id();
+        let found = scene.engine.azera.entities(platform, at, "Tallinn".into()).await.unwrap();
+        let relations = found.into_iter().flat_map(|entity| entity.relations);
+        relations.filter(|one| one.said.contains("lives in")).map(|one| one.until.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&scene, ANN, DM_ANN).await, [true]);
+    for (who, place) in [(AN, COMMONS), (ANN, COMMONS)] {
+        let there = scene.command(who, place, "/graph Tallinn").await;
+        assert!(there.contains("lives in Tallinn") && !there.contains("until"), "{there}");
+        assert_eq!(read(&scene, who, place).await, [false]);
+    }
+    scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
+    assert!(!scene.command(ANN, DM_ANN, "/graph Tallinn").await.contains("until"));
+    assert_eq!(read(&scene, ANN, DM_ANN).await, [false]);
+}
+
 /// A rating moves a memory in the place where it was given, and in no other.
 #[tokio::test]
 async fn a_rating_counts_in_its_place_alone() {

@@ -4,6 +4,7 @@
 //! [`crate::domains::Graph::about`].
 
 mod build;
+mod ended;
 mod extract;
 mod joins;
 mod lexicon;
