@@ -181,3 +181,35 @@ fn a_statement_holds_until_another_replaces_it_and_again_once_that_is_forgotten(
     memory.forgetting().forget(&Forget::Memory(newer), true).unwrap();
     assert_eq!(validity(&memory, "porch", older), (Some("2019-01-01".into()), None, None));
 }
+
+/// What "since" is about decides: closing an older statement too early is worse than closing it when the newer one was
+/// made.
+#[test]
+fn a_statement_ends_when_the_newer_one_says_that_it_began() {
+    let memory = record(Arc::new(RamStore::new()));
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let (january, june, august) =
+        (time("2026-01-10T10:00:00Z"), time("2026-06-10T10:00:00Z"), time("2026-08-03T10:00:00Z"));
+    let (may, today) = ("2026-05-01", "2026-08-03");
+    for (said, older, newer, want) in [
+        (january, "I live in Oslo", "I have lived in Hull since May", may),
+        (january, "I live in Oslo", "I've lived in Hull, up north, since May.", today),
+        (january, "I live in Oslo", "I've lived in Hull since May, and it rains a lot", may),
+        (january, "I live in Oslo", "Been in Hull since May", may),
+        (january, "Ich wohne in Oslo", "Ich wohne seit Mai in Hull", may),
+        (january, "I live in Oslo", "I live in Hull now", today),
+        (january, "I live in Oslo", "I moved to Hull in May", today),
+        (january, "I live in Oslo", "I live in Hull now, and I've had a cold since May", today),
+        (january, "I live in Oslo", "I live in Hull. I haven't slept well since May.", today),
+        (january, "I live in Oslo", "I live in Hull since today", today),
+        // It held at least when it was said.
+        (june, "I live in Oslo", "I have lived in Hull since May", "2026-06-10"),
+        (january, "I live in Oslo", "I have lived in Hull since 2019", "2026-01-10"),
+    ] {
+        let older = keep_at(&memory, "porch", older, said);
+        let by = update(&memory, "porch", older, newer, august);
+        assert_eq!(validity(&memory, "porch", older).1.as_deref(), Some(want), "{newer}");
+        memory.forgetting().forget(&Forget::Memory(by), true).unwrap();
+        assert_eq!(validity(&memory, "porch", older).1, None, "{newer}");
+    }
+}

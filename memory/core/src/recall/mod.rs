@@ -34,6 +34,7 @@ use crate::{
 };
 
 pub(crate) use authors::AuthorCache;
+pub(crate) use changes::shares_a_word;
 pub(crate) use duplicates::same_in_words;
 pub(crate) use fuse::dot;
 pub(crate) use hit::chats_in;

@@ -15,8 +15,8 @@ const MAX_REPLACED: usize = 8;
 const SIGNAL: &str = "newer";
 
 impl Recall<'_> {
-    /// Notes for each hit from when and until when it holds. Where the question asks for what holds now, what replaced it
-    /// comes first, even if the search did not find it.
+    /// Notes for each hit from when and until when it holds. Where the question asks for what holds now, or for a time by
+    /// which the hit held no longer, what replaced it comes first, even if the search did not find it.
     pub(super) fn follow(self, reading: Reading<'_>, asked: Asked<'_>, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
         let question = &asked.query.question;
         let asks_for_now =
@@ -29,7 +29,8 @@ impl Recall<'_> {
                 last.validity = self.0.memories().validity(reading.read_scope, &last.memory, &question.calendar)?;
                 let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
                 let is_there = |hit: &Hit| is_newer(&hit.memory, &by.by);
-                if !asks_for_now || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
+                let is_over = asks_for_now || asks_for_later(asked, last);
+                if !is_over || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
                     break;
                 }
                 let Some(newer) = self.newer(reading, asked.query, &by.by, &mut waiting)? else { break };
@@ -73,6 +74,14 @@ impl Recall<'_> {
             self.with_excerpt(hit, None, query)
         }))
     }
+}
+
+/// Returns true if a question asks for a time that began after a hit had ceased to hold.
+fn asks_for_later(asked: Asked<'_>, hit: &Hit) -> bool {
+    let question = &asked.query.question;
+    let asks_for_then = question.known_by.is_some() || !matches!(question.era, Era::Now | Era::Open);
+    let Some((time, (until, _))) = asked.time.zip(hit.validity.until).filter(|_| !asks_for_then) else { return false };
+    time.span().is_within() && time.span().begins_after(until)
 }
 
 fn is_newer(memory: &MemoryRow, by: &Newer) -> bool {
