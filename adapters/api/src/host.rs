@@ -307,6 +307,8 @@ pub struct SearchRequest {
     pub query: Text,
     /// Most hits; the persona's own limit if `None`.
     pub limit: Option<usize>,
+    /// Search only what was known at this time, such as `2026-06-30`, `June` or `last month`, in the days of the place.
+    pub as_of: Option<Text>,
 }
 
 /// The interface of the engine that adapters call. Every call names the platform that the adapter was attached with.

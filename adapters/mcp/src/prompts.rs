@@ -54,7 +54,7 @@ pub(crate) async fn get(caller: &Caller, name: &str, arguments: JsonObject) -> R
 }
 
 async fn about(caller: &Caller, topic: String) -> Result<String, Failure> {
-    let words = Words { query: topic.clone(), kinds: Vec::new(), limit: Some(MEMORIES), cursor: None };
+    let words = Words { query: topic.clone(), kinds: Vec::new(), limit: Some(MEMORIES), as_of: None, cursor: None };
     let found = caller.search("recall", words, By::Everything).await?;
     let mut text = format!("What do you know about this from my memories: {topic}\n\n{}\n", found.notice);
     for found in &found.memories {

@@ -163,6 +163,6 @@ pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
 pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement, Stretch, Validity};
 pub use vaults::{Reseal, VaultChange};
-pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
+pub use when::{Calendar, Era, EventClause, Relation, TimeSpan, known_by};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

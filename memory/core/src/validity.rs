@@ -162,6 +162,36 @@ impl Memories<'_> {
         Ok(Validity { since, until: Some(end_of(memory, held_since, at)), replaced_by })
     }
 
+    /// Returns since when what a memory says now is known: since it was said, imported or last edited.
+    pub(crate) fn known_since(self, memory: &MemoryRow) -> Result<Timestamp, Error> {
+        let source = memory.sources.first().filter(|_| !memory.kind.is_written());
+        let Some(message) = source.map(|id| self.0.messages().raw_message(id)).transpose()?.flatten() else {
+            return Ok(memory.at);
+        };
+        let came_at = match message.came_at {
+            Some(at) => Some(at),
+            None => self.0.chats().get(&message.chat)?.and_then(|chat| chat.imported.as_ref()?.first_at()),
+        };
+        Ok([Some(memory.at), message.edited_at, came_at].into_iter().flatten().max().unwrap_or(memory.at))
+    }
+
+    /// Returns from when and until when a statement holds, as far as that was known by a moment.
+    pub(crate) fn validity_by(
+        self,
+        read_scope: &ReadScope,
+        memory: &MemoryRow,
+        calendar: &Calendar,
+        known_by: Option<Timestamp>,
+    ) -> Result<Validity, Error> {
+        let validity = self.validity(read_scope, memory, calendar)?;
+        let (Some(known_by), Some(newer)) = (known_by, self.replaced(read_scope, memory)?) else {
+            return Ok(validity);
+        };
+        let by = validity.replaced_by.map(|id| self.get(read_scope, id)).transpose()?.flatten();
+        let known_since = by.map_or(Ok(newer.at), |by| self.known_since(&by))?.max(newer.at);
+        Ok(if known_since < known_by { validity } else { Validity { since: validity.since, ..Validity::default() } })
+    }
+
     /// Returns those of several memories in which one person says the same that still hold. With a newer statement, a
     /// person ends whatever they said in the same way before.
     pub(crate) fn still_holding(

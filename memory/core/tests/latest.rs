@@ -104,6 +104,9 @@ fn what_was_known_at_a_time_is_what_was_said_before_its_end() {
     assert_eq!(ask("what did you know about the spare key in June?"), [blue]);
     assert_eq!(ask("what did you know about the spare key last month?"), [red, blue]);
     assert_eq!(ask("what did you know about the spare key in April?"), [""; 0]);
+    for known in ["what did we know", "what was known", "was wussten wir", "que savais-tu"] {
+        assert_eq!(ask(&format!("{known} about the spare key under the blue pot in June 2026?")), [blue], "{known}");
+    }
 }
 
 #[test]

@@ -372,8 +372,13 @@ async fn search(
 ) -> Result<axum::Json<Results>, Problem> {
     let kinds = kinds(search.memory_type.as_deref())?;
     let at = shared.reading(&caller, HOME)?;
-    let request =
-        SearchRequest { chat: at.chat, person: at.person, query: Text::new(&search.query), limit: Some(MAX_HITS) };
+    let request = SearchRequest {
+        chat: at.chat,
+        person: at.person,
+        query: Text::new(&search.query),
+        limit: Some(MAX_HITS),
+        as_of: None,
+    };
     let Searched { mut hits, missing } = shared.host()?.search(&shared.platform, request).await?;
     hits.retain(|hit| kinds.is_none_or(|kinds| kinds.contains(&hit.kind.as_str())));
     hits.truncate(search.limit.unwrap_or(USUAL_HITS).min(MAX_HITS));

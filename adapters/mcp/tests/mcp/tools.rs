@@ -65,6 +65,13 @@ async fn what_no_longer_holds_says_so_everywhere() {
     }
     let relations = Client::good(client.call("relations", json!({"name": "Mia"})).await);
     assert_eq!(relations["entities"][0]["relations"][0]["held_until"], "2026-08-03");
+    for tool in ["recall", "hybrid_search", "search"] {
+        let as_of = async |time: &str| {
+            let found = client.call(tool, json!({"query": "Oslo", "as_of": time})).await;
+            Client::good(found)["memories"].as_array().unwrap().len()
+        };
+        assert_eq!((as_of("2025-06-30").await, as_of("June 2026").await), (0, 1), "{tool}");
+    }
     client.end().await;
 }
 

@@ -99,7 +99,8 @@ struct CommandContext<'a> {
 
 impl CommandContext<'_> {
     fn asking<'a>(&'a self, persona: &'a str) -> Asking<'a> {
-        Asking { person: &self.line.person, persona, calendar: &self.calendar, trace: Trace::Cached }
+        let (person, calendar) = (&self.line.person, &self.calendar);
+        Asking { person, persona, calendar, known_by: None, trace: Trace::Cached }
     }
 
     /// Returns a moment's day in the place's time zone.

@@ -141,6 +141,7 @@ impl Looking<'_> {
             person: person(self.person),
             query: Text::new(query),
             limit: Some(MANY),
+            as_of: None,
         };
         let platform = self.engine.platform.sim.clone();
         let hits = self.host().search(platform.id(), line).await;

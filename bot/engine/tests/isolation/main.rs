@@ -36,6 +36,7 @@ mod hours;
 mod imports;
 mod index;
 mod interrupted;
+mod known_then;
 mod latest;
 mod linked;
 mod look;

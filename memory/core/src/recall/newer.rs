@@ -19,14 +19,16 @@ impl Recall<'_> {
     /// which the hit held no longer, what replaced it comes first, even if the search did not find it.
     pub(super) fn follow(self, reading: Reading<'_>, asked: Asked<'_>, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
         let question = &asked.query.question;
-        let asks_for_now =
-            asked.time.is_none() && question.known_by.is_none() && matches!(question.era, Era::Now | Era::Open);
+        let asks_for_now = asked.time.is_none() && matches!(question.era, Era::Now | Era::Open);
         let mut waiting = VecDeque::from(hits);
         let mut followed = Vec::with_capacity(waiting.len());
         while let Some(hit) = waiting.pop_front() {
             let mut replaced = vec![hit];
             while let Some(last) = replaced.last_mut() {
-                last.validity = self.0.memories().validity(reading.read_scope, &last.memory, &question.calendar)?;
+                last.validity = self.validity(reading.read_scope, asked.query, &last.memory)?;
+                if last.validity.until.is_none() {
+                    break;
+                }
                 let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
                 let is_there = |hit: &Hit| is_newer(&hit.memory, &by.by);
                 let is_over = asks_for_now || asks_for_later(asked, last);
@@ -79,7 +81,7 @@ impl Recall<'_> {
 /// Returns true if a question asks for a time that began after a hit had ceased to hold.
 fn asks_for_later(asked: Asked<'_>, hit: &Hit) -> bool {
     let question = &asked.query.question;
-    let asks_for_then = question.known_by.is_some() || !matches!(question.era, Era::Now | Era::Open);
+    let asks_for_then = !matches!(question.era, Era::Now | Era::Open);
     let Some((time, (until, _))) = asked.time.zip(hit.validity.until).filter(|_| !asks_for_then) else { return false };
     time.span().is_within() && time.span().begins_after(until)
 }
