@@ -443,6 +443,7 @@ impl SessionReader for Engine {
         let talk = |number: u64, title: &str| ShownConversation {
             id: id(number),
             chat: ChatId::new("ann:main").unwrap(),
+            place: (number == 5).then(|| "The garden".to_owned()),
             scope: Scope::Dm(at_.person.clone()),
             title: title.into(),
             memory: Some(MemoryId(number)),

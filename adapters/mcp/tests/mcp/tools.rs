@@ -215,6 +215,9 @@ async fn what_coding_sessions_taught_is_listed() {
     assert_eq!(sessions(json!({"ending": "open"})).await, ["import:4"]);
     assert_eq!(sessions(json!({"what": "fence"})).await, ["talk:6", "talk:5"], "conversations are episodes, too");
     assert_eq!(sessions(json!({"why": "grey"})).await, ["talk:5"]);
+    assert_eq!(sessions(json!({"place": "garden"})).await, ["talk:5"]);
+    let there = Client::good(client.call("cue_search", json!({"place": "garden"})).await);
+    assert_eq!(there["sessions"][0]["place"], "The garden");
     assert_eq!(sessions(json!({"kind": "conversation", "ending": "resolved"})).await, ["talk:5"]);
     assert_eq!(sessions(json!({"what": "ann", "project": "gate"})).await, [""; 0], "they belong to no project");
     assert_eq!(sessions(json!({"why": "test", "project": "gate"})).await, ["import:4", "import:2", "import:1"]);
