@@ -38,6 +38,7 @@ mod index;
 mod interrupted;
 mod known_then;
 mod latest;
+mod learnt;
 mod linked;
 mod look;
 mod looked_at;

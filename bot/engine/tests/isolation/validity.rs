@@ -347,6 +347,8 @@ async fn what_was_replaced_no_longer_counts_as_known() {
     let search = "/memory search when does the harbour close";
     let known = scene.command(ANN, DM_ANN, "/memory known").await;
     assert!(known.contains(HARBOUR), "{known}");
+    let learnt = scene.command(ANN, DM_ANN, "/memory learnt").await;
+    assert!(learnt.contains("Now known in a whole place:\n- `m") && learnt.contains("in 3 chats: "), "{learnt}");
     let raised = scene.hits(ANN, DM_ANN, "when does the harbour close").await[0].score;
     let old = id_in(&scene.command(ANN, DM_ANN, search).await);
     let new = id_in(&scene.command(ANN, DM_ANN, &format!("/memory update {old} the harbour closes at ten")).await);

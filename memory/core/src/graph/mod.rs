@@ -11,6 +11,7 @@ mod lexicon;
 #[cfg(any(test, feature = "conformance"))]
 mod measured;
 mod mentions;
+mod new_names;
 mod read;
 mod related;
 mod relations;
@@ -23,6 +24,7 @@ mod statement;
 
 #[cfg(any(test, feature = "conformance"))]
 pub use measured::{MentionOf, mentions};
+pub use new_names::NewName;
 pub use read::{Entity, EntityKind, EntityLink, MAX_LINKS, MAX_SUGGESTED, Names};
 pub use relations::Label;
 pub use statement::{different, same};

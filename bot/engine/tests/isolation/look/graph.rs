@@ -1,7 +1,7 @@
 //! Reads the knowledge graph, by the names of everything that anyone said.
 
 use azera_adapter::{MemoryReader, Reading, ShownEntity};
-use azera_memory::{Calendar, Entity, EntityLink, Memory, ReadScope};
+use azera_memory::{Calendar, Entity, EntityLink, MAX_SUGGESTED, Memory, ReadScope};
 use azera_types::{Clock, PlatformId, TimeZone, Timestamp};
 
 use super::{IDS, Looking};
@@ -42,6 +42,9 @@ impl Looking<'_> {
         let engine = self.engine;
         let memory: &Memory = &engine.memory;
         let names = read!(self, memory.graph().names(read_scope), |found| format!("{:?}", found.most));
+        read!(self, memory.graph().new_names(read_scope, Timestamp::MIN, MAX_SUGGESTED), |found| {
+            found.iter().map(|new| format!("{} {:?} {}\n", new.name, new.relation, new.memory)).collect()
+        });
         let secrets = engine.watch.oracle().secrets.len();
         let secret = |secret| [format!("Mia-{}", word(secret, false)), format!("Mia-{}", word(secret, true))];
         let known = names.most.into_iter().map(|(name, _)| name);
