@@ -4,7 +4,7 @@ use azera_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Chart, HostError, InboundEvent, OptionKind, Receipt, State};
+use crate::{Chart, Holding, HostError, InboundEvent, OptionKind, Receipt, State};
 
 /// A chat of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,9 @@ pub struct Hit {
     pub signals: Vec<String>,
     /// Its text, cut to the snippet length.
     pub text: Text,
+    /// From when until when it holds.
+    #[serde(flatten)]
+    pub holding: Holding,
 }
 
 /// What a search found.
@@ -304,6 +307,8 @@ pub struct SearchRequest {
     pub query: Text,
     /// Most hits; the persona's own limit if `None`.
     pub limit: Option<usize>,
+    /// Search only what was known at this time, such as `2026-06-30`, `June` or `last month`, in the days of the place.
+    pub as_of: Option<Text>,
 }
 
 /// The interface of the engine that adapters call. Every call names the platform that the adapter was attached with.

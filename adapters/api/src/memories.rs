@@ -1,7 +1,23 @@
 use async_trait::async_trait;
 use azera_types::{Author, MemoryId, MessageId, PlatformId, Scope, Text, Timestamp};
+use serde::{Deserialize, Serialize};
 
-use crate::{HostError, Reading};
+use crate::{HostError, MemoryIdText, Reading};
+
+/// From when until when a memory holds. Times are days, months or years in the time zone of the place, as exactly as they
+/// were named.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// Since when its words say that it holds; `None` if they name no time before they were said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds_since: Option<String>,
+    /// Until when it held; `None` while it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<String>,
+    /// The memory in which the same person said something else instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<MemoryIdText>,
+}
 
 /// A whole memory. `Debug` shows no text.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +38,8 @@ pub struct ShownMemory {
     pub text: Text,
     /// When it was said.
     pub at: Timestamp,
+    /// From when until when it holds.
+    pub holding: Holding,
 }
 
 /// A page of the list of memories.
@@ -48,6 +66,8 @@ pub struct ShownRelation {
     pub confidence: f32,
     /// When it was said first.
     pub since: Timestamp,
+    /// Until when it held, as in [`Holding::held_until`]: all who said it said something else instead.
+    pub until: Option<String>,
     /// The memories that say it, newest first.
     pub sources: Vec<MemoryId>,
 }

@@ -109,6 +109,8 @@ pub struct ShownConversation {
     pub id: MessageId,
     /// The chat.
     pub chat: ChatId,
+    /// The name of the chat, if it has one and the person reads it.
+    pub place: Option<String>,
     /// Who may read it.
     pub scope: Scope,
     /// What it was about, in somebody's own words.

@@ -70,6 +70,9 @@ pub(crate) struct Cues {
     /// Where it was: the name of a project. Conversations belong to none.
     #[serde(default)]
     project: Option<String>,
+    /// Where a conversation was: words of the name of its chat.
+    #[serde(default)]
+    place: Option<String>,
     /// Why it matters: words of its problem, such as a command that failed or a plan, or of a reason that somebody gave.
     #[serde(default)]
     why: Option<String>,
@@ -128,6 +131,9 @@ pub(crate) struct Episode {
     /// The project of a coding session.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<String>,
+    /// The name of the chat of a conversation, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
     /// What was asked first, or what a conversation was about in somebody's own words.
     title: String,
     /// The people who spoke in a conversation.
@@ -168,6 +174,7 @@ impl From<ShownSession> for Episode {
             session: shown.id.to_string(),
             kind: Kind::Coding.as_str(),
             project: Some(shown.project),
+            place: None,
             title: shown.title,
             people: Vec::new(),
             names: Vec::new(),
@@ -194,6 +201,7 @@ impl From<ShownConversation> for Episode {
             session: shown.id.to_string(),
             kind: Kind::Conversation.as_str(),
             project: None,
+            place: shown.place,
             title: shown.title,
             people: shown.people,
             names: shown.names,
@@ -256,7 +264,7 @@ fn moment(name: &str, given: Option<&str>) -> Result<Option<Timestamp>, Failure>
 
 impl Cues {
     fn list(&self) -> List {
-        let asked = [&self.what, &self.project, &self.why, &self.since, &self.until];
+        let asked = [&self.what, &self.project, &self.place, &self.why, &self.since, &self.until];
         let mut asked: Vec<&str> = asked.iter().map(|cue| cue.as_deref().unwrap_or_default()).collect();
         asked.push(self.ending.map_or("", Ending::as_str));
         asked.push(self.kind.map_or("", Kind::as_str));
@@ -268,6 +276,7 @@ impl Cues {
         let about = format!("{} {} {}", one.title, one.people.join(" "), one.names.join(" "));
         let reasons: Vec<&str> = one.problem.iter().chain(&one.why).map(|it| it.text.as_str()).collect();
         has_words(&about, self.what.as_deref())
+            && (self.place.is_none() || has_words(one.place.as_deref().unwrap_or_default(), self.place.as_deref()))
             && (self.why.is_none() || !reasons.is_empty() && has_words(&reasons.join(" "), self.why.as_deref()))
             && self.ending.is_none_or(|ending| ending.as_str() == one.ending)
             && since.is_none_or(|since| found.span.1 >= since)

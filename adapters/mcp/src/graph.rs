@@ -52,6 +52,9 @@ pub(crate) struct Relation {
     confidence: f32,
     /// When it was said first (RFC 3339).
     since: String,
+    /// Until when it held, such as `2026-08-03`: all who said it said something else instead. It is missing while it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_until: Option<String>,
     /// The ids of the memories that say it, newest first.
     memories: Vec<String>,
 }
@@ -92,6 +95,7 @@ impl From<ShownRelation> for Relation {
             is_plain: shown.is_plain,
             confidence: shown.confidence,
             since: shown.since.to_string(),
+            held_until: shown.until,
             memories: shown.sources.iter().map(ToString::to_string).collect(),
         }
     }

@@ -77,6 +77,15 @@ pub(crate) struct Memory {
     pub(crate) scope: String,
     /// The ids of the messages that it comes from.
     pub(crate) sources: Vec<String>,
+    /// Since when its words say that it holds, such as `2026-05`. It is missing if they name no time before they were said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) holds_since: Option<String>,
+    /// Until when it held, such as `2026-08-03`. If it is there, the statement is no longer true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held_until: Option<String>,
+    /// The id of the memory in which the same person said something else instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) replaced_by: Option<String>,
     /// The text, as quoted data.
     pub(crate) text: String,
 }
@@ -95,6 +104,9 @@ impl From<ShownMemory> for Memory {
             at: memory.at.to_string(),
             scope: memory.scope.to_string(),
             sources: memory.sources.iter().map(ToString::to_string).collect(),
+            holds_since: memory.holding.holds_since,
+            held_until: memory.holding.held_until,
+            replaced_by: memory.holding.replaced_by.map(|by| by.0.to_string()),
             text: memory.text.to_string(),
         }
     }

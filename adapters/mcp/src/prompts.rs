@@ -54,14 +54,16 @@ pub(crate) async fn get(caller: &Caller, name: &str, arguments: JsonObject) -> R
 }
 
 async fn about(caller: &Caller, topic: String) -> Result<String, Failure> {
-    let words = Words { query: topic.clone(), kinds: Vec::new(), limit: Some(MEMORIES), cursor: None };
+    let words = Words { query: topic.clone(), kinds: Vec::new(), limit: Some(MEMORIES), as_of: None, cursor: None };
     let found = caller.search("recall", words, By::Everything).await?;
     let mut text = format!("What do you know about this from my memories: {topic}\n\n{}\n", found.notice);
     for found in &found.memories {
         let memory = &found.memory;
         // A quoted text stays on one line of JSON, so it cannot end the list.
         let quoted = Value::String(memory.text.clone());
-        text.push_str(&format!("- {} ({}, {}, {}): {quoted}\n", memory.id, memory.author, memory.evidence, memory.at));
+        let until = memory.held_until.as_ref().map_or_else(String::new, |until| format!(", true until {until}"));
+        let (id, author) = (&memory.id, &memory.author);
+        text.push_str(&format!("- {id} ({author}, {}, {}{until}): {quoted}\n", memory.evidence, memory.at));
     }
     if found.memories.is_empty() {
         text.push_str("(nothing was found)\n");

@@ -31,7 +31,11 @@ pub(crate) struct Words {
     /// Most memories of this page, 1 to 100; 20 unless given.
     #[serde(default)]
     pub(crate) limit: Option<usize>,
-    /// `next_cursor` of the page before, with the same query and kinds.
+    /// Find only what was known at this time, such as `2026-06-30`, `June 2026` or `last month`: what was said, imported or
+    /// edited later is left out. Leave it out for now.
+    #[serde(default)]
+    pub(crate) as_of: Option<String>,
+    /// `next_cursor` of the page before, with the same query, kinds and time.
     #[serde(default)]
     pub(crate) cursor: Option<String>,
 }
@@ -110,9 +114,12 @@ impl Caller {
         }
         let at = self.begin().await?;
         let kinds = names(&words.kinds);
-        let arguments: Vec<&str> = std::iter::once(words.query.as_str()).chain(kinds.iter().copied()).collect();
+        let as_of = words.as_of.as_deref();
+        let arguments: Vec<&str> =
+            [words.query.as_str(), as_of.unwrap_or_default()].into_iter().chain(kinds.iter().copied()).collect();
         let list = List::new(tool, &arguments);
-        let mut found = self.hits(&at, &words.query).await?;
+        let request = SearchRequest { as_of: as_of.map(Text::new), ..request(&at, &words.query) };
+        let mut found = self.engine.host.search(&self.session.platform, request).await?;
         found.hits.retain(|hit| kinds.is_empty() || kinds.contains(&hit.kind.as_str()));
         if by == By::Words {
             found.hits.retain(|hit| found_by(hit, LEXICAL));
@@ -188,7 +195,7 @@ impl Caller {
 /// Every page asks for the same number: what a search puts first depends on it.
 fn request(at: &Reading, query: &str) -> SearchRequest {
     let (chat, person) = (at.chat.clone(), at.person.clone());
-    SearchRequest { chat, person, query: Text::new(query), limit: Some(paging::MOST) }
+    SearchRequest { chat, person, query: Text::new(query), limit: Some(paging::MOST), as_of: None }
 }
 
 fn found_by(hit: &Hit, signal: &str) -> bool {
@@ -196,6 +203,8 @@ fn found_by(hit: &Hit, signal: &str) -> bool {
 }
 
 fn found(hit: Hit, whole: ShownMemory) -> Found {
-    let memory = Memory { text: hit.text.to_string(), ..Memory::from(whole) };
+    // What a search knows of the past may be less than what is known now.
+    let whole = ShownMemory { text: hit.text, holding: hit.holding, ..whole };
+    let memory = Memory::from(whole);
     Found { memory, score: hit.score, signals: hit.signals }
 }

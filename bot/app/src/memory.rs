@@ -139,7 +139,7 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
     let chat = chat_id(&person.id, &format!("search-{}", persona(config, viewer)?))?;
     let info = azera_adapter::ChatInfo { chat: chat.clone(), title: None, persona: Some(persona(config, viewer)?) };
     app.engine.submit(&platform, InboundEvent::Chat(info)).await?;
-    let line = SearchRequest { chat, person: person.id, query: Text::new(query), limit: Some(limit) };
+    let line = SearchRequest { chat, person: person.id, query: Text::new(query), limit: Some(limit), as_of: None };
     let Searched { hits, missing } = app.engine.search(&platform, line).await?;
     if !missing.is_empty() {
         eprintln!("not available just now: {}", missing.join(", "));

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, ReadScope, Shown};
+use azera_memory::{Hit, Kind, MemoryRow, MessageRow, NOTES, ReadScope, Shown, Validity};
 use azera_types::{ChatId, MessageId, Span, Timestamp};
 
 use crate::error::Error;
@@ -81,7 +81,7 @@ fn hit(memory: MemoryRow, signal: &'static str) -> Hit {
         score: 0.0,
         signals: vec![signal],
         memory,
-        until: None,
+        validity: Validity::default(),
         again: Vec::new(),
     }
 }

@@ -31,7 +31,12 @@ impl Engine {
             let episodes = memory.episodes().list(&read_scope, &calendar, &query)?.episodes;
             episodes.into_iter().map(|episode| shown.conversation(episode)).collect()
         };
-        self.0.services.blocking(read).await
+        let mut found: Vec<ShownConversation> = self.0.services.blocking(read).await?;
+        let chats = found.iter().map(|one| (one.chat.clone(), one.scope.clone()));
+        let chats = chats.collect();
+        let names = self.0.services.chat_names(here.adapter.as_ref(), &at.person, chats).await?;
+        found.iter_mut().for_each(|one| one.place = names.get(&one.chat).map(ToString::to_string));
+        Ok(found)
     }
 }
 
@@ -50,6 +55,7 @@ impl Shown<'_> {
         };
         Ok(ShownConversation {
             id: episode.id,
+            place: None,
             scope: episode.occasion.scope,
             title,
             memory,

@@ -28,6 +28,9 @@ pub enum Error {
     /// The chat's persona no longer exists.
     #[error("there is no persona {0}; choose one with /persona use")]
     NoPersona(String),
+    /// Somebody asked for what was known at a time, and named none.
+    #[error("{0:?} names no time; write a date such as 2026-06-30, or `June` or `last month`")]
+    NoTime(String),
     /// An adapter named a platform that is not attached.
     #[error("no platform of that name is attached")]
     NoPlatform,
@@ -83,6 +86,7 @@ impl Error {
             | Self::NoAnswer
             | Self::Voice(_)
             | Self::NoPersona(_)
+            | Self::NoTime(_)
             | Self::NoPlatform
             | Self::Defect
             | Self::NotDispatched(_)

@@ -7,7 +7,7 @@ use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, ChatInfo, CommandAnswer, CommandLine, Host, HostError, IgnoreReason,
     InboundEvent, Receipt, Recorded, SearchRequest, Searched,
 };
-use azera_memory::{Forget, ReadScope};
+use azera_memory::{Forget, ReadScope, known_by};
 use azera_types::{ChatId, MessageId, PlatformId, RealmId, Text, Timestamp};
 
 use crate::engine::Engine;
@@ -39,7 +39,8 @@ impl From<Error> for HostError {
             | Error::Prompt(_)
             | Error::NoAnswer
             | Error::NoVault
-            | Error::NoPersona(_)) => Self::Refused(error.into()),
+            | Error::NoPersona(_)
+            | Error::NoTime(_)) => Self::Refused(error.into()),
             error @ (Error::Memory(_) | Error::Vault(_) | Error::Voice(_) | Error::Recordings(_)) => {
                 Self::Storage(error.into())
             }
@@ -127,11 +128,14 @@ impl Engine {
         let Some(read_scope) = part(read_scope) else { return Ok(Searched::default()) };
         let results = line.limit.unwrap_or(self.0.recall.default_results()).min(MAX_SEARCH_HITS);
         let calendar = self.0.minds.calendar(&self.0.access, platform, &place.scope()).await?;
-        let asking = Asking { person: &line.person, persona: &name, calendar: &calendar, trace: Trace::Cached };
+        let as_of =
+            line.as_of.as_ref().map(|time| known_by(time, &calendar).ok_or_else(|| Error::NoTime(time.to_string())));
+        let (person, known_by) = (&line.person, as_of.transpose()?);
+        let asking = Asking { person, persona: &name, calendar: &calendar, known_by, trace: Trace::Cached };
         let query = Text::new(&*line.query);
         let recall = self.0.recall.search(&read_scope, &query, asking, results).await?;
         let missing = recall.missing.iter().map(|part| (*part).to_owned()).collect();
-        Ok(Searched { hits: recall.hits.iter().map(hit).collect(), missing })
+        Ok(Searched { hits: recall.hits.iter().map(|found| hit(found, &calendar.zone)).collect(), missing })
     }
 }
 

@@ -16,6 +16,7 @@ mod addressee;
 mod background;
 mod call_recordings;
 mod carried;
+mod chat_names;
 mod classifiers;
 mod clones;
 mod coding_sessions;

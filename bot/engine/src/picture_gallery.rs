@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use azera_adapter::{FileContent, PictureSearch, Platform, Reading, ShownPicture};
+use azera_adapter::{FileContent, PictureSearch, Reading, ShownPicture};
 use azera_memory::{Memory, PictureRow};
 use azera_model_image::{Picture, PictureLimits};
 use azera_types::{ChatId, PersonId, PlatformId, Scope, Text};
@@ -80,35 +80,11 @@ impl Engine {
             return Ok(None);
         }
         if !places.contains_key(&row.chat) {
-            let named = self.named_place(here.adapter.as_ref(), &row.chat, person).await?;
+            let named = self.0.services.named_place(here.adapter.as_ref(), &row.chat, person).await?;
             places.insert(row.chat.clone(), named);
         }
         let named = places.get(&row.chat).and_then(Option::as_ref);
         Ok(named.filter(|(scope, _)| *scope == row.scope).map(|(_, name)| name.clone()))
-    }
-
-    /// Returns the scope and the name of a chat that a person reads. A chat that cannot be looked up has no name.
-    async fn named_place(
-        &self,
-        adapter: &dyn Platform,
-        chat: &ChatId,
-        person: &PersonId,
-    ) -> Result<Option<(Scope, Text)>, Error> {
-        let services = &self.0.services;
-        let Some(place) = services.place(adapter, chat, person).await.ok().flatten() else { return Ok(None) };
-        let named = match adapter.place_names() {
-            Some(names) => names.chat_name(chat).await.map(Text::new),
-            None => None,
-        };
-        let name = match named {
-            Some(name) => Some(name),
-            None => {
-                let chat = chat.clone();
-                let known = services.blocking(move |memory| memory.chats().get(&chat)).await?;
-                known.and_then(|known| known.title).map(Text::new)
-            }
-        };
-        Ok(name.map(|name| (place.scope(), name)))
     }
 
     pub(crate) async fn read_picture(

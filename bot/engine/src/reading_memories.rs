@@ -7,31 +7,104 @@ use azera_adapter::{
     HostError, KnownReader, MemoryCounts, MemoryPage, MemoryReader, Reading, ShownEntity, ShownKnown, ShownKnowns,
     ShownMemory, ShownRelation, ShownTheme, ShownThemes,
 };
-use azera_memory::{Entity, EntityLink, Known, Label, MemoryRow, Theme};
+use azera_memory::{Calendar, Entity, EntityLink, Known, Label, Memory, MemoryRow, ReadScope, Theme};
 use azera_types::{MemoryId, PersonId, PlatformId};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::reading::MAX_LISTED;
+use crate::report::holding;
+use crate::zones::stretch;
 
-fn shown(row: MemoryRow) -> ShownMemory {
-    ShownMemory {
-        id: row.id,
-        kind: row.kind.as_str(),
-        evidence: row.kind.evidence().as_str(),
-        scope: row.scope,
-        author: row.author,
-        sources: row.sources,
-        text: row.text,
-        at: row.at,
+/// What may be shown to somebody, and the calendar by which it is told.
+struct Telling<'a> {
+    memory: &'a Memory,
+    read_scope: &'a ReadScope,
+    calendar: &'a Calendar,
+}
+
+impl Telling<'_> {
+    fn shown(&self, row: MemoryRow) -> Result<ShownMemory, azera_memory::Error> {
+        let validity = self.memory.memories().validity(self.read_scope, &row, self.calendar)?;
+        Ok(ShownMemory {
+            id: row.id,
+            kind: row.kind.as_str(),
+            evidence: row.kind.evidence().as_str(),
+            scope: row.scope,
+            author: row.author,
+            sources: row.sources,
+            text: row.text,
+            at: row.at,
+            holding: holding(&validity, &self.calendar.zone),
+        })
+    }
+
+    fn shown_entity(&self, entity: Entity) -> ShownEntity {
+        let relation = |link: EntityLink| ShownRelation {
+            said: link.label.phrase(&link.subject, &link.object),
+            other: link.other,
+            is_plain: link.label == Label::Together,
+            confidence: link.confidence,
+            since: link.said.0,
+            until: link.until.map(|(from, to)| stretch(from, to, &self.calendar.zone)),
+            sources: link.sources,
+        };
+        ShownEntity {
+            name: entity.name,
+            kind: entity.kind.map(azera_memory::EntityKind::as_str),
+            other_names: entity.other_names.into_iter().map(|(name, _)| name).collect(),
+            mentions: entity.mentions,
+            is_cut: entity.is_cut,
+            relations: entity.links.into_iter().map(relation).collect(),
+        }
+    }
+
+    fn shown_theme(&self, theme: Theme) -> Result<ShownTheme, azera_memory::Error> {
+        let parts: Result<Vec<ShownTheme>, _> = theme.parts.into_iter().map(|part| self.shown_theme(part)).collect();
+        Ok(ShownTheme {
+            words: theme.words,
+            scope: theme.scope,
+            memories: theme.memories,
+            said: theme.said,
+            typical: self.shown(theme.typical)?,
+            newest: self.shown(theme.newest)?,
+            parts: parts?,
+        })
+    }
+
+    fn shown_known(&self, known: Known, reader: &PersonId) -> Result<ShownKnown, azera_memory::Error> {
+        Ok(ShownKnown {
+            is_own: known.newest.author.person() == Some(reader),
+            also: known.again.iter().map(|again| again.memory).collect(),
+            chats: known.chats,
+            counts: !known.is_apart,
+            memory: self.shown(known.newest)?,
+        })
+    }
+}
+
+impl Engine {
+    /// Reads in the background what may be shown to somebody; the default if they cannot read the chat.
+    async fn told<T: Default + Send + 'static>(
+        &self,
+        platform: &PlatformId,
+        at: &Reading,
+        read: impl FnOnce(&Telling<'_>) -> Result<T, azera_memory::Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let Some(here) = self.here(platform, at).await? else { return Ok(T::default()) };
+        let calendar = self.0.minds.calendar(&self.0.access, platform, &here.place.scope()).await?;
+        let read = move |memory: &Memory| read(&Telling { memory, read_scope: &here.read_scope, calendar: &calendar });
+        self.0.services.blocking(read).await
     }
 }
 
 impl Engine {
     async fn get_memory(&self, platform: &PlatformId, at: Reading, id: MemoryId) -> Result<Option<ShownMemory>, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(None) };
-        let row = self.0.services.blocking(move |memory| memory.memories().get(&here.read_scope, id)).await?;
-        Ok(row.map(shown))
+        let read = move |telling: &Telling<'_>| {
+            let row = telling.memory.memories().get(telling.read_scope, id)?;
+            row.map(|row| telling.shown(row)).transpose()
+        };
+        self.told(platform, &at, read).await
     }
 
     async fn get_memories(
@@ -40,13 +113,16 @@ impl Engine {
         at: Reading,
         ids: Vec<MemoryId>,
     ) -> Result<Vec<ShownMemory>, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
-        let read = move |memory: &azera_memory::Memory| {
-            let found = ids.into_iter().take(MAX_LISTED).map(|id| memory.memories().get(&here.read_scope, id));
-            found.collect::<Result<Vec<_>, _>>()
+        let read = move |telling: &Telling<'_>| {
+            let mut found = Vec::new();
+            for id in ids.into_iter().take(MAX_LISTED) {
+                if let Some(row) = telling.memory.memories().get(telling.read_scope, id)? {
+                    found.push(telling.shown(row)?);
+                }
+            }
+            Ok(found)
         };
-        let rows = self.0.services.blocking(read).await?;
-        Ok(rows.into_iter().flatten().map(shown).collect())
+        self.told(platform, &at, read).await
     }
 
     async fn list_memories(
@@ -55,14 +131,13 @@ impl Engine {
         at: Reading,
         page: MemoryPage,
     ) -> Result<Vec<ShownMemory>, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
         let MemoryPage { kinds, before, limit } = page;
-        let list = move |memory: &azera_memory::Memory| {
+        let list = move |telling: &Telling<'_>| {
             let accepts = |kind: azera_memory::Kind| kinds.is_empty() || kinds.iter().any(|name| name == kind.as_str());
-            memory.memories().newest(&here.read_scope, accepts, before, limit.min(MAX_LISTED))
+            let rows = telling.memory.memories().newest(telling.read_scope, accepts, before, limit.min(MAX_LISTED))?;
+            rows.into_iter().map(|row| telling.shown(row)).collect()
         };
-        let rows = self.0.services.blocking(list).await?;
-        Ok(rows.into_iter().map(shown).collect())
+        self.told(platform, &at, list).await
     }
 
     async fn count_memories(&self, platform: &PlatformId, at: Reading) -> Result<MemoryCounts, Error> {
@@ -78,28 +153,11 @@ impl Engine {
 
 impl Engine {
     async fn list_entities(&self, platform: &PlatformId, at: Reading, name: String) -> Result<Vec<ShownEntity>, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(Vec::new()) };
-        let found = self.0.services.blocking(move |memory| memory.graph().about(&here.read_scope, &name)).await?;
-        Ok(found.into_iter().map(shown_entity).collect())
-    }
-}
-
-fn shown_entity(entity: Entity) -> ShownEntity {
-    let relation = |link: EntityLink| ShownRelation {
-        said: link.label.phrase(&link.subject, &link.object),
-        other: link.other,
-        is_plain: link.label == Label::Together,
-        confidence: link.confidence,
-        since: link.said.0,
-        sources: link.sources,
-    };
-    ShownEntity {
-        name: entity.name,
-        kind: entity.kind.map(azera_memory::EntityKind::as_str),
-        other_names: entity.other_names.into_iter().map(|(name, _)| name).collect(),
-        mentions: entity.mentions,
-        is_cut: entity.is_cut,
-        relations: entity.links.into_iter().map(relation).collect(),
+        let read = move |telling: &Telling<'_>| {
+            let found = telling.memory.graph().about(telling.read_scope, &name, telling.calendar)?;
+            Ok(found.into_iter().map(|entity| telling.shown_entity(entity)).collect())
+        };
+        self.told(platform, &at, read).await
     }
 }
 
@@ -111,24 +169,14 @@ impl Engine {
         skip: usize,
         limit: usize,
     ) -> Result<ShownThemes, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(ShownThemes::default()) };
-        let list =
-            move |memory: &azera_memory::Memory| memory.themes().list(&here.read_scope, skip, limit.min(MAX_LISTED));
-        let found = self.0.services.blocking(list).await?;
-        let (is_cut, total) = (found.is_cut, found.total);
-        Ok(ShownThemes { is_cut, themes: found.themes.into_iter().map(shown_theme).collect(), total })
-    }
-}
-
-fn shown_theme(theme: Theme) -> ShownTheme {
-    ShownTheme {
-        words: theme.words,
-        scope: theme.scope,
-        memories: theme.memories,
-        said: theme.said,
-        typical: shown(theme.typical),
-        newest: shown(theme.newest),
-        parts: theme.parts.into_iter().map(shown_theme).collect(),
+        let list = move |telling: &Telling<'_>| {
+            let found = telling.memory.themes().list(telling.read_scope, skip, limit.min(MAX_LISTED))?;
+            let (is_cut, total) = (found.is_cut, found.total);
+            let themes: Result<Vec<ShownTheme>, _> =
+                found.themes.into_iter().map(|theme| telling.shown_theme(theme)).collect();
+            Ok(ShownThemes { is_cut, themes: themes?, total })
+        };
+        self.told(platform, &at, list).await
     }
 }
 
@@ -140,21 +188,14 @@ impl Engine {
         skip: usize,
         limit: usize,
     ) -> Result<ShownKnowns, Error> {
-        let Some(here) = self.here(platform, &at).await? else { return Ok(ShownKnowns::default()) };
-        let list =
-            move |memory: &azera_memory::Memory| memory.memories().known(&here.read_scope, skip, limit.min(MAX_LISTED));
-        let (found, total) = self.0.services.blocking(list).await?;
-        Ok(ShownKnowns { known: found.into_iter().map(|known| shown_known(known, &at.person)).collect(), total })
-    }
-}
-
-fn shown_known(known: Known, reader: &PersonId) -> ShownKnown {
-    ShownKnown {
-        is_own: known.newest.author.person() == Some(reader),
-        also: known.again.iter().map(|again| again.memory).collect(),
-        chats: known.chats,
-        counts: !known.is_apart,
-        memory: shown(known.newest),
+        let person = at.person.clone();
+        let list = move |telling: &Telling<'_>| {
+            let (found, total) = telling.memory.memories().known(telling.read_scope, skip, limit.min(MAX_LISTED))?;
+            let known: Result<Vec<ShownKnown>, _> =
+                found.into_iter().map(|known| telling.shown_known(known, &person)).collect();
+            Ok(ShownKnowns { known: known?, total })
+        };
+        self.told(platform, &at, list).await
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use azera_memory::{Calendar, Hit, Memory, Opinion, Query, ReadScope, Recalled, Shortlist};
 use azera_model_api::{Priority, Purpose};
-use azera_types::{MessageId, PersonId, Text};
+use azera_types::{MessageId, PersonId, Text, Timestamp};
 
 use crate::error::Error;
 use crate::indexing::Indexer;
@@ -44,6 +44,8 @@ pub(crate) struct Asking<'a> {
     /// The name of the persona, which is no word to search for.
     pub(crate) persona: &'a str,
     pub(crate) calendar: &'a Calendar,
+    /// The moment after which nothing counts, if it is asked for what was known then. The question may name one itself.
+    pub(crate) known_by: Option<Timestamp>,
     pub(crate) trace: Trace,
 }
 
@@ -118,13 +120,14 @@ impl RecallService {
         include_latest: bool,
     ) -> Result<(Recall, Query), Error> {
         let started = Instant::now();
-        let question = {
+        let mut question = {
             let (read_scope, text, asker) = (read_scope.clone(), text.clone(), asking.person.clone());
             let (persona, calendar) = (asking.persona.to_owned(), asking.calendar.clone());
             self.services
                 .blocking(move |memory| memory.recall().question(&read_scope, &text, &asker, &persona, &calendar))
                 .await?
         };
+        question.known_by = asking.known_by.or(question.known_by);
         let plain = question.embed == text.as_str() && !self.services.embedder.info().asks_otherwise;
         let text = question.embed.clone();
         let now = self.services.clock.now();

@@ -31,14 +31,16 @@ pub struct RecalledMemory {
     pub text: String,
     /// When it was said or written.
     pub at: Timestamp,
-    /// When the speaker said something else instead; `None` while it holds.
-    pub until: Option<Timestamp>,
+    /// The stretch of time since which it holds, if it says so.
+    pub since: Option<(Timestamp, Timestamp)>,
+    /// The stretch of time in which it ceased to hold; `None` while it holds. A moment stands for its day.
+    pub until: Option<(Timestamp, Timestamp)>,
 }
 
 impl RecalledMemory {
     /// Creates a memory that still holds.
     pub fn new(came: MemoryOrigin, speaker: Option<String>, text: String, at: Timestamp) -> Self {
-        Self { came, speaker, text, at, until: None }
+        Self { came, speaker, text, at, since: None, until: None }
     }
 }
 
@@ -52,8 +54,13 @@ impl std::fmt::Debug for RecalledMemory {
 pub(crate) fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
     // A recalled text must be one line, because its own line breaks would look like further entries.
     let text = memory.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let day = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%-d %B %Y").to_string();
-    let until = memory.until.map_or_else(String::new, |until| format!(", true until {}", day(until)));
+    let stretch = |when: (Timestamp, Timestamp)| named(when, zone);
+    let holds = match (memory.since.map(stretch), memory.until.map(stretch)) {
+        (None, None) => String::new(),
+        (Some(since), None) => format!(", true since {since}"),
+        (None, Some(until)) => format!(", true until {until}"),
+        (Some(since), Some(until)) => format!(", true from {since} until {until}"),
+    };
     let speaker = memory.speaker.as_deref().unwrap_or("You");
     let said = match memory.came {
         MemoryOrigin::Said => format!("{speaker} said"),
@@ -63,5 +70,15 @@ pub(crate) fn recalled_line(memory: &RecalledMemory, zone: &TimeZone) -> String 
         MemoryOrigin::MadeUp => "You made up".to_owned(),
         MemoryOrigin::CheckIn => "You asked".to_owned(),
     };
-    format!("{said} on {}{until}: \"{text}\"", day(memory.at))
+    format!("{said} on {}{holds}: \"{text}\"", named((memory.at, memory.at), zone))
+}
+
+/// Returns a stretch of time as exactly as people named it: a year, a month or a day.
+fn named((from, to): (Timestamp, Timestamp), zone: &TimeZone) -> String {
+    let format = match to.duration_since(from).as_hours() / 24 {
+        300.. => "%Y",
+        27.. => "%B %Y",
+        _ => "%-d %B %Y",
+    };
+    from.to_zoned(zone.clone()).strftime(format).to_string()
 }

@@ -6,6 +6,13 @@ use crate::domains::Memories;
 use crate::rows::{Kind, MemoryRow};
 use crate::{Batch, Durability, Error, ReadScope, Table, codec};
 
+impl MemoryRow {
+    /// Returns true if it is a fact that a person asked to remember.
+    pub fn is_kept(&self) -> bool {
+        self.kind == Kind::Fact && self.sources.is_empty()
+    }
+}
+
 impl Memories<'_> {
     /// Stores a fact like [`Memories::store_fact`], unless the same fact is stored already: the same words of the same
     /// person, from the same time and place. Scans all memories.

@@ -457,6 +457,7 @@ pub(crate) fn emptied(message: MessageRow) -> MessageRow {
         reply_to: None,
         source_scopes: Vec::new(),
         edited_at: None,
+        came_at: None,
         parts: Vec::new(),
         ran: Vec::new(),
         ..message

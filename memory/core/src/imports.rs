@@ -58,6 +58,16 @@ pub enum ImportedChat {
     Undone,
 }
 
+impl ImportedChat {
+    /// Returns when something was first imported into the chat.
+    pub(crate) fn first_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Kept { imports, .. } => imports.values().map(|file| file.first_at).min(),
+            Self::Forgotten | Self::Undone => None,
+        }
+    }
+}
+
 /// An import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
@@ -216,6 +226,7 @@ impl Imports<'_> {
             source_scopes: Vec::new(),
             memorable: true,
             edited_at: None,
+            came_at: Some(now),
             parts: Vec::new(),
             undone: false,
             ran: Vec::new(),

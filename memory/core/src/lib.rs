@@ -118,7 +118,7 @@ pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
 pub use graph::{
-    Entity, EntityKind, EntityLink, Label, MAX_LINKS, MAX_SUGGESTED, Names, different as different_names,
+    Entity, EntityKind, EntityLink, Label, MAX_LINKS, MAX_SUGGESTED, Names, NewName, different as different_names,
     same as same_names,
 };
 pub use history::MAX_HISTORY;
@@ -165,8 +165,8 @@ pub use surprise::Surprise;
 pub use themes::{NextPlace, Theme, ThemePage, ThemedPlace};
 pub use trainable::{Provenance, TrainableExchange};
 pub use turns::{MessageOwner, NewReply, Received};
-pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement};
+pub use validity::{Newer, NotReplaced, ReplacedBy, Replacement, Stretch, Validity};
 pub use vaults::{Reseal, VaultChange};
-pub use when::{Calendar, Era, EventClause, Relation, TimeSpan};
+pub use when::{Calendar, Era, EventClause, Relation, TimeSpan, known_by};
 pub use working::{EMBEDDING_TTL, Working};
 pub use writings::{MAX_SOURCES, NewWriting, Publication};

@@ -349,6 +349,7 @@ impl Pictures<'_> {
             source_scopes: row.source_scopes.clone(),
             memorable: false,
             edited_at: None,
+            came_at: None,
             parts: Vec::new(),
             undone: false,
             ran: Vec::new(),

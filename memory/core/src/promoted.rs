@@ -1,4 +1,4 @@
-//! What people said in many chats of a place, and so counts as known in the whole place. Nothing of it is stored: it is
+//! What people said in many chats of a place, and so counts as known in the whole place, while it holds. Nothing of it is stored: it is
 //! computed from the memories that may be read, and is forgotten with them. Only the wish of a speaker that a statement
 //! does not count is stored, in its memory.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use azera_types::{MemoryId, PersonId, Scope};
 
 use crate::domains::Memories;
-use crate::recall::{Again, KNOWN_IN_CHATS, chats_in, dot, same_in_words};
+use crate::recall::{Again, Hit, KNOWN_IN_CHATS, chats_in, dot, same_in_words};
 use crate::rows::{Kind, MemoryRow};
 use crate::words::Statement;
 use crate::{Batch, Durability, Error, ReadScope, Table, codec, keys};
@@ -49,8 +49,8 @@ struct Bucket {
 }
 
 impl Memories<'_> {
-    /// Returns the statements that were made in [`KNOWN_IN_CHATS`] or more chats of a place, those in most chats first, and
-    /// how many there are. All memories that they rest on may be read.
+    /// Returns the statements that hold and were made in [`KNOWN_IN_CHATS`] or more chats of a place, those in most chats
+    /// first, and how many there are. All memories that they rest on may be read.
     pub fn known(self, read_scope: &ReadScope, skip: usize, limit: usize) -> Result<(Vec<Known>, usize), Error> {
         let mut known = self.all_known(read_scope)?;
         let total = known.len();
@@ -99,10 +99,23 @@ impl Memories<'_> {
         let mut known = Vec::new();
         for memories in buckets.into_values().filter(|memories| chats_in(memories.iter()) >= KNOWN_IN_CHATS) {
             for group in self.saying_the_same(memories)? {
-                known.extend(as_known(group));
+                known.extend(as_known(self.still_holding(read_scope, group)?));
             }
         }
         Ok(known)
+    }
+
+    /// Returns true if what a hit says counts as known in its place: it was said in [`KNOWN_IN_CHATS`] or more chats since
+    /// anything else was said instead.
+    pub(crate) fn is_known(self, read_scope: &ReadScope, hit: &Hit) -> Result<bool, Error> {
+        if hit.chats() < KNOWN_IN_CHATS {
+            return Ok(false);
+        }
+        let mut saying = vec![hit.memory.clone()];
+        for again in &hit.again {
+            saying.extend(self.get(read_scope, again.memory)?);
+        }
+        Ok(chats_in(self.still_holding(read_scope, saying)?.iter()) >= KNOWN_IN_CHATS)
     }
 
     /// Returns groups of memories that say the same, as recall compares them. The memories come newest first, and so does

@@ -84,6 +84,9 @@ pub struct MessageRow {
     /// When it was last edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
+    /// When it came here, if that was not when it was said: when it was imported. Rows of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_at: Option<Timestamp>,
     /// Its pictures, recordings and files. Their captions and descriptions are part of the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
@@ -330,11 +333,6 @@ impl MemoryRow {
     /// remember have no source message.
     pub fn came_with_a_message(&self) -> bool {
         self.kind == Kind::Fact && !self.sources.is_empty()
-    }
-
-    /// Returns true if it is a fact that a person asked to remember.
-    pub fn is_kept(&self) -> bool {
-        self.kind == Kind::Fact && self.sources.is_empty()
     }
 
     /// Returns true if no message of its chat need be its source.

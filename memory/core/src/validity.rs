@@ -1,17 +1,24 @@
 //! How long a statement held: until the same person said something else instead. Background work notes that in the mark
 //! of a message ([`crate::Superseded`]), and people say it themselves ([`Memories::replace`]).
 
+use std::ops::Range;
+
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Timestamp};
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
+use crate::recall::shares_a_word;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::{self, Calendar};
 use crate::{Batch, Durability, Error, Forgotten, NewFact, ReadScope, Table, codec, keys};
 
 /// Least time between the beginning of what a statement says and the moment it was said, for the two to differ.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// What stands between the clauses of a text.
+const CLAUSE_ENDS: [&str; 14] =
+    [". ", "! ", "? ", "; ", ": ", ", ", "\n", " and ", " but ", " because ", " while ", " und ", " aber ", " weil "];
 
 /// Replacements that are followed from one statement to the next.
 const MAX_CHAIN: usize = 64;
@@ -44,6 +51,21 @@ pub struct Replacement {
     pub at: Timestamp,
 }
 
+/// A stretch of time, as exactly as it was named: its first moment, and the one after its end. A moment begins and ends
+/// at once.
+pub type Stretch = (Timestamp, Timestamp);
+
+/// From when and until when a statement holds, as far as that may be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validity {
+    /// Since when it says that it holds; `None` if it says no time before it was said.
+    pub since: Option<Stretch>,
+    /// When it ceased to hold; `None` while it holds.
+    pub until: Option<Stretch>,
+    /// The memory of the newer statement.
+    pub replaced_by: Option<MemoryId>,
+}
+
 /// Why a statement was not replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotReplaced {
@@ -61,13 +83,49 @@ impl MemoryRow {
     /// Returns from when on a person's statement says that it holds, as a stretch of time: May for "since May". It is
     /// `None` if it says no such time, or one of the day on which it was said. What it says is known since then.
     pub fn valid_from(&self, calendar: &Calendar) -> Option<(Timestamp, Timestamp)> {
+        self.since(calendar).map(|(since, _)| since)
+    }
+
+    /// Returns the same, if the clause that says it is about a matter: about all that the statement says, or about words
+    /// for which `is_of_matter` holds. In "I live in Hull now, and I've had a cold since May", the time is that of the cold.
+    pub(crate) fn holds_from(&self, calendar: &Calendar, is_of_matter: impl Fn(&str) -> bool) -> Option<Stretch> {
+        let (since, words) = self.since(calendar)?;
+        let text = self.gist();
+        let clause = clause_around(text, &words);
+        let beside = |part: Range<usize>| text.get(part).unwrap_or_default();
+        let says_more = [0..clause.start, clause.end..text.len()].map(beside).concat().contains(char::is_alphanumeric);
+        let matter = [clause.start..words.start, words.end..clause.end].map(beside).join(" ");
+        (!says_more || is_of_matter(&matter)).then_some(since)
+    }
+
+    /// Returns since when a statement says that it holds, and where it says so.
+    fn since(&self, calendar: &Calendar) -> Option<(Stretch, Range<usize>)> {
         let is_statement = matches!(self.kind, Kind::Message | Kind::Fact) && self.author.person().is_some();
         let text = Some(self.gist()).filter(|text| is_statement && !text.trim_end().ends_with('?'))?;
         // Behind "since", May is a month.
         let found = when::find(text, &calendar.at(self.at), &|_| false)?;
         let (from, to) = found.span.since()?;
         let is_earlier = self.at.duration_since(from) >= DAY;
-        is_earlier.then_some((from, to))
+        is_earlier.then_some(((from, to), found.range))
+    }
+}
+
+/// Returns where the clause of a text stands that contains a part of it.
+fn clause_around(text: &str, part: &Range<usize>) -> Range<usize> {
+    let before = text.get(..part.start).unwrap_or_default();
+    let behind = text.get(part.end..).unwrap_or_default();
+    let start = CLAUSE_ENDS.iter().filter_map(|end| before.rfind(end).map(|at| at + end.len())).max();
+    let end = CLAUSE_ENDS.iter().filter_map(|end| behind.find(end)).min();
+    start.unwrap_or(0)..end.map_or(text.len(), |end| part.end + end)
+}
+
+/// Returns when a statement ceased to hold, of which a newer one was made `said_at` and says since when it holds. It held
+/// at least when it was made.
+fn end_of(older: &MemoryRow, since: Option<Stretch>, said_at: Timestamp) -> Stretch {
+    match since {
+        None => (said_at, said_at),
+        Some((_, to)) if to <= older.at => (older.at, older.at),
+        Some(since) => since,
     }
 }
 
@@ -84,6 +142,69 @@ impl Memories<'_> {
         let Some(superseded) = superseded.filter(|superseded| !superseded.same) else { return Ok(None) };
         let newer = self.0.messages().get(read_scope, &superseded.by)?;
         Ok(newer.map(|_| Replacement { by: Newer::Message(superseded.by.clone()), at: superseded.at }))
+    }
+
+    /// Returns from when and until when a statement holds. If the newer one says since when it holds, the older one ceased
+    /// to hold then, and not when the newer one was made. Nothing tells of a newer statement that `read_scope` does not
+    /// allow.
+    pub fn validity(self, read_scope: &ReadScope, memory: &MemoryRow, calendar: &Calendar) -> Result<Validity, Error> {
+        let since = memory.valid_from(calendar);
+        let Some(Replacement { by, at }) = self.replaced(read_scope, memory)? else {
+            return Ok(Validity { since, ..Validity::default() });
+        };
+        let replaced_by = match by {
+            Newer::Memory(id) => Some(id),
+            Newer::Message(message) => self.0.messages().memory_of(read_scope, &message)?,
+        };
+        let newer = replaced_by.map(|id| self.get(read_scope, id)).transpose()?.flatten();
+        let of_matter = |words: &str| shares_a_word(words, memory.gist());
+        let held_since = newer.and_then(|newer| newer.holds_from(calendar, of_matter));
+        Ok(Validity { since, until: Some(end_of(memory, held_since, at)), replaced_by })
+    }
+
+    /// Returns since when what a memory says now is known: since it was said, imported or last edited.
+    pub(crate) fn known_since(self, memory: &MemoryRow) -> Result<Timestamp, Error> {
+        let source = memory.sources.first().filter(|_| !memory.kind.is_written());
+        let Some(message) = source.map(|id| self.0.messages().raw_message(id)).transpose()?.flatten() else {
+            return Ok(memory.at);
+        };
+        let came_at = match message.came_at {
+            Some(at) => Some(at),
+            None => self.0.chats().get(&message.chat)?.and_then(|chat| chat.imported.as_ref()?.first_at()),
+        };
+        Ok([Some(memory.at), message.edited_at, came_at].into_iter().flatten().max().unwrap_or(memory.at))
+    }
+
+    /// Returns from when and until when a statement holds, as far as that was known by a moment.
+    pub(crate) fn validity_by(
+        self,
+        read_scope: &ReadScope,
+        memory: &MemoryRow,
+        calendar: &Calendar,
+        known_by: Option<Timestamp>,
+    ) -> Result<Validity, Error> {
+        let validity = self.validity(read_scope, memory, calendar)?;
+        let (Some(known_by), Some(newer)) = (known_by, self.replaced(read_scope, memory)?) else {
+            return Ok(validity);
+        };
+        let by = validity.replaced_by.map(|id| self.get(read_scope, id)).transpose()?.flatten();
+        let known_since = by.map_or(Ok(newer.at), |by| self.known_since(&by))?.max(newer.at);
+        Ok(if known_since < known_by { validity } else { Validity { since: validity.since, ..Validity::default() } })
+    }
+
+    /// Returns those of several memories in which one person says the same that still hold. With a newer statement, a
+    /// person ends whatever they said in the same way before.
+    pub(crate) fn still_holding(
+        self,
+        read_scope: &ReadScope,
+        mut memories: Vec<MemoryRow>,
+    ) -> Result<Vec<MemoryRow>, Error> {
+        let mut ended = None;
+        for memory in &memories {
+            ended = ended.max(self.replaced(read_scope, memory)?.map(|by| by.at));
+        }
+        memories.retain(|memory| ended.is_none_or(|ended| memory.at > ended));
+        Ok(memories)
     }
 
     /// Returns the statement of a person that may be replaced.

@@ -276,6 +276,7 @@ impl Writings<'_> {
             // The writing is remembered itself; the post needs no memory of its own.
             memorable: false,
             edited_at: None,
+            came_at: None,
             parts: Vec::new(),
             undone: false,
             ran: Vec::new(),

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Batch, Durability, Entity, Forget, Label, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store, Table,
-    relink, restore, same_names,
+    Batch, Calendar, Durability, Entity, Forget, Label, Memory, NewChat, NewFact, Order, RamStore, ReadScope, Store,
+    Table, relink, restore, same_names,
 };
 use azera_types::{
-    Author, ChatId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text, Timestamp,
+    Author, ChatId, PersonId, PersonaId, Place, PlaceKind, PlatformId, ReadableScopes, RealmId, Scope, Text, TimeZone,
+    Timestamp,
 };
 
 const FACTS: [&str; 4] = [
@@ -30,6 +31,10 @@ fn realm() -> RealmId {
 
 fn chat() -> ChatId {
     ChatId::new("chat").unwrap()
+}
+
+fn calendar() -> Calendar {
+    Calendar::new(at(1_000_000), TimeZone::UTC)
 }
 
 fn read_scope() -> ReadScope {
@@ -100,7 +105,7 @@ fn crowd(store: &RamStore, count: u64, second: i64) {
 
 /// Returns the relations of a name in words.
 fn about(memory: &Memory, name: &str) -> Vec<String> {
-    phrases(&memory.graph().about(&read_scope(), name).unwrap())
+    phrases(&memory.graph().about(&read_scope(), name, &calendar()).unwrap())
 }
 
 fn phrases(entities: &[Entity]) -> Vec<String> {
@@ -116,7 +121,7 @@ fn what_people_said_is_put_together() {
     for phrase in ["Zoe's sister is Miranda", "Miranda lives in Tallinn", "Miranda works at Harbour Radio"] {
         assert!(said.iter().any(|said| said == phrase), "{phrase} is not in {said:?}");
     }
-    let entities = memory.graph().about(&read_scope(), "Miranda").unwrap();
+    let entities = memory.graph().about(&read_scope(), "Miranda", &calendar()).unwrap();
     let link = entities[0].links.iter().find(|link| link.label == Label::Verb("lives in")).unwrap();
     assert_eq!((link.words.as_str(), link.said.0), ("Miranda lives in Tallinn", at(1)));
     let source = memory.memories().get(&read_scope(), link.sources[0]).unwrap().unwrap();
@@ -193,7 +198,7 @@ fn long_chains_of_names_for_one_person_are_put_together() {
         let text = format!("I met Ann {begin} aka {} aka Ann {end}", chain.join(" aka "));
         fact(&memory, i64::try_from(message).unwrap(), &text);
     }
-    let entities = memory.graph().about(&read_scope(), "Ann").unwrap();
+    let entities = memory.graph().about(&read_scope(), "Ann", &calendar()).unwrap();
     let [ann] = entities.as_slice() else { panic!("{entities:?}") };
     assert_eq!(ann.mentions, MESSAGES);
     assert_eq!(ann.other_names.len(), MESSAGES * NAMES);
@@ -205,7 +210,7 @@ fn a_relation_stays_however_often_its_names_are_said() {
     for second in 10..50 {
         fact(&memory, second, "Miranda likes soup.");
     }
-    let entities = memory.graph().about(&read_scope(), "Miranda").unwrap();
+    let entities = memory.graph().about(&read_scope(), "Miranda", &calendar()).unwrap();
     let said = phrases(&entities);
     assert!(said.contains(&"Zoe's sister is Miranda".to_owned()), "{said:?}");
     assert_eq!((entities[0].mentions, entities[0].named, entities[0].is_cut), (42, (at(1), at(49)), false));
@@ -214,7 +219,7 @@ fn a_relation_stays_however_often_its_names_are_said() {
     for second in 50..500 {
         fact(&memory, second, "Miranda likes soup.");
     }
-    let entities = memory.graph().about(&read_scope(), "Miranda").unwrap();
+    let entities = memory.graph().about(&read_scope(), "Miranda", &calendar()).unwrap();
     assert_eq!((entities[0].mentions, entities[0].named.1, entities[0].is_cut), (400, at(499), true));
 }
 
@@ -239,7 +244,8 @@ fn what_was_said_before_a_horizon_changes_no_answer() {
         hidden(&store, &memory);
         let read_scope = read_scope_since(Some(at(100)));
         let names = memory.graph().names(&read_scope).unwrap();
-        let about = ["Miranda", "Tallinn", "Zoe"].map(|name| memory.graph().about(&read_scope, name).unwrap());
+        let about =
+            ["Miranda", "Tallinn", "Zoe"].map(|name| memory.graph().about(&read_scope, name, &calendar()).unwrap());
         let reached = memory.graph().reach(&read_scope, "where does the sister of zoe work?", at(900)).unwrap();
         (names, about, reached)
     };
@@ -273,7 +279,7 @@ fn a_name_late_in_the_alphabet_is_found_among_too_many_to_count() {
     for name in ["Robert", "Bob"] {
         assert!(!about(&memory, name).is_empty(), "{name}");
     }
-    assert!(memory.graph().about(&read_scope(), "Miranda").unwrap()[0].is_cut);
+    assert!(memory.graph().about(&read_scope(), "Miranda", &calendar()).unwrap()[0].is_cut);
     assert!(memory.graph().names(&read_scope()).unwrap().is_cut);
 }
 
@@ -331,10 +337,47 @@ fn a_forgotten_memory_takes_its_rows_along() {
     let id = fact(&memory, 9, "Rosalind knows Miranda.");
     assert!(about(&memory, "Rosalind").contains(&"Rosalind knows Miranda".to_owned()));
     memory.forgetting().forget(&Forget::Memory(id), false).unwrap();
-    assert!(memory.graph().about(&read_scope(), "Rosalind").unwrap().is_empty());
+    assert!(memory.graph().about(&read_scope(), "Rosalind", &calendar()).unwrap().is_empty());
     let left = rows(&store).into_iter().filter(|(key, value)| {
         let holds = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("rosalind");
         holds(key) || holds(value)
     });
     assert_eq!(left.count(), 0);
+}
+
+/// Returns the relations of a name in words, each with the day until which it held.
+fn ends(memory: &Memory, name: &str) -> Vec<(String, Option<i64>)> {
+    let entities = memory.graph().about(&read_scope(), name, &calendar()).unwrap();
+    let links = entities.into_iter().flat_map(|entity| entity.links);
+    links
+        .map(|link| (link.label.phrase(&link.subject, &link.object), link.until.map(|(from, _)| from.as_second())))
+        .collect()
+}
+
+#[test]
+fn a_relation_ends_once_all_who_said_it_said_something_else_instead() {
+    let store = RamStore::new();
+    let memory = empty(&store);
+    fact(&memory, 1, "I live in Tallinn.");
+    let older = fact(&memory, 2, "I live in Tallinn.");
+    let newer = fact(&memory, 3, "I moved to Riga.");
+    let zoe = PersonId::new("zoe").unwrap();
+    let lives = "Zoe lives in Tallinn".to_owned();
+    let of = |links: &[(String, Option<i64>)]| links.iter().find(|(said, _)| *said == lives).unwrap().1;
+    assert_eq!(of(&ends(&memory, "Zoe")), None);
+    memory.memories().replace(&read_scope(), &zoe, older, Some(newer)).unwrap().unwrap();
+    let ended = ends(&memory, "Zoe");
+    assert_eq!(of(&ended), Some(3), "what she said in the same way before ended, too");
+    assert_eq!(ended.last().unwrap().0, lives, "what holds comes first: {ended:?}");
+    // Somebody else says that it still holds.
+    let ben = fact_of(&memory, "Ben", 4, "Zoe lives in Tallinn.");
+    assert_eq!(of(&ends(&memory, "Zoe")), None);
+    memory.forgetting().forget(&Forget::Memory(ben), true).unwrap();
+    assert_eq!(of(&ends(&memory, "Zoe")), Some(3));
+    // She moved back.
+    let again = fact(&memory, 5, "I live in Tallinn.");
+    assert_eq!(of(&ends(&memory, "Zoe")), None);
+    memory.forgetting().forget(&Forget::Memory(again), true).unwrap();
+    memory.forgetting().forget(&Forget::Memory(newer), true).unwrap();
+    assert_eq!(of(&ends(&memory, "Zoe")), None, "without the newer statement it holds again");
 }

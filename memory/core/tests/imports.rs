@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use azera_memory::conformance::record;
 use azera_memory::{
-    Batch, Forget, Forgotten, Import, ImportState, MAX_IMPORTED_TITLE_CHARS, Memory, NewImported, Order, RamStore,
-    ReadScope, Store, Table, project_realm,
+    Batch, Calendar, Forget, Forgotten, Import, ImportState, MAX_IMPORTED_TITLE_CHARS, Memory, NewImported, Order,
+    RamStore, ReadScope, Store, Table, project_realm,
 };
-use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Text, Timestamp};
+use azera_types::{
+    ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Text, TimeZone, Timestamp,
+};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -233,8 +235,8 @@ fn a_title_is_cut_and_has_no_control_characters() {
 
 /// Returns how a name belongs together with others, in the person's direct messages.
 fn relations(memory: &Memory, who: &str, name: &str) -> Vec<String> {
-    let chat = ChatId::new("c").unwrap();
-    let entities = memory.graph().about(&read_scope(memory, who, &chat), name).unwrap();
+    let (chat, calendar) = (ChatId::new("c").unwrap(), Calendar::new(at(1_000_000), TimeZone::UTC));
+    let entities = memory.graph().about(&read_scope(memory, who, &chat), name, &calendar).unwrap();
     let links = entities.iter().flat_map(|entity| &entity.links);
     links.map(|link| link.label.phrase(&link.subject, &link.object)).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use azera_memory::conformance::record;
-use azera_memory::{Calendar, Limits, Memory, NewFact, Query, RamStore, ReadScope};
+use azera_memory::{Calendar, Forget, Limits, Memory, NewFact, Query, RamStore, ReadScope};
 use azera_types::{
     Author, ChatId, MemoryId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Text, TimeZone, Timestamp,
 };
@@ -104,6 +104,9 @@ fn what_was_known_at_a_time_is_what_was_said_before_its_end() {
     assert_eq!(ask("what did you know about the spare key in June?"), [blue]);
     assert_eq!(ask("what did you know about the spare key last month?"), [red, blue]);
     assert_eq!(ask("what did you know about the spare key in April?"), [""; 0]);
+    for known in ["what did we know", "what was known", "was wussten wir", "que savais-tu"] {
+        assert_eq!(ask(&format!("{known} about the spare key under the blue pot in June 2026?")), [blue], "{known}");
+    }
 }
 
 #[test]
@@ -123,5 +126,93 @@ fn a_statement_may_hold_since_before_it_was_known() {
         let row = memory.memories().get(&read_scope("porch"), id).unwrap().unwrap();
         let from = row.valid_from(&calendar).map(|(from, _)| from.strftime("%F").to_string());
         assert_eq!(from.as_deref(), want, "{text}");
+    }
+}
+
+/// Puts a newer statement of Ann in the place of an older one, in the same chat.
+fn update(memory: &Memory, chat: &str, older: MemoryId, text: &str, at: Timestamp) -> MemoryId {
+    let (place, ann) = (place(chat), PersonId::new("ann").unwrap());
+    let fact = NewFact {
+        persona: PersonaId::new("azera").unwrap(),
+        scope: place.scope(),
+        chat: place.chat,
+        author: Author::Person { id: ann.clone(), name: "Ann".into() },
+        text: text.into(),
+        at,
+    };
+    memory.memories().update(&read_scope(chat), &ann, older, fact).unwrap().unwrap()
+}
+
+/// Returns since when and until when a memory holds, by days, and what replaced it.
+fn validity(memory: &Memory, chat: &str, id: MemoryId) -> (Option<String>, Option<String>, Option<MemoryId>) {
+    let calendar = Calendar::new("2026-11-01T10:00:00Z".parse().unwrap(), TimeZone::UTC);
+    let row = memory.memories().get(&read_scope(chat), id).unwrap().unwrap();
+    let found = memory.memories().validity(&read_scope(chat), &row, &calendar).unwrap();
+    let day = |when: Option<(Timestamp, Timestamp)>| when.map(|(from, _)| from.strftime("%F").to_string());
+    (day(found.since), day(found.until), found.replaced_by)
+}
+
+#[test]
+fn a_statement_holds_until_another_replaces_it_and_again_once_that_is_forgotten() {
+    let memory = record(Arc::new(RamStore::new()));
+    let (june, august) = ("2026-06-10T10:00:00Z".parse().unwrap(), "2026-08-03T10:00:00Z".parse().unwrap());
+    let older = keep_at(&memory, "porch", "the spare key has been under the blue pot since 2019", june);
+    assert_eq!(validity(&memory, "porch", older), (Some("2019-01-01".into()), None, None));
+    let newer = update(&memory, "porch", older, "the spare key is under the red pot", august);
+    let ended = (Some("2019-01-01".into()), Some("2026-08-03".into()), Some(newer));
+    assert_eq!(validity(&memory, "porch", older), ended);
+    assert_eq!(validity(&memory, "porch", newer), (None, None, None));
+    // What waits to be indexed tells it, too.
+    let place = read_scope("porch");
+    let calendar = Calendar::new(august, TimeZone::UTC);
+    let ann = PersonId::new("ann").unwrap();
+    let question = memory.recall().question(&place, &Text::new("spare key"), &ann, "Azera", &calendar).unwrap();
+    let query = Query {
+        question,
+        vector: None,
+        event_vector: None,
+        asker: Some(ann),
+        now: august,
+        include_latest: true,
+        exclude: HashSet::new(),
+        limits: Limits::default(),
+        results: 10,
+    };
+    let hits = memory.recall().find_unindexed(&place, &query).unwrap();
+    let by = |id| hits.iter().find(|hit| hit.memory.id == id).unwrap().validity.replaced_by;
+    assert_eq!((by(older), by(newer)), (Some(newer), None));
+    memory.forgetting().forget(&Forget::Memory(newer), true).unwrap();
+    assert_eq!(validity(&memory, "porch", older), (Some("2019-01-01".into()), None, None));
+}
+
+/// What "since" is about decides: closing an older statement too early is worse than closing it when the newer one was
+/// made.
+#[test]
+fn a_statement_ends_when_the_newer_one_says_that_it_began() {
+    let memory = record(Arc::new(RamStore::new()));
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let (january, june, august) =
+        (time("2026-01-10T10:00:00Z"), time("2026-06-10T10:00:00Z"), time("2026-08-03T10:00:00Z"));
+    let (may, today) = ("2026-05-01", "2026-08-03");
+    for (said, older, newer, want) in [
+        (january, "I live in Oslo", "I have lived in Hull since May", may),
+        (january, "I live in Oslo", "I've lived in Hull, up north, since May.", today),
+        (january, "I live in Oslo", "I've lived in Hull since May, and it rains a lot", may),
+        (january, "I live in Oslo", "Been in Hull since May", may),
+        (january, "Ich wohne in Oslo", "Ich wohne seit Mai in Hull", may),
+        (january, "I live in Oslo", "I live in Hull now", today),
+        (january, "I live in Oslo", "I moved to Hull in May", today),
+        (january, "I live in Oslo", "I live in Hull now, and I've had a cold since May", today),
+        (january, "I live in Oslo", "I live in Hull. I haven't slept well since May.", today),
+        (january, "I live in Oslo", "I live in Hull since today", today),
+        // It held at least when it was said.
+        (june, "I live in Oslo", "I have lived in Hull since May", "2026-06-10"),
+        (january, "I live in Oslo", "I have lived in Hull since 2019", "2026-01-10"),
+    ] {
+        let older = keep_at(&memory, "porch", older, said);
+        let by = update(&memory, "porch", older, newer, august);
+        assert_eq!(validity(&memory, "porch", older).1.as_deref(), Some(want), "{newer}");
+        memory.forgetting().forget(&Forget::Memory(by), true).unwrap();
+        assert_eq!(validity(&memory, "porch", older).1, None, "{newer}");
     }
 }

@@ -214,6 +214,7 @@ impl Player<'_> {
             person: line.person.clone(),
             query: line.query.clone(),
             limit: line.limit,
+            as_of: None,
         };
         // By the format, a person who cannot read the chat finds nothing.
         let known = self.platform.with_world(|world| world.has_chat(&line.chat));

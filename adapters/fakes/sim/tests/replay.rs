@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use azera_adapter::{
-    AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Hit, Host, HostError, IgnoreReason,
+    AutocompleteOption, AutocompleteRequest, CommandAnswer, CommandLine, Hit, Holding, Host, HostError, IgnoreReason,
     InboundEvent, MemoryIdText, Outbound, Outcome, Platform, Receipt, Recorded, SearchRequest, Searched, SkipReason,
     State, Turn, TurnUsage,
 };
@@ -144,6 +144,7 @@ impl Host for Core {
             score: 0.5,
             signals: vec!["text".into()],
             text: inbound.text.clone(),
+            holding: Holding::default(),
         };
         let hits = found.into_iter().take(line.limit.unwrap_or(10)).map(hit).collect();
         Ok(Searched { hits, missing: Vec::new() })

@@ -111,6 +111,15 @@ struct Found {
     score: f32,
     /// Its kind, such as `message` or `dream`.
     source: String,
+    /// Since when its words say that it holds, such as `2026-05`, in the time zone of the place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds_since: Option<String>,
+    /// Until when it held, such as `2026-08-03`; missing while it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_until: Option<String>,
+    /// The id of the memory that replaced it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced_by: Option<String>,
 }
 
 /// What was found.
@@ -363,8 +372,13 @@ async fn search(
 ) -> Result<axum::Json<Results>, Problem> {
     let kinds = kinds(search.memory_type.as_deref())?;
     let at = shared.reading(&caller, HOME)?;
-    let request =
-        SearchRequest { chat: at.chat, person: at.person, query: Text::new(&search.query), limit: Some(MAX_HITS) };
+    let request = SearchRequest {
+        chat: at.chat,
+        person: at.person,
+        query: Text::new(&search.query),
+        limit: Some(MAX_HITS),
+        as_of: None,
+    };
     let Searched { mut hits, missing } = shared.host()?.search(&shared.platform, request).await?;
     hits.retain(|hit| kinds.is_none_or(|kinds| kinds.contains(&hit.kind.as_str())));
     hits.truncate(search.limit.unwrap_or(USUAL_HITS).min(MAX_HITS));
@@ -375,6 +389,9 @@ async fn search(
         content: hit.text.to_string(),
         score: hit.score,
         source: hit.kind,
+        holds_since: hit.holding.holds_since,
+        held_until: hit.holding.held_until,
+        replaced_by: hit.holding.replaced_by.map(|by| by.0.to_string()),
     };
     let results: Vec<Found> = hits.into_iter().map(found).collect();
     Ok(axum::Json(Results { total: results.len(), results, semantic_count, lexical_count, missing }))

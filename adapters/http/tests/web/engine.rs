@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use azera_adapter::{
     Access, AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, Command, CommandAnswer,
-    CommandLine, Form, Hit, Host, HostError, InboundEvent, Making, MemoryIdText, MindSummary, ModelSummary, Outcome,
-    PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownMessage, ShownWriting,
-    State, StreamEvent, Turn, TurnUsage, WritingKind,
+    CommandLine, Form, Hit, Holding, Host, HostError, InboundEvent, Making, MemoryIdText, MindSummary, ModelSummary,
+    Outcome, PersonaSummary, Platform, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, ShownMessage,
+    ShownWriting, State, StreamEvent, Turn, TurnUsage, WritingKind,
 };
 use azera_adapter_http::{
     LogLevel, LogLine, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
@@ -278,6 +278,11 @@ impl Host for Engine {
             score: 0.5,
             signals: vec!["semantic".into()],
             text: heard.message.text,
+            holding: Holding {
+                holds_since: Some("2026-05".into()),
+                held_until: Some("2026-08-03".into()),
+                replaced_by: Some(MemoryIdText(MemoryId(9))),
+            },
         });
         // No word is indexed.
         Ok(Searched { hits: hits.collect(), missing: vec!["lexical".into()] })

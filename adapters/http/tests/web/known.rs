@@ -1,7 +1,7 @@
 //! What counts as known in a whole place. In this engine everything that was said counts.
 
 use async_trait::async_trait;
-use azera_adapter::{HostError, KnownReader, Reading, ShownKnown, ShownKnowns, ShownMemory};
+use azera_adapter::{Holding, HostError, KnownReader, Reading, ShownKnown, ShownKnowns, ShownMemory};
 use azera_types::{MemoryId, PlatformId, Scope};
 use serde_json::json;
 
@@ -26,6 +26,7 @@ impl KnownReader for Engine {
                 sources: vec![line.message.id],
                 text: line.message.text,
                 at: line.message.at,
+                holding: Holding::default(),
             },
             also: vec![MemoryId(40)],
             chats: 3,

@@ -191,6 +191,8 @@ async fn the_lists_of_the_first_interface_have_its_fields() {
     assert!(owner.send("GET", "/api/journal", None).await.json()["items"][0]["insights"].is_array());
     let found = owner.send("POST", "/api/search", Some(json!({"query": "hello", "limit": 1}))).await.json();
     assert_eq!((&found["total"], &found["semantic_count"], &found["lexical_count"]), (&json!(1), &json!(1), &json!(0)));
+    let held = ["holds_since", "held_until", "replaced_by"].map(|key| found["results"][0][key].clone());
+    assert_eq!(held, [json!("2026-05"), json!("2026-08-03"), json!("m9")]);
     assert_eq!(found["results"][0]["source"], "message");
     assert_eq!(found["missing"], json!(["lexical"]), "what did not work is named");
     let stored = owner.send("POST", "/api/memories", Some(json!({"content": "x"}))).await.json();

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use azera_adapter::{
     AutocompleteOption, AutocompleteRequest, BranchSummary, ChatInfo, ChatSummary, CommandAnswer, CommandLine, Hit,
-    Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary, ModelSummary,
-    PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader, ShownConversation,
-    ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure, ShownRelation, ShownSession,
-    ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
+    Holding, Host, HostError, InboundEvent, MemoryCounts, MemoryIdText, MemoryPage, MemoryReader, MindSummary,
+    ModelSummary, PersonaSummary, Reader, Reading, Receipt, Recorded, SearchRequest, Searched, SessionReader,
+    ShownConversation, ShownEntity, ShownEvidence, ShownMatter, ShownMemory, ShownMessage, ShownProcedure,
+    ShownRelation, ShownSession, ShownTheme, ShownThemes, ShownWriting, State, WritingKind,
 };
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp};
 use tokio::sync::Notify;
@@ -93,7 +93,15 @@ impl Engine {
             sources: Vec::new(),
             text: Text::new(text),
             at: at(number),
+            holding: Holding::default(),
         };
+        // In this engine, a statement that begins so takes the place of the first one.
+        if text.starts_with("no longer")
+            && let Some(first) = kept.first_mut()
+        {
+            first.memory.holding.held_until = Some("2026-08-03".into());
+            first.memory.holding.replaced_by = Some(MemoryIdText(id));
+        }
         kept.push(Kept { person: line.person.clone(), persona: self.persona(&line.chat), memory });
         CommandAnswer {
             ok: true,
@@ -162,6 +170,8 @@ impl Host for Engine {
         }
         let mut found = self.shown(&Reading { chat: line.chat, person: line.person });
         found.retain(|memory| line.query.split_whitespace().any(|word| memory.text.contains(word)));
+        // In this engine, everything became known in 2026.
+        found.retain(|_| line.as_of.as_ref().is_none_or(|time| time.contains("2026")));
         let limit = line.limit.unwrap_or(10);
         self.asked_for.store(limit, Ordering::Relaxed);
         found.truncate(limit);
@@ -175,6 +185,7 @@ impl Host for Engine {
                 score: 0.5,
                 signals: vec!["lexical".into(), "semantic".into()],
                 text: memory.text,
+                holding: memory.holding,
             })
             .collect();
         // The fake reranker is always away.
@@ -336,6 +347,7 @@ impl MemoryReader for Engine {
             is_plain: false,
             confidence: 0.9,
             since: at(1),
+            until: self.shown(&at_).iter().find_map(|memory| memory.holding.held_until.clone()),
             sources: self.shown(&at_).first().map(|memory| memory.id).into_iter().collect(),
         };
         let relations = match name.to_lowercase().as_str() {
@@ -431,6 +443,7 @@ impl SessionReader for Engine {
         let talk = |number: u64, title: &str| ShownConversation {
             id: id(number),
             chat: ChatId::new("ann:main").unwrap(),
+            place: (number == 5).then(|| "The garden".to_owned()),
             scope: Scope::Dm(at_.person.clone()),
             title: title.into(),
             memory: Some(MemoryId(number)),

@@ -38,6 +38,44 @@ async fn what_is_kept_is_recalled_until_it_is_forgotten() {
 }
 
 #[tokio::test]
+async fn what_no_longer_holds_says_so_everywhere() {
+    let engine = Arc::new(Engine::default());
+    let client = Client::connect(&engine, "ann", None, ALL).await;
+    let id = client.remember("Mia lives in Oslo").await;
+    let holds = Client::good(client.call("get", json!({"id": id})).await);
+    assert!(holds["memory"].get("held_until").is_none() && holds["memory"].get("replaced_by").is_none(), "{holds}");
+    let newer = client.remember("no longer: Mia lives in Hull").await;
+    let is_told = |memory: &Value| {
+        assert_eq!((&memory["held_until"], &memory["replaced_by"]), (&json!("2026-08-03"), &json!(newer)), "{memory}");
+    };
+    is_told(&Client::good(client.call("get", json!({"id": id})).await)["memory"]);
+    let of_id = |listed: &Value| {
+        let memories = listed["memories"].as_array().unwrap();
+        memories.iter().find(|memory| memory["id"] == json!(id)).unwrap().clone()
+    };
+    for (tool, arguments) in [
+        ("recall", json!({"query": "Oslo"})),
+        ("hybrid_search", json!({"query": "Oslo"})),
+        ("search", json!({"query": "Oslo"})),
+        ("similar", json!({"id": newer})),
+        ("list", json!({})),
+        ("optimize_context", json!({"query": "Oslo"})),
+    ] {
+        is_told(&of_id(&Client::good(client.call(tool, arguments).await)));
+    }
+    let relations = Client::good(client.call("relations", json!({"name": "Mia"})).await);
+    assert_eq!(relations["entities"][0]["relations"][0]["held_until"], "2026-08-03");
+    for tool in ["recall", "hybrid_search", "search"] {
+        let as_of = async |time: &str| {
+            let found = client.call(tool, json!({"query": "Oslo", "as_of": time})).await;
+            Client::good(found)["memories"].as_array().unwrap().len()
+        };
+        assert_eq!((as_of("2025-06-30").await, as_of("June 2026").await), (0, 1), "{tool}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
 async fn relations_are_read_and_followed() {
     let engine = Arc::new(Engine::default());
     let client = Client::connect(&engine, "ann", None, ALL).await;
@@ -177,6 +215,9 @@ async fn what_coding_sessions_taught_is_listed() {
     assert_eq!(sessions(json!({"ending": "open"})).await, ["import:4"]);
     assert_eq!(sessions(json!({"what": "fence"})).await, ["talk:6", "talk:5"], "conversations are episodes, too");
     assert_eq!(sessions(json!({"why": "grey"})).await, ["talk:5"]);
+    assert_eq!(sessions(json!({"place": "garden"})).await, ["talk:5"]);
+    let there = Client::good(client.call("cue_search", json!({"place": "garden"})).await);
+    assert_eq!(there["sessions"][0]["place"], "The garden");
     assert_eq!(sessions(json!({"kind": "conversation", "ending": "resolved"})).await, ["talk:5"]);
     assert_eq!(sessions(json!({"what": "ann", "project": "gate"})).await, [""; 0], "they belong to no project");
     assert_eq!(sessions(json!({"why": "test", "project": "gate"})).await, ["import:4", "import:2", "import:1"]);

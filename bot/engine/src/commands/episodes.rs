@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use azera_adapter::CommandAnswer;
 use azera_memory::{ChatEpisode, EpisodePage, EpisodeQuery, Matter, MatterState, Memory, Quote, ReadScope, shortened};
-use azera_types::{Author, MemoryId, MessageId, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, MessageId, Scope, Text, Timestamp};
 
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
@@ -24,6 +24,9 @@ const PEOPLE: usize = 6;
 /// Maximum number of characters shown of somebody's words.
 const SHOWN: usize = 160;
 
+/// Maximum number of characters shown of a chat's name.
+const PLACE_CHARS: usize = 48;
+
 /// A page with what else is shown of its messages.
 struct Found {
     page: EpisodePage,
@@ -36,6 +39,8 @@ struct Found {
 struct Shown<'a> {
     at: &'a CommandContext<'a>,
     names: DisplayNames,
+    /// The names of the chats.
+    places: HashMap<ChatId, Text>,
     found: &'a Found,
 }
 
@@ -69,9 +74,11 @@ impl Commands {
         }
         let recent = self.recent(at).await?;
         let talking = recent.iter().map(|row| &row.author);
+        let chats = found.page.episodes.iter().map(|one| (one.occasion.chat.clone(), one.occasion.scope.clone()));
+        let places = self.services.chat_names(at.adapter, &at.line.person, chats.collect()).await?;
         let others = found.page.episodes.iter().flat_map(|one| &one.people);
         let names = DisplayNames::new(&at.place.scope(), talking, others);
-        let shown = Shown { at, names, found: &found };
+        let shown = Shown { at, names, places, found: &found };
         let mut text = match is_open {
             true => "Conversations in which something is open, as far as it may be shown here, the newest first:\n",
             false => "Conversations, as far as they may be shown here, the newest first:\n",
@@ -140,7 +147,7 @@ impl Shown<'_> {
         let days = if first == last { first } else { format!("{first} to {last}") };
         let title = episode.title.as_ref().map_or_else(String::new, |title| format!(": {}", quote(title)));
         let people = listed(episode.people.iter().map(|author| self.names.of(author)));
-        let mut text = format!("{number}. {days}, {people} ({}){title}\n", episode.occasion.scope);
+        let mut text = format!("{number}. {days}, {people} ({}){title}\n", self.place(episode));
         if let Some(why) = &episode.why {
             text.push_str(&format!("   - why: {}\n", quote(why)));
         }
@@ -155,6 +162,15 @@ impl Shown<'_> {
             text.push_str(&format!("   - goes on with {}\n", self.at.day(*at)));
         }
         text
+    }
+
+    /// Returns where a conversation was: the name of its chat, or else who can read it.
+    fn place(&self, episode: &ChatEpisode) -> String {
+        match (self.places.get(&episode.occasion.chat), &episode.occasion.scope) {
+            (Some(name), _) => format!("in {}", shortened(name, "", PLACE_CHARS).as_str()),
+            (None, Scope::Dm(_)) => "in direct messages".to_owned(),
+            (None, scope) => scope.to_string(),
+        }
     }
 
     fn matter(&self, matter: &Matter) -> String {

@@ -76,7 +76,7 @@ impl Commands {
         }
         text.push_str(&self.further(at, name, &entities).await?);
         text.push_str("`/forget mNUMBER` forgets a memory, and all that rests on it here.");
-        let chart = (!first.links.is_empty()).then(|| chart(first, text.clone()));
+        let chart = (!first.links.is_empty()).then(|| chart(at, first, text.clone()));
         Ok(CommandAnswer { chart, ..done(text) })
     }
 
@@ -101,8 +101,8 @@ impl Commands {
     }
 
     async fn entities(&self, at: &CommandContext<'_>, name: &str) -> Result<Vec<Entity>, Error> {
-        let (read_scope, name) = (at.read_scope.clone(), name.to_owned());
-        self.services.blocking(move |memory| memory.graph().about(&read_scope, &name)).await
+        let (read_scope, name, calendar) = (at.read_scope.clone(), name.to_owned(), at.calendar.clone());
+        self.services.blocking(move |memory| memory.graph().about(&read_scope, &name, &calendar)).await
     }
 
     /// Keeps the statement that two names mean the same, or do not, as a memory of the person. The newest one counts.
@@ -178,12 +178,13 @@ fn describe(at: &CommandContext<'_>, entity: &Entity) -> String {
     for link in relations.iter().take(SHOWN_RELATIONS) {
         let perhaps = if link.confidence < SURE { "perhaps: " } else { "" };
         let phrase = link.label.phrase(&short(&link.subject), &short(&link.object));
-        text.push_str(&format!("- {perhaps}{phrase}, since {} ({})\n", at.day(link.said.0), sources(&link.sources)));
+        let (since, until) = (at.day(link.said.0), at.until(link.until));
+        text.push_str(&format!("- {perhaps}{phrase}, since {since}{until} ({})\n", sources(&link.sources)));
     }
     let company: Vec<String> = together
         .iter()
         .take(SHOWN_TOGETHER)
-        .map(|link| format!("{} ({})", short(&link.other), sources(&link.sources)))
+        .map(|link| format!("{}{} ({})", short(&link.other), at.until(link.until), sources(&link.sources)))
         .collect();
     if !company.is_empty() {
         text.push_str(&format!("- in one sentence with {}\n", company.join(", ")));
@@ -206,11 +207,11 @@ fn sources(ids: &[MemoryId]) -> String {
 }
 
 /// Returns the picture of an entity and those around it.
-fn chart(entity: &Entity, caption: String) -> Chart {
+fn chart(at: &CommandContext<'_>, entity: &Entity, caption: String) -> Chart {
     let most = entity.links.iter().map(|link| link.sources.len()).max().unwrap_or(1).max(1);
     let link = |link: &EntityLink| ChartLink {
         label: link.other.clone(),
-        words: link.label.words().to_owned(),
+        words: format!("{}{}", link.label.words(), at.until(link.until)),
         percent: u8::try_from(link.sources.len() * 100 / most).unwrap_or(100),
         is_plain: link.label == Label::Together,
     };

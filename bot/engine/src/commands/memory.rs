@@ -87,7 +87,7 @@ impl Commands {
                 at.day(hit.memory.at),
                 at.since(&hit.memory),
                 again(hit.chats(), &hit.again),
-                at.until(hit.until),
+                at.until(hit.validity.until),
                 hit.memory.scope,
                 body.as_str(),
             ));

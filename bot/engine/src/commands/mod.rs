@@ -51,7 +51,7 @@ pub(crate) use upload::Uploads;
 use std::sync::Arc;
 
 use azera_adapter::{Access, CommandAnswer, CommandLine, Platform, suggestion};
-use azera_memory::{Calendar, ChatRow, MemoryRow, ReadScope};
+use azera_memory::{Calendar, ChatRow, MemoryRow, ReadScope, Stretch};
 use azera_types::{Place, PlatformId, Text, Timestamp, composed};
 
 use crate::access::AccessControl;
@@ -100,7 +100,8 @@ struct CommandContext<'a> {
 
 impl CommandContext<'_> {
     fn asking<'a>(&'a self, persona: &'a str) -> Asking<'a> {
-        Asking { person: &self.line.person, persona, calendar: &self.calendar, trace: Trace::Cached }
+        let (person, calendar) = (&self.line.person, &self.calendar);
+        Asking { person, persona, calendar, known_by: None, trace: Trace::Cached }
     }
 
     /// Returns a moment's day in the place's time zone.
@@ -117,9 +118,9 @@ impl CommandContext<'_> {
         })
     }
 
-    /// Returns until which day a statement held, to follow the day of it; nothing while it holds.
-    fn until(&self, at: Option<Timestamp>) -> String {
-        at.map_or_else(String::new, |at| format!(", until {}", self.day(at)))
+    /// Returns until when a statement held, to follow the day of it; nothing while it holds.
+    fn until(&self, when: Option<Stretch>) -> String {
+        when.map_or_else(String::new, |(from, to)| format!(", until {}", zones::stretch(from, to, &self.calendar.zone)))
     }
 }
 

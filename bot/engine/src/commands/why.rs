@@ -1,8 +1,8 @@
 //! `/why`: what the last reply or a post was built on.
 
 use azera_adapter::CommandAnswer;
-use azera_memory::{Again, MemoryRow, WhyHit, chats_of, shortened, show};
-use azera_types::{MessageId, Timestamp};
+use azera_memory::{Again, MemoryRow, Stretch, WhyHit, chats_of, shortened, show};
+use azera_types::MessageId;
 
 use super::chat::no_reply;
 use super::memory::again;
@@ -87,17 +87,17 @@ impl Commands {
         Ok(done(text))
     }
 
-    /// Returns for each memory when the same person said something else instead, as far as that may be shown here.
+    /// Returns for each memory until when it held, as far as that may be shown here; `None` while it holds.
     pub(super) async fn replaced(
         &self,
         at: &CommandContext<'_>,
         memories: &[MemoryRow],
-    ) -> Result<Vec<Option<Timestamp>>, Error> {
-        let (read_scope, memories) = (at.read_scope.clone(), memories.to_vec());
+    ) -> Result<Vec<Option<Stretch>>, Error> {
+        let (read_scope, memories, calendar) = (at.read_scope.clone(), memories.to_vec(), at.calendar.clone());
         self.services
             .blocking(move |memory| {
-                let replaced = |row| memory.memories().replaced(&read_scope, row).map(|by| by.map(|by| by.at));
-                memories.iter().map(replaced).collect()
+                let until = |row| Ok(memory.memories().validity(&read_scope, row, &calendar)?.until);
+                memories.iter().map(until).collect()
             })
             .await
     }

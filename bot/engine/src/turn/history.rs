@@ -126,7 +126,8 @@ fn matching_lore(book: &Lorebook, context: &TurnContext, last: &Line, role: Opti
 
 /// A search hit as a prompt shows it.
 pub(super) fn recalled_hit(hit: &Hit, names: &DisplayNames) -> RecalledMemory {
-    RecalledMemory { until: hit.until, ..recalled_memory(&hit.memory, hit.snippet.as_str(), names) }
+    let (since, until) = (hit.validity.since, hit.validity.until);
+    RecalledMemory { since, until, ..recalled_memory(&hit.memory, hit.snippet.as_str(), names) }
 }
 
 /// A memory as a prompt shows it, with this much of its text.

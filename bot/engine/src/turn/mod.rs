@@ -255,7 +255,7 @@ impl Turns {
             text: committed.reply.text,
             state: committed.state,
             usage: usage(&draft.generated.usage),
-            recalled: composition.memories().into_iter().map(hit).collect(),
+            recalled: composition.memories().into_iter().map(|found| hit(found, &context.calendar.zone)).collect(),
         }))
     }
 

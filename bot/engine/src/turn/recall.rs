@@ -31,7 +31,7 @@ impl Turns {
         let replaced = context.replaces.iter().map(|reply| &reply.id);
         let exclude: HashSet<MessageId> = shown.chain([&message.id]).chain(replaced).cloned().collect();
         let (person, persona) = (&request.inbox.person, &context.persona.name);
-        let asking = Asking { person, persona, calendar: &context.calendar, trace };
+        let asking = Asking { person, persona, calendar: &context.calendar, known_by: None, trace };
         let question = Text::new(as_written(&message.text));
         let mut recall =
             self.recall.recall(&context.read_scope, &question, asking, exclude, form.recalled_lines).await?;

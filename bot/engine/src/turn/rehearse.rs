@@ -103,6 +103,7 @@ impl Turns {
             source_scopes: Vec::new(),
             memorable: false,
             edited_at: None,
+            came_at: None,
             parts: Vec::new(),
             undone: false,
             ran: Vec::new(),

@@ -259,7 +259,8 @@ fn says_nothing_else(text: &str) -> bool {
 fn has_words(text: &str, name: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !says_nothing_else(line));
     let is_word = |word: &str| !word.is_empty() && word.to_lowercase() != name.to_lowercase();
-    let mut words = lines.flat_map(str::split_whitespace).filter(|word| !word.starts_with('@') && !word.starts_with("<@"));
+    let mut words =
+        lines.flat_map(str::split_whitespace).filter(|word| !word.starts_with('@') && !word.starts_with("<@"));
     words.any(|word| is_word(word.trim_matches(|c: char| c.is_ascii_punctuation())))
 }
 

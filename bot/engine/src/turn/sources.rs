@@ -97,6 +97,7 @@ mod tests {
             source_scopes: Vec::new(),
             memorable: true,
             edited_at: None,
+            came_at: None,
             parts: Vec::new(),
             undone: false,
             ran: Vec::new(),

@@ -1,9 +1,11 @@
 //! Conversations and what people left open in them: who is shown what, and what dreams take up.
 
+use azera_adapter::{ChatInfo, Host, InboundEvent, Platform, Reading, SessionReader};
 use azera_memory::{Kind, MemoryRow};
 use azera_types::MessageId;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, Scene};
+use crate::test_engine::{chat, person};
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -31,6 +33,36 @@ async fn conversations_are_listed_only_where_they_may_be_read() {
     let den = scene.command(ANN, DEN, "/memory episodes zeppelin").await;
     assert!(den.contains("open, plan of Ann:") && !den.contains("stripes") && !den.contains("resolved"), "{den}");
     assert_eq!(scene.command(ANN, DM_ANN, "/memory open").await, "I know nothing that is open and may be shown here.");
+}
+
+/// The name of a chat is told to those who read the chat, and to nobody else.
+#[tokio::test]
+async fn conversations_name_their_chat_to_its_readers() {
+    let mut scene = Scene::open(false, false).await;
+    for (place, title) in [(DEN, "Zeppelin hangar"), (COMMONS, "Village green")] {
+        let info = ChatInfo { chat: chat(place), title: Some(title.into()), persona: None };
+        scene.engine.azera.submit(scene.engine.platform.sim.id(), InboundEvent::Chat(info)).await.unwrap();
+    }
+    scene.say(ANN, DEN, "I paint the gate, quiet").await;
+    scene.say(ANN, COMMONS, "I paint the fence, quiet").await;
+    scene.say(ANN, DM_ANN, "I paint the shed, quiet").await;
+    let own = scene.command(ANN, DM_ANN, "/memory episodes").await;
+    for place in ["(in Zeppelin hangar)", "(in Village green)", "(in direct messages)"] {
+        assert!(own.contains(place), "{own}");
+    }
+    let read = async |scene: &Scene, who, place| {
+        let at = Reading { chat: chat(place), person: person(who) };
+        let found = scene.engine.azera.conversations(scene.engine.platform.sim.id(), at).await.unwrap();
+        found.into_iter().filter_map(|one| one.place).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&scene, ANN, DM_ANN).await, ["Village green", "Zeppelin hangar"]);
+    for (who, place) in [(AN, COMMONS), (ANN, COMMONS)] {
+        let there = scene.command(who, place, "/memory episodes").await;
+        assert!(there.contains("(in Village green)") && !there.contains("hangar"), "{there}");
+        assert_eq!(read(&scene, who, place).await, ["Village green"]);
+    }
+    let there = scene.command(BOB, DM_BOB, "/memory episodes").await;
+    assert!(!there.contains("hangar") && !there.contains("green"), "{there}");
 }
 
 /// Returns what is written in later nights with a message among its sources.

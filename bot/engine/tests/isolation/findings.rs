@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use azera_adapter::{CommandLine, Hit, Host, Outcome, Platform, SearchRequest};
+use azera_adapter::{CommandLine, Hit, Host, Outcome, Platform};
 use azera_memory::{Order, Table};
 use azera_types::{Clock, Inbound, MessageId, Text};
 
@@ -109,9 +109,7 @@ impl Scene {
 
     /// Returns what a person finds, with how well it answers.
     pub async fn hits(&self, who: usize, place: usize, query: &str) -> Vec<Hit> {
-        self.pass(90);
-        let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(query), limit: Some(50) };
-        self.engine.azera.search(self.engine.platform.sim.id(), line).await.unwrap().hits
+        self.hits_as_of(who, place, query, None).await
     }
 
     pub async fn command(&self, who: usize, place: usize, text: &str) -> String {

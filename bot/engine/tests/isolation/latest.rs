@@ -14,7 +14,8 @@ impl Scene {
         let (name, text) = (PEOPLE[who].1.to_owned(), Text::new(format!("/memory search {words}")));
         let line = CommandLine { chat: chat(place), person: person(who), name, text, about: None, picture: None };
         let answer = self.engine.azera.command(platform, line).await.unwrap().text;
-        let line = SearchRequest { chat: chat(place), person: person(who), query: Text::new(words), limit: None };
+        let line =
+            SearchRequest { chat: chat(place), person: person(who), query: Text::new(words), limit: None, as_of: None };
         let hits = self.engine.azera.search(platform, line).await.unwrap().hits;
         assert_eq!(answer.contains("I remember nothing"), hits.is_empty(), "{answer}\n{hits:?}");
         answer

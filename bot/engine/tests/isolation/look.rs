@@ -141,6 +141,7 @@ impl Looking<'_> {
             person: person(self.person),
             query: Text::new(query),
             limit: Some(MANY),
+            as_of: None,
         };
         let platform = self.engine.platform.sim.clone();
         let hits = self.host().search(platform.id(), line).await;
@@ -192,8 +193,9 @@ impl Looking<'_> {
     async fn read_whole_memories(&mut self) {
         let (azera, sim) = (&self.engine.azera, self.engine.platform.sim.clone());
         let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
-        let text =
-            |one: &ShownMemory| format!("{} {} {} {}", one.kind, one.author.name(), one.scope, one.text.as_str());
+        let text = |one: &ShownMemory| {
+            format!("{} {} {} {} {:?}", one.kind, one.author.name(), one.scope, one.text.as_str(), one.holding)
+        };
         let page = MemoryPage { kinds: Vec::new(), before: None, limit: MANY };
         let listed = azera.memories(platform, at.clone(), page).await.unwrap();
         let counts = azera.counts(platform, at.clone()).await.unwrap();
@@ -409,13 +411,7 @@ impl Looking<'_> {
         let engine = self.engine;
         let memory: &Memory = &engine.memory;
         let order = engine.watch.oracle().order.clone();
-        for person in (0..PEOPLE.len()).map(person) {
-            let salient = read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
-            for row in &salient {
-                read!(self, memory.memories().replaced(read_scope, row), |found| json(&found));
-            }
-            read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
-        }
+        self.read_statements(read_scope);
         read!(self, memory.memories().newest(read_scope, |_| true, None, MANY), |found| json(&found));
         self.read_known(read_scope);
         for id in order.iter().rev().take(IDS).map(|id| MessageId::new(id).unwrap()) {

@@ -3,13 +3,14 @@
 
 use std::sync::Mutex;
 
-use azera_adapter::Host;
+use azera_adapter::{Holding, Host, MemoryReader, Platform, Reading};
 use azera_memory::{Forget, Salience, Superseded};
 use azera_types::{Clock, MessageId};
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, GUILD, LOBBY, Scene};
 use crate::look::look_up_all;
 use crate::passages::watching_model;
+use crate::test_engine::{chat, person};
 use crate::world::Change;
 
 const OLD: &str = "my dentist appointment is on tuesday";
@@ -144,12 +145,20 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
     let refused = scene.command(BOB, COMMONS, &format!("/memory update {old} it is on sunday")).await;
     assert!(refused.contains("no statement of yours"), "{refused}");
     let updated = scene.command(ANN, DM_ANN, &format!("/memory update {old} {NEW}")).await;
+    let at = scene.engine.clock.now();
     assert!(updated.contains(&format!("in place of `{old}`")), "{updated}");
     let new = id_in(&updated);
     let (here, there) = (scene.command(ANN, DM_ANN, search).await, scene.command(AN, COMMONS, search).await);
     let line = |answer: &str, text: &str| answer.lines().position(|line| line.contains(text));
     assert!(line(&here, NEW) < line(&here, OLD) && here.contains(", until "), "{here}");
     assert!(there.contains(OLD) && !there.contains(NEW) && !there.contains(", until "), "{there}");
+    let day = at.strftime("%F").to_string();
+    let replaced =
+        Holding { holds_since: None, held_until: Some(day), replaced_by: Some(new.clone().try_into().unwrap()) };
+    assert_eq!(holdings(&scene, ANN, DM_ANN, &old).await, [replaced.clone(), replaced]);
+    let holds = Holding::default();
+    assert_eq!(holdings(&scene, AN, COMMONS, &old).await, [holds.clone(), holds.clone()]);
+    assert_eq!(holdings(&scene, ANN, COMMONS, &old).await, [holds.clone(), holds]);
     let circle = scene.command(ANN, DM_ANN, &format!("/memory replace {new} {old}")).await;
     assert!(circle.contains("cannot replace it"), "{circle}");
     let again = scene.command(ANN, DM_ANN, &format!("/memory current {old}")).await;
@@ -161,6 +170,44 @@ async fn a_statement_is_replaced_by_its_person_alone_and_where_that_may_be_read(
     scene.engine.watch.verdict().unwrap();
     scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
     assert!(!scene.command(ANN, DM_ANN, search).await.contains(", until "), "it holds again");
+}
+
+/// Returns from when until when a memory holds, as it is read by its number and as a search finds it.
+async fn holdings(scene: &Scene, who: usize, place: usize, id: &str) -> [Holding; 2] {
+    let at = Reading { chat: chat(place), person: person(who) };
+    let platform = scene.engine.platform.sim.id();
+    let read = scene.engine.azera.memory(platform, at, id.parse().unwrap()).await.unwrap().unwrap().holding;
+    let found = scene.hits(who, place, "dentist appointment").await;
+    let found = found.into_iter().find(|hit| hit.memory.0.to_string() == id).unwrap().holding;
+    [read, found]
+}
+
+/// A relation that ended says so, except to those who may not read what ended it.
+#[tokio::test]
+async fn a_relation_ends_where_the_newer_statement_may_be_read() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, COMMONS, "I live in Tallinn").await;
+    scene.engine.azera.settle().await.unwrap();
+    let old = id_in(&scene.command(ANN, COMMONS, "/memory search Tallinn").await);
+    let new = id_in(&scene.command(ANN, DM_ANN, &format!("/memory update {old} I moved to Riga")).await);
+    let here = scene.command(ANN, DM_ANN, "/graph Tallinn").await;
+    assert!(here.contains("lives in Tallinn, since ") && here.contains(", until "), "{here}");
+    let read = async |scene: &Scene, who, place| {
+        let at = Reading { chat: chat(place), person: person(who) };
+        let platform = scene.engine.platform.sim.id();
+        let found = scene.engine.azera.entities(platform, at, "Tallinn".into()).await.unwrap();
+        let relations = found.into_iter().flat_map(|entity| entity.relations);
+        relations.filter(|one| one.said.contains("lives in")).map(|one| one.until.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&scene, ANN, DM_ANN).await, [true]);
+    for (who, place) in [(AN, COMMONS), (ANN, COMMONS)] {
+        let there = scene.command(who, place, "/graph Tallinn").await;
+        assert!(there.contains("lives in Tallinn") && !there.contains("until"), "{there}");
+        assert_eq!(read(&scene, who, place).await, [false]);
+    }
+    scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
+    assert!(!scene.command(ANN, DM_ANN, "/graph Tallinn").await.contains("until"));
+    assert_eq!(read(&scene, ANN, DM_ANN).await, [false]);
 }
 
 /// A rating moves a memory in the place where it was given, and in no other.
@@ -289,4 +336,27 @@ async fn what_was_said_in_three_chats_is_counted_where_all_of_them_may_be_read()
     scene.engine.memory.forgetting().forget(&Forget::Import("of-import:one".into()), true).unwrap();
     scene.engine.azera.settle().await.unwrap();
     assert!(!scene.command(ANN, DM_ANN, search).await.contains("said in"), "two are left");
+}
+
+/// What was known in a place and then replaced is known no longer, until the newer statement is forgotten.
+#[tokio::test]
+async fn what_was_replaced_no_longer_counts_as_known() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell_in_three_chats().await;
+    scene.mark_in_three_chats();
+    let search = "/memory search when does the harbour close";
+    let known = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(known.contains(HARBOUR), "{known}");
+    let learnt = scene.command(ANN, DM_ANN, "/memory learnt").await;
+    assert!(learnt.contains("Now known in a whole place:\n- `m") && learnt.contains("in 3 chats: "), "{learnt}");
+    let raised = scene.hits(ANN, DM_ANN, "when does the harbour close").await[0].score;
+    let old = id_in(&scene.command(ANN, DM_ANN, search).await);
+    let new = id_in(&scene.command(ANN, DM_ANN, &format!("/memory update {old} the harbour closes at ten")).await);
+    let nothing = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(nothing.starts_with("Nothing that may be shown here"), "{nothing}");
+    let hits = scene.hits(ANN, DM_ANN, "when does the harbour close").await;
+    let before = hits.iter().find(|hit| hit.memory.0.to_string() == old).unwrap().score;
+    assert!(before < raised, "{before}, and {raised} before");
+    scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
+    assert!(scene.command(ANN, DM_ANN, "/memory known").await.contains(HARBOUR), "it holds again");
 }

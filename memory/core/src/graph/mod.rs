@@ -4,12 +4,14 @@
 //! [`crate::domains::Graph::about`].
 
 mod build;
+mod ended;
 mod extract;
 mod joins;
 mod lexicon;
 #[cfg(any(test, feature = "conformance"))]
 mod measured;
 mod mentions;
+mod new_names;
 mod read;
 mod related;
 mod relations;
@@ -22,6 +24,7 @@ mod statement;
 
 #[cfg(any(test, feature = "conformance"))]
 pub use measured::{MentionOf, mentions};
+pub use new_names::NewName;
 pub use read::{Entity, EntityKind, EntityLink, MAX_LINKS, MAX_SUGGESTED, Names};
 pub use relations::Label;
 pub use statement::{different, same};

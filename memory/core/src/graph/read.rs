@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use azera_types::{MemoryId, PersonId, Timestamp};
 
+use super::ended::{Ends, Saying, ended};
 use super::extract::{Extracted, Node, extract};
 use super::mentions::folded_name;
 use super::related::{Related, related, scan};
@@ -13,7 +14,8 @@ use super::resolve::{Resolved, Seen, Stated, is_short_of, resolve};
 use super::spread::rows_of_node;
 use crate::domains::Graph;
 use crate::rows::MemoryRow;
-use crate::{Error, ReadScope};
+use crate::when::Calendar;
+use crate::{Error, ReadScope, Stretch};
 
 /// Most links returned of one entity.
 pub const MAX_LINKS: usize = 40;
@@ -69,7 +71,7 @@ pub struct Entity {
     pub named: (Timestamp, Timestamp),
     /// True if older memories may name it, too, which were too many to be read.
     pub is_cut: bool,
-    /// How it is joined with others, typed relations first.
+    /// How it is joined with others, typed relations first, and of those the ones that still hold.
     pub links: Vec<EntityLink>,
 }
 
@@ -94,6 +96,8 @@ pub struct EntityLink {
     pub confidence: f32,
     /// When it was said first and last.
     pub said: (Timestamp, Timestamp),
+    /// When it ceased to hold, because all who said it said something else instead; `None` while it holds.
+    pub until: Option<Stretch>,
     /// The memories that say it, newest first.
     pub sources: Vec<MemoryId>,
     /// The newest words that say it.
@@ -160,11 +164,12 @@ impl Sources {
 impl Graph<'_> {
     /// Returns what is known of a name, as far as `read_scope` allows: one entity, or several if the name may mean
     /// several. The one named most comes first.
-    pub fn about(self, read_scope: &ReadScope, name: &str) -> Result<Vec<Entity>, Error> {
+    pub fn about(self, read_scope: &ReadScope, name: &str, calendar: &Calendar) -> Result<Vec<Entity>, Error> {
         let Some(name) = folded_name(name) else { return Ok(Vec::new()) };
         let Related { nodes, is_cut } = related(self.0.store.as_ref(), read_scope, &name)?;
         let (sources, is_read_in_part) = self.sources_of(read_scope, &name, &nodes)?;
         let resolved = sources.resolved();
+        let ends = self.ends(read_scope, &sources, calendar)?;
         let mut wanted: BTreeSet<Node> = BTreeSet::new();
         for ((_, found), resolved) in sources.0.iter().zip(&resolved) {
             for (mention, resolved) in found.mentions.iter().zip(resolved) {
@@ -175,7 +180,7 @@ impl Graph<'_> {
             }
         }
         let mut entities: Vec<Entity> =
-            wanted.iter().filter_map(|entity| entity_of(&sources, &resolved, entity)).collect();
+            wanted.iter().filter_map(|entity| entity_of(&sources, &resolved, &ends, entity)).collect();
         entities.iter_mut().for_each(|entity| entity.is_cut = is_cut || is_read_in_part);
         entities.sort_by(|a, b| b.mentions.cmp(&a.mentions).then_with(|| a.name.cmp(&b.name)));
         Ok(entities)
@@ -241,10 +246,10 @@ impl Graph<'_> {
 }
 
 /// Puts together what the memories say of one entity.
-fn entity_of(sources: &Sources, resolved: &[Vec<Resolved>], entity: &Node) -> Option<Entity> {
+fn entity_of(sources: &Sources, resolved: &[Vec<Resolved>], ends: &Ends, entity: &Node) -> Option<Entity> {
     let mut names: BTreeMap<String, (Timestamp, String, f32)> = BTreeMap::new();
     let mut kinds: BTreeMap<EntityKind, usize> = BTreeMap::new();
-    let mut links: BTreeMap<(Label, bool, Node), EntityLink> = BTreeMap::new();
+    let mut links: BTreeMap<(Label, bool, Node), Drawn> = BTreeMap::new();
     let mut named: Option<(Timestamp, Timestamp)> = None;
     let mut mentions = 0;
     for ((memory, found), resolved) in sources.0.iter().zip(resolved) {
@@ -266,7 +271,8 @@ fn entity_of(sources: &Sources, resolved: &[Vec<Resolved>], entity: &Node) -> Op
         }
         mentions += usize::from(is_named);
         for edge in found.edges.iter().filter(|edge| is_own(edge.subject) != is_own(edge.object)) {
-            add_link(&mut links, memory, found, resolved, edge, is_own(edge.subject));
+            let saying = ends.saying(memory, &edge.words);
+            add_link(&mut links, (memory, saying), found, resolved, edge, is_own(edge.subject));
         }
     }
     let named = named?;
@@ -277,16 +283,22 @@ fn entity_of(sources: &Sources, resolved: &[Vec<Resolved>], entity: &Node) -> Op
     let others = names.values().filter(|(_, written, _)| *written != name);
     let other_names = others.map(|(_, written, confidence)| (written.clone(), *confidence)).collect();
     let kind = kinds.into_iter().max_by_key(|(_, count)| *count).map(|(kind, _)| kind);
-    let mut links: Vec<EntityLink> = links.into_values().collect();
-    let rank = |link: &EntityLink| (link.label == Label::Together, std::cmp::Reverse(link.sources.len()));
+    let link = |(link, sayings): Drawn| EntityLink { until: ended(&sayings), ..link };
+    let mut links: Vec<EntityLink> = links.into_values().map(link).collect();
+    let rank = |link: &EntityLink| {
+        (link.label == Label::Together, link.until.is_some(), std::cmp::Reverse(link.sources.len()))
+    };
     links.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.said.1.cmp(&a.said.1)).then_with(|| a.other.cmp(&b.other)));
     links.truncate(MAX_LINKS);
     Some(Entity { name, person: entity.person.clone(), kind, other_names, mentions, named, is_cut: false, links })
 }
 
+/// A link, and by whose words it is drawn.
+type Drawn = (EntityLink, Vec<Saying>);
+
 fn add_link(
-    links: &mut BTreeMap<(Label, bool, Node), EntityLink>,
-    memory: &MemoryRow,
+    links: &mut BTreeMap<(Label, bool, Node), Drawn>,
+    (memory, saying): (&MemoryRow, Saying),
     found: &Extracted,
     resolved: &[Resolved],
     edge: &super::extract::Edge,
@@ -297,16 +309,20 @@ fn add_link(
     let Some(other) = resolved.get(other_index) else { return };
     let sure = |index: usize| resolved.get(index).map_or(0.0, |resolved| resolved.confidence);
     let confidence = edge.confidence * sure(edge.subject) * sure(edge.object);
-    let link = links.entry((edge.label, is_subject, other.entity.clone())).or_insert_with(|| EntityLink {
+    let new = || EntityLink {
         label: edge.label,
         subject: written(edge.subject),
         object: written(edge.object),
         other: written(other_index),
         confidence,
         said: (memory.at, memory.at),
+        until: None,
         sources: Vec::new(),
         words: String::new(),
-    });
+    };
+    let key = (edge.label, is_subject, other.entity.clone());
+    let (link, sayings) = links.entry(key).or_insert_with(|| (new(), Vec::new()));
+    sayings.push(saying);
     if memory.at >= link.said.1 {
         (link.subject, link.object, link.other) = (written(edge.subject), written(edge.object), written(other_index));
         link.words = memory.text.as_str().get(edge.words.clone()).unwrap_or_default().to_owned();

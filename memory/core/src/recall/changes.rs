@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use azera_types::MemoryId;
 
-use super::question::{OWN_WORDS, Speaker, is_question, tokens};
+use super::question::{OWN_WORDS, Speaker, is_filler, is_question, tokens};
 use super::{Asked, Hit, fuse};
 use crate::Stored;
 use crate::rows::{Kind, MemoryRow};
@@ -83,7 +83,13 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
                 return;
             }
             let end = time.span().end();
-            newest(&mut group.iter().filter(|(_, hit)| hit.memory.at < end))
+            // "I've lived in Hull since May", said in August, answers for June.
+            let of_question = |words: &str| shares_a_word(words, &question.words);
+            let began = |hit: &Hit| {
+                hit.memory.holds_from(&question.calendar, of_question).map_or(hit.memory.at, |(from, _)| from)
+            };
+            let held = group.iter().map(|(place, hit)| (began(hit), Reverse(*place)));
+            held.filter(|(began, _)| *began < end).max().map(|(_, Reverse(place))| place)
         }
         (_, Era::First) => group.iter().min_by_key(|(place, hit)| (hit.memory.at, *place)).map(|(place, _)| *place),
         (_, Era::Then) => {
@@ -166,6 +172,16 @@ impl<'a> Matter<'a> {
         let is_change = share >= bounds.share_by_change && newer.changes && cosine >= bounds.cosine_by_change;
         is_alike || (is_change && is_brief)
     }
+}
+
+/// Returns true if two texts have a telling word in common, in whatever form.
+pub(crate) fn shares_a_word(one: &str, other: &str) -> bool {
+    let telling = |text: &str| -> Vec<String> {
+        let is_telling = |word: &String| word.chars().count() > 2 && !listed(ABOUT_NOTHING, word) && !is_filler(word);
+        tokens(text).filter(is_telling).take(MAX_WORDS).collect()
+    };
+    let others = telling(other);
+    telling(one).iter().any(|word| others.iter().any(|other| is_form_of(word, other)))
 }
 
 fn listed(list: &str, word: &str) -> bool {

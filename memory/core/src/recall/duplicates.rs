@@ -157,6 +157,7 @@ mod tests {
     use azera_types::{Author, MemoryId, PersonId, PersonaId, Scope, Text};
 
     use super::*;
+    use crate::Validity;
     use crate::rows::Kind;
 
     fn memory(text: &str, who: &str) -> MemoryRow {
@@ -215,7 +216,7 @@ mod tests {
             memory,
             score,
             signals: Vec::new(),
-            until: None,
+            validity: Validity::default(),
             again: Vec::new(),
         }
     }

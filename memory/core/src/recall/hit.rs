@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use azera_types::{ChatId, MemoryId, Text, Timestamp};
+use azera_types::{ChatId, MemoryId, Text};
 
-use crate::Shown;
 use crate::rows::{Kind, MemoryRow};
+use crate::{Shown, Validity};
 
 /// A recalled memory with its signals.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +20,8 @@ pub struct Hit {
     pub score: f32,
     /// Names of the signals that found it.
     pub signals: Vec<&'static str>,
-    /// When the same person said something else instead; `None` while it holds.
-    pub until: Option<Timestamp>,
+    /// From when and until when it holds.
+    pub validity: Validity,
     /// Other statements in which the same person says the same in the same place. They are not shown besides. A prompt
     /// must not tell of them: they are no sources of the reply.
     pub again: Vec<Again>,

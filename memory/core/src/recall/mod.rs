@@ -28,10 +28,13 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
-use crate::rows::Kind;
-use crate::{Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, WINDOW_REACH, excerpt, show};
+use crate::rows::{Kind, MemoryRow};
+use crate::{
+    Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, Validity, WINDOW_REACH, excerpt, show,
+};
 
 pub(crate) use authors::AuthorCache;
+pub(crate) use changes::shares_a_word;
 pub(crate) use duplicates::same_in_words;
 pub(crate) use fuse::dot;
 pub(crate) use hit::chats_in;
@@ -289,9 +292,12 @@ impl Recall<'_> {
             chosen.take(self.with_excerpt(hit, passage, query));
         }
         let mut hits = chosen.into_hits();
-        // What holds in many chats of a place comes forward there.
+        // What was said in many chats of a place, and holds, comes forward there.
         let mut is_raised = false;
-        for hit in hits.iter_mut().filter(|hit| hit.chats() >= KNOWN_IN_CHATS) {
+        for hit in &mut hits {
+            if !self.0.memories().is_known(reading.read_scope, hit)? {
+                continue;
+            }
             is_raised = true;
             hit.score += KNOWN_RAISE;
             orders.entry(hit.memory.id).and_modify(|order| *order += KNOWN_RAISE);
@@ -321,8 +327,7 @@ impl Recall<'_> {
         let Reading { read_scope, windows, until, .. } = reading;
         let Waiting { candidate, whole, own, window, .. } = waiting;
         let Some(memory) = self.0.memories().get(read_scope, waiting.id)? else { return Ok(None) };
-        // "What did you know in June?" is answered from what was known then.
-        if query.question.known_by.is_some_and(|by| memory.at >= by) {
+        if !self.was_known(query, &memory)? {
             return Ok(None);
         }
         if !waiting.is_known {
@@ -384,10 +389,23 @@ impl Recall<'_> {
             score: features.score(),
             signals,
             memory,
-            until: None,
+            validity: Validity::default(),
             again: Vec::new(),
         };
         Ok(Some(Ranked { hit, passage: passage.map(|(number, _)| number), order: features.order() }))
+    }
+
+    /// Returns false for what was not known yet at the time that the question asks about: "What did you know in June?" is
+    /// answered from what had been said, imported and edited by then.
+    fn was_known(self, query: &Query, memory: &MemoryRow) -> Result<bool, Error> {
+        let Some(by) = query.question.known_by else { return Ok(true) };
+        Ok(memory.at < by && self.0.memories().known_since(memory)? < by)
+    }
+
+    /// Returns from when and until when a memory holds, as far as that was known at the time that the question asks about.
+    fn validity(self, read_scope: &ReadScope, query: &Query, memory: &MemoryRow) -> Result<Validity, Error> {
+        let Question { calendar, known_by, .. } = &query.question;
+        self.0.memories().validity_by(read_scope, memory, calendar, *known_by)
     }
 
     fn with_excerpt(self, hit: Hit, passage: Option<u16>, query: &Query) -> Hit {

@@ -6,7 +6,7 @@ use super::{Asked, Hit, Query, Reading};
 use crate::domains::Recall;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
-use crate::{Error, Newer, Shown};
+use crate::{Error, Newer, Shown, Validity};
 
 /// How many times one statement can have been replaced; older ones keep their place among the hits.
 const MAX_REPLACED: usize = 8;
@@ -15,21 +15,24 @@ const MAX_REPLACED: usize = 8;
 const SIGNAL: &str = "newer";
 
 impl Recall<'_> {
-    /// Notes for each hit when it was replaced. Where the question asks for what holds now, what replaced it comes
-    /// first, even if the search did not find it.
+    /// Notes for each hit from when and until when it holds. Where the question asks for what holds now, or for a time by
+    /// which the hit held no longer, what replaced it comes first, even if the search did not find it.
     pub(super) fn follow(self, reading: Reading<'_>, asked: Asked<'_>, hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
         let question = &asked.query.question;
-        let asks_for_now =
-            asked.time.is_none() && question.known_by.is_none() && matches!(question.era, Era::Now | Era::Open);
+        let asks_for_now = asked.time.is_none() && matches!(question.era, Era::Now | Era::Open);
         let mut waiting = VecDeque::from(hits);
         let mut followed = Vec::with_capacity(waiting.len());
         while let Some(hit) = waiting.pop_front() {
             let mut replaced = vec![hit];
             while let Some(last) = replaced.last_mut() {
+                last.validity = self.validity(reading.read_scope, asked.query, &last.memory)?;
+                if last.validity.until.is_none() {
+                    break;
+                }
                 let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
-                last.until = Some(by.at);
                 let is_there = |hit: &Hit| is_newer(&hit.memory, &by.by);
-                if !asks_for_now || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
+                let is_over = asks_for_now || asks_for_later(asked, last);
+                if !is_over || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
                     break;
                 }
                 let Some(newer) = self.newer(reading, asked.query, &by.by, &mut waiting)? else { break };
@@ -68,13 +71,19 @@ impl Recall<'_> {
         let memory = memories.into_iter().find(|memory| is_newer(memory, by) && may_show(memory));
         Ok(memory.map(|memory| {
             let (snippet, shown, signals) = (Default::default(), Shown::new(), vec![SIGNAL]);
-            self.with_excerpt(
-                Hit { memory, snippet, shown, score: 0.0, signals, until: None, again: Vec::new() },
-                None,
-                query,
-            )
+            let validity = Validity::default();
+            let hit = Hit { memory, snippet, shown, score: 0.0, signals, validity, again: Vec::new() };
+            self.with_excerpt(hit, None, query)
         }))
     }
+}
+
+/// Returns true if a question asks for a time that began after a hit had ceased to hold.
+fn asks_for_later(asked: Asked<'_>, hit: &Hit) -> bool {
+    let question = &asked.query.question;
+    let asks_for_then = !matches!(question.era, Era::Now | Era::Open);
+    let Some((time, (until, _))) = asked.time.zip(hit.validity.until).filter(|_| !asks_for_then) else { return false };
+    time.span().is_within() && time.span().begins_after(until)
 }
 
 fn is_newer(memory: &MemoryRow, by: &Newer) -> bool {

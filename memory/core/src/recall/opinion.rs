@@ -114,8 +114,8 @@ mod tests {
     use azera_types::{Author, PersonId, PersonaId, Scope, Text};
 
     use super::*;
-    use crate::Shown;
     use crate::rows::{Kind, MemoryRow};
+    use crate::{Shown, Validity};
 
     fn memory(id: u64) -> MemoryRow {
         let person = PersonId::new("ann").unwrap();
@@ -146,7 +146,7 @@ mod tests {
             shown: Shown::new(),
             score: 1.0 - 0.1 * number as f32,
             signals: Vec::new(),
-            until: None,
+            validity: Validity::default(),
             again: Vec::new(),
         };
         let mut hits: Vec<Hit> = (0..hits).map(hit).collect();

@@ -52,6 +52,12 @@ const BESIDE_TALK: &str = "a about again all an and are at by everything for i i
     with you alles am das dem den der die du es fur gibt haben habt hat ich im ist mal mit mir noch uns und vom von war \
     was wir woruber uber";
 
+/// Phrases of questions about what was known at a time: `what did you know in June`. `Did anyone know` asks for something
+/// else.
+const KNEW: &str = "did you know, did you already know, you knew, had you known, did we know, did we \
+    already know, we knew, had we known, was known, wusstest du, hast du gewusst, wussten wir, haben wir gewusst, war \
+    bekannt, savais tu, tu savais, sabias tu, que sabias, sabias de, sabias sobre, cosa sapevi, sapevi di, wist je";
+
 /// What a question about conversations asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskedTalk {
@@ -235,15 +241,11 @@ impl Dated {
 /// Returns true for questions about what the persona knew, such as `what did you know about my boat`.
 fn asks_what_was_known(dateless: &str) -> bool {
     let words: Vec<String> = tokens(dateless).collect();
-    let phrases: [&[&str]; 6] = [
-        &["did", "you", "know"],
-        &["did", "you", "already", "know"],
-        &["you", "knew"],
-        &["had", "you", "known"],
-        &["wusstest", "du"],
-        &["hast", "du", "gewusst"],
-    ];
-    phrases.iter().any(|phrase| words.windows(phrase.len()).any(|window| window == *phrase))
+    let phrase = |phrase: &str| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        words.windows(phrase.len()).any(|window| window == phrase.as_slice())
+    };
+    KNEW.split(", ").any(phrase)
 }
 
 /// Returns true if a text ends or begins like a question. People leave out question marks in chats.

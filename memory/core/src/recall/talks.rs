@@ -28,17 +28,17 @@ impl Recall<'_> {
         for id in self.main_statements(read_scope, query, asked)? {
             let Some(memory) = self.0.memories().get(read_scope, id)? else { continue };
             let is_shown = memory.sources.iter().any(|source| query.exclude.contains(source));
-            if is_shown || first.len() >= query.results.div_ceil(2) {
+            if is_shown || !self.was_known(query, &memory)? || first.len() >= query.results.div_ceil(2) {
                 continue;
             }
             if let Some(found) = hits.iter().find(|hit| hit.memory.id == id) {
                 first.push(Hit { score: best, ..found.clone() });
                 continue;
             }
-            let until = self.0.memories().replaced(read_scope, &memory)?.map(|newer| newer.at);
+            let validity = self.validity(read_scope, query, &memory)?;
             let (snippet, score) = (Default::default(), best);
             let signals = vec![SIGNAL];
-            let hit = Hit { snippet, shown: Shown::new(), score, signals, memory, until, again: Vec::new() };
+            let hit = Hit { snippet, shown: Shown::new(), score, signals, memory, validity, again: Vec::new() };
             first.push(self.with_excerpt(hit, None, query));
         }
         let known: HashSet<MemoryId> = first.iter().map(|hit| hit.memory.id).collect();

@@ -33,21 +33,21 @@ impl Recall<'_> {
         let mut hits = Vec::new();
         for id in ids.into_iter().rev() {
             let Some(memory) = self.0.memories().get(read_scope, id)? else { continue };
-            let is_later = query.question.known_by.is_some_and(|by| memory.at >= by);
-            if is_later || !query.include_latest && !memory.is_kept() {
+            if !self.was_known(query, &memory)? || !query.include_latest && !memory.is_kept() {
                 continue;
             }
             let (found, all) = matching_words(&memory.text, words);
             if found == 0 || found * WORDS_SHARE < all || memory.kind == Kind::Note {
                 continue;
             }
+            let validity = self.validity(read_scope, query, &memory)?;
             let hit = Hit {
                 snippet: Default::default(),
                 shown: Shown::new(),
                 score: 0.0,
                 signals: vec![SIGNAL],
                 memory,
-                until: None,
+                validity,
                 again: Vec::new(),
             };
             hits.push((found, hit));

@@ -68,6 +68,17 @@ pub(crate) fn find(text: &str, calendar: &Calendar, is_person: &dyn Fn(&str) -> 
     grammar::Reader::new(text, calendar, is_person).find()
 }
 
+/// Returns the moment by which something was known that was known at a time which people write: a date, `June`, `last
+/// month`, or a moment by RFC 3339. Returns `None` for a text that names no time, or one with an open end.
+pub fn known_by(text: &str, calendar: &Calendar) -> Option<Timestamp> {
+    if let Ok(moment) = text.trim().parse() {
+        return Some(moment);
+    }
+    // A bare month is one behind a preposition.
+    let found = find(text, calendar, &|_| false).or_else(|| find(&format!("in {}", text.trim()), calendar, &|_| false));
+    found?.span.known_by()
+}
+
 /// A part of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DayPart {

@@ -180,6 +180,8 @@ export const t = {
     more: "Show more",
     begin: "Search what Azera remembers of you. It finds by meaning, words, people and dates.",
     nothing: "Nothing that may be shown to you fits. Try other words.",
+    holdsSince: (when: string) => `holds since ${when}`,
+    heldUntil: (when: string, by: string | undefined) => `until ${when}${by ? `, then ${by}` : ""}`,
     origin: "Where from?",
     unknownOrigin: "Its source is not shown here.",
     pin: "Pin",

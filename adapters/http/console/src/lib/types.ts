@@ -47,7 +47,10 @@ export type Feeling = Mood & { status: "awake" | "asleep"; is_dreaming: boolean;
 /** The end of a reply. `ok` says whether a command did what it was asked; it is missing for a reply. */
 export type Done = Mood & { message_id: string | null; ok?: boolean };
 
-export type Found = { id: string; content: string; score: number; source: string };
+/** From when until when a memory holds, as days, months or years. */
+export type Holding = { holds_since?: string; held_until?: string; replaced_by?: string };
+
+export type Found = { id: string; content: string; score: number; source: string } & Holding;
 
 export type SearchResults = { results: Found[]; total: number; semantic_count: number; lexical_count: number; missing: string[] };
 

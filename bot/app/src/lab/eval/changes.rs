@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use azera_config::Config;
 use azera_types::Timestamp;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::timelines::{self, Said, TimelineRun};
 use crate::cli::EvalTimelines;
@@ -14,6 +14,9 @@ use crate::lab::measure::median;
 
 /// Worlds written for this project by `bot/scripts/worlds_changes.py`.
 const WORLDS: &str = include_str!("../../../eval/changes.jsonl");
+
+/// Worlds in which somebody says only later since when something holds, by `bot/scripts/worlds_retroactive.py`.
+const RETROACTIVE: &str = include_str!("../../../eval/retroactive.jsonl");
 
 #[derive(Debug, Deserialize)]
 struct World {
@@ -30,12 +33,18 @@ struct Ask {
     asker: String,
     question: String,
     first: String,
+    /// True if it asks for what holds when it is asked; `None` in worlds that do not say so.
+    #[serde(default)]
+    now: Option<bool>,
 }
 
 #[derive(Debug, Default)]
 struct Tally {
     asks: usize,
     first_right: usize,
+    /// Questions about now and about then, with those answered rightly, where the worlds tell them apart.
+    now: (usize, usize),
+    then: (usize, usize),
     closed: usize,
     closed_found: usize,
     open: usize,
@@ -44,13 +53,22 @@ struct Tally {
 }
 
 pub async fn changes(config: &Config, options: EvalTimelines) -> anyhow::Result<ExitCode> {
-    let worlds: Vec<World> = timelines::read(options.file.as_deref(), WORLDS, options.half)?;
+    let mut report = lived(config, &options, timelines::read(options.file.as_deref(), WORLDS, options.half)?).await?;
+    if options.file.is_none() {
+        report["retroactive"] = lived(config, &options, timelines::read(None, RETROACTIVE, options.half)?).await?;
+    }
+    println!("{}", if options.json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lives through worlds, and reports what was right.
+async fn lived(config: &Config, options: &EvalTimelines, worlds: Vec<World>) -> anyhow::Result<Value> {
     let mut tally = Tally::default();
     for world in &worlds {
-        live(config, &options, world, &mut tally).await?;
+        live(config, options, world, &mut tally).await?;
     }
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    let report = json!({
+    let mut report = json!({
         "n": worlds.len(),
         "closed_recall": share(tally.closed_found, tally.closed),
         "wrongly_closed": share(tally.wrongly_closed, tally.open),
@@ -58,8 +76,12 @@ pub async fn changes(config: &Config, options: EvalTimelines) -> anyhow::Result<
         "asks": tally.asks,
         "query_p50_ms": median(&tally.times),
     });
-    println!("{}", if options.json { report.to_string() } else { serde_json::to_string_pretty(&report)? });
-    Ok(ExitCode::SUCCESS)
+    for (name, (asks, right)) in [("now", tally.now), ("then", tally.then)] {
+        if asks > 0 {
+            report[format!("right_{name}")] = json!(share(right, asks));
+        }
+    }
+    Ok(report)
 }
 
 /// Lives through a world, asking each question at its time.
@@ -79,6 +101,11 @@ async fn live(config: &Config, options: &EvalTimelines, world: &World, tally: &m
             tally.asks += 1;
             tally.times.push(ms);
             tally.first_right += usize::from(is_first);
+            if let Some(of_now) = ask.now {
+                let (asks, right) = if of_now { &mut tally.now } else { &mut tally.then };
+                *asks += 1;
+                *right += usize::from(is_first);
+            }
             if !is_first && options.show {
                 timelines::show(&ask.question, std::slice::from_ref(&ask.first), &hits);
             }
@@ -103,13 +130,17 @@ mod tests {
 
     #[test]
     fn the_worlds_can_be_read_and_name_their_own_messages() {
-        let worlds: Vec<World> = timelines::read(None, WORLDS, None).unwrap();
-        assert!(worlds.len() >= 150);
-        for world in worlds {
-            let known = |id: &String| world.messages.iter().any(|said| said.id == *id);
-            assert!(world.closed.iter().chain(&world.open).chain(world.asks.iter().map(|ask| &ask.first)).all(known));
-            assert!(world.messages.is_sorted_by_key(|said| said.at));
-            assert!(!world.closed.iter().any(|id| world.open.contains(id)));
+        for (text, least) in [(WORLDS, 150), (RETROACTIVE, 30)] {
+            let worlds: Vec<World> = timelines::read(None, text, None).unwrap();
+            assert!(worlds.len() >= least);
+            for world in worlds {
+                let known = |id: &String| world.messages.iter().any(|said| said.id == *id);
+                assert!(
+                    world.closed.iter().chain(&world.open).chain(world.asks.iter().map(|ask| &ask.first)).all(known)
+                );
+                assert!(world.messages.is_sorted_by_key(|said| said.at));
+                assert!(!world.closed.iter().any(|id| world.open.contains(id)));
+            }
         }
     }
 }

@@ -159,6 +159,7 @@ impl RecallRun {
             person: self.person.clone(),
             query: Text::new(&question.question),
             limit: Some(DEPTH),
+            as_of: None,
         };
         let started = Instant::now();
         let hits = self.app.engine.search(&self.platform, line).await?.hits;

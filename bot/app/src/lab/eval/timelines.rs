@@ -134,6 +134,7 @@ impl TimelineRun {
             person: PersonId::new(asker)?,
             query: Text::new(question),
             limit: Some(HITS),
+            as_of: None,
         };
         let started = Instant::now();
         let hits = self.app.engine.search(&self.platform, search).await?.hits;

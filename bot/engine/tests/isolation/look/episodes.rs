@@ -10,7 +10,8 @@ fn describe_shown(one: &ShownConversation) -> String {
     let evidence = one.matters.iter().flat_map(|matter| std::iter::once(&matter.evidence).chain(&matter.solved));
     let said: Vec<&str> = evidence.chain(&one.why).map(|it| it.text.as_str()).collect();
     let people = [one.people.join(","), one.names.join(",")].join(" ");
-    format!("{} {} {} [{people}] {}\n", one.title, one.scope, one.ending, said.join(" | "))
+    let (place, said) = (&one.place, said.join(" | "));
+    format!("{} {} {place:?} {} [{people}] {said}\n", one.title, one.scope, one.ending)
 }
 
 fn describe(one: &ChatEpisode) -> String {

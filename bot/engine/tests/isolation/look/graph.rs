@@ -1,8 +1,8 @@
 //! Reads the knowledge graph, by the names of everything that anyone said.
 
 use azera_adapter::{MemoryReader, Reading, ShownEntity};
-use azera_memory::{Entity, EntityLink, Memory, ReadScope};
-use azera_types::{PlatformId, Timestamp};
+use azera_memory::{Calendar, Entity, EntityLink, MAX_SUGGESTED, Memory, ReadScope};
+use azera_types::{Clock, PlatformId, TimeZone, Timestamp};
 
 use super::{IDS, Looking};
 use crate::oracle::word;
@@ -11,7 +11,8 @@ use crate::world::PEOPLE;
 /// Formats what the graph says of an entity.
 fn describe_entity(entity: &Entity) -> String {
     let link = |link: &EntityLink| {
-        format!("{} [{}] {:?}\n", link.label.phrase(&link.subject, &link.object), link.words, link.sources)
+        let phrase = link.label.phrase(&link.subject, &link.object);
+        format!("{phrase} [{}] {:?} {:?}\n", link.words, link.until, link.sources)
     };
     let links: String = entity.links.iter().map(link).collect();
     format!("{} {:?} {:?} {}\n{links}", entity.name, entity.kind, entity.other_names, entity.mentions)
@@ -29,7 +30,8 @@ impl Looking<'_> {
             }
         }
         let relations = |one: &ShownEntity| {
-            let said = one.relations.iter().map(|it| format!("{} {} {:?}", it.said, it.other, it.sources));
+            let said =
+                one.relations.iter().map(|it| format!("{} {} {:?} {:?}", it.said, it.other, it.until, it.sources));
             format!("{} {:?}\n{}", one.name, one.other_names, said.collect::<Vec<_>>().join("\n"))
         };
         self.saw("MemoryReader::entities", entities.iter().map(relations).collect::<Vec<_>>().join("\n"));
@@ -40,11 +42,18 @@ impl Looking<'_> {
         let engine = self.engine;
         let memory: &Memory = &engine.memory;
         let names = read!(self, memory.graph().names(read_scope), |found| format!("{:?}", found.most));
+        read!(self, memory.graph().new_names(read_scope, Timestamp::MIN, MAX_SUGGESTED), |found| {
+            found.iter().map(|new| format!("{} {:?} {}\n", new.name, new.relation, new.memory)).collect()
+        });
         let secrets = engine.watch.oracle().secrets.len();
         let secret = |secret| [format!("Mia-{}", word(secret, false)), format!("Mia-{}", word(secret, true))];
         let known = names.most.into_iter().map(|(name, _)| name);
+        let calendar = Calendar::new(engine.clock.now(), TimeZone::UTC);
         for name in known.chain((0..secrets).rev().take(IDS).flat_map(secret)) {
-            read!(self, memory.graph().about(read_scope, &name), |found| found.iter().map(describe_entity).collect());
+            read!(self, memory.graph().about(read_scope, &name, &calendar), |found| found
+                .iter()
+                .map(describe_entity)
+                .collect());
         }
         for name in (0..secrets).rev().take(IDS).flat_map(secret) {
             read!(self, memory.graph().reach(read_scope, &name, Timestamp::MAX), |found| format!("{}", found.len()));

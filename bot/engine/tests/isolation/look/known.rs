@@ -1,11 +1,12 @@
-//! Reads what counts as known in a whole place, and the files of pictures.
+//! Reads what is known of each person and until when, what counts as known in a whole place, and the files of pictures.
 
 use azera_adapter::{KnownReader, Reading};
-use azera_memory::{DataSubject, Memory, ReadScope};
-use azera_types::{MessageId, PlatformId};
+use azera_memory::{Calendar, DataSubject, Memory, ReadScope};
+use azera_types::{Clock, MessageId, PlatformId, TimeZone};
 
 use super::{Looking, MANY, json};
 use crate::test_engine::person;
+use crate::world::PEOPLE;
 
 impl Looking<'_> {
     pub(super) async fn read_shown_known(&mut self, platform: &PlatformId, at: &Reading) {
@@ -40,6 +41,21 @@ impl Looking<'_> {
         let memory: &Memory = &self.engine.memory;
         let subject = DataSubject(person(self.person));
         read!(self, memory.export_files(&subject, 1, (MANY, u64::MAX)), |found| format!("{}", found.parts));
+    }
+
+    /// Reads what is kept in mind of each person, and until when it holds.
+    pub(super) fn read_statements(&mut self, read_scope: &ReadScope) {
+        let engine = self.engine;
+        let memory: &Memory = &engine.memory;
+        let calendar = Calendar::new(engine.clock.now(), TimeZone::UTC);
+        for person in (0..PEOPLE.len()).map(person) {
+            let salient = read!(self, memory.memories().salient(read_scope, &person, MANY), |found| json(&found));
+            for row in &salient {
+                read!(self, memory.memories().replaced(read_scope, row), |found| json(&found));
+                read!(self, memory.memories().validity(read_scope, row, &calendar), |found| format!("{found:?}"));
+            }
+            read!(self, memory.memories().kept_by(read_scope, &person, MANY), |found| json(&found));
+        }
     }
 
     pub(super) fn read_known(&mut self, read_scope: &ReadScope) {

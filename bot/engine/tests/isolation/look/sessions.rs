@@ -25,7 +25,8 @@ impl Looking<'_> {
             }
         }
         let query = Text::new("what is the lighthouse password?");
-        let line = SearchRequest { chat: at.chat.clone(), person: at.person.clone(), query, limit: Some(50) };
+        let line =
+            SearchRequest { chat: at.chat.clone(), person: at.person.clone(), query, limit: Some(50), as_of: None };
         let texts = |found: azera_adapter::Searched| {
             found.hits.iter().map(|hit| format!("{}\n", hit.text.as_str())).collect::<String>()
         };
