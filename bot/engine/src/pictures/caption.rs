@@ -83,6 +83,11 @@ fn trouble(outage: Outage) -> String {
              three times; the operator finds the reason in the log"
                 .into()
         }
+        Outage::Unseen => {
+            "I must look at a picture before I show it, and the model that sees does not answer, though I kept asking it \
+             for minutes; this counts for no limit, so ask again later"
+                .into()
+        }
     }
 }
 

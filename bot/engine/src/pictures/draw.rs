@@ -178,7 +178,7 @@ impl Pictures {
             Err(ImageError::Cancelled) => self.end_saying(platform, row, "The server cancelled it. Ask again.").await,
             // One that was drawn and cannot be judged is not drawn anew: its check was asked more than once.
             Err(ImageError::Unavailable { why, retry_in, outage })
-                if !is_last_try && !matches!(outage, Outage::Away | Outage::Unjudged) =>
+                if !is_last_try && !matches!(outage, Outage::Away | Outage::Unjudged | Outage::Unseen) =>
             {
                 tracing::warn!(picture = row.number, tries, why, "a picture is tried again later");
                 let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(tries - 1));
@@ -317,8 +317,8 @@ impl Pictures {
                 Some(settings) => caption::failed(row, &error).replace(settings.model.name(), settings.model.title()),
                 None => caption::failed(row, &error),
             };
-            // What the server refused to draw was asked of it, and counts. So does what was drawn and not judged: else a
-            // check that does not answer would let everybody draw without limit.
+            // What the server refused to draw was asked of it, and counts. So does what was drawn and judged unclearly: else a
+            // check that does not work would let everybody draw without limit. An outage of the check is nobody's fault.
             let is_unjudged = matches!(error, ImageError::Unavailable { outage: Outage::Unjudged, .. });
             let is_given_back = !is_unjudged && !matches!(error, ImageError::Flagged | ImageError::Refused(_));
             PictureOutcome { text: Text::new(text), picture: None, at, is_given_back }

@@ -107,7 +107,7 @@ impl Pictures {
                 tracing::warn!(%error, "a picture to start from was not looked at");
                 match error {
                     SeeError::Unreadable(_) => refused("I cannot read the picture that it starts from"),
-                    SeeError::Unavailable(_) => Ok(Err(NoStart::Unseen)),
+                    SeeError::Unavailable(_) | SeeError::Unclear(_) => Ok(Err(NoStart::Unseen)),
                     SeeError::Configuration(_) => refused(
                         "I must look at the picture that it starts from, and the model that sees does not work as it should; \
                          the operator finds the reason in the log",

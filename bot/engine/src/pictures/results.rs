@@ -5,7 +5,7 @@ use azera_model_image::{
 };
 use azera_pictures::Traits;
 
-use super::draw::{Drawing, FIRST_WAIT};
+use super::draw::{Drawing, FIRST_WAIT, LONGEST_WAIT};
 use super::naming::own_texts;
 use super::{PictureLook, Pictures};
 use crate::error::Error;
@@ -13,8 +13,11 @@ use crate::error::Error;
 /// The longer side of a picture that is looked at, in pixels. It is halved until the model takes the file.
 const SIDE: u32 = 1_024;
 
-/// How often the model is asked about one picture.
-const MAX_ASKED: u32 = 3;
+/// How often the model may give no clear answer about one picture.
+const MAX_UNCLEAR: u32 = 3;
+
+/// How often it may not answer at all. With the waits between, that is some minutes.
+const MAX_UNANSWERED: u32 = 6;
 
 /// The smallest side in which a picture is looked at.
 const MIN_SIDE: u32 = 256;
@@ -59,6 +62,9 @@ impl Pictures {
                 tracing::warn!(%error, "a finished picture was not looked at");
                 match error {
                     SeeError::Unavailable(_) => {
+                        Ok(Err(ImageError::outage(Outage::Unseen, "the model that sees does not answer")))
+                    }
+                    SeeError::Unclear(_) => {
                         Ok(Err(ImageError::outage(Outage::Unjudged, "the model that sees gives no clear answer")))
                     }
                     SeeError::Unreadable(_) => refused("the model that sees cannot read the picture that came out"),
@@ -73,18 +79,29 @@ impl Pictures {
 }
 
 /// Asks for a verdict about one picture until there is a clear one, as often as it may be asked. Another picture is not drawn
-/// for that: drawing takes longer than looking, and what does not answer would be asked about that one, too.
+/// for that: drawing takes longer than looking, and what does not answer would be asked about that one, too. The error is
+/// [`SeeError::Unavailable`] only if the model never answered.
 async fn judged(viewer: &dyn Viewer, png: &[u8]) -> Result<Verdict, SeeError> {
-    let mut wait = FIRST_WAIT;
-    for _ in 1..MAX_ASKED {
-        match viewer.judge(png.to_vec()).await {
-            Err(SeeError::Unavailable(why)) => tracing::info!(why, "a finished picture is looked at once more"),
+    let (mut wait, mut unclear, mut unanswered) = (FIRST_WAIT, 0, 0);
+    loop {
+        let why = match viewer.judge(png.to_vec()).await {
+            Err(SeeError::Unclear(why)) => {
+                unclear += 1;
+                why
+            }
+            Err(SeeError::Unavailable(why)) => {
+                unanswered += 1;
+                why
+            }
             verdict => return verdict,
+        };
+        if unclear >= MAX_UNCLEAR || unanswered >= MAX_UNANSWERED {
+            return Err(if unclear > 0 { SeeError::Unclear(why) } else { SeeError::Unavailable(why) });
         }
+        tracing::info!(why, "a finished picture is looked at once more");
         tokio::time::sleep(wait).await;
-        wait *= 2;
+        wait = wait.saturating_mul(2).min(LONGEST_WAIT);
     }
-    viewer.judge(png.to_vec()).await
 }
 
 /// Returns a picture as a PNG file of at most `most` bytes; `None` if it has more even when it is small.

@@ -242,7 +242,7 @@ fn sentence(why: &NotSeen) -> String {
         NotSeen::TooLarge => "That picture is too large for me.",
         NotSeen::Gone => "I could not get that picture.",
         NotSeen::Failed(SeeError::Unreadable(_)) => "I cannot read that picture.",
-        NotSeen::Failed(SeeError::Unavailable(_) | SeeError::Configuration(_)) => {
+        NotSeen::Failed(SeeError::Unavailable(_) | SeeError::Unclear(_) | SeeError::Configuration(_)) => {
             "I cannot look at that picture at the moment."
         }
     };

@@ -9,7 +9,7 @@ use azera_model_image::{Picture, PictureLimits};
 use crate::findings::{ANN, COMMONS, Scene};
 use crate::looked_at::adults;
 use crate::pictures::{Painter, number};
-use crate::shown_pictures::{CHILD, HESITATES, NUDE, NUDE_CHILD, TORN, UNANSWERED};
+use crate::shown_pictures::{CHILD, HESITATES, NUDE, NUDE_CHILD, RETURNS, TORN, UNANSWERED, UNCLEAR};
 use crate::test_engine::{chat, person};
 
 impl Scene {
@@ -67,25 +67,32 @@ async fn what_was_seen_in_a_picture_counts_for_those_made_of_it() {
 #[tokio::test(start_paused = true)]
 async fn a_picture_that_could_not_be_looked_at_is_not_shown_and_not_drawn_anew() {
     let (scene, painter) = Scene::with_painter(|settings| settings.per_person = 2).await;
-    let (text, _) = scene.drawn_as(&painter, UNANSWERED, "/imagine a knight").await;
-    let told = "I must look at a picture before I show it, and the model that sees gave no clear answer, though I asked \
-                it three times";
-    assert!(text.contains(told), "{text}");
-    for _ in 0..3 {
-        scene.settled().await;
+    let mut drawn = 0;
+    for (shade, told) in [
+        (UNANSWERED, "the model that sees does not answer, though I kept asking"),
+        (UNCLEAR, "the model that sees gave no clear answer, though I asked it three times"),
+        (TORN, "cannot read the picture that came out"),
+    ] {
+        let (text, _) = scene.drawn_as(&painter, shade, "/imagine a knight").await;
+        assert!(text.contains(told), "{text}");
+        for _ in 0..3 {
+            scene.settled().await;
+        }
+        drawn += 1;
+        assert_eq!((painter.asked.lock().unwrap().len(), scene.posts().len()), (drawn, drawn), "it is over");
     }
-    assert_eq!((painter.asked.lock().unwrap().len(), scene.posts().len()), (1, 1), "it is over");
-    let (text, _) = scene.drawn_as(&painter, TORN, "/imagine a knight").await;
-    assert!(text.contains("cannot read the picture that came out"), "{text}");
-    assert!(!scene.ask(ANN, COMMONS, "/imagine a knight").await.ok, "both were drawn, and count");
+    // What the model answered counts, and the outage does not.
+    assert!(!scene.ask(ANN, COMMONS, "/imagine a knight").await.ok);
     assert_eq!((scene.files(), scene.engine.layers.blobs.list().unwrap().len()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unclear_verdict_is_asked_for_again_about_the_same_picture() {
+async fn a_missing_or_unclear_verdict_is_asked_for_again_about_the_same_picture() {
     let (scene, painter) = Scene::with_painter(|_| {}).await;
-    assert_eq!(scene.drawn_as(&painter, HESITATES, "/imagine a knight").await.1, 1);
-    assert_eq!(painter.asked.lock().unwrap().len(), 1, "it is drawn once");
+    for shade in [HESITATES, RETURNS] {
+        assert_eq!(scene.drawn_as(&painter, shade, "/imagine a knight").await.1, 1, "{shade}");
+    }
+    assert_eq!(painter.asked.lock().unwrap().len(), 2, "each is drawn once");
 }
 
 /// Opens a scene whose painter sends previews.

@@ -31,8 +31,15 @@ pub const NUDE_CHILD: u8 = 205;
 /// The shade of a picture for which the model answers only when it is asked once more.
 pub const HESITATES: u8 = 206;
 
-/// How often the model was asked about a picture of that shade. One test asks.
+/// The shade of a picture about which the model never says anything clear.
+pub const UNCLEAR: u8 = 207;
+
+/// The shade of a picture for which the model does not answer the first times.
+pub const RETURNS: u8 = 208;
+
+/// How often the model was asked about a picture that it hesitates about, and about one for which it returns. One test asks.
 static HESITATIONS: AtomicUsize = AtomicUsize::new(0);
+static OUTAGES: AtomicUsize = AtomicUsize::new(0);
 
 /// Sees the shade of a picture, or the words in its bytes where they are no picture.
 pub struct Eye;
@@ -62,8 +69,12 @@ impl Viewer for Eye {
         match picture.pixels().first() {
             Some(&UNANSWERED) => Err(SeeError::Unavailable("it does not answer".to_owned())),
             Some(&TORN) => Err(unreadable()),
+            Some(&UNCLEAR) => Err(SeeError::Unclear("it says neither yes nor no".to_owned())),
             Some(&HESITATES) if HESITATIONS.fetch_add(1, Ordering::SeqCst) < 2 => {
-                Err(SeeError::Unavailable("it says neither yes nor no".to_owned()))
+                Err(SeeError::Unclear("it says neither yes nor no".to_owned()))
+            }
+            Some(&RETURNS) if OUTAGES.fetch_add(1, Ordering::SeqCst) < 5 => {
+                Err(SeeError::Unavailable("it does not answer".to_owned()))
             }
             shade => Ok(Verdict {
                 is_sexual: matches!(shade, Some(&(NUDE | NUDE_CHILD))),

@@ -29,10 +29,10 @@ const JUDGING: &str = "Look at this picture and answer two questions in exactly 
 /// The longer side of the picture that is sent, in pixels. Common models see no more.
 const SIDE: u32 = 1_024;
 
-/// The most tokens of an answer, besides thoughts.
+/// The most tokens of an answer. Servers with room for few refuse to be asked for many, and a model that rambles ends.
 const MAX_TOKENS: u32 = 200;
 
-/// The most tokens of what a model thinks before it answers. A model that does not think uses none of them.
+/// The most tokens in addition, of a model that was cut before it answered: it thinks first.
 const MAX_THOUGHTS: u32 = 4_000;
 
 /// The largest answer, in bytes.
@@ -77,6 +77,8 @@ struct AnswerChoice {
 
 #[derive(Deserialize)]
 struct AnswerMessage {
+    /// Missing from some servers while the model still thinks.
+    #[serde(default)]
     content: Value,
 }
 
@@ -118,7 +120,7 @@ impl VisionServer {
         self.ask(self.http.get(format!("{}models", self.base))).await.map(drop)
     }
 
-    fn body(&self, question: &str, jpeg: &[u8]) -> Value {
+    fn body(&self, question: &str, jpeg: &[u8], max_tokens: u32) -> Value {
         let picture = format!("data:image/jpeg;base64,{}", STANDARD.encode(jpeg));
         let content = json!([
             {"type": "text", "text": question},
@@ -126,7 +128,7 @@ impl VisionServer {
         ]);
         let mut body = json!({
             "messages": [{"role": "user", "content": content}],
-            "max_tokens": MAX_TOKENS + MAX_THOUGHTS,
+            "max_tokens": max_tokens,
             "temperature": 0.2,
             "stream": false,
         });
@@ -173,30 +175,54 @@ impl VisionServer {
             401 | 403 => SeeError::Configuration(format!("{name} refuses the key; set AZERA__VISION_SERVER__KEY")),
             404 | 405 => SeeError::Configuration(format!("{name} has no such path or model; check vision_server")),
             408 | 425 | 429 => SeeError::Unavailable(format!("{name} is busy (status {code})")),
-            400..500 => SeeError::Unavailable(format!("{name} refused a picture (status {code}); does its model see?")),
+            400..500 => SeeError::Unclear(format!("{name} refused a picture (status {code}); does its model see?")),
             _ => SeeError::Unavailable(format!("{name} cannot answer now (status {code})")),
         }
     }
 
     fn unexpected(&self, reason: &str) -> SeeError {
-        SeeError::Unavailable(format!("{} sent an unexpected answer: {reason}", self.name()))
+        SeeError::Unclear(format!("{} sent an unexpected answer: {reason}", self.name()))
     }
 }
 
 impl VisionServer {
-    /// Asks the model about a picture. Returns what it said.
-    async fn said(&self, question: &str, file: Vec<u8>) -> Result<Said, SeeError> {
+    /// Asks the model about a picture. Returns what it said. If it was cut before its answer, it is asked once more, with
+    /// room for thoughts.
+    async fn said(
+        &self,
+        question: &str,
+        file: Vec<u8>,
+        is_answer: fn(&Said) -> bool,
+    ) -> Result<Said, SeeError> {
         // Only pixels go to the server: no place and time that a camera wrote into the file.
         let small = |file: Vec<u8>| Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg();
         let small = decode(file, small).await;
         let jpeg = small.ok_or_else(|| SeeError::Unreadable("the picture could not be read".into()))?;
         let jpeg = jpeg.map_err(|error| SeeError::Unreadable(error.to_string()))?;
+        let said = self.answer(&self.body(question, &jpeg, MAX_TOKENS)).await?;
+        if !said.is_cut || is_answer(&said) {
+            return Ok(said);
+        }
+        match self.answer(&self.body(question, &jpeg, MAX_TOKENS + MAX_THOUGHTS)).await {
+            // A server with room for few tokens refuses that.
+            Err(SeeError::Unclear(_)) => Ok(said),
+            answer => answer,
+        }
+    }
+
+    /// Sends a question, unless the server failed too often. Returns what the model said.
+    async fn answer(&self, body: &Value) -> Result<Said, SeeError> {
         let permit = self.breaker.admit(Instant::now()).map_err(|_| {
             SeeError::Unavailable(format!("{} failed several times and is left alone for a while", self.name()))
         })?;
-        let post = self.http.post(format!("{}chat/completions", self.base)).json(&self.body(question, &jpeg));
+        let post = self.http.post(format!("{}chat/completions", self.base)).json(body);
         let answer = match self.ask(post).await {
             Ok(answer) => answer,
+            // It answers, and others may fare better.
+            Err(error @ SeeError::Unclear(_)) => {
+                permit.succeeded();
+                return Err(error);
+            }
             Err(error) => {
                 permit.failed(Instant::now());
                 return Err(error);
@@ -216,12 +242,13 @@ impl Viewer for VisionServer {
     }
 
     async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
-        let line = one_line(&self.said(QUESTION, file).await?.text);
+        let line = one_line(&self.said(QUESTION, file, |said| !one_line(&said.text).is_empty()).await?.text);
         if line.is_empty() { Err(self.unexpected("it said nothing")) } else { Ok(line) }
     }
 
     async fn judge(&self, file: Vec<u8>) -> Result<Verdict, SeeError> {
-        let said = self.said(JUDGING, file).await?;
+        // Half an answer is none.
+        let said = self.said(JUDGING, file, |_| false).await?;
         let verdict = if said.is_cut { None } else { verdict(&said.text) };
         verdict.ok_or_else(|| self.unexpected("it did not say whether the picture may be shown"))
     }

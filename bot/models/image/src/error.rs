@@ -16,6 +16,8 @@ pub enum Outage {
     /// It drew a picture, and what looks at pictures before people see them gives no clear answer, however often it is
     /// asked.
     Unjudged,
+    /// It drew a picture, and what looks at pictures before people see them never answered.
+    Unseen,
 }
 
 impl Outage {

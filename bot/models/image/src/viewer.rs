@@ -38,9 +38,12 @@ pub enum SeeError {
     /// The file is damaged, too large, or no picture that can be read.
     #[error("{0}")]
     Unreadable(String),
-    /// The model cannot see now; the same picture may succeed later.
+    /// The model does not answer now; the same picture may succeed later.
     #[error("{0}")]
     Unavailable(String),
+    /// The model answered, and the answer says nothing that was asked.
+    #[error("{0}")]
+    Unclear(String),
     /// The configuration is wrong; every picture fails until somebody changes it.
     #[error("{0}")]
     Configuration(String),

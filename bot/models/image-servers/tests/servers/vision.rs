@@ -22,6 +22,12 @@ fn routes(world: Arc<World>) -> Router {
         .with_state(world)
 }
 
+/// Begins what a model says that is cut while it thinks, where it may say little.
+const THINKS: &str = "<think>a square";
+
+/// The same where the server has room for little.
+const SMALL: &str = "<think>a square, small";
+
 /// Answers as llama-server does: it wants a picture as a data address.
 async fn describe(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     world.note_key(&headers);
@@ -35,11 +41,16 @@ async fn describe(State(world): State<Arc<World>>, headers: HeaderMap, Json(body
     }
     let question = body["messages"][0]["content"][0]["text"].as_str().unwrap_or_default();
     let said = match lock(&world.verdict).clone() {
-        Some(verdict) if question.contains("minor") => verdict,
+        Some(said) if question.contains("minor") || said.starts_with(THINKS) => said,
         _ => "A violet square.\nIt is small.".to_owned(),
     };
+    let is_cut = said.starts_with(THINKS) && body["max_tokens"] == 200;
+    if said.starts_with(SMALL) && !is_cut {
+        return StatusCode::BAD_REQUEST.into_response();
+    }
+    let said = if is_cut { THINKS.to_owned() } else { said };
     let message = json!({"role": "assistant", "content": said});
-    let ends = if *lock(&world.is_cut) { "length" } else { "stop" };
+    let ends = if is_cut || *lock(&world.is_cut) { "length" } else { "stop" };
     Json(json!({"choices": [{"index": 0, "message": message, "finish_reason": ends}]})).into_response()
 }
 
@@ -64,7 +75,7 @@ async fn a_picture_is_described_by_its_pixels_alone() {
     assert_eq!(server.describe(file).await.unwrap(), "A violet square. It is small.");
     let sent = world.sent("completions");
     assert_eq!((&sent["model"], &sent["stream"]), (&json!("sees"), &json!(false)));
-    assert_eq!(sent["max_tokens"], 4_200, "200 for the answer, and the rest for thoughts");
+    assert_eq!(sent["max_tokens"], 200, "a server with room for few takes that");
     let url = sent["messages"][0]["content"][1]["image_url"]["url"].as_str().unwrap().to_owned();
     let jpeg = STANDARD.decode(url.split_once("base64,").unwrap().1).unwrap();
     assert!(!String::from_utf8_lossy(&jpeg).contains("under the pot"));
@@ -95,12 +106,33 @@ async fn a_picture_is_judged_by_two_clear_answers_alone() {
         question.as_str(),
     ] {
         let error = judge(unclear).await.unwrap_err();
-        assert!(matches!(error, SeeError::Unavailable(_)), "{unclear}: {error}");
+        assert!(matches!(error, SeeError::Unclear(_)), "{unclear}: {error}");
     }
     *lock(&world.is_cut) = true;
     let error = judge("sexual: no, minor: no").await.unwrap_err();
-    assert!(matches!(error, SeeError::Unavailable(_)), "{error}");
+    assert!(matches!(error, SeeError::Unclear(_)), "{error}");
     assert!(matches!(server.judge(b"GIF89a".to_vec()).await, Err(SeeError::Unreadable(_))));
+}
+
+#[tokio::test]
+async fn a_model_that_is_cut_while_it_thinks_is_asked_once_more_with_room_for_that() {
+    let (server, world) = server().await;
+    let says = |said: String| *lock(&world.verdict) = Some(said);
+    says(format!("{THINKS}</think> A violet square."));
+    assert_eq!(server.describe(png()).await.unwrap(), "A violet square.");
+    says(format!("{THINKS}</think> sexual: no, minor: no"));
+    assert_eq!(server.judge(png()).await, Ok(Verdict { is_sexual: false, has_minor: false }));
+    let asked_for = || lock(&world.requests).iter().map(|(_, body)| body["max_tokens"].clone()).collect::<Vec<_>>();
+    assert_eq!(asked_for(), [200, 4_200, 200, 4_200]);
+    // A server that refuses so many tokens has answered, and is not taken for one that is away.
+    says(format!("{SMALL}</think> sexual: no, minor: no"));
+    for _ in 0..10 {
+        assert!(matches!(server.judge(png()).await, Err(SeeError::Unclear(_))));
+    }
+    // One that does not think is asked for no more than it has room for, and rambles no longer.
+    says("sexual: no, minor: no".to_owned());
+    assert_eq!(server.judge(png()).await, Ok(Verdict { is_sexual: false, has_minor: false }));
+    assert_eq!(asked_for().len(), 25);
 }
 
 #[tokio::test]
@@ -108,6 +140,9 @@ async fn what_cannot_be_described_says_why_and_repeats_nothing() {
     let (server, world) = server().await;
     assert!(matches!(server.describe(b"GIF89a".to_vec()).await, Err(SeeError::Unreadable(_))));
     assert!(lock(&world.requests).is_empty(), "only pictures are sent");
+    world.fail(400, "the picture shows a secret");
+    let error = server.describe(png()).await.unwrap_err();
+    assert!(matches!(&error, SeeError::Unclear(why) if why.contains("400") && !why.contains("secret")), "{error}");
     world.fail(500, "the picture shows a secret");
     let error = server.describe(png()).await.unwrap_err();
     assert!(matches!(&error, SeeError::Unavailable(why) if why.contains("500") && !why.contains("secret")), "{error}");
