@@ -28,7 +28,7 @@ pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> any
         Some(prompt) => (prompt as usize + reply_tokens).min(window),
         None => window,
     };
-    Ok(ChatConfig {
+    let chat_config = ChatConfig {
         persona: PersonaId::new(&config.chat.persona).context("chat.persona")?,
         user_persona: PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?,
         wake_names: config.chat.wake_names.iter().map(|name| azera_types::composed(name).into_owned()).collect(),
@@ -42,11 +42,15 @@ pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> any
         reply_tokens,
         context_tokens,
         thinking: config.models.thinking,
+        thinking_tokens: config.models.thinking_tokens as usize,
         sampling: (*overrides != azera_config::Sampling::default()).then_some(sampling),
         seed,
         recalled: config.memory.top_k.map(|lines| lines as usize),
         locale: config.chat.locale.clone(),
         limits: Limits { candidates: config.memory.candidates as usize },
         garden: config.gardener.clone(),
-    })
+    };
+    // `chat.prompt_tokens` is about the prompt alone.
+    let thoughts = chat_config.thoughts_in(model.context_tokens);
+    Ok(ChatConfig { context_tokens: (context_tokens + thoughts).min(window), ..chat_config })
 }

@@ -71,6 +71,11 @@ pub struct Models {
     pub max_reply_tokens: u32,
     /// Let models that can think do so before they answer. Answers get better, and take longer.
     pub thinking: bool,
+    /// The longest thoughts before a reply, in tokens, besides `max_reply_tokens`; at most a quarter of the model's
+    /// context. A model on this machine then begins to answer. A server may spend all of it and the reply on thoughts;
+    /// Azera then asks once more without thinking.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub thinking_tokens: u32,
     /// The LoRA of the chat model: the path of a GGUF file made for exactly this model, or `none`. When unset: the LoRA
     /// that comes with the model, if there is one. A file replaces everything that comes with the model.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models/adapter.gguf")]
@@ -92,6 +97,7 @@ impl Default for Models {
             prefix_cache_mb: 1024,
             max_reply_tokens: 256,
             thinking: false,
+            thinking_tokens: 1024,
             adapter: None,
         }
     }

@@ -26,6 +26,8 @@ pub struct ChatConfig {
     pub context_tokens: usize,
     /// Whether a model that supports thinking thinks before it answers.
     pub thinking: bool,
+    /// Maximum number of tokens in the thoughts before a reply, besides `reply_tokens`.
+    pub thinking_tokens: usize,
     /// Sampling parameters that override those of the model's family.
     pub sampling: Option<Sampling>,
     /// Makes replies reproducible: each turn's seed is derived from this one and the message.
@@ -40,7 +42,19 @@ pub struct ChatConfig {
     pub garden: Gardener,
 }
 
+/// The share of a model's context that thoughts may take, as a divisor: more would leave no room for the prompt.
+const THOUGHTS_OF_CONTEXT: usize = 4;
+
 impl ChatConfig {
+    /// Returns how many tokens a model with this context may think before a reply; 0 if it should not think.
+    pub fn thoughts_in(&self, context_tokens: usize) -> usize {
+        let beside_the_reply = context_tokens.saturating_sub(self.reply_tokens) / 2;
+        match self.thinking {
+            true => self.thinking_tokens.min(context_tokens / THOUGHTS_OF_CONTEXT).min(beside_the_reply),
+            false => 0,
+        }
+    }
+
     /// Returns when to answer in a place whose chat has the setting `own`.
     ///
     /// The configured `never` is about groups. Only `/answer never` in a direct message silences the bot there.

@@ -34,9 +34,13 @@ const MAX_STOP_NAME: usize = 128;
 pub(crate) struct GenerationRequest<'a> {
     pub(crate) session: azera_model_api::SessionKey,
     pub(crate) sampling: Sampling,
+    /// The same while the model thinks first.
+    pub(crate) thinking_sampling: Sampling,
     pub(crate) seed: u32,
     pub(crate) max_tokens: usize,
     pub(crate) thinking: bool,
+    /// The most tokens of the thoughts, besides `max_tokens`.
+    pub(crate) thinking_tokens: usize,
     /// The persona's name: a reply that begins with it as a label loses the label.
     pub(crate) persona: &'a str,
     /// What it learned in this place.
@@ -121,13 +125,14 @@ impl StreamTarget<'_> {
     }
 }
 
-/// Generates a reply. `may_show` is asked before the first event, and again before the first words if the model thought
+/// Generates a reply. A model that thought and then said nothing is asked again without thinking, because its thoughts
+/// may have taken all the room. `may_show` is asked before the first event, and again before the first words if the model thought
 /// before: meanwhile people may have come. If false, returns `None`. Ends early if people interrupt the reply while it
 /// is spoken.
 pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
-    asking: GenerationRequest<'_>,
+    mut asking: GenerationRequest<'_>,
     shown: &StreamTarget<'_>,
     may_show: impl Fn() -> F,
 ) -> Result<Option<Generated>, Error> {
@@ -194,6 +199,7 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
         if shown.is_interrupted() {
             return Ok(Some(Generated::interrupted(&text, seed, loras)));
         }
+        asking.thinking = false;
     }
     Err(Error::NoAnswer)
 }
@@ -208,13 +214,17 @@ pub(super) fn chat_request(prompt: &Prompt, asking: &GenerationRequest<'_>, seed
         messages: prompt.messages.clone(),
         shared_messages: prompt.shared_messages,
         session: Some(asking.session.clone()),
-        sampling: Sampling { seed: Some(seed), ..asking.sampling.clone() },
+        sampling: Sampling {
+            seed: Some(seed),
+            ..if asking.thinking { asking.thinking_sampling.clone() } else { asking.sampling.clone() }
+        },
         max_tokens: asking.max_tokens,
         stop: names.chain(headings).chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect(),
         unsaid: prompt.unsaid.clone(),
         grammar: None,
         priority: Priority::Foreground,
         thinking: asking.thinking,
+        thinking_tokens: asking.thinking_tokens,
         loras: asking.loras.clone(),
     }
 }

@@ -343,6 +343,7 @@ fn build_engine(
             reply_tokens: 1_000,
             context_tokens: 8_000,
             thinking: false,
+            thinking_tokens: 0,
             sampling: None,
             seed: Some(1),
             recalled: None,

@@ -21,6 +21,7 @@ use crate::engine::Engine;
 use crate::events::EventSink;
 use crate::job::{Command, Job, ReplyWork, Work};
 use crate::kv::{Kv, position};
+use crate::length::{Length, Thoughts};
 use crate::lora::{LoadedLoras, LoraPool, LoraSetKey};
 use crate::prompt::{Prompt, PromptRequest, PromptTokenizer};
 use crate::sampler::Sampler;
@@ -103,6 +104,13 @@ impl LlamaChat {
         texts.map(|text| self.prompter.tokenizer.content(text)).collect()
     }
 
+    /// Returns the limit of a request's thoughts, if it has one.
+    fn thoughts(&self, request: &ChatRequest) -> Option<Thoughts> {
+        let closing = || self.prompter.tokenizer.markup(self.prompter.template.end_of_thinking());
+        (request.thinking && request.thinking_tokens > 0)
+            .then(|| Thoughts { most: request.thinking_tokens, closing: closing() })
+    }
+
     /// Returns the LoRAs of a request, and reads them from their files if they are not in memory.
     async fn lora(&self, loras: &[Lora]) -> Result<Option<Arc<LoadedLoras>>, Error> {
         let lora = self.pool.set(loras).await?;
@@ -154,7 +162,8 @@ impl ChatModel for LlamaChat {
             within: false,
             set: lora.as_ref().map(|lora| &lora.key),
         })?;
-        let room = self.check_room(tokens.len(), request.max_tokens)?;
+        let length = Length::new(request.max_tokens, self.thoughts(&request));
+        let room = self.check_room(tokens.len(), length.most())?;
         let (sender, cancelled, reply) = Reply::channel();
         self.submit(Job {
             priority: request.priority,
@@ -174,8 +183,7 @@ impl ChatModel for LlamaChat {
                     .of_json(is_shaped),
                 sink: EventSink::new(sender),
                 cancelled,
-                max_tokens: request.max_tokens,
-                generated: 0,
+                length,
                 cached: None,
                 first_token: None,
             })),
@@ -185,7 +193,7 @@ impl ChatModel for LlamaChat {
 
     async fn warm(&self, request: ChatRequest) -> Result<(), Error> {
         // The token is of no use; the evaluated prompt is.
-        self.chat(ChatRequest { max_tokens: 1, ..request }).await?.collect().await.map(drop)
+        self.chat(ChatRequest { max_tokens: 1, thinking_tokens: 0, ..request }).await?.collect().await.map(drop)
     }
 
     fn scorer(&self) -> Option<&dyn Scorer> {

@@ -24,6 +24,7 @@ mod engine;
 mod events;
 mod job;
 mod kv;
+mod length;
 mod lora;
 mod plan;
 mod prompt;

@@ -3,6 +3,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind, Value, context};
 
 const THINK_OPEN: &str = "<think>";
+
+/// What ends a thinking block: in the template that holds it, else as the first.
+const THINK_ENDS: [&str; 5] = ["</think>", "[/THINK]", "</seed:think>", "<|END_THINKING|>", "<channel|>"];
+
 const NAME: &str = "chat";
 
 /// A part of a rendered prompt.
@@ -31,11 +35,14 @@ pub(crate) struct ChatTemplate {
     eos: String,
     /// True if the model uses thinking blocks.
     thinks: bool,
+    end_of_thinking: String,
 }
 
 impl ChatTemplate {
     pub(crate) fn new(source: String, bos: String, eos: String) -> Result<Self, String> {
         let thinks = source.contains(THINK_OPEN);
+        let end = THINK_ENDS.iter().find(|end| source.contains(**end)).unwrap_or(&THINK_ENDS[0]);
+        let end_of_thinking = format!("\n{end}\n\n");
         let mut environment = Environment::new();
         // Chat templates are written for these settings.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -45,7 +52,12 @@ impl ChatTemplate {
             Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
         });
         environment.add_template_owned(NAME, source).map_err(|error| error.to_string())?;
-        Ok(Self { environment, bos, eos, thinks })
+        Ok(Self { environment, bos, eos, thinks, end_of_thinking })
+    }
+
+    /// Returns the text that ends a thinking block from outside.
+    pub(crate) fn end_of_thinking(&self) -> &str {
+        &self.end_of_thinking
     }
 
     /// Renders the prompt for messages with these roles, open for the assistant's answer. If `thinking` is false, a

@@ -49,6 +49,8 @@ pub const LONGEST_TOKEN_BYTES: usize = 64;
 /// - The server must keep to a JSON schema; this client checks only that the reply is JSON. Only `llama-server`
 ///   supports GBNF.
 /// - [`ChatRequest::thinking`] is sent to `llama-server` and Ollama. The OpenAI kind has no common switch.
+/// - A server counts thoughts and reply together, so it gets the sum of their limits. It cannot be told to end the
+///   thoughts and begin to answer. If they take everything, the reply is empty and ends with [`FinishReason::Length`].
 /// - [`ChatModel::forget_session`] does nothing, because a server decides itself what it keeps of a prompt.
 pub struct RemoteChat {
     info: ModelInfo,
@@ -143,8 +145,9 @@ impl ChatModel for RemoteChat {
         self.inner.check(&request)?;
         let prompt = request.messages.iter().map(|message| self.tokens.of(&message.content)).sum::<usize>();
         let context = self.info.context_tokens;
-        if prompt.checked_add(request.max_tokens).is_none_or(|room| room > context) {
-            return Err(ModelError::TooLong { prompt, reply: request.max_tokens, context });
+        let reply = most_tokens(self.inner.server.api, &request);
+        if prompt.checked_add(reply).is_none_or(|room| room > context) {
+            return Err(ModelError::TooLong { prompt, reply, context });
         }
         self.inner.server.check()?;
         let place = self.room.clone().try_acquire_owned().map_err(|error| match error {
@@ -297,7 +300,7 @@ impl Inner {
             if let Some(end) = end {
                 break end;
             }
-            if events.bytes() > request.max_tokens.saturating_mul(LONGEST_TOKEN_BYTES) {
+            if events.bytes() > most_tokens(self.server.api, request).saturating_mul(LONGEST_TOKEN_BYTES) {
                 break End { finish: FinishReason::Length, counts: Counts::default() };
             }
             let idle = self.server.patience.idle;
@@ -329,6 +332,13 @@ impl Inner {
             );
         }
     }
+}
+
+/// Returns the most tokens that a server may generate: a reply and its thoughts, which servers count together. The
+/// OpenAI kind has no switch, so its model may think unasked.
+pub(crate) fn most_tokens(api: Api, request: &ChatRequest) -> usize {
+    let may_think = request.thinking || api == Api::OpenAi;
+    request.max_tokens.saturating_add(if may_think { request.thinking_tokens } else { 0 })
 }
 
 /// Returns the number of weights that a model's name gives, as in `qwen3:8b` or `Llama-3.2-1B-Instruct`.
