@@ -4,24 +4,11 @@ use anyhow::Context;
 use azera_config::Config;
 use azera_engine::ChatConfig;
 use azera_memory::{Answering, Limits};
-use azera_model_api::{ModelInfo, Sampling};
+use azera_model_api::ModelInfo;
 use azera_types::PersonaId;
 
 /// Returns the settings. `seed` makes replies reproducible.
 pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let chat_format = azera_prompt::form_of(model);
-    let (defaults, overrides) = (chat_format.sampling, &config.sampling);
-    let sampling = Sampling {
-        temperature: overrides.temperature.unwrap_or(defaults.temperature),
-        top_k: overrides.top_k.unwrap_or(defaults.top_k),
-        top_p: overrides.top_p.unwrap_or(defaults.top_p),
-        min_p: overrides.min_p.unwrap_or(defaults.min_p),
-        repeat_penalty: overrides.repeat_penalty.unwrap_or(defaults.repeat_penalty),
-        frequency_penalty: overrides.frequency_penalty.unwrap_or(defaults.frequency_penalty),
-        presence_penalty: overrides.presence_penalty.unwrap_or(defaults.presence_penalty),
-        penalty_last_n: overrides.penalty_last_n.unwrap_or(defaults.penalty_last_n),
-        ..defaults
-    };
     let reply_tokens = config.models.max_reply_tokens as usize;
     let window = config.models.context_tokens as usize;
     let context_tokens = match config.chat.prompt_tokens {
@@ -43,7 +30,7 @@ pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> any
         context_tokens,
         thinking: config.models.thinking,
         thinking_tokens: config.models.thinking_tokens as usize,
-        sampling: (*overrides != azera_config::Sampling::default()).then_some(sampling),
+        sampling: config.sampling.clone(),
         seed,
         recalled: config.memory.top_k.map(|lines| lines as usize),
         locale: config.chat.locale.clone(),

@@ -105,8 +105,8 @@ impl Turns {
         let thinking_tokens = config.thoughts_in(context.model.info().context_tokens);
         GenerationRequest {
             session: Services::session(&message.chat, &message.persona),
-            sampling: config.sampling.clone().unwrap_or_else(|| context.form.sampling.clone()),
-            thinking_sampling: config.sampling.clone().unwrap_or_else(|| context.form.thinking.clone()),
+            sampling: context.form.sampling.clone(),
+            thinking_sampling: context.form.thinking.clone(),
             seed: config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, alternative)),
             max_tokens: composition.history.budget.reply_tokens.saturating_sub(thinking_tokens),
             thinking: config.thinking,

@@ -344,7 +344,7 @@ fn build_engine(
             context_tokens: 8_000,
             thinking: false,
             thinking_tokens: 0,
-            sampling: None,
+            sampling: azera_config::Sampling::default(),
             seed: Some(1),
             recalled: None,
             locale: None,
