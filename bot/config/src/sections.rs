@@ -66,7 +66,8 @@ pub struct Models {
     /// none.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub prefix_cache_mb: u32,
-    /// The longest reply, in tokens.
+    /// The longest reply, in tokens. Small models have a lower limit of their own. A reply that reaches its limit is
+    /// shown to its last whole sentence.
     #[schemars(range(min = 1, max = 65_536))]
     pub max_reply_tokens: u32,
     /// Let models that can think do so before they answer. Answers get better, and take longer.
@@ -95,7 +96,7 @@ impl Default for Models {
             threads: 0,
             gpu_layers: None,
             prefix_cache_mb: 1024,
-            max_reply_tokens: 256,
+            max_reply_tokens: 512,
             thinking: false,
             thinking_tokens: 1024,
             adapter: None,

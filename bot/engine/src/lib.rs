@@ -55,6 +55,7 @@ mod recall;
 mod references;
 mod report;
 mod reranking;
+mod sentences;
 mod services;
 mod sight;
 mod speech;

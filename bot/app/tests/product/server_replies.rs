@@ -94,3 +94,31 @@ fn a_model_that_spends_everything_on_thoughts_is_asked_again_without_them() {
     let room = with_thoughts.as_u64().zip(without.as_u64()).map(|(with, without)| with - without);
     assert_eq!(room, Some(1_024), "{limits:?}");
 }
+
+#[test]
+fn a_paragraph_that_a_server_repeats_is_shown_once() {
+    const PARAGRAPH: &str =
+        "The heron stands on the weir each morning. It waits for the small fish, and the fish wait for it.";
+    let (url, asked) = ollama(json!({}), |_| {
+        let words = [PARAGRAPH; 5].join("\n\n");
+        Spoken::content(words.split_inclusive(' '), "stop")
+    });
+    let scratch = tempfile::tempdir().expect("a folder");
+    let shown = talk(scratch.path(), &url, "", "Which bird stands on the weir?\nAnd what does it do?\n");
+    assert_eq!(shown.matches(PARAGRAPH).count(), 2, "once for each question: {shown}");
+    assert_eq!(shown.matches("The heron").count(), 2, "{shown}");
+    let prompt = asked.lock().expect("no panic").pop().expect("a second question").to_string();
+    assert_eq!(prompt.matches("The heron stands").count(), 1, "what was cut is not remembered either: {prompt}");
+}
+
+#[test]
+fn a_reply_that_its_limit_cut_ends_with_a_whole_sentence() {
+    let (url, _) = ollama(json!({}), |_| {
+        let story = "The keeper lit the lamp again that night. ".repeat(2) + "Then the wind turned and the bo";
+        Spoken::content(story.split_inclusive(' '), "length")
+    });
+    let scratch = tempfile::tempdir().expect("a folder");
+    let limit = "[models]\nmax_reply_tokens = 24\n";
+    let shown = talk(scratch.path(), &url, limit, "Tell me a story.\n");
+    assert!(shown.trim().ends_with("that night.") && !shown.contains("Then the wind"), "{shown}");
+}

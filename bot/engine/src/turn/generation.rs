@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use azera_adapter::{Making, Platform, StreamEvent};
 use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Lora, Priority, Reply, Sampling, Usage};
-use azera_pictures::{PictureTag, TagFilter};
+use azera_pictures::PictureTag;
 use azera_prompt::{Prompt, prompt_headings};
 use azera_types::MessageId;
 
 use crate::error::Error;
 use crate::interruptions::Interruptions;
+use crate::turn::shaping::Shaping;
 
 /// How often a blank answer is asked for again, each time with another seed.
 const ATTEMPTS: u32 = 3;
@@ -140,7 +141,7 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     for attempt in 0..ATTEMPTS {
         let seed = asking.seed.wrapping_add(attempt);
         let (mut reply, loras) = ask(model, chat_request(prompt, &asking, seed)).await?;
-        let mut shaping = Shaping::new(asking.persona);
+        let mut shaping = Shaping::new(asking.persona, asking.max_tokens);
         let mut text = String::new();
         while let Some(event) = shown.next(&mut reply).await {
             let event = event?;
@@ -154,47 +155,46 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
                 }
                 (has_begun, has_words) = (true, is_words);
             }
-            let piece = match event {
-                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => continue,
-                Event::ThinkingStart => {
-                    shown.event(StreamEvent::ThinkingStart).await;
-                    continue;
-                }
-                Event::Thinking(text) => {
-                    shown.event(StreamEvent::Thinking { text }).await;
-                    continue;
-                }
-                Event::ThinkingEnd => {
-                    shown.event(StreamEvent::ThinkingEnd).await;
+            let usage = match event {
+                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd => {
+                    if let Some(event) = thinking_event(event).filter(|_| !asking.held) {
+                        shown.event(event).await;
+                    }
                     continue;
                 }
                 Event::Retracted => {
-                    shaping = Shaping::new(asking.persona);
+                    shaping = Shaping::new(asking.persona, asking.max_tokens);
                     if !std::mem::take(&mut text).is_empty() && !asking.held {
                         shown.event(StreamEvent::Retracted).await;
                     }
                     continue;
                 }
-                Event::Content(piece) => shaping.pass(&piece),
-                Event::Done(usage) => {
-                    // Where nothing is drawn, a reply of a tag alone is as good as none.
-                    let may_be_picture = asking.draws || attempt + 1 == ATTEMPTS;
-                    let (rest, pictures) = shaping.finish(&text, may_be_picture);
-                    text.push_str(&rest);
-                    if !asking.held && !rest.is_empty() {
-                        shown.event(StreamEvent::Content { text: rest }).await;
+                Event::Content(piece) => {
+                    let piece = shaping.pass(&piece);
+                    text.push_str(&piece);
+                    if !asking.held && !piece.is_empty() {
+                        shown.event(StreamEvent::Content { text: piece }).await;
                     }
-                    let text = text.trim().to_owned();
-                    if text.is_empty() {
-                        break;
+                    if !shaping.is_over() {
+                        continue;
                     }
-                    return Ok(Some(Generated { text, usage, seed, loras, pictures, fixed: false }));
+                    tracing::debug!("the reply repeats itself and ends here");
+                    usage_of_ended(model, prompt, &text)
                 }
+                Event::Done(usage) => usage,
             };
-            text.push_str(&piece);
-            if !asking.held && !piece.is_empty() {
-                shown.event(StreamEvent::Content { text: piece }).await;
+            // Where nothing is drawn, a reply of a tag alone is as good as none.
+            let may_be_picture = asking.draws || attempt + 1 == ATTEMPTS;
+            let (rest, pictures) = shaping.finish(&text, may_be_picture, usage.finish == FinishReason::Length);
+            text.push_str(&rest);
+            if !asking.held && !rest.is_empty() {
+                shown.event(StreamEvent::Content { text: rest }).await;
             }
+            let text = text.trim().to_owned();
+            if text.is_empty() {
+                break;
+            }
+            return Ok(Some(Generated { text, usage, seed, loras, pictures, fixed: false }));
         }
         if shown.is_interrupted() {
             return Ok(Some(Generated::interrupted(&text, seed, loras)));
@@ -202,6 +202,31 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
         asking.thinking = false;
     }
     Err(Error::NoAnswer)
+}
+
+/// Returns how thinking is shown.
+fn thinking_event(event: Event) -> Option<StreamEvent> {
+    match event {
+        Event::ThinkingStart => Some(StreamEvent::ThinkingStart),
+        Event::Thinking(text) => Some(StreamEvent::Thinking { text }),
+        Event::ThinkingEnd => Some(StreamEvent::ThinkingEnd),
+        Event::Content(_) | Event::Retracted | Event::Done(_) => None,
+    }
+}
+
+/// Estimates the cost of a reply that was ended here, so that its engine reported none.
+fn usage_of_ended(model: &Arc<dyn ChatModel>, prompt: &Prompt, text: &str) -> Usage {
+    let prompt_tokens = prompt.messages.iter().map(|message| model.count_tokens(&message.content)).sum();
+    Usage {
+        prompt_tokens,
+        cached_tokens: 0,
+        evaluated_tokens: prompt_tokens,
+        completion_tokens: model.count_tokens(text),
+        ttft_ms: 0.0,
+        tokens_per_s: 0.0,
+        finish: FinishReason::StopString,
+        estimated: true,
+    }
 }
 
 /// Returns the request for a reply.
@@ -263,117 +288,9 @@ pub(crate) fn derived_seed(seed: u64, message: &MessageId, alternative: usize) -
     (hash >> 32) as u32
 }
 
-/// Shown in the place of a reply that is nothing but a picture.
-const ONLY_A_PICTURE: &str = "🎨";
-
-/// Takes off a streamed reply what is not part of it: its label, and tags for pictures.
-struct Shaping {
-    label: Label,
-    tags: TagFilter,
-}
-
-impl Shaping {
-    fn new(name: &str) -> Self {
-        Self { label: Label::new(name), tags: TagFilter::default() }
-    }
-
-    /// What of the reply can be shown now.
-    fn pass(&mut self, piece: &str) -> String {
-        self.label.pass(piece).map(|piece| self.tags.pass(&piece)).unwrap_or_default()
-    }
-
-    /// Ends the reply, of which `shown` was shown: the rest of it, and the pictures that it asks for. With `may_be_picture`,
-    /// a reply of nothing but a picture shows a sign.
-    fn finish(&mut self, shown: &str, may_be_picture: bool) -> (String, Vec<PictureTag>) {
-        let mut rest = self.label.rest().map(|rest| self.tags.pass(&rest)).unwrap_or_default();
-        rest.push_str(&self.tags.finish());
-        let pictures = self.tags.take_pictures();
-        if may_be_picture && !pictures.is_empty() && shown.trim().is_empty() && rest.trim().is_empty() {
-            rest = ONLY_A_PICTURE.to_owned();
-        }
-        (rest, pictures)
-    }
-}
-
-/// Takes blanks and the speaker's own name off the beginning of a streamed reply.
-struct Label {
-    name: String,
-    held: Option<String>,
-}
-
-impl Label {
-    fn new(name: &str) -> Self {
-        Self { name: format!("{name}:").to_lowercase(), held: Some(String::new()) }
-    }
-
-    /// What of the reply can be shown now.
-    fn pass(&mut self, piece: &str) -> Option<String> {
-        let Some(held) = &mut self.held else { return Some(piece.to_owned()) };
-        held.push_str(piece);
-        let start = held.trim_start();
-        let lower = start.to_lowercase();
-        if self.name.starts_with(&lower) && lower != self.name {
-            return None;
-        }
-        let shown = if lower.starts_with(&self.name) {
-            let rest: String = start.chars().skip(self.name.chars().count()).collect();
-            rest.trim_start().to_owned()
-        } else {
-            start.to_owned()
-        };
-        if shown.is_empty() {
-            return None;
-        }
-        self.held = None;
-        Some(shown)
-    }
-
-    /// What was held back when the reply ended.
-    fn rest(&mut self) -> Option<String> {
-        let held = self.held.take()?;
-        let start = held.trim();
-        (!start.is_empty() && start.to_lowercase() != self.name).then(|| start.to_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_label_is_taken_off() {
-        #[track_caller]
-        fn check(pieces: &[&str], want: &str) {
-            let mut label = Label::new("Azera");
-            let mut text: String = pieces.iter().filter_map(|piece| label.pass(piece)).collect();
-            text.extend(label.rest());
-            assert_eq!(text, want, "{pieces:?}");
-        }
-        check(&["Azera: hello", " there"], "hello there");
-        check(&["Az", "era", ":", " hello"], "hello");
-        check(&[" \n", "Hello"], "Hello");
-        check(&["Azerbaijan"], "Azerbaijan");
-        check(&["Az"], "Az");
-        check(&["Azera", " is my name"], "Azera is my name");
-        check(&["Azera:"], "");
-    }
-
-    #[test]
-    fn a_tag_is_taken_out_of_a_reply_and_a_reply_of_nothing_else_shows_a_sign() {
-        #[track_caller]
-        fn check(pieces: &[&str], want: &str, prompts: &[&str]) {
-            let mut shaping = Shaping::new("Azera");
-            let mut text: String = pieces.iter().map(|piece| shaping.pass(piece)).collect();
-            let (rest, pictures) = shaping.finish(&text, true);
-            text.push_str(&rest);
-            let found: Vec<&str> = pictures.iter().map(|tag| tag.prompt.as_str()).collect();
-            assert_eq!((text.as_str(), found.as_slice()), (want, prompts), "{pieces:?}");
-        }
-        check(&["Azera: Look. [IMAGE", "_GEN: prompt=\"a tower\"]"], "Look. ", &["a tower"]);
-        check(&["[IMAGE_GEN: prompt=\"a tower\"]"], ONLY_A_PICTURE, &["a tower"]);
-        check(&["[IMAGE_GEN: prompt=\"\"]"], "", &[]);
-        check(&["no [tag] here"], "no [tag] here", &[]);
-    }
 
     #[test]
     fn seeds_follow_from_seed_message_and_alternative() {
