@@ -158,7 +158,7 @@ impl Brake {
 mod tests {
     use super::*;
 
-    /// Passes a reply character by character, and in one piece. Returns what is shown, and whether the brake was pulled.
+    /// Passes a reply by character and in one piece. Returns what is shown, and whether the brake was pulled.
     #[track_caller]
     fn shown(text: &str) -> (String, bool) {
         let run = |pieces: Vec<String>| {

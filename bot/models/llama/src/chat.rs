@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::backend;
 use crate::cache::{Cache, SHARED_PREFIXES};
-use crate::config::{LlamaChatConfig, MAX_SLOTS, STEP_TOKENS};
+use crate::config::{Dates, LlamaChatConfig, MAX_SLOTS, STEP_TOKENS};
 use crate::disk::PrefixDisk;
 use crate::engine::Engine;
 use crate::events::EventSink;
@@ -70,7 +70,7 @@ impl LlamaChat {
         let model = Arc::new(model);
         let context_tokens = config.context_tokens.min(usize::try_from(model.n_ctx_train()).unwrap_or(usize::MAX));
         let prompter = PromptTokenizer {
-            template: template(&model)?,
+            template: template(&model, config.dates.clone())?,
             tokenizer: Tokenizer::new(Arc::clone(&model)),
             model_identity: config.identity.clone(),
         };
@@ -285,13 +285,18 @@ fn check_request(request: &ChatRequest) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn template(model: &LlamaModel) -> Result<ChatTemplate, Error> {
+/// Reads the model's chat template. One that takes no conversation is reported now, and not by every reply.
+pub(crate) fn template(model: &LlamaModel, dates: Dates) -> Result<ChatTemplate, Error> {
     let none = || Error::Load("the model has no chat template; it is not made for chat".into());
     let source = model.chat_template(None).map_err(|_| none())?.to_string().map_err(|_| none())?;
     let vocab = model.vocab();
     let text = |token| vocab.text(token).map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    ChatTemplate::new(source, text(vocab.bos()), text(vocab.eos()))
-        .map_err(|error| Error::Load(format!("the model's chat template cannot be read: {error}")))
+    ChatTemplate::new(source, text(vocab.bos()), text(vocab.eos()), dates).map_err(|error| {
+        Error::Load(format!(
+            "the chat template in the model's file does not work here: {error}; choose another file of this model, or \
+             another model (`azera models list` names some)"
+        ))
+    })
 }
 
 /// The body of the engine's thread: creates the context and runs the engine until it is stopped.
