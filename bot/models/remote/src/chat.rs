@@ -108,8 +108,11 @@ impl RemoteChat {
         Ok(Arc::new(Self {
             info: ModelInfo {
                 name,
-                family: config.family,
-                parameters: named_size(&config.server.model),
+                family: match config.family.as_str() {
+                    UNKNOWN_FAMILY => family_of(about.architecture.as_deref(), &config.server.model).to_owned(),
+                    _ => config.family,
+                },
+                parameters: about.parameters.or_else(|| named_size(&config.server.model)),
                 context_tokens: window,
                 trusted_in_danger: false,
             },
@@ -341,6 +344,37 @@ pub(crate) fn most_tokens(api: Api, request: &ChatRequest) -> usize {
     request.max_tokens.saturating_add(if may_think { request.thinking_tokens } else { 0 })
 }
 
+/// The family of a configuration that names none.
+const UNKNOWN_FAMILY: &str = "generic";
+
+/// Parts of models' names, and their families.
+const FAMILY_NAMES: [(&str, &str); 9] = [
+    ("smollm2", "smollm2"),
+    ("qwen3", "qwen3"),
+    ("qwen2", "qwen2"),
+    ("gemma", "gemma3"),
+    ("ministral", "mistral"),
+    ("mistral", "mistral"),
+    ("mixtral", "mistral"),
+    ("llama3", "llama3"),
+    ("llamav3", "llama3"),
+];
+
+/// Returns the family of a model by its architecture, or else by its name on the server.
+fn family_of(architecture: Option<&str>, name: &str) -> &'static str {
+    let name = name.to_lowercase().replace([' ', '-', '_'], "");
+    match architecture {
+        Some(architecture) if architecture.starts_with("qwen3") => return "qwen3",
+        Some(architecture) if architecture.starts_with("gemma") => return "gemma3",
+        Some(architecture) if architecture.starts_with("mistral") => return "mistral",
+        Some("qwen2") => return "qwen2",
+        // Many models have this architecture, and many servers report none.
+        Some("llama") | None => {}
+        Some(_) => return UNKNOWN_FAMILY,
+    }
+    FAMILY_NAMES.iter().find(|(part, _)| name.contains(part)).map_or(UNKNOWN_FAMILY, |(_, family)| family)
+}
+
 /// Returns the number of weights that a model's name gives, as in `qwen3:8b` or `Llama-3.2-1B-Instruct`.
 fn named_size(name: &str) -> Option<u64> {
     let lower = name.to_lowercase();
@@ -358,7 +392,25 @@ fn named_size(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::named_size;
+    use super::{family_of, named_size};
+
+    #[test]
+    fn a_models_architecture_or_name_gives_its_family() {
+        for (architecture, name, family) in [
+            (Some("qwen3"), "my-model", "qwen3"),
+            (Some("qwen3moe"), "qwen3:30b-a3b", "qwen3"),
+            (Some("gemma3n"), "gemma3n:e2b", "gemma3"),
+            (Some("llama"), "llama3.2:1b", "llama3"),
+            (Some("llama"), "mistral-small:24b", "mistral"),
+            (Some("phi3"), "phi3:mini", "generic"),
+            (None, "qwen3:8b", "qwen3"),
+            (None, "Qwen/Qwen2.5-7B-Instruct", "qwen2"),
+            (None, "meta-llama/Llama-3.3-70B-Instruct", "llama3"),
+            (None, "gpt-4o", "generic"),
+        ] {
+            assert_eq!(family_of(architecture, name), family, "{name}");
+        }
+    }
 
     #[test]
     fn a_models_name_gives_its_size() {
