@@ -457,6 +457,9 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }
     })?;
     chosen::ensure_personas(config, &chosen::persona_ids(&memory)?)?;
+    if let Some(note) = chosen::role_left_out(config, model.info()) {
+        tracing::warn!("{note}");
+    }
     let engine = Engine::new(EngineDependencies {
         memory: memory.clone(),
         model: model.clone(),

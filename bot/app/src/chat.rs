@@ -16,7 +16,7 @@ use azera_types::{PersonaId, Place, PlaceKind, ReadableScopes, SystemClock};
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ChatOptions;
-use crate::{catch_up, servers, speech, stores};
+use crate::{catch_up, chosen, servers, speech, stores};
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
@@ -110,6 +110,7 @@ fn banner(config: &Config, app: &App) -> anyhow::Result<Vec<String>> {
     ];
     let models = bootstrap::models(config)?;
     lines.extend(about_model(&models.registry()?, &info.name, crate::machine::machine()));
+    lines.extend(chosen::role_left_out(config, info));
     lines.push("/help lists all commands; /quit leaves.".to_owned());
     Ok(lines)
 }

@@ -136,7 +136,8 @@ pub struct ChatServer {
     #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
     /// The model family whose prompt format is used, as in the registry; with `generic`, the one that the server or the
-    /// model's name tells. The keys of [models] set the tokens in a conversation, the replies at the same time, and whether the model may think.
+    /// model's name tells. The keys of [models] set the tokens in a conversation, the replies at the same time, and
+    /// whether the model may think.
     #[schemars(length(min = 1, max = 48))]
     pub family: String,
     /// Bytes of text that count as one token when Azera fits a prompt, because a server's tokenizer cannot be asked. A

@@ -292,6 +292,20 @@ pub(crate) fn derived_seed(seed: u64, message: &MessageId, alternative: usize) -
 mod tests {
     use super::*;
 
+    /// The most stop strings that the engine in this process accepts.
+    const MOST_STOPS: usize = 32;
+
+    #[test]
+    fn the_stop_strings_of_a_crowded_chat_stay_below_the_limit() {
+        let limit = include_str!("../../../models/llama/src/chat.rs");
+        assert!(limit.contains(&format!("MAX_STOP_STRINGS: usize = {MOST_STOPS};")), "the engine has another limit");
+        for parameters in [135_000_000, 494_000_000, 1_543_000_000, 8_000_000_000] {
+            let form = azera_prompt::form_for("generic", Some(parameters));
+            let stops = MAX_STOP_NAMES + prompt_headings(Some("Ann")).len() + form.stop.len();
+            assert!(stops <= MOST_STOPS, "{stops} stop strings with {parameters} weights");
+        }
+    }
+
     #[test]
     fn seeds_follow_from_seed_message_and_alternative() {
         let message = MessageId::new("m").unwrap();
