@@ -9,7 +9,7 @@ use azera_types::PersonaId;
 
 /// Returns the settings. `seed` makes replies reproducible.
 pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let reply_tokens = config.models.max_reply_tokens as usize;
+    let reply_tokens = config.reply_tokens() as usize;
     let window = config.models.context_tokens as usize;
     let context_tokens = match config.chat.prompt_tokens {
         Some(prompt) => (prompt as usize + reply_tokens).min(window),

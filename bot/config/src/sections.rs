@@ -66,15 +66,14 @@ pub struct Models {
     /// none.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub prefix_cache_mb: u32,
-    /// The longest reply, in tokens. Small models have a lower limit of their own. A reply that reaches its limit is
-    /// shown to its last whole sentence.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub max_reply_tokens: u32,
+    /// The longest reply, in tokens. When unset: 512, or what the context leaves. Small models have a lower limit of their
+    /// own. A reply that reaches its limit is shown to its last whole sentence.
+    #[schemars(range(min = 1, max = 65_536), example = 512)]
+    pub max_reply_tokens: Option<u32>,
     /// Let models that can think do so before they answer. Answers get better, and take longer.
     pub thinking: bool,
     /// The longest thoughts before a reply, in tokens, besides `max_reply_tokens`; at most a quarter of the model's
-    /// context. A model on this machine then begins to answer. A server may spend all of it and the reply on thoughts;
-    /// Azera then asks once more without thinking.
+    /// context. A model on this machine then begins to answer; one on a server is asked again without thinking.
     #[schemars(range(min = 1, max = 65_536))]
     pub thinking_tokens: u32,
     /// The LoRA of the chat model: the path of a GGUF file made for exactly this model, or `none`. When unset: the LoRA
@@ -96,7 +95,7 @@ impl Default for Models {
             threads: 0,
             gpu_layers: None,
             prefix_cache_mb: 1024,
-            max_reply_tokens: 512,
+            max_reply_tokens: None,
             thinking: false,
             thinking_tokens: 1024,
             adapter: None,

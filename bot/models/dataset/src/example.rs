@@ -85,9 +85,8 @@ pub struct SyntheticExample {
     pub reply: String,
 }
 
-/// Generates `count` training examples with the prompts of a model family and a number of weights: those in which the
-/// model talks. `shares` sets the mixture of kinds; the
-/// numbers are relative to their sum ([`SHARES`] is the usual mixture). Returns none if all shares are 0.
+/// Generates `count` training examples in the prompts of a family and a number of weights. `shares` sets the mixture of
+/// kinds by numbers relative to their sum ([`SHARES`] is the usual one). Returns none if all shares are 0.
 pub fn synthetic_examples(
     (family, parameters): (&str, Option<u64>),
     seed: u64,
