@@ -7,6 +7,7 @@ use azera_types::Dimension;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
+use crate::card::{PERSONALITY_TITLE, default_intent};
 use crate::examples::Cast;
 use crate::limits::MAX_BRIEF_WORDS;
 use crate::sentiments::Sentiment;
@@ -290,14 +291,32 @@ impl Persona {
     }
 
     /// Returns the persona in a few sentences, at most 90 words, for models too small for the full form. This is the
-    /// section *Brief*, or the beginning of intent, tone and constraint.
+    /// section *Brief*, or the beginning of what says most about it: intent, core identity, personality, dynamic and
+    /// tone, and after them the beginning of the constraint.
     pub fn brief(&self) -> Cow<'_, str> {
         if !self.brief.is_empty() {
             return Cow::Borrowed(&self.brief);
         }
         let directive = &self.prime_directive;
-        let whole = [&self.intent, &directive.tone, &directive.constraint].map(|text| text.as_str()).join("\n");
-        Cow::Owned(first_words(&whole))
+        let profile = self.psychological_profile.other.iter();
+        let personality = profile.filter(|part| part.title == PERSONALITY_TITLE).map(|part| part.text.as_str());
+        // The intent of every card says the same, and nothing about the persona.
+        let intent = Some(self.intent.as_str()).filter(|intent| *intent != default_intent(&self.name));
+        let described = intent.into_iter().chain([self.core_identity.as_str()]).chain(personality);
+        let described: Vec<&str> = described.chain([directive.dynamic.as_str(), directive.tone.as_str()]).collect();
+        let constraint = first_words(&directive.constraint, BRIEF_CONSTRAINT_WORDS);
+        let left = MAX_BRIEF_WORDS - constraint.split_whitespace().count();
+        let brief = [first_words(&described.join("\n"), left), constraint];
+        Cow::Owned(brief.join(" ").trim().to_owned())
+    }
+
+    /// Returns true if models that get only the brief see a part of what describes this persona.
+    pub(crate) fn brief_leaves_out(&self) -> bool {
+        let words = |text: &str| text.split_whitespace().count();
+        let directive = &self.prime_directive;
+        let profile: usize = self.psychological_profile.other.iter().map(|part| words(&part.text)).sum();
+        let all = [&self.core_identity, &directive.dynamic, &directive.tone, &directive.constraint];
+        self.brief.is_empty() && profile + all.map(|text| words(text)).iter().sum::<usize>() > MAX_BRIEF_WORDS
     }
 
     /// Returns the names that this persona answers to in a group: its own, then its wake names.
@@ -344,16 +363,19 @@ impl ExampleInteraction {
     }
 }
 
-/// Returns the first [`MAX_BRIEF_WORDS`] words, cut at the end of a sentence if one ends in the second half.
-fn first_words(text: &str) -> String {
+/// The most words of a constraint in a brief that is derived.
+const BRIEF_CONSTRAINT_WORDS: usize = 20;
+
+/// Returns the first `most` words, cut at the end of a sentence if one ends in the second half.
+fn first_words(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    if words.len() <= MAX_BRIEF_WORDS {
+    if words.len() <= most {
         return words.join(" ");
     }
     let ends_sentence = |word: &&str| word.ends_with(['.', '!', '?', '。', '！', '？']);
-    let head = words.get(..MAX_BRIEF_WORDS).unwrap_or_default();
-    let end = head.iter().rposition(ends_sentence).filter(|end| *end >= MAX_BRIEF_WORDS / 2);
-    head.get(..end.map_or(MAX_BRIEF_WORDS, |end| end + 1)).unwrap_or_default().join(" ")
+    let head = words.get(..most).unwrap_or_default();
+    let end = head.iter().rposition(ends_sentence).filter(|end| *end >= most / 2);
+    head.get(..end.map_or(most, |end| end + 1)).unwrap_or_default().join(" ")
 }
 
 #[cfg(test)]
@@ -396,6 +418,9 @@ mod tests {
         assert!(persona.brief().ends_with("sentence."));
 
         persona.intent = "word ".repeat(200);
+        assert_eq!(persona.brief().split_whitespace().count(), 90);
+        persona.prime_directive.constraint = "Never shout.".to_owned();
+        assert!(persona.brief().ends_with("word Never shout."), "a long description leaves room for it");
         assert_eq!(persona.brief().split_whitespace().count(), 90);
 
         persona.brief = "You keep the log.".to_owned();

@@ -14,7 +14,7 @@ use azera_memory_sled::SledStore;
 use azera_memory_text::TantivyText;
 use azera_memory_vector::{EmbeddedVectors, VectorConfig};
 use azera_model_api::{ChatModel, Embedder, EmbedderInfo, ScriptedModel};
-use azera_model_llama::{LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
+use azera_model_llama::{Dates, LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaEmbedderConfig};
 use azera_model_registry::{InstalledModel, Kind, Models, Options};
 use azera_types::Clock;
 use azera_voice_call_recordings::RecordingFolder;
@@ -135,6 +135,7 @@ pub fn load_chat(
     models: &Models,
     installed: &InstalledModel,
     on_trial: bool,
+    clock: Arc<dyn Clock>,
 ) -> anyhow::Result<Arc<dyn ChatModel>> {
     let loras = loras::of(config, models, installed)?;
     // Reserve memory for the LoRAs of single places only if the Hearth can make some.
@@ -150,8 +151,19 @@ pub fn load_chat(
         Err(error) => tracing::debug!(%error, "cannot read which model a LoRA was trained on"),
     }
     let trusted_in_danger = on_trial || trust::is_trusted(config, installed, &loras)?;
-    let llama = llama_config(config, installed)?;
+    let dates = dates(config, clock);
+    let llama = LlamaChatConfig { dates, ..llama_config(config, installed)? };
     Ok(LlamaChat::load(LlamaChatConfig { loras, reading_lora, adaptable, trusted_in_danger, ..llama })?)
+}
+
+/// Returns the present day in the configured time zone, for chat templates that name it.
+fn dates(config: &Config, clock: Arc<dyn Clock>) -> Dates {
+    let zone = jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC);
+    Dates::new(move |format| {
+        let now = clock.now().to_zoned(zone.clone());
+        // A template may have a format that does not exist.
+        jiff::fmt::strtime::format(format, &now).unwrap_or_default()
+    })
 }
 
 /// Returns the model's family, by which prompts choose their format.
@@ -415,9 +427,10 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
     // Load the model and open the stores in parallel.
     let chat = {
         let (config, models, on_trial) = (config.clone(), models.clone(), opening.on_trial);
+        let clock = opening.clock.clone();
         tokio::task::spawn_blocking(move || -> anyhow::Result<Arc<dyn ChatModel>> {
             match chat {
-                Source::File(installed) => load_chat(&config, &models, &installed, on_trial),
+                Source::File(installed) => load_chat(&config, &models, &installed, on_trial, clock),
                 Source::Ready(model) => Ok(model),
             }
         })
@@ -444,12 +457,15 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }
     })?;
     chosen::ensure_personas(config, &chosen::persona_ids(&memory)?)?;
+    if let Some(note) = chosen::role_left_out(config, model.info()) {
+        tracing::warn!("{note}");
+    }
     let engine = Engine::new(EngineDependencies {
         memory: memory.clone(),
         model: model.clone(),
         embedder: embedder.clone(),
-        clock: opening.clock,
-        models: Arc::new(RegistryCatalog::new(config.clone(), models)),
+        clock: opening.clock.clone(),
+        models: Arc::new(RegistryCatalog::new(config.clone(), models, opening.clock)),
         params: Arc::new(azera_affect::MindParams {
             constants: config.mind.clone(),
             zone: jiff::tz::TimeZone::get(&config.gardener.time_zone).unwrap_or(jiff::tz::TimeZone::UTC),

@@ -16,7 +16,7 @@ use azera_types::{PersonaId, Place, PlaceKind, ReadableScopes, SystemClock};
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::cli::ChatOptions;
-use crate::{catch_up, servers, speech, stores};
+use crate::{catch_up, chosen, servers, speech, stores};
 
 pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCode> {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !options.json;
@@ -110,19 +110,18 @@ fn banner(config: &Config, app: &App) -> anyhow::Result<Vec<String>> {
     ];
     let models = bootstrap::models(config)?;
     lines.extend(about_model(&models.registry()?, &info.name, crate::machine::machine()));
+    lines.extend(chosen::role_left_out(config, info));
     lines.push("/help lists all commands; /quit leaves.".to_owned());
     Ok(lines)
 }
 
-/// Says what the model can do, and which larger one this machine can run.
+/// Says what the model can do, and which larger one this machine can run. That is the one that a first pull would
+/// choose: nobody is sent from a model that was tried to a slower one that was not.
 fn about_model(registry: &Registry, name: &str, machine: Machine) -> Option<String> {
     let present = registry.get(name)?;
     let mut line = format!("{name}: {}", present.description);
     let chosen = registry.choose(machine).map(|choice| choice.entry);
-    let recommended = registry.recommend(Kind::Chat, machine).cloned();
-    // A model that was tried comes before a larger one that nobody tried.
-    let better = [chosen, recommended].into_iter().flatten().find(|better| better.parameters > present.parameters);
-    if let Some(better) = better {
+    if let Some(better) = chosen.filter(|better| better.parameters > present.parameters) {
         line.push_str(&format!(
             " This machine can run a larger model, {0}: {1} `azera models pull {0} && azera models use {0}` fetches {2} MB.",
             better.name, better.description, better.download_mib
@@ -161,6 +160,13 @@ mod tests {
         assert!(small.starts_with("smollm2-135m: Runs on anything") && !small.contains("larger"), "{small}");
         let roomy = about_model(&registry, "smollm2-135m", machine(8)).unwrap();
         assert!(roomy.contains("a larger model, qwen2.5-coder-1.5b: ") && roomy.contains("1066 MB"), "{roomy}");
+        for gib in [4, 8, 16, 64] {
+            let talking = about_model(&registry, "qwen2.5-coder-1.5b", machine(gib)).unwrap();
+            assert!(!talking.contains("larger"), "{talking}");
+        }
+        let with_gpu = Machine { gpu_bytes: Some(8 * GIB), ..machine(16) };
+        let on_gpu = about_model(&registry, "qwen2.5-coder-1.5b", with_gpu).unwrap();
+        assert!(on_gpu.contains("a larger model, qwen3-8b: "), "{on_gpu}");
         assert_eq!(about_model(&registry, "a model of my own", machine(8)), None);
     }
 }

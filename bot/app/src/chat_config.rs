@@ -4,31 +4,18 @@ use anyhow::Context;
 use azera_config::Config;
 use azera_engine::ChatConfig;
 use azera_memory::{Answering, Limits};
-use azera_model_api::{ModelInfo, Sampling};
+use azera_model_api::ModelInfo;
 use azera_types::PersonaId;
 
 /// Returns the settings. `seed` makes replies reproducible.
 pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let chat_format = azera_prompt::form_of(model);
-    let (defaults, overrides) = (chat_format.sampling, &config.sampling);
-    let sampling = Sampling {
-        temperature: overrides.temperature.unwrap_or(defaults.temperature),
-        top_k: overrides.top_k.unwrap_or(defaults.top_k),
-        top_p: overrides.top_p.unwrap_or(defaults.top_p),
-        min_p: overrides.min_p.unwrap_or(defaults.min_p),
-        repeat_penalty: overrides.repeat_penalty.unwrap_or(defaults.repeat_penalty),
-        frequency_penalty: overrides.frequency_penalty.unwrap_or(defaults.frequency_penalty),
-        presence_penalty: overrides.presence_penalty.unwrap_or(defaults.presence_penalty),
-        penalty_last_n: overrides.penalty_last_n.unwrap_or(defaults.penalty_last_n),
-        ..defaults
-    };
-    let reply_tokens = config.models.max_reply_tokens as usize;
+    let reply_tokens = config.reply_tokens() as usize;
     let window = config.models.context_tokens as usize;
     let context_tokens = match config.chat.prompt_tokens {
         Some(prompt) => (prompt as usize + reply_tokens).min(window),
         None => window,
     };
-    Ok(ChatConfig {
+    let chat_config = ChatConfig {
         persona: PersonaId::new(&config.chat.persona).context("chat.persona")?,
         user_persona: PersonaId::new(&config.chat.user_persona).context("chat.user_persona")?,
         wake_names: config.chat.wake_names.iter().map(|name| azera_types::composed(name).into_owned()).collect(),
@@ -42,11 +29,15 @@ pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> any
         reply_tokens,
         context_tokens,
         thinking: config.models.thinking,
-        sampling: (*overrides != azera_config::Sampling::default()).then_some(sampling),
+        thinking_tokens: config.models.thinking_tokens as usize,
+        sampling: config.sampling.clone(),
         seed,
         recalled: config.memory.top_k.map(|lines| lines as usize),
         locale: config.chat.locale.clone(),
         limits: Limits { candidates: config.memory.candidates as usize },
         garden: config.gardener.clone(),
-    })
+    };
+    // `chat.prompt_tokens` is about the prompt alone.
+    let thoughts = chat_config.thoughts_in(model.context_tokens);
+    Ok(ChatConfig { context_tokens: (context_tokens + thoughts).min(window), ..chat_config })
 }

@@ -3,6 +3,8 @@
 use anyhow::bail;
 use azera_config::{Chat, Config};
 use azera_memory::Memory;
+use azera_model_api::ModelInfo;
+use azera_prompt::form_of;
 
 /// Families whose prompt format a chat server's model may use.
 const FAMILIES: [&str; 7] = ["smollm2", "qwen2", "qwen3", "llama3", "gemma3", "mistral", "generic"];
@@ -26,6 +28,19 @@ pub fn ensure_personas(config: &Config, known: &[String]) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// Says so if a role of the person is configured and the model's prompts have no room for it.
+pub fn role_left_out(config: &Config, model: &ModelInfo) -> Option<String> {
+    let role = &config.chat.user_persona;
+    let is_chosen = *role != Chat::default().user_persona;
+    (is_chosen && !form_of(model).guidance).then(|| {
+        format!(
+            "`chat.user_persona` names {role:?}, but {} has fewer than 3 billion weights, so its prompts leave the role \
+             out. A larger model gets it.",
+            model.name
+        )
+    })
+}
+
 /// Fails if the family of the chat server's model is unknown.
 pub fn ensure_family(config: &Config) -> anyhow::Result<()> {
     let family = &config.chat_server.family;
@@ -47,6 +62,23 @@ pub fn hint(name: &str, known: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_role_that_a_small_model_does_not_get_is_named() {
+        let model = |parameters| ModelInfo {
+            name: "talker".to_owned(),
+            family: "qwen2".to_owned(),
+            parameters: Some(parameters),
+            context_tokens: 4_096,
+            trusted_in_danger: false,
+        };
+        let mut config = Config::default();
+        assert_eq!(role_left_out(&config, &model(1_543_714_304)), None, "the default role says nothing");
+        config.chat.user_persona = "captain".to_owned();
+        assert_eq!(role_left_out(&config, &model(8_000_000_000)), None);
+        let said = role_left_out(&config, &model(1_543_714_304)).unwrap();
+        assert!(said.contains("\"captain\"") && said.contains("talker"), "{said}");
+    }
 
     #[test]
     fn a_hint_names_the_nearest_or_all() {

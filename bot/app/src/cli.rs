@@ -49,7 +49,7 @@ const EVERYWHERE: &str = "Options of every command";
     name = "azera",
     version,
     max_term_width = HELP_COLUMNS,
-    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull qwen3-1.7b       fetch a larger model\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine, except what Azera says on Discord and Matrix and what you send to model servers or stores that you configure.\n\nFor developers, not listed above: azera replay, eval, bench and hearth, each with --help."
+    after_help = "Examples:\n  azera chat                         talk in the terminal\n  azera doctor                       check what Azera needs\n  azera models pull                  fetch the model that suits this machine\n  azera memory search \"locker code\"  search its memories\n\nEverything stays on this machine, except what Azera says on Discord and Matrix and what you send to model servers or stores that you configure.\n\nFor developers, not listed above: azera replay, eval, bench and hearth, each with --help."
 )]
 pub struct Cli {
     /// Configuration file; `azera config` prints an example

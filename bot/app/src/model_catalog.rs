@@ -8,6 +8,7 @@ use azera_config::Config;
 use azera_engine::{CatalogModel, ModelCatalog};
 use azera_model_api::ChatModel;
 use azera_model_registry::{Error, Kind, Models, State, Step};
+use azera_types::Clock;
 
 use crate::bootstrap::{load_chat, now_text};
 use crate::servers;
@@ -16,6 +17,7 @@ use crate::servers;
 pub struct RegistryCatalog {
     config: Config,
     models: Models,
+    clock: Arc<dyn Clock>,
     /// Models being fetched, with percent received.
     fetching: Arc<Mutex<HashMap<String, u8>>>,
     /// Error of each model's last failed fetch.
@@ -23,8 +25,8 @@ pub struct RegistryCatalog {
 }
 
 impl RegistryCatalog {
-    pub fn new(config: Config, models: Models) -> Self {
-        Self { config, models, fetching: Arc::default(), failed: Arc::default() }
+    pub fn new(config: Config, models: Models, clock: Arc<dyn Clock>) -> Self {
+        Self { config, models, clock, fetching: Arc::default(), failed: Arc::default() }
     }
 }
 
@@ -69,8 +71,8 @@ impl ModelCatalog for RegistryCatalog {
         let Some(installed) = found.filter(|installed| installed.entry.kind == Kind::Chat) else {
             return Err(format!("No chat model `{name}` is installed; `/model pull {name}` fetches it."));
         };
-        let (config, models) = (self.config.clone(), self.models.clone());
-        let loaded = tokio::task::spawn_blocking(move || load_chat(&config, &models, &installed, false)).await;
+        let (config, models, clock) = (self.config.clone(), self.models.clone(), self.clock.clone());
+        let loaded = tokio::task::spawn_blocking(move || load_chat(&config, &models, &installed, false, clock)).await;
         loaded.map_err(|error| error.to_string())?.map_err(|error| format!("{error:#}"))
     }
 
@@ -139,6 +141,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use azera_model_registry::Options;
+    use azera_types::SystemClock;
 
     use super::*;
 
@@ -147,7 +150,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let options =
             Options { hub_endpoint: "http://127.0.0.1:9".to_owned(), hub_attempts: 0, ..Options::new(folder.path()) };
-        let catalog = RegistryCatalog::new(Config::default(), Models::open(options).unwrap());
+        let catalog = RegistryCatalog::new(Config::default(), Models::open(options).unwrap(), Arc::new(SystemClock));
         let listed = || catalog.list().into_iter().find(|model| model.name == "qwen3-4b").unwrap();
         assert_eq!(listed().failed, None);
         catalog.pull("qwen3-4b").await.unwrap();

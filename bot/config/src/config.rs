@@ -28,6 +28,12 @@ use crate::vault::Vault;
 use crate::vision::VisionServer;
 use crate::voice::Voice;
 
+/// The most tokens in a reply where no number is set.
+const REPLY_TOKENS: u32 = 512;
+
+/// The room for a reply that a long prompt must leave where no number is set.
+const LEAST_REPLY_TOKENS: u32 = 256;
+
 /// The largest configuration file, in bytes. The complete example has a sixth of it.
 pub const MAX_FILE_BYTES: u64 = 128 * 1024;
 
@@ -174,9 +180,17 @@ impl Config {
         Ok(config)
     }
 
+    /// Returns the most tokens in a reply: those that are set, or 512 where the context has room for them.
+    pub fn reply_tokens(&self) -> u32 {
+        let context = self.models.context_tokens;
+        let beside_prompt = context.saturating_sub(self.chat.prompt_tokens.unwrap_or(0));
+        let fitting = REPLY_TOKENS.min(context / 2).min(beside_prompt.max(LEAST_REPLY_TOKENS));
+        self.models.max_reply_tokens.unwrap_or(fitting)
+    }
+
     /// Returns values that are each allowed, but not together.
     fn contradictions(&self, draft: &Draft) -> Vec<Problem> {
-        let (context, reply) = (self.models.context_tokens, self.models.max_reply_tokens);
+        let (context, reply) = (self.models.context_tokens, self.reply_tokens());
         let mut problems = Vec::new();
         let mut report = |keys: [(&str, &str); 2], message: String| {
             let origins = keys.map(|(section, key)| draft.origin(section, key));

@@ -66,11 +66,16 @@ pub struct Models {
     /// none.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub prefix_cache_mb: u32,
-    /// The longest reply, in tokens.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub max_reply_tokens: u32,
+    /// The longest reply, in tokens. When unset: 512, or what the context leaves. Small models have a lower limit of their
+    /// own. A reply that reaches its limit is shown to its last whole sentence.
+    #[schemars(range(min = 1, max = 65_536), example = 512)]
+    pub max_reply_tokens: Option<u32>,
     /// Let models that can think do so before they answer. Answers get better, and take longer.
     pub thinking: bool,
+    /// The longest thoughts before a reply, in tokens, besides `max_reply_tokens`; at most a quarter of the model's
+    /// context. A model on this machine then begins to answer; one on a server is asked again without thinking.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub thinking_tokens: u32,
     /// The LoRA of the chat model: the path of a GGUF file made for exactly this model, or `none`. When unset: the LoRA
     /// that comes with the model, if there is one. A file replaces everything that comes with the model.
     #[schemars(length(min = 1, max = 4096), example = "/srv/models/adapter.gguf")]
@@ -90,8 +95,9 @@ impl Default for Models {
             threads: 0,
             gpu_layers: None,
             prefix_cache_mb: 1024,
-            max_reply_tokens: 256,
+            max_reply_tokens: None,
             thinking: false,
+            thinking_tokens: 1024,
             adapter: None,
         }
     }
@@ -128,8 +134,9 @@ pub struct ChatServer {
     /// The server's key, if it requires one. Better set AZERA__CHAT_SERVER__KEY than write it here.
     #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
-    /// The model family whose prompt format is used, as in the registry; `generic` suits capable models. The keys of
-    /// [models] set the tokens in a conversation, the replies at the same time, and whether the model may think.
+    /// The model family whose prompt format is used, as in the registry; with `generic`, the one that the server or the
+    /// model's name tells. The keys of [models] set the tokens in a conversation, the replies at the same time, and
+    /// whether the model may think.
     #[schemars(length(min = 1, max = 48))]
     pub family: String,
     /// Bytes of text that count as one token when Azera fits a prompt, because a server's tokenizer cannot be asked. A

@@ -135,6 +135,10 @@ fn contradicting_values_are_rejected() {
     assert_snapshot!(check("[models]\nmax_reply_tokens = 4096\n"), @"azera.toml:2: `models.max_reply_tokens` (4096) must be less than `models.context_tokens` (4096), or there is no room for a prompt");
     assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) and `models.max_reply_tokens` (256) together must not exceed `models.context_tokens` (4096)");
     assert!(load("[chat]\nprompt_tokens = 3840\n", &[]).is_ok(), "what just fits is allowed");
+    let reply = |text: &str| load(text, &[]).unwrap().reply_tokens();
+    assert_eq!((reply(""), reply("[chat]\nprompt_tokens = 3700\n")), (512, 396), "unless a number is set");
+    assert_eq!(reply("[models]\ncontext_tokens = 512\n"), 256, "half of a small context");
+    assert_eq!(reply("[models]\nmax_reply_tokens = 900\n"), 900);
     assert_snapshot!(check("[gardener]\nsurprise = false\n[hearth]\nenabled = true\n"), @"azera.toml:2: `hearth.enabled` learns what surprised most, and with `gardener.surprise = false` nothing is measured: set that to true, or `hearth.enabled` to false");
     assert!(load("[gardener]\nenabled = false\n", &[]).is_ok(), "where nobody is to learn");
     assert_snapshot!(check("[images]\nkind = \"automatic1111\"\nworkflow = \"a.json\"\n"), @"azera.toml:3: `images.workflow` is for ComfyUI alone");

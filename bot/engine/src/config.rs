@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use azera_config::{ExtractWithModel, Gardener};
 use azera_memory::Answering;
-use azera_model_api::Sampling;
+use azera_model_api::{ModelInfo, Sampling};
+use azera_prompt::{Form, form_of};
 use azera_types::{PersonaId, Place, PlaceKind};
 
 /// Settings of turns and background jobs.
@@ -26,8 +27,10 @@ pub struct ChatConfig {
     pub context_tokens: usize,
     /// Whether a model that supports thinking thinks before it answers.
     pub thinking: bool,
-    /// Sampling parameters that override those of the model's family.
-    pub sampling: Option<Sampling>,
+    /// Maximum number of tokens in the thoughts before a reply, besides `reply_tokens`.
+    pub thinking_tokens: usize,
+    /// Sampling parameters that override those of the model's form, each for itself.
+    pub sampling: azera_config::Sampling,
     /// Makes replies reproducible: each turn's seed is derived from this one and the message.
     pub seed: Option<u64>,
     /// Maximum number of recalled memories in a prompt; overrides the model family's form and the persona.
@@ -40,7 +43,40 @@ pub struct ChatConfig {
     pub garden: Gardener,
 }
 
+/// The share of a model's context that thoughts may take, as a divisor: more would leave no room for the prompt.
+const THOUGHTS_OF_CONTEXT: usize = 4;
+
 impl ChatConfig {
+    /// Returns the form of a model's prompts, with the sampling parameters that the configuration sets.
+    pub(crate) fn form(&self, model: &ModelInfo) -> Form {
+        let form = form_of(model);
+        Form { sampling: self.overridden(&form.sampling), thinking: self.overridden(&form.thinking), ..form }
+    }
+
+    fn overridden(&self, sampling: &Sampling) -> Sampling {
+        let own = &self.sampling;
+        Sampling {
+            temperature: own.temperature.unwrap_or(sampling.temperature),
+            top_k: own.top_k.unwrap_or(sampling.top_k),
+            top_p: own.top_p.unwrap_or(sampling.top_p),
+            min_p: own.min_p.unwrap_or(sampling.min_p),
+            repeat_penalty: own.repeat_penalty.unwrap_or(sampling.repeat_penalty),
+            frequency_penalty: own.frequency_penalty.unwrap_or(sampling.frequency_penalty),
+            presence_penalty: own.presence_penalty.unwrap_or(sampling.presence_penalty),
+            penalty_last_n: own.penalty_last_n.unwrap_or(sampling.penalty_last_n),
+            ..sampling.clone()
+        }
+    }
+
+    /// Returns how many tokens a model with this context may think before a reply; 0 if it should not think.
+    pub fn thoughts_in(&self, context_tokens: usize) -> usize {
+        let beside_the_reply = context_tokens.saturating_sub(self.reply_tokens) / 2;
+        match self.thinking {
+            true => self.thinking_tokens.min(context_tokens / THOUGHTS_OF_CONTEXT).min(beside_the_reply),
+            false => 0,
+        }
+    }
+
     /// Returns when to answer in a place whose chat has the setting `own`.
     ///
     /// The configured `never` is about groups. Only `/answer never` in a direct message silences the bot there.
@@ -119,6 +155,57 @@ impl From<&Gardener> for Garden {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn config() -> ChatConfig {
+        ChatConfig {
+            persona: PersonaId::new("azera").unwrap(),
+            user_persona: PersonaId::new("protag").unwrap(),
+            wake_names: Vec::new(),
+            answering: Answering::Addressed,
+            queue_per_chat: 8,
+            history_messages: 40,
+            reply_tokens: 512,
+            context_tokens: 4_096,
+            thinking: true,
+            thinking_tokens: 1_024,
+            sampling: azera_config::Sampling::default(),
+            seed: None,
+            recalled: None,
+            locale: None,
+            limits: azera_memory::Limits::default(),
+            garden: Gardener::default(),
+        }
+    }
+
+    #[test]
+    fn a_sampling_key_overrides_itself_alone_whichever_model_is_used() {
+        let with = ChatConfig {
+            sampling: azera_config::Sampling { temperature: Some(0.9), ..azera_config::Sampling::default() },
+            ..config()
+        };
+        for (family, parameters) in [("qwen2", 1_500_000_000), ("qwen3", 8_000_000_000), ("smollm2", 135_000_000)] {
+            let model = ModelInfo {
+                name: family.to_owned(),
+                family: family.to_owned(),
+                parameters: Some(parameters),
+                context_tokens: 4_096,
+                trusted_in_danger: false,
+            };
+            let measured = form_of(&model);
+            assert_eq!(config().form(&model), measured);
+            let warmer = |sampling: &Sampling| Sampling { temperature: 0.9, ..sampling.clone() };
+            let form = with.form(&model);
+            assert_eq!((&form.sampling, &form.thinking), (&warmer(&measured.sampling), &warmer(&measured.thinking)));
+        }
+    }
+
+    #[test]
+    fn thoughts_leave_room_for_the_prompt() {
+        assert_eq!(config().thoughts_in(32_768), 1_024);
+        assert_eq!(config().thoughts_in(2_048), 512);
+        assert_eq!(config().thoughts_in(600), 44);
+        assert_eq!(ChatConfig { thinking: false, ..config() }.thoughts_in(32_768), 0);
+    }
 
     #[test]
     fn only_a_command_silences_direct_messages() {

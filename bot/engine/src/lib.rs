@@ -56,6 +56,7 @@ mod recall;
 mod references;
 mod report;
 mod reranking;
+mod sentences;
 mod services;
 mod sight;
 mod speech;

@@ -81,6 +81,17 @@ impl Conversion {
             self.extras.entry(field).or_insert(value);
         }
         let persona = settled(&persona)?;
+        if persona.brief_leaves_out() {
+            let seen = persona.brief().split_whitespace().count();
+            self.note(
+                "description",
+                format!(
+                    "a model below 3 billion weights sees these {seen} words of the persona: \"{}\"; a section *Brief* \
+                     in its file says better what matters",
+                    persona.brief()
+                ),
+            );
+        }
         let mut data = CardData { greetings, group_greetings, lorebook, extras: self.extras };
         keep_differences(&persona, &mut data, original);
         Ok(Card { persona, data, notes: self.notes })

@@ -117,10 +117,10 @@ const TOP_LEVEL: &str = "card_top_level";
 /// Key of the names of those that are the same in `data`.
 const REPEATED: &str = "card_top_level_repeats";
 /// Titles of texts for which persona files have no section.
-const PERSONALITY_TITLE: &str = "Personality";
+pub(crate) const PERSONALITY_TITLE: &str = "Personality";
 const INSTRUCTIONS_TITLE: &str = "Instructions";
 
 /// Returns the intent of a persona from a card, which has no field for it.
-fn default_intent(name: &str) -> String {
+pub(crate) fn default_intent(name: &str) -> String {
     format!("Be {name}, in character, in every conversation with {{{{user}}}}.")
 }

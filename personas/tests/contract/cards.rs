@@ -139,6 +139,30 @@ fn a_v2_card_becomes_a_persona() {
 }
 
 #[test]
+fn a_small_model_gets_the_description_of_a_card() {
+    let ferryman = "{{char}} is a grumpy ferryman who counts every coin. ";
+    let card = |description: &str| {
+        import(&json!({"spec": "chara_card_v2", "data": {
+            "name": "Bram", "description": description, "personality": "He hates small talk.",
+            "scenario": "A foggy river.", "post_history_instructions": "Never row for free.",
+        }}))
+    };
+    let short = card(ferryman);
+    assert_eq!(
+        short.persona.brief(),
+        "Bram is a grumpy ferryman who counts every coin. He hates small talk. A foggy river. Never row for free."
+    );
+    let says_more =
+        |card: &ImportedCard| card.notes.iter().any(|note| note.message.contains("below 3 billion weights"));
+    assert!(!says_more(&short));
+    let long = card(&ferryman.repeat(30));
+    assert!(long.persona.brief().starts_with("Bram is a grumpy ferryman") && says_more(&long));
+    assert!(
+        long.persona.brief().ends_with("Never row for free.") && long.persona.brief().split_whitespace().count() <= 90
+    );
+}
+
+#[test]
 fn imported_personas_are_as_their_file_reads() {
     let card = import(&v2());
     assert_eq!(parse(&card.persona.to_markdown()), Ok(card.persona));

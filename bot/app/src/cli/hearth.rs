@@ -76,6 +76,9 @@ pub struct Curriculum {
     /// Model family whose prompt format to use, as in `azera models list`
     #[arg(long, value_name = "NAME", default_value = "smollm2")]
     pub family: String,
+    /// Millions of weights of the model, on which its prompt format depends, too; without it, the usual size of the family
+    #[arg(long, value_name = "MILLIONS")]
+    pub weights: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -33,6 +33,7 @@ mod personas;
 mod pictures;
 mod safety;
 mod say;
+mod server_replies;
 mod servers;
 mod sessions;
 mod speech_servers;

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::sentences::end_of_whole_sentences;
+
 /// Minimum number of characters in a text.
 const MIN_CHARS: usize = 40;
 
@@ -121,11 +123,7 @@ pub(super) fn weight(text: &str) -> usize {
 /// `None` without a whole sentence.
 pub(super) fn whole_sentences(text: &str) -> Option<&str> {
     let text = text.trim();
-    let end = text.rfind(['.', '!', '?', '\u{2026}', '\u{3002}', '\u{ff01}', '\u{ff1f}'])?;
-    let rest = text.get(end..)?;
-    let closing = rest.chars().skip(1).take_while(|c| matches!(c, '"' | '\'' | '\u{201d}' | '\u{300d}' | '*' | ')'));
-    let length = rest.chars().next().map_or(0, char::len_utf8) + closing.map(char::len_utf8).sum::<usize>();
-    text.get(..end + length)
+    text.get(..end_of_whole_sentences(text)?)
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -9,6 +9,7 @@ use azera_memory::{ChatChange, MAX_PICTURE_BYTES, NewPersona, PersonaRow, person
 use azera_personas::{
     CardData, Error as PersonaError, Persona, PersonaKind, PersonaSlug, Problem, Severity, callable_as,
 };
+use azera_prompt::form_of;
 use azera_types::{ChatId, PersonId, PersonaId, RealmId, Timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -114,6 +115,10 @@ impl Commands {
             notes.push(format!("the picture has more than {} MB, so it is not kept", MAX_PICTURE_BYTES >> 20));
         }
         let picture = picture.filter(fits).map(|picture| STANDARD.encode(picture));
+        let is_role = persona.kind == PersonaKind::User && id == self.services.config.user_persona;
+        if is_role && !form_of(self.services.model().info()).guidance {
+            notes.push("the present model is too small for roles, so its prompts leave this one out".to_owned());
+        }
         let words = preview(&persona, before.as_ref(), &notes);
         let new = NewPersona {
             id,

@@ -9,7 +9,7 @@ use azera_adapter::Platform;
 use azera_memory::{Calendar, ChatRow, InboxRow, MessageRow, ReadScope};
 use azera_model_api::ChatModel;
 use azera_personas::{Lorebook, Persona};
-use azera_prompt::{Form, form_of};
+use azera_prompt::Form;
 use azera_types::{PersonId, Place, RealmId, Scope};
 
 use crate::error::Error;
@@ -105,7 +105,7 @@ impl Turns {
         let overrides = self.minds.overrides(platform.id(), &scope).await?;
         let calendar = self.minds.calendar(&self.access, platform.id(), &scope).await?;
         let model = self.services.model();
-        let mut form = form_of(model.info());
+        let mut form = self.services.config.form(model.info());
         let own_limit = persona.memory.top_k.map(|lines| lines as usize);
         if let Some(lines) = self.services.config.recalled.or(own_limit) {
             form.recalled_lines = lines;

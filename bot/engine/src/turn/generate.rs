@@ -104,15 +104,15 @@ impl Turns {
     ) -> GenerationRequest<'a> {
         let (config, message) = (&self.services.config, &request.message);
         let in_danger = composition.style.is_in_danger();
+        let thinking_tokens = config.thoughts_in(context.model.info().context_tokens);
         GenerationRequest {
             session: Services::session(&message.chat, &message.persona),
-            sampling: config.sampling.clone().unwrap_or_else(|| match config.thinking {
-                true => context.form.thinking.clone(),
-                false => context.form.sampling.clone(),
-            }),
+            sampling: context.form.sampling.clone(),
+            thinking_sampling: context.form.thinking.clone(),
             seed: config.seed.map_or_else(any_seed, |seed| derived_seed(seed, &message.id, alternative)),
-            max_tokens: composition.history.budget.reply_tokens,
+            max_tokens: composition.history.budget.reply_tokens.saturating_sub(thinking_tokens),
             thinking: config.thinking,
+            thinking_tokens,
             persona: &context.persona.name,
             // Do not use learned LoRAs for a person in danger.
             loras: if in_danger { Vec::new() } else { self.learning.loras_for(&context.read_scope) },

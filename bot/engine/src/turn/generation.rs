@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use azera_adapter::{Making, Platform, StreamEvent};
 use azera_model_api::{ChatModel, ChatRequest, Event, FinishReason, Grammar, Lora, Priority, Reply, Sampling, Usage};
-use azera_pictures::{PictureTag, TagFilter};
+use azera_pictures::PictureTag;
 use azera_prompt::{Prompt, prompt_headings};
 use azera_types::MessageId;
 
 use crate::error::Error;
 use crate::interruptions::Interruptions;
+use crate::turn::shaping::Shaping;
 
 /// How often a blank answer is asked for again, each time with another seed.
 const ATTEMPTS: u32 = 3;
@@ -34,9 +35,13 @@ const MAX_STOP_NAME: usize = 128;
 pub(crate) struct GenerationRequest<'a> {
     pub(crate) session: azera_model_api::SessionKey,
     pub(crate) sampling: Sampling,
+    /// The same while the model thinks first.
+    pub(crate) thinking_sampling: Sampling,
     pub(crate) seed: u32,
     pub(crate) max_tokens: usize,
     pub(crate) thinking: bool,
+    /// The most tokens of the thoughts, besides `max_tokens`.
+    pub(crate) thinking_tokens: usize,
     /// The persona's name: a reply that begins with it as a label loses the label.
     pub(crate) persona: &'a str,
     /// What it learned in this place.
@@ -121,13 +126,14 @@ impl StreamTarget<'_> {
     }
 }
 
-/// Generates a reply. `may_show` is asked before the first event, and again before the first words if the model thought
+/// Generates a reply. A model that thought and then said nothing is asked again without thinking, because its thoughts
+/// may have taken all the room. `may_show` is asked before the first event, and again before the first words if the model thought
 /// before: meanwhile people may have come. If false, returns `None`. Ends early if people interrupt the reply while it
 /// is spoken.
 pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
-    asking: GenerationRequest<'_>,
+    mut asking: GenerationRequest<'_>,
     shown: &StreamTarget<'_>,
     may_show: impl Fn() -> F,
 ) -> Result<Option<Generated>, Error> {
@@ -137,7 +143,7 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
         let mut request = chat_request(prompt, &asking, seed);
         request.grammar = prompt.beginning.filter(|_| model.takes_gbnf()).map(Grammar::sentence);
         let (mut reply, loras) = ask(model, request).await?;
-        let mut shaping = Shaping::new(asking.persona);
+        let mut shaping = Shaping::new(asking.persona, asking.max_tokens);
         let mut text = String::new();
         while let Some(event) = shown.next(&mut reply).await {
             let event = event?;
@@ -151,53 +157,78 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
                 }
                 (has_begun, has_words) = (true, is_words);
             }
-            let piece = match event {
-                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd if asking.held => continue,
-                Event::ThinkingStart => {
-                    shown.event(StreamEvent::ThinkingStart).await;
-                    continue;
-                }
-                Event::Thinking(text) => {
-                    shown.event(StreamEvent::Thinking { text }).await;
-                    continue;
-                }
-                Event::ThinkingEnd => {
-                    shown.event(StreamEvent::ThinkingEnd).await;
+            let usage = match event {
+                Event::ThinkingStart | Event::Thinking(_) | Event::ThinkingEnd => {
+                    if let Some(event) = thinking_event(event).filter(|_| !asking.held) {
+                        shown.event(event).await;
+                    }
                     continue;
                 }
                 Event::Retracted => {
-                    shaping = Shaping::new(asking.persona);
+                    shaping = Shaping::new(asking.persona, asking.max_tokens);
                     if !std::mem::take(&mut text).is_empty() && !asking.held {
                         shown.event(StreamEvent::Retracted).await;
                     }
                     continue;
                 }
-                Event::Content(piece) => shaping.pass(&piece),
-                Event::Done(usage) => {
-                    // Where nothing is drawn, a reply of a tag alone is as good as none.
-                    let may_be_picture = asking.draws || attempt + 1 == ATTEMPTS;
-                    let (rest, pictures) = shaping.finish(&text, may_be_picture);
-                    text.push_str(&rest);
-                    if !asking.held && !rest.is_empty() {
-                        shown.event(StreamEvent::Content { text: rest }).await;
+                Event::Content(piece) => {
+                    let piece = shaping.pass(&piece);
+                    text.push_str(&piece);
+                    if !asking.held && !piece.is_empty() {
+                        shown.event(StreamEvent::Content { text: piece }).await;
                     }
-                    let text = text.trim().to_owned();
-                    if text.is_empty() {
-                        break;
+                    if !shaping.is_over() {
+                        continue;
                     }
-                    return Ok(Some(Generated { text, usage, seed, loras, pictures, fixed: false }));
+                    tracing::debug!("the reply repeats itself and ends here");
+                    usage_of_ended(model, prompt, &text)
                 }
+                Event::Done(usage) => usage,
             };
-            text.push_str(&piece);
-            if !asking.held && !piece.is_empty() {
-                shown.event(StreamEvent::Content { text: piece }).await;
+            // Where nothing is drawn, a reply of a tag alone is as good as none.
+            let may_be_picture = asking.draws || attempt + 1 == ATTEMPTS;
+            let (rest, pictures) = shaping.finish(&text, may_be_picture, usage.finish == FinishReason::Length);
+            text.push_str(&rest);
+            if !asking.held && !rest.is_empty() {
+                shown.event(StreamEvent::Content { text: rest }).await;
             }
+            let text = text.trim().to_owned();
+            if text.is_empty() {
+                break;
+            }
+            return Ok(Some(Generated { text, usage, seed, loras, pictures, fixed: false }));
         }
         if shown.is_interrupted() {
             return Ok(Some(Generated::interrupted(&text, seed, loras)));
         }
+        asking.thinking = false;
     }
     Err(Error::NoAnswer)
+}
+
+/// Returns how thinking is shown.
+fn thinking_event(event: Event) -> Option<StreamEvent> {
+    match event {
+        Event::ThinkingStart => Some(StreamEvent::ThinkingStart),
+        Event::Thinking(text) => Some(StreamEvent::Thinking { text }),
+        Event::ThinkingEnd => Some(StreamEvent::ThinkingEnd),
+        Event::Content(_) | Event::Retracted | Event::Done(_) => None,
+    }
+}
+
+/// Estimates the cost of a reply that was ended here, so that its engine reported none.
+fn usage_of_ended(model: &Arc<dyn ChatModel>, prompt: &Prompt, text: &str) -> Usage {
+    let prompt_tokens = prompt.messages.iter().map(|message| model.count_tokens(&message.content)).sum();
+    Usage {
+        prompt_tokens,
+        cached_tokens: 0,
+        evaluated_tokens: prompt_tokens,
+        completion_tokens: model.count_tokens(text),
+        ttft_ms: 0.0,
+        tokens_per_s: 0.0,
+        finish: FinishReason::StopString,
+        estimated: true,
+    }
 }
 
 /// Returns the request for a reply.
@@ -210,13 +241,17 @@ pub(super) fn chat_request(prompt: &Prompt, asking: &GenerationRequest<'_>, seed
         messages: prompt.messages.clone(),
         shared_messages: prompt.shared_messages,
         session: Some(asking.session.clone()),
-        sampling: Sampling { seed: Some(seed), ..asking.sampling.clone() },
+        sampling: Sampling {
+            seed: Some(seed),
+            ..if asking.thinking { asking.thinking_sampling.clone() } else { asking.sampling.clone() }
+        },
         max_tokens: asking.max_tokens,
         stop: names.chain(headings).chain(asking.stop.iter().map(|stop| (*stop).to_owned())).collect(),
         unsaid: prompt.unsaid.clone(),
         grammar: None,
         priority: Priority::Foreground,
         thinking: asking.thinking,
+        thinking_tokens: asking.thinking_tokens,
         loras: asking.loras.clone(),
     }
 }
@@ -255,116 +290,22 @@ pub(crate) fn derived_seed(seed: u64, message: &MessageId, alternative: usize) -
     (hash >> 32) as u32
 }
 
-/// Shown in the place of a reply that is nothing but a picture.
-const ONLY_A_PICTURE: &str = "🎨";
-
-/// Takes off a streamed reply what is not part of it: its label, and tags for pictures.
-struct Shaping {
-    label: Label,
-    tags: TagFilter,
-}
-
-impl Shaping {
-    fn new(name: &str) -> Self {
-        Self { label: Label::new(name), tags: TagFilter::default() }
-    }
-
-    /// What of the reply can be shown now.
-    fn pass(&mut self, piece: &str) -> String {
-        self.label.pass(piece).map(|piece| self.tags.pass(&piece)).unwrap_or_default()
-    }
-
-    /// Ends the reply, of which `shown` was shown: the rest of it, and the pictures that it asks for. With `may_be_picture`,
-    /// a reply of nothing but a picture shows a sign.
-    fn finish(&mut self, shown: &str, may_be_picture: bool) -> (String, Vec<PictureTag>) {
-        let mut rest = self.label.rest().map(|rest| self.tags.pass(&rest)).unwrap_or_default();
-        rest.push_str(&self.tags.finish());
-        let pictures = self.tags.take_pictures();
-        if may_be_picture && !pictures.is_empty() && shown.trim().is_empty() && rest.trim().is_empty() {
-            rest = ONLY_A_PICTURE.to_owned();
-        }
-        (rest, pictures)
-    }
-}
-
-/// Takes blanks and the speaker's own name off the beginning of a streamed reply.
-struct Label {
-    name: String,
-    held: Option<String>,
-}
-
-impl Label {
-    fn new(name: &str) -> Self {
-        Self { name: format!("{name}:").to_lowercase(), held: Some(String::new()) }
-    }
-
-    /// What of the reply can be shown now.
-    fn pass(&mut self, piece: &str) -> Option<String> {
-        let Some(held) = &mut self.held else { return Some(piece.to_owned()) };
-        held.push_str(piece);
-        let start = held.trim_start();
-        let lower = start.to_lowercase();
-        if self.name.starts_with(&lower) && lower != self.name {
-            return None;
-        }
-        let shown = if lower.starts_with(&self.name) {
-            let rest: String = start.chars().skip(self.name.chars().count()).collect();
-            rest.trim_start().to_owned()
-        } else {
-            start.to_owned()
-        };
-        if shown.is_empty() {
-            return None;
-        }
-        self.held = None;
-        Some(shown)
-    }
-
-    /// What was held back when the reply ended.
-    fn rest(&mut self) -> Option<String> {
-        let held = self.held.take()?;
-        let start = held.trim();
-        (!start.is_empty() && start.to_lowercase() != self.name).then(|| start.to_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_label_is_taken_off() {
-        #[track_caller]
-        fn check(pieces: &[&str], want: &str) {
-            let mut label = Label::new("Azera");
-            let mut text: String = pieces.iter().filter_map(|piece| label.pass(piece)).collect();
-            text.extend(label.rest());
-            assert_eq!(text, want, "{pieces:?}");
-        }
-        check(&["Azera: hello", " there"], "hello there");
-        check(&["Az", "era", ":", " hello"], "hello");
-        check(&[" \n", "Hello"], "Hello");
-        check(&["Azerbaijan"], "Azerbaijan");
-        check(&["Az"], "Az");
-        check(&["Azera", " is my name"], "Azera is my name");
-        check(&["Azera:"], "");
-    }
+    /// The most stop strings that the engine in this process accepts.
+    const MOST_STOPS: usize = 32;
 
     #[test]
-    fn a_tag_is_taken_out_of_a_reply_and_a_reply_of_nothing_else_shows_a_sign() {
-        #[track_caller]
-        fn check(pieces: &[&str], want: &str, prompts: &[&str]) {
-            let mut shaping = Shaping::new("Azera");
-            let mut text: String = pieces.iter().map(|piece| shaping.pass(piece)).collect();
-            let (rest, pictures) = shaping.finish(&text, true);
-            text.push_str(&rest);
-            let found: Vec<&str> = pictures.iter().map(|tag| tag.prompt.as_str()).collect();
-            assert_eq!((text.as_str(), found.as_slice()), (want, prompts), "{pieces:?}");
+    fn the_stop_strings_of_a_crowded_chat_stay_below_the_limit() {
+        let limit = include_str!("../../../models/llama/src/chat.rs");
+        assert!(limit.contains(&format!("MAX_STOP_STRINGS: usize = {MOST_STOPS};")), "the engine has another limit");
+        for parameters in [135_000_000, 494_000_000, 1_543_000_000, 8_000_000_000] {
+            let form = azera_prompt::form_for("generic", Some(parameters));
+            let stops = MAX_STOP_NAMES + prompt_headings(Some("Ann")).len() + form.stop.len();
+            assert!(stops <= MOST_STOPS, "{stops} stop strings with {parameters} weights");
         }
-        check(&["Azera: Look. [IMAGE", "_GEN: prompt=\"a tower\"]"], "Look. ", &["a tower"]);
-        check(&["[IMAGE_GEN: prompt=\"a tower\"]"], ONLY_A_PICTURE, &["a tower"]);
-        check(&["[IMAGE_GEN: prompt=\"\"]"], "", &[]);
-        check(&["no [tag] here"], "no [tag] here", &[]);
     }
 
     #[test]

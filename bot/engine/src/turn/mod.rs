@@ -19,12 +19,14 @@
 //! | remember | `remember.rs`, `pictures.rs` | notes which memories the reply used, keeps the exchange for learning, queues pictures; writes no memory |
 
 mod addressing;
+mod brake;
 mod commit;
 mod compose;
 mod context;
 mod decide;
 mod deliver;
 mod earlier;
+mod ending;
 mod generate;
 mod generation;
 mod hearing;
@@ -40,6 +42,7 @@ mod rehearse;
 mod remember;
 mod reply_id;
 mod seeing;
+mod shaping;
 mod sources;
 mod speech;
 mod spoken;

@@ -186,7 +186,7 @@ pub struct ChatRequest {
     pub session: Option<SessionKey>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// The most tokens in the reply, thinking included.
+    /// The most tokens in the reply.
     pub max_tokens: usize,
     /// Strings that end the reply. They are not part of it.
     pub stop: Vec<String>,
@@ -199,6 +199,10 @@ pub struct ChatRequest {
     pub priority: Priority,
     /// True if a model that can think may do so first.
     pub thinking: bool,
+    /// The most tokens of its thoughts, besides `max_tokens`. At this limit an engine ends the thoughts, and the reply
+    /// begins. A server gets the sum of both limits and cannot end them apart; one that does not know whether its model
+    /// thinks gets the sum without `thinking`, too. With 0, the thoughts count as part of the reply.
+    pub thinking_tokens: usize,
     /// LoRAs for this request, in addition to those that the model was loaded with. A reply uses the LoRAs of its
     /// request to the end; others take effect with the next request. Tokens that were evaluated under one set of LoRAs
     /// are never reused under another.
@@ -220,6 +224,7 @@ impl ChatRequest {
             grammar: None,
             priority: Priority::Foreground,
             thinking: false,
+            thinking_tokens: 0,
             loras: Vec::new(),
         }
     }

@@ -85,10 +85,15 @@ pub struct SyntheticExample {
     pub reply: String,
 }
 
-/// Generates `count` training examples with the prompts of a model family. `shares` sets the mixture of kinds; the
-/// numbers are relative to their sum ([`SHARES`] is the usual mixture). Returns none if all shares are 0.
-pub fn synthetic_examples(family: &str, seed: u64, count: usize, shares: &[(usize, Kind)]) -> Vec<SyntheticExample> {
-    let form = form_for(family, None);
+/// Generates `count` training examples in the prompts of a family and a number of weights. `shares` sets the mixture of
+/// kinds by numbers relative to their sum ([`SHARES`] is the usual one). Returns none if all shares are 0.
+pub fn synthetic_examples(
+    (family, parameters): (&str, Option<u64>),
+    seed: u64,
+    count: usize,
+    shares: &[(usize, Kind)],
+) -> Vec<SyntheticExample> {
+    let form = form_for(family, parameters);
     let cast = Cast::all();
     let mut draw = Sampler::new(seed);
     if shares.iter().all(|(share, _)| *share == 0) {

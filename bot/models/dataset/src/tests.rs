@@ -5,6 +5,9 @@ use azera_model_api::Role;
 use crate::seeds::{SAYINGS, SEEDS};
 use crate::{Kind, SHARES, SyntheticExample, synthetic_examples};
 
+/// The default model.
+const SMOLLM2: (&str, Option<u64>) = ("smollm2", None);
+
 const EVALUATIONS: [&str; 3] = [
     include_str!("../eval/manners.jsonl"),
     include_str!("../../../app/eval/facts.jsonl"),
@@ -23,7 +26,7 @@ fn taught() -> String {
 }
 
 fn sample() -> Vec<SyntheticExample> {
-    synthetic_examples("smollm2", 7, 3000, &SHARES)
+    synthetic_examples(SMOLLM2, 7, 3000, &SHARES)
 }
 
 /// Returns an example's own part of the prompt, and its reply.
@@ -281,7 +284,7 @@ fn examples_are_varied_and_complete() {
 #[test]
 fn the_same_seed_gives_the_same_examples() {
     let replies =
-        |seed| synthetic_examples("smollm2", seed, 60, &SHARES).into_iter().map(|it| text(&it)).collect::<Vec<_>>();
+        |seed| synthetic_examples(SMOLLM2, seed, 60, &SHARES).into_iter().map(|it| text(&it)).collect::<Vec<_>>();
     assert_eq!(replies(3), replies(3));
     assert_ne!(replies(3), replies(4));
 }
@@ -291,13 +294,13 @@ fn held_out_prose_is_never_an_example() {
     let held_out = crate::prose_held_out();
     assert!(held_out.len() >= 8 && held_out.iter().all(|prose| prose.reply.len() > 400));
     let prose = [(1, Kind::Plain)];
-    let taught = synthetic_examples("smollm2", 1, 20 * SEEDS.plain.len(), &prose);
+    let taught = synthetic_examples(SMOLLM2, 1, 20 * SEEDS.plain.len(), &prose);
     assert!(held_out.iter().all(|prose| !taught.contains(prose)));
 }
 
 #[test]
 fn other_shares_give_other_examples() {
-    let of = |shares: &[(usize, Kind)]| synthetic_examples("smollm2", 7, 40, shares);
+    let of = |shares: &[(usize, Kind)]| synthetic_examples(SMOLLM2, 7, 40, shares);
     assert!(of(&[(1, Kind::Near), (0, Kind::Talk)]).iter().all(|example| example.kind == Kind::Near));
     assert_eq!(of(&[(0, Kind::Talk)]).len(), 0);
 }

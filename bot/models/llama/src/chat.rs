@@ -15,12 +15,13 @@ use tokio::sync::oneshot;
 
 use crate::backend;
 use crate::cache::{Cache, SHARED_PREFIXES};
-use crate::config::{LlamaChatConfig, MAX_SLOTS, STEP_TOKENS};
+use crate::config::{Dates, LlamaChatConfig, MAX_SLOTS, STEP_TOKENS};
 use crate::disk::PrefixDisk;
 use crate::engine::Engine;
 use crate::events::EventSink;
 use crate::job::{Command, Job, ReplyWork, Work};
 use crate::kv::{Kv, position};
+use crate::length::{Length, Thoughts};
 use crate::lora::{LoadedLoras, LoraPool, LoraSetKey};
 use crate::prompt::{Prompt, PromptRequest, PromptTokenizer};
 use crate::sampler::Sampler;
@@ -69,7 +70,7 @@ impl LlamaChat {
         let model = Arc::new(model);
         let context_tokens = config.context_tokens.min(usize::try_from(model.n_ctx_train()).unwrap_or(usize::MAX));
         let prompter = PromptTokenizer {
-            template: template(&model)?,
+            template: template(&model, config.dates.clone())?,
             tokenizer: Tokenizer::new(Arc::clone(&model)),
             model_identity: config.identity.clone(),
         };
@@ -101,6 +102,13 @@ impl LlamaChat {
         let own = messages.iter().filter(|message| message.role == Role::Assistant);
         let texts = own.map(|message| message.content.as_str()).chain(unsaid.iter().map(String::as_str));
         texts.map(|text| self.prompter.tokenizer.content(text)).collect()
+    }
+
+    /// Returns the limit of a request's thoughts, if it has one.
+    fn thoughts(&self, request: &ChatRequest) -> Option<Thoughts> {
+        let closing = || self.prompter.tokenizer.markup(self.prompter.template.end_of_thinking());
+        (request.thinking && request.thinking_tokens > 0)
+            .then(|| Thoughts { most: request.thinking_tokens, closing: closing() })
     }
 
     /// Returns the LoRAs of a request, and reads them from their files if they are not in memory.
@@ -154,7 +162,8 @@ impl ChatModel for LlamaChat {
             within: false,
             set: lora.as_ref().map(|lora| &lora.key),
         })?;
-        let room = self.check_room(tokens.len(), request.max_tokens)?;
+        let length = Length::new(request.max_tokens, self.thoughts(&request));
+        let room = self.check_room(tokens.len(), length.most())?;
         let (sender, cancelled, reply) = Reply::channel();
         self.submit(Job {
             priority: request.priority,
@@ -174,8 +183,7 @@ impl ChatModel for LlamaChat {
                     .of_json(is_shaped),
                 sink: EventSink::new(sender),
                 cancelled,
-                max_tokens: request.max_tokens,
-                generated: 0,
+                length,
                 cached: None,
                 first_token: None,
             })),
@@ -185,7 +193,7 @@ impl ChatModel for LlamaChat {
 
     async fn warm(&self, request: ChatRequest) -> Result<(), Error> {
         // The token is of no use; the evaluated prompt is.
-        self.chat(ChatRequest { max_tokens: 1, ..request }).await?.collect().await.map(drop)
+        self.chat(ChatRequest { max_tokens: 1, thinking_tokens: 0, ..request }).await?.collect().await.map(drop)
     }
 
     fn scorer(&self) -> Option<&dyn Scorer> {
@@ -277,13 +285,18 @@ fn check_request(request: &ChatRequest) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn template(model: &LlamaModel) -> Result<ChatTemplate, Error> {
+/// Reads the model's chat template. One that takes no conversation is reported now, and not by every reply.
+pub(crate) fn template(model: &LlamaModel, dates: Dates) -> Result<ChatTemplate, Error> {
     let none = || Error::Load("the model has no chat template; it is not made for chat".into());
     let source = model.chat_template(None).map_err(|_| none())?.to_string().map_err(|_| none())?;
     let vocab = model.vocab();
     let text = |token| vocab.text(token).map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    ChatTemplate::new(source, text(vocab.bos()), text(vocab.eos()))
-        .map_err(|error| Error::Load(format!("the model's chat template cannot be read: {error}")))
+    ChatTemplate::new(source, text(vocab.bos()), text(vocab.eos()), dates).map_err(|error| {
+        Error::Load(format!(
+            "the chat template in the model's file does not work here: {error}; choose another file of this model, or \
+             another model (`azera models list` names some)"
+        ))
+    })
 }
 
 /// The body of the engine's thread: creates the context and runs the engine until it is stopped.

@@ -1,4 +1,6 @@
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use azera_model_api::Lora;
 
@@ -34,6 +36,34 @@ pub const STEP_TOKENS: usize = 512;
 /// The default number of texts that may wait for their embedding.
 pub const DEFAULT_EMBED_QUEUE: usize = 4_096;
 
+/// Writes the present day for chat templates that name it.
+#[derive(Clone)]
+pub struct Dates(Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl Dates {
+    /// Creates a source of dates. `write` gets a format of `strftime`, and returns the present day and time in it.
+    pub fn new(write: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(write))
+    }
+
+    pub(crate) fn write(&self, format: &str) -> String {
+        (self.0)(format)
+    }
+}
+
+impl Default for Dates {
+    /// Returns a source that knows no day and writes nothing.
+    fn default() -> Self {
+        Self::new(|_| String::new())
+    }
+}
+
+impl fmt::Debug for Dates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dates").finish_non_exhaustive()
+    }
+}
+
 /// The model file of a [`crate::LlamaChat`], and its limits.
 #[derive(Debug, Clone)]
 pub struct LlamaChatConfig {
@@ -45,6 +75,8 @@ pub struct LlamaChatConfig {
     pub family: String,
     /// True if this file passed the safety check.
     pub trusted_in_danger: bool,
+    /// The present day, for chat templates that name it.
+    pub dates: Dates,
     /// An identifier of the file's content, such as its SHA-256. Prefixes on disk are used only with the file that they
     /// were made with.
     pub identity: String,
@@ -85,6 +117,7 @@ impl LlamaChatConfig {
         Self {
             path: path.into(),
             trusted_in_danger: false,
+            dates: Dates::default(),
             identity: name.clone(),
             name,
             family: family.into(),

@@ -32,7 +32,7 @@ impl Running {
 
     /// Returns true if a reply has begun and waits for its next token.
     fn is_generating(&self) -> bool {
-        self.left() == 1 && matches!(&self.job.work, Work::Reply(reply) if reply.generated > 0)
+        self.left() == 1 && matches!(&self.job.work, Work::Reply(reply) if reply.length.generated() > 0)
     }
 }
 
@@ -397,7 +397,10 @@ impl<'m> Engine<'m> {
         match &mut running.job.work {
             Work::Reply(reply) => {
                 let constrained = !reply.text.is_thinking();
-                let token = reply.sampler.sample(logits, constrained, &mut self.scratch)?;
+                let token = match reply.length.next_of_closing() {
+                    Some(token) => token,
+                    None => reply.sampler.sample(logits, constrained, &mut self.scratch)?,
+                };
                 running.job.tokens.push(token);
                 let vocab = self.model.vocab();
                 let end = vocab.is_eog(token);

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::events::EventSink;
+use crate::length::Length;
 use crate::lora::{LoadedLoras, LoraSetKey};
 use crate::prompt::Shared;
 use crate::sampler::Sampler;
@@ -80,8 +81,7 @@ pub(crate) struct ReplyWork {
     pub(crate) text: ReplyText,
     pub(crate) sink: EventSink,
     pub(crate) cancelled: CancellationToken,
-    pub(crate) max_tokens: usize,
-    pub(crate) generated: usize,
+    pub(crate) length: Length,
     /// Prompt tokens that needed no evaluation; `None` before the job first runs.
     pub(crate) cached: Option<usize>,
     pub(crate) first_token: Option<Instant>,
@@ -92,18 +92,16 @@ impl ReplyWork {
     /// reply is over.
     pub(crate) fn take(&mut self, end: bool, piece: &[u8], now: Instant) -> Option<FinishReason> {
         self.first_token.get_or_insert(now);
-        self.generated += 1;
+        let was_thinking = self.text.is_thinking();
         if end {
+            self.length.count(was_thinking, false);
             return Some(FinishReason::Stop);
         }
         let mut events: Vec<Event> = Vec::new();
         let stopped = self.text.push(piece, &mut events);
         self.sink.send(events);
-        if stopped {
-            Some(FinishReason::StopString)
-        } else {
-            (self.generated >= self.max_tokens).then_some(FinishReason::Length)
-        }
+        let is_over = self.length.count(was_thinking, self.text.is_thinking());
+        if stopped { Some(FinishReason::StopString) } else { is_over.then_some(FinishReason::Length) }
     }
 
     /// Sends the end of the reply.
@@ -116,13 +114,14 @@ impl ReplyWork {
         let first = self.first_token.unwrap_or(now);
         let seconds = (now - first).as_secs_f64();
         let cached_tokens = self.cached.unwrap_or(0);
+        let generated = self.length.generated();
         let usage = Usage {
             prompt_tokens,
             cached_tokens,
             evaluated_tokens: prompt_tokens - cached_tokens,
-            completion_tokens: self.generated,
+            completion_tokens: generated,
             ttft_ms: (first - arrived).as_secs_f64() * 1_000.0,
-            tokens_per_s: if self.generated > 1 && seconds > 0.0 { (self.generated - 1) as f64 / seconds } else { 0.0 },
+            tokens_per_s: if generated > 1 && seconds > 0.0 { (generated - 1) as f64 / seconds } else { 0.0 },
             finish,
             estimated: false,
         };

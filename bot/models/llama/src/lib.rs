@@ -24,6 +24,7 @@ mod engine;
 mod events;
 mod job;
 mod kv;
+mod length;
 mod lora;
 mod plan;
 mod prompt;
@@ -42,8 +43,8 @@ pub use cache::{RESTING_TOKENS, SHARED_PREFIXES};
 pub use chat::{LlamaChat, MAX_STOP_BYTES, MAX_STOP_STRINGS};
 pub use config::{
     DEFAULT_CONTEXT_TOKENS, DEFAULT_EMBED_QUEUE, DEFAULT_FULL_CONVERSATIONS, DEFAULT_LORA_BYTES,
-    DEFAULT_PREFIX_DISK_BYTES, DEFAULT_QUEUE, DEFAULT_SLOTS, DEFAULT_SWAP_BYTES, LlamaChatConfig, LlamaEmbedderConfig,
-    MAX_SLOTS, STEP_TOKENS,
+    DEFAULT_PREFIX_DISK_BYTES, DEFAULT_QUEUE, DEFAULT_SLOTS, DEFAULT_SWAP_BYTES, Dates, LlamaChatConfig,
+    LlamaEmbedderConfig, MAX_SLOTS, STEP_TOKENS,
 };
 pub use embed::{EMBED_STEP_TEXTS, EMBED_STEP_TOKENS, LlamaEmbedder};
 pub use lora::{MAX_LORA_BYTES, RandomLora, check_lora};

@@ -2,8 +2,26 @@ use azera_model_api::Role;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind, Value, context};
 
+use crate::config::Dates;
+
 const THINK_OPEN: &str = "<think>";
+
+/// What ends a thinking block: in the template that holds it, else as the first.
+const THINK_ENDS: [&str; 5] = ["</think>", "[/THINK]", "</seed:think>", "<|END_THINKING|>", "<channel|>"];
+
 const NAME: &str = "chat";
+
+/// The person's turn before a reply that nobody asked for, in templates that want one.
+const NOTHING: &str = "(...)";
+
+/// Beginnings of conversations as Azera has them. A template must render each.
+const TALKS: [&[Role]; 5] = [
+    &[Role::System, Role::User],
+    &[Role::System, Role::User, Role::Assistant, Role::User],
+    &[Role::System, Role::User, Role::User],
+    &[Role::System, Role::User, Role::Assistant, Role::Assistant, Role::User],
+    &[Role::User, Role::Assistant, Role::User],
+];
 
 /// A part of a rendered prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +49,20 @@ pub(crate) struct ChatTemplate {
     eos: String,
     /// True if the model uses thinking blocks.
     thinks: bool,
+    end_of_thinking: String,
+    /// True if the template takes no message of the system. Its text then begins the first turn.
+    folds_system: bool,
+    /// True if the template takes only turns that alternate. Neighbouring ones are then joined.
+    joins_turns: bool,
 }
 
 impl ChatTemplate {
-    pub(crate) fn new(source: String, bos: String, eos: String) -> Result<Self, String> {
+    /// Reads a template, and finds out which conversations it accepts. `dates` writes the day where it names one.
+    pub(crate) fn new(source: String, bos: String, eos: String, dates: Dates) -> Result<Self, String> {
+        let source = without_training_marks(&source);
         let thinks = source.contains(THINK_OPEN);
+        let end = THINK_ENDS.iter().find(|end| source.contains(**end)).unwrap_or(&THINK_ENDS[0]);
+        let end_of_thinking = format!("\n{end}\n\n");
         let mut environment = Environment::new();
         // Chat templates are written for these settings.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -44,16 +71,70 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: String| -> Result<String, minijinja::Error> {
             Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
         });
+        environment.add_function("strftime_now", move |format: &str| dates.write(format));
         environment.add_template_owned(NAME, source).map_err(|error| error.to_string())?;
-        Ok(Self { environment, bos, eos, thinks })
+        let mut template =
+            Self { environment, bos, eos, thinks, end_of_thinking, folds_system: false, joins_turns: false };
+        template.probe()?;
+        Ok(template)
+    }
+
+    /// Tries conversations on the template. It is wrong if it takes them in no form, and then every reply would fail.
+    fn probe(&mut self) -> Result<(), String> {
+        let mut reason = None;
+        for (folds_system, joins_turns) in [(false, false), (false, true), (true, false), (true, true)] {
+            (self.folds_system, self.joins_turns) = (folds_system, joins_turns);
+            match TALKS.iter().try_for_each(|roles| self.try_talk(roles)) {
+                Ok(()) => return Ok(()),
+                Err(error) => reason.get_or_insert(error),
+            };
+        }
+        Err(reason.unwrap_or_default())
+    }
+
+    fn try_talk(&self, roles: &[Role]) -> Result<(), String> {
+        for thinking in [false, true] {
+            let parts = self.render(roles, thinking, false)?.parts;
+            let shown = |i: usize| parts.iter().filter(|part| **part == Part::Content(i)).count();
+            if let Some((_, role)) = roles.iter().enumerate().find(|(i, _)| shown(*i) != 1) {
+                return Err(format!("it leaves out or repeats a message of the {}", role.as_str()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the text that ends a thinking block from outside.
+    pub(crate) fn end_of_thinking(&self) -> &str {
+        &self.end_of_thinking
+    }
+
+    /// Returns the turns that the template gets for messages with these roles, with marks as contents.
+    fn turns(&self, roles: &[Role]) -> Vec<(Role, String)> {
+        let mut turns: Vec<(Role, String)> = Vec::with_capacity(roles.len());
+        for (i, role) in roles.iter().enumerate() {
+            let role = if self.folds_system && *role == Role::System { Role::User } else { *role };
+            let joins = self.joins_turns || (self.folds_system && i == 1);
+            match turns.last_mut() {
+                Some((last, content)) if joins && *last == role => content.push_str(&format!("\n\n{}", mark(i))),
+                last => {
+                    let is_first = last.is_none_or(|(last, _)| *last == Role::System);
+                    if self.joins_turns && is_first && role == Role::Assistant {
+                        turns.push((Role::User, NOTHING.to_owned()));
+                    }
+                    turns.push((role, mark(i)));
+                }
+            }
+        }
+        turns
     }
 
     /// Renders the prompt for messages with these roles, open for the assistant's answer. If `thinking` is false, a
     /// block that the template opens is closed at once. If `must_think` is true, a block is opened if the model uses
     /// them.
     pub(crate) fn render(&self, roles: &[Role], thinking: bool, must_think: bool) -> Result<Rendered, String> {
+        let turns = self.turns(roles);
         let messages: Vec<Value> =
-            roles.iter().enumerate().map(|(i, role)| context! { role => role.as_str(), content => mark(i) }).collect();
+            turns.iter().map(|(role, content)| context! { role => role.as_str(), content => content }).collect();
         let text = self
             .environment
             .get_template(NAME)
@@ -78,6 +159,25 @@ impl ChatTemplate {
         }
         Ok(Rendered { parts: join(parts), inside_thinking })
     }
+}
+
+/// Removes the tags around what a training program learns. They show nothing, and no engine knows them.
+fn without_training_marks(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some((before, (tag, after))) =
+        rest.split_once("{%").and_then(|(before, rest)| Some((before, rest.split_once("%}")?)))
+    {
+        out.push_str(before);
+        match tag.trim_matches(|c: char| c == '-' || c == '+' || c.is_whitespace()) {
+            "generation" => out.push_str(&format!("{{%{}%}}", tag.replace("generation", "if true"))),
+            "endgeneration" => out.push_str(&format!("{{%{}%}}", tag.replace("endgeneration", "endif"))),
+            _ => out.push_str(&format!("{{%{tag}%}}")),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Returns the mark that replaces the content of message `i` while the template is rendered. It has only letters and
@@ -129,9 +229,14 @@ mod tests {
         {{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}";
     const ALWAYS: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ '<assistant><think>\n' }}";
 
+    fn read(source: &str) -> Result<ChatTemplate, String> {
+        let dates = Dates::new(|format| format.replace("%d %b %Y", "28 Nov 2026").replace("%Y-%m-%d", "2026-11-28"));
+        ChatTemplate::new(source.into(), "<s>".into(), "</s>".into(), dates)
+    }
+
     #[track_caller]
     fn check(source: &str, roles: &[Role], thinking: bool, must_think: bool, expected: Result<&str, &str>) {
-        let template = ChatTemplate::new(source.into(), "<s>".into(), "</s>".into()).unwrap();
+        let template = read(source).unwrap();
         let line = template.render(roles, thinking, must_think).map(|rendered| {
             let mut line: String = rendered
                 .parts
@@ -160,11 +265,75 @@ mod tests {
         check(SWITCH, &[User], false, false, Ok("<user>(0)<assistant><think>\n\n</think>\n\n"));
         check(ALWAYS, &[User], true, false, Ok("(0)<assistant><think>\n..."));
         check(ALWAYS, &[User], false, false, Ok("(0)<assistant><think>\n\n</think>\n\n"));
-        check("{{ raise_exception('only users') }}", &[System], false, false, Err("only users"));
+    }
+
+    /// Begins as templates of Mistral do: today's date, a message of the system of its own, turns that alternate.
+    const DATED: &str = "{%- set today = strftime_now('%Y-%m-%d') %}{{- bos_token }}\
+        {%- if messages[0]['role'] == 'system' %}{%- set system = messages[0]['content'] %}\
+        {%- set loop_messages = messages[1:] %}\
+        {%- else %}{%- set system = 'It is ' + today + '.' %}{%- set loop_messages = messages %}{%- endif %}\
+        {{- '[SYS]' + system + '[/SYS]' }}{%- for m in loop_messages %}\
+        {%- if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}\
+        {{- raise_exception('roles must alternate') }}{%- endif %}\
+        {%- if m['content'] is string %}{{- '[' + m['role'] + ']' + m['content'] }}{%- endif %}{%- endfor %}";
+    /// Tells the day beside the message of the system, as templates of Llama 3 do.
+    const TOLD_THE_DAY: &str = "{%- if not date_string is defined %}{%- if strftime_now is defined %}\
+        {%- set date_string = strftime_now('%d %b %Y') %}{%- else %}{%- set date_string = '26 Jul 2024' %}\
+        {%- endif %}{%- endif %}\
+        {%- if messages[0]['role'] == 'system' %}{%- set system = messages[0]['content']|trim %}\
+        {%- set messages = messages[1:] %}\
+        {%- else %}{%- set system = '' %}{%- endif %}{{- bos_token + 'Today: ' + date_string + '\n' + system }}\
+        {%- for m in messages %}{%- if not 'tool_calls' in m %}{{- '<' + m['role'] + '>' + m['content']|trim }}\
+        {%- endif %}{%- endfor %}";
+    /// Takes neither a message of the system nor two turns of one side, as templates of Gemma 2 do.
+    const STRICT: &str = "{{ bos_token }}{% if messages[0]['role'] == 'system' %}\
+        {{ raise_exception('no system') }}{% endif %}\
+        {% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}\
+        {{ raise_exception('alternate') }}{% endif %}\
+        {% if (m['role'] == 'assistant') %}{% set role = 'model' %}{% else %}{% set role = m['role'] %}{% endif %}\
+        {{ '<' + role + '>' + m['content'] | trim }}{% endfor %}";
+    /// Shows no message of the system, without an error.
+    const DEAF: &str = "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}";
+
+    #[test]
+    fn a_template_gets_the_day_and_turns_that_it_accepts() {
+        use Role::{Assistant, System, User};
+        check(DATED, &[System, User], false, false, Ok("<s>[SYS](0)[/SYS][user](1)"));
+        check(DATED, &[User], false, false, Ok("<s>[SYS]It is 2026-11-28.[/SYS][user](0)"));
+        check(DATED, &[System, User, User], false, false, Ok("<s>[SYS](0)[/SYS][user](1)\n\n(2)"));
+        check(
+            DATED,
+            &[System, Assistant, User],
+            false,
+            false,
+            Ok("<s>[SYS](0)[/SYS][user](...)[assistant](1)[user](2)"),
+        );
+        check(TOLD_THE_DAY, &[System, User], false, false, Ok("<s>Today: 28 Nov 2026\n(0)<user>(1)"));
+        check(TOLD_THE_DAY, &[System, User, User], true, false, Ok("<s>Today: 28 Nov 2026\n(0)<user>(1)<user>(2)"));
+        check(STRICT, &[System, User], false, false, Ok("<s><user>(0)\n\n(1)"));
+        check(STRICT, &[System, User, Assistant, User], false, false, Ok("<s><user>(0)\n\n(1)<model>(2)<user>(3)"));
+        check(STRICT, &[System, User, User], false, false, Ok("<s><user>(0)\n\n(1)\n\n(2)"));
+        check(DEAF, &[System, User, User], false, false, Ok("<user>(0)\n\n(1)<user>(2)"));
+    }
+
+    #[test]
+    fn tags_around_what_is_learnt_show_nothing() {
+        let marked = "{% for m in messages %}{% if m.role == 'assistant' %}{%- generation -%}<a>{{ m.content }}\
+                      {%- endgeneration %}{% else %}<b>{{ m.content }}{% endif %}{% endfor %}";
+        check(marked, &[Role::User, Role::Assistant], false, false, Ok("<b>(0)<a>(1)"));
+    }
+
+    #[test]
+    fn a_template_that_takes_no_conversation_is_rejected_when_it_is_read() {
+        assert_eq!(read("{{ raise_exception('only tools') }}").err().as_deref(), Some("only tools"));
+        let unknown = read("{{ fetch_tools() }}{% for m in messages %}{{ m.content }}{% endfor %}").err();
+        assert!(unknown.as_ref().is_some_and(|error| error.contains("fetch_tools")), "{unknown:?}");
+        let silent = read("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}").err();
+        assert_eq!(silent.as_deref(), Some("it leaves out or repeats a message of the system"));
     }
 
     #[test]
     fn a_broken_template_is_rejected() {
-        assert!(ChatTemplate::new("{% for m in messages %}".into(), String::new(), String::new()).is_err());
+        assert!(read("{% for m in messages %}").is_err());
     }
 }

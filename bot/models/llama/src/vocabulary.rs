@@ -6,6 +6,7 @@ use azera_model_api::{ChatMessage, Error};
 
 use crate::backend;
 use crate::chat::template;
+use crate::config::Dates;
 use crate::prompt::{PromptRequest, PromptTokenizer};
 use crate::tokenizer::Tokenizer;
 
@@ -24,7 +25,8 @@ impl LlamaVocabulary {
         let model = Arc::new(backend::vocabulary(path)?);
         let end = number(model.vocab().eos().0)?;
         let prompter = PromptTokenizer {
-            template: template(&model)?,
+            // A lesson should teach no day.
+            template: template(&model, Dates::default())?,
             tokenizer: Tokenizer::new(Arc::clone(&model)),
             model_identity: String::new(),
         };
@@ -32,7 +34,7 @@ impl LlamaVocabulary {
     }
 
     /// Returns the tokens of a prompt, its reply and the end token, and the index at which the reply begins. The engine
-    /// makes the same tokens of the same messages.
+    /// makes the same tokens of the same messages, except that a template names no day here.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the model's template rejects the messages.

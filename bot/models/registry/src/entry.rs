@@ -80,11 +80,11 @@ pub enum Family {
     Smollm2,
     /// Qwen2 and Qwen2.5 instruct models.
     Qwen2,
-    /// Qwen3 chat models, with their thinking blocks.
+    /// Qwen3 chat models and later ones, with their thinking blocks.
     Qwen3,
     /// Llama 3 instruct models.
     Llama3,
-    /// Gemma 3 instruct models.
+    /// Gemma instruct models: 2, 3, 3n and 4.
     Gemma3,
     /// Mistral instruct models.
     Mistral,

@@ -177,7 +177,7 @@ fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &m
     ModelEntry {
         name: name.to_owned(),
         kind,
-        family: guess_family(kind, header),
+        family: guess_family(kind, &header.architecture, header.name.as_deref().unwrap_or_default()),
         description: match header.quantization {
             Some(quantization) => format!("Imported; architecture {}, {quantization}.", header.architecture),
             None => format!("Imported; architecture {}.", header.architecture),
@@ -197,18 +197,41 @@ fn describe(name: &str, kind: Kind, header: &GgufHeader, size: u64, warnings: &m
     }
 }
 
-fn guess_family(kind: Kind, header: &GgufHeader) -> Family {
-    let name = header.name.as_deref().unwrap_or_default().to_lowercase();
-    match (kind, header.architecture.as_str()) {
+fn guess_family(kind: Kind, architecture: &str, name: &str) -> Family {
+    let name = name.to_lowercase();
+    match (kind, architecture) {
         (Kind::Chat, "llama") if name.contains("smollm2") => Family::Smollm2,
         (Kind::Chat, "qwen2") => Family::Qwen2,
-        (Kind::Chat, "qwen3") => Family::Qwen3,
-        (Kind::Chat, "gemma3") => Family::Gemma3,
+        (Kind::Chat, architecture) if architecture.starts_with("qwen3") => Family::Qwen3,
+        (Kind::Chat, architecture) if architecture.starts_with("gemma") => Family::Gemma3,
         (Kind::Chat, "llama") if name.contains("llama") && name.contains('3') => Family::Llama3,
         (Kind::Chat, "llama" | "mistral3") if name.contains("mistral") => Family::Mistral,
         (Kind::Embedding, "bert") if name.contains("minilm") => Family::Minilm,
         (Kind::Embedding, "qwen3") => Family::Qwen3Embedding,
         (Kind::Speech, _) => Family::Whisper,
         _ => Family::Generic,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_gets_the_family_of_its_architecture() {
+        for (architecture, name, family) in [
+            ("gemma2", "Gemma 2 2b It", Family::Gemma3),
+            ("gemma3", "Gemma 3 4b It", Family::Gemma3),
+            ("gemma3n", "Gemma 3n E2B It", Family::Gemma3),
+            ("gemma4", "Gemma 4", Family::Gemma3),
+            ("qwen2", "Qwen2.5 1.5B Instruct", Family::Qwen2),
+            ("qwen3moe", "Qwen3 30B A3B", Family::Qwen3),
+            ("llama", "Llama 3.2 1B Instruct", Family::Llama3),
+            ("llama", "Mistral Small 24B", Family::Mistral),
+            ("llama", "SmolLM2 135M Instruct", Family::Smollm2),
+            ("phi3", "Phi 3 Mini", Family::Generic),
+        ] {
+            assert_eq!(guess_family(Kind::Chat, architecture, name), family, "{name}");
+        }
     }
 }

@@ -21,6 +21,10 @@ pub struct About {
     pub context_tokens: Option<usize>,
     /// True if the model can think.
     pub thinks: Option<bool>,
+    /// The model's number of weights.
+    pub parameters: Option<u64>,
+    /// The model's architecture, such as `qwen3`.
+    pub architecture: Option<String>,
     /// A digest of the model's content.
     pub digest: Option<String>,
 }
@@ -98,6 +102,8 @@ impl Server {
         Ok(About {
             models: Some(names),
             context_tokens: context,
+            parameters: info.get("general.parameter_count").and_then(Value::as_u64).filter(|count| *count > 0),
+            architecture: info.get("general.architecture").and_then(Value::as_str).map(str::to_owned),
             thinks: shown.capabilities.map(|able| able.iter().any(|name| name == "thinking")),
             digest: digest.and_then(|model| model.digest),
             ..About::default()
@@ -125,7 +131,9 @@ impl Server {
             context = size(&props["default_generation_settings"]["n_ctx"]);
         }
         let models = Some(listed.iter().filter_map(name).collect());
-        Ok(About { models, context_tokens: context, ..About::default() })
+        // An extension of llama-server.
+        let parameters = ours.and_then(|model| model["meta"]["n_params"].as_u64()).filter(|count| *count > 0);
+        Ok(About { models, context_tokens: context, parameters, ..About::default() })
     }
 
     /// Adds the names of the known models to an error about a missing model.

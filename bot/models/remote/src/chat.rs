@@ -49,6 +49,8 @@ pub const LONGEST_TOKEN_BYTES: usize = 64;
 /// - The server must keep to a JSON schema; this client checks only that the reply is JSON. Only `llama-server`
 ///   supports GBNF.
 /// - [`ChatRequest::thinking`] is sent to `llama-server` and Ollama. The OpenAI kind has no common switch.
+/// - A server counts thoughts and reply together, so it gets the sum of their limits. It cannot be told to end the
+///   thoughts and begin to answer. If they take everything, the reply is empty and ends with [`FinishReason::Length`].
 /// - [`ChatModel::forget_session`] does nothing, because a server decides itself what it keeps of a prompt.
 pub struct RemoteChat {
     info: ModelInfo,
@@ -106,8 +108,11 @@ impl RemoteChat {
         Ok(Arc::new(Self {
             info: ModelInfo {
                 name,
-                family: config.family,
-                parameters: named_size(&config.server.model),
+                family: match config.family.as_str() {
+                    UNKNOWN_FAMILY => family_of(about.architecture.as_deref(), &config.server.model).to_owned(),
+                    _ => config.family,
+                },
+                parameters: about.parameters.or_else(|| named_size(&config.server.model)),
                 context_tokens: window,
                 trusted_in_danger: false,
             },
@@ -147,8 +152,9 @@ impl ChatModel for RemoteChat {
         self.inner.check(&request)?;
         let prompt = request.messages.iter().map(|message| self.tokens.of(&message.content)).sum::<usize>();
         let context = self.info.context_tokens;
-        if prompt.checked_add(request.max_tokens).is_none_or(|room| room > context) {
-            return Err(ModelError::TooLong { prompt, reply: request.max_tokens, context });
+        let reply = most_tokens(self.inner.server.api, &request);
+        if prompt.checked_add(reply).is_none_or(|room| room > context) {
+            return Err(ModelError::TooLong { prompt, reply, context });
         }
         self.inner.server.check()?;
         let place = self.room.clone().try_acquire_owned().map_err(|error| match error {
@@ -305,7 +311,7 @@ impl Inner {
             if let Some(end) = end {
                 break end;
             }
-            if events.bytes() > request.max_tokens.saturating_mul(LONGEST_TOKEN_BYTES) {
+            if events.bytes() > most_tokens(self.server.api, request).saturating_mul(LONGEST_TOKEN_BYTES) {
                 break End { finish: FinishReason::Length, counts: Counts::default() };
             }
             let idle = self.server.patience.idle;
@@ -339,6 +345,44 @@ impl Inner {
     }
 }
 
+/// Returns the most tokens that a server may generate: a reply and its thoughts, which servers count together. The
+/// OpenAI kind has no switch, so its model may think unasked.
+pub(crate) fn most_tokens(api: Api, request: &ChatRequest) -> usize {
+    let may_think = request.thinking || api == Api::OpenAi;
+    request.max_tokens.saturating_add(if may_think { request.thinking_tokens } else { 0 })
+}
+
+/// The family of a configuration that names none.
+const UNKNOWN_FAMILY: &str = "generic";
+
+/// Parts of models' names, and their families.
+const FAMILY_NAMES: [(&str, &str); 9] = [
+    ("smollm2", "smollm2"),
+    ("qwen3", "qwen3"),
+    ("qwen2", "qwen2"),
+    ("gemma", "gemma3"),
+    ("ministral", "mistral"),
+    ("mistral", "mistral"),
+    ("mixtral", "mistral"),
+    ("llama3", "llama3"),
+    ("llamav3", "llama3"),
+];
+
+/// Returns the family of a model by its architecture, or else by its name on the server.
+fn family_of(architecture: Option<&str>, name: &str) -> &'static str {
+    let name = name.to_lowercase().replace([' ', '-', '_'], "");
+    match architecture {
+        Some(architecture) if architecture.starts_with("qwen3") => return "qwen3",
+        Some(architecture) if architecture.starts_with("gemma") => return "gemma3",
+        Some(architecture) if architecture.starts_with("mistral") => return "mistral",
+        Some("qwen2") => return "qwen2",
+        // Many models have this architecture, and many servers report none.
+        Some("llama") | None => {}
+        Some(_) => return UNKNOWN_FAMILY,
+    }
+    FAMILY_NAMES.iter().find(|(part, _)| name.contains(part)).map_or(UNKNOWN_FAMILY, |(_, family)| family)
+}
+
 /// Returns the number of weights that a model's name gives, as in `qwen3:8b` or `Llama-3.2-1B-Instruct`.
 fn named_size(name: &str) -> Option<u64> {
     let lower = name.to_lowercase();
@@ -356,7 +400,25 @@ fn named_size(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::named_size;
+    use super::{family_of, named_size};
+
+    #[test]
+    fn a_models_architecture_or_name_gives_its_family() {
+        for (architecture, name, family) in [
+            (Some("qwen3"), "my-model", "qwen3"),
+            (Some("qwen3moe"), "qwen3:30b-a3b", "qwen3"),
+            (Some("gemma3n"), "gemma3n:e2b", "gemma3"),
+            (Some("llama"), "llama3.2:1b", "llama3"),
+            (Some("llama"), "mistral-small:24b", "mistral"),
+            (Some("phi3"), "phi3:mini", "generic"),
+            (None, "qwen3:8b", "qwen3"),
+            (None, "Qwen/Qwen2.5-7B-Instruct", "qwen2"),
+            (None, "meta-llama/Llama-3.3-70B-Instruct", "llama3"),
+            (None, "gpt-4o", "generic"),
+        ] {
+            assert_eq!(family_of(architecture, name), family, "{name}");
+        }
+    }
 
     #[test]
     fn a_models_name_gives_its_size() {

@@ -3,6 +3,8 @@
 use azera_model_api::{ChatRequest, FinishReason, Grammar};
 use serde_json::{Value, json};
 
+use crate::chat::most_tokens;
+use crate::config::Api;
 use crate::wire::{Counts, End, Piece, Pieces, WireError, count, is_length, number, parse};
 
 /// Returns the request body. `window` is the context for which Ollama loads the model; without it, Ollama takes a small
@@ -16,7 +18,7 @@ pub(crate) fn body(model: &str, request: &ChatRequest, window: usize, think: Opt
     let sampling = &request.sampling;
     let mut options = json!({
         "num_ctx": window,
-        "num_predict": request.max_tokens,
+        "num_predict": most_tokens(Api::Ollama, request),
         "temperature": number(sampling.temperature),
         "top_k": sampling.top_k,
         "top_p": number(sampling.top_p),

@@ -7,6 +7,7 @@ use azera_model_api::{ChatRequest, FinishReason, Grammar};
 use serde_json::{Value, json};
 
 use crate::Api;
+use crate::chat::most_tokens;
 use crate::halves::without_lone_surrogates;
 use crate::sse::Events;
 use crate::wire::{Counts, End, Piece, Pieces, UNEXPECTED, WireError, count, is_length, malformed, number, parse};
@@ -40,7 +41,7 @@ pub(crate) fn body(api: Api, model: &str, request: &ChatRequest, left_out: &BTre
         "messages": messages,
         "stream": true,
         "stream_options": {"include_usage": true},
-        "max_tokens": request.max_tokens,
+        "max_tokens": most_tokens(api, request),
         "temperature": number(sampling.temperature),
         "top_p": number(sampling.top_p),
     });
@@ -80,7 +81,7 @@ pub(crate) fn body(api: Api, model: &str, request: &ChatRequest, left_out: &BTre
         fields.retain(|name, _| !left_out.contains(name));
         // The newer name, which models that reject the older one require.
         if left_out.contains("max_tokens") {
-            fields.insert("max_completion_tokens".into(), request.max_tokens.into());
+            fields.insert("max_completion_tokens".into(), most_tokens(api, request).into());
         }
     }
     body

@@ -55,7 +55,7 @@ pub async fn bench(config: &Config, options: &BenchHearth) -> anyhow::Result<Val
     let trainer = LocalTrainer::watched(config.clone(), models, watch);
     trainer.base_fingerprint(&model).with_context(|| format!("{model} cannot learn here"))?;
     let count = options.exchanges + options.exchanges.div_ceil(TRAINED_PER_HELD_OUT);
-    let mut examples = exchanges(&family)?.into_iter();
+    let mut examples = exchanges(&family, installed.entry.parameters)?.into_iter();
     let enough = examples.len().checked_div(count).unwrap_or_default();
     ensure!(
         (1..=enough).contains(&options.courses),
@@ -132,9 +132,9 @@ fn change(change: LossChange) -> Value {
 }
 
 /// Returns all exchanges in the product's prompts: each in a direct message, with the exchange before it as history.
-fn exchanges(family: &str) -> anyhow::Result<Vec<TrainingExample>> {
+fn exchanges(family: &str, parameters: u64) -> anyhow::Result<Vec<TrainingExample>> {
     let persona = built_in("azera").context("Azera is not built in")?;
-    let chat_format = form_for(family, None);
+    let chat_format = form_for(family, Some(parameters));
     let all: Vec<Exchange> =
         TALK.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("reading the talk")?;
     let line = |depth, speaker: Option<&str>, text: &str| Line {

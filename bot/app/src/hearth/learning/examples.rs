@@ -32,8 +32,9 @@ pub fn write(options: &Curriculum) -> anyhow::Result<()> {
     let path = &options.out;
     let shares = shares(&options.share)?;
     let mut rows = Vec::new();
-    for training_example in synthetic_examples(family(&options.family)?, options.seed, options.count as usize, &shares)
-    {
+    let parameters = options.weights.map(|millions| u64::from(millions) * 1_000_000);
+    let model = (family(&options.family)?, parameters);
+    for training_example in synthetic_examples(model, options.seed, options.count as usize, &shares) {
         let SyntheticExample { kind, messages, reply } = training_example;
         let said = |message: ChatMessage| Said { role: message.role.as_str().to_owned(), content: message.content };
         let row = Row { kind, messages: messages.into_iter().map(said).collect(), reply };
@@ -143,6 +144,7 @@ mod tests {
             count: 3,
             share: vec![share.to_owned()],
             family: family.to_owned(),
+            weights: None,
         };
         write(&options_for("smollm2", "talk=5")).unwrap();
         let before = std::fs::read(&out).unwrap();
@@ -167,7 +169,8 @@ mod tests {
         let others: Vec<String> = others.map(|(_, kind)| format!("{}=0", name(*kind))).collect();
         for share in [vec!["claim=0".to_owned()], others] {
             let family = "smollm2".to_owned();
-            write(&Curriculum { out: out.clone(), seed: 1, count: 4000, share: share.clone(), family }).unwrap();
+            write(&Curriculum { out: out.clone(), seed: 1, count: 4000, share: share.clone(), family, weights: None })
+                .unwrap();
             let sha256 = Sha256::digest(std::fs::read(&out).unwrap());
             let sha256 = data_encoding::HEXLOWER.encode(&sha256);
             assert!(card.contains(&sha256), "{share:?}: {sha256}");

@@ -70,6 +70,8 @@ struct PreparedBase {
     taught: bool,
     device: ComputeDevice,
     family: String,
+    /// The number of weights, on which the form of prompts depends, too.
+    parameters: u64,
 }
 
 impl LocalTrainer {
@@ -104,6 +106,7 @@ impl LocalTrainer {
         let ids: String = loras.iter().map(|lora| format!("+{}", lora.id)).collect();
         Ok(Some(PreparedBase {
             family: family(&installed)?,
+            parameters: installed.entry.parameters,
             name: format!("{}{ids}", installed.manifest.sha256),
             taught: bundled.is_some_and(|bundled| loras.iter().any(|lora| lora.path == bundled.path)),
             device,
@@ -386,7 +389,7 @@ impl TrainingRun {
         let known = SHARES.map(|(share, kind)| if kind == ExampleKind::Claim { (0, kind) } else { (share, kind) });
         let tasks = known.map(|(share, kind)| if kind == ExampleKind::Plain { (0, kind) } else { (share, kind) });
         let drawn = |seed, count, shares: &[(usize, ExampleKind)]| {
-            synthetic_examples(&self.prepared.family, seed, count, shares)
+            synthetic_examples((&self.prepared.family, Some(self.prepared.parameters)), seed, count, shares)
         };
         let tokenize =
             |training_examples: &[azera_model_dataset::SyntheticExample]| -> anyhow::Result<Vec<TokenizedExample>> {

@@ -103,7 +103,7 @@ impl BenchApp {
         let folder = tempfile::tempdir().context("making a folder for the benchmark")?;
         let mut config = stores::scratch_config(config, folder.path());
         config.models.prefix_cache_mb = 0;
-        config.models.max_reply_tokens = REPLY_TOKENS;
+        config.models.max_reply_tokens = Some(REPLY_TOKENS);
         let clock = ManualClock::new("2026-03-02T09:00:00Z".parse()?);
         let answers = options.model.as_deref().map_or(ModelChoice::Chosen, ModelChoice::named);
         let opening = BootstrapOptions { answers, clock: Arc::new(clock.clone()), seed: Some(0), on_trial: false };

@@ -17,6 +17,7 @@ mod safety;
 mod safety_rules;
 mod talk;
 mod talk_language;
+mod talk_phrases;
 mod talk_rules;
 mod time;
 mod timelines;

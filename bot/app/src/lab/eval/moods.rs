@@ -9,6 +9,7 @@ use azera_affect::{Classifiers, LabelledSentence, Mood, MoodClassifier};
 use azera_config::Config;
 use azera_model_api::{ChatMessage, ChatModel, Embedder, Priority, Purpose, Role, ScoreRequest, SessionKey};
 use azera_model_registry::Kind;
+use azera_types::SystemClock;
 
 use super::labels::{classifiers, label_all, read, report, vector};
 use crate::bootstrap;
@@ -110,8 +111,10 @@ impl Scores {
         };
         let installed = bootstrap::installed(&models, &name).await?;
         let of = config.clone();
-        let model =
-            tokio::task::spawn_blocking(move || bootstrap::load_chat(&of, &models, &installed, false)).await??;
+        let model = tokio::task::spawn_blocking(move || {
+            bootstrap::load_chat(&of, &models, &installed, false, Arc::new(SystemClock))
+        })
+        .await??;
         ensure!(model.scorer().is_some(), "{name} cannot say how likely a text is");
         let mut scores = Self { model, session: SessionKey::new("moods"), prior: MoodScores::default() };
         let bar = Bar::new();

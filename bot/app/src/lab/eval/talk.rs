@@ -107,6 +107,7 @@ fn judge(talk: &Talk, replies: &HashMap<String, Value>, show: bool) -> anyhow::R
         .with_context(|| format!("{}: there is no built-in persona {}", talk.id, talk.persona))?;
     let mut result = Outcome { kind: talk.kind, broken: Vec::new(), declined: false };
     let mut shown = String::new();
+    let mut replied: Vec<String> = Vec::new();
     for (index, message) in talk.said.iter().enumerate() {
         let reply = replies.get(&message_id(talk, index)).with_context(|| format!("no reply in {}", talk.id))?;
         let reply = reply["text"].as_str().context("a reply has no text")?;
@@ -114,12 +115,14 @@ fn judge(talk: &Talk, replies: &HashMap<String, Value>, show: bool) -> anyhow::R
             kind: talk.kind,
             language: &talk.language,
             said: talk.said.get(..=index).unwrap_or_default(),
+            replied: &replied,
             person: PERSON,
             answer: &talk.answer,
             is_last: index + 1 == talk.said.len(),
         };
         result.broken.extend(broken_rules(&judged, &persona, reply));
         result.declined |= is_declined(&judged, reply);
+        replied.push(reply.to_owned());
         shown.push_str(&format!("\n    > {message}\n      {}", reply.replace('\n', "\n      ")));
     }
     result.broken.sort_unstable();

@@ -7,6 +7,10 @@ use azera_personas::Persona;
 use serde::Deserialize;
 
 use super::talk_language::is_in;
+use super::talk_phrases::{
+    CLAIMS_OF_MEMORY, DECLINES, EXAMPLE_DETAILS, EXAMPLE_PERSON, FROM_OUTSIDE, MADE_BY, MAKERS, MODEL_NAMES,
+    MODEL_WORDS, NOT_KNOWN, TEMPLATE_MARKS,
+};
 
 /// A rule that a reply can break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,12 +29,22 @@ pub enum Rule {
     Language,
     /// The length suits the occasion.
     Length,
+    /// The reply ends where a sentence does.
+    Whole,
 }
 
 impl Rule {
     /// All rules, in the order of the report.
-    pub const ALL: [Self; 7] =
-        [Self::Role, Self::SaidBack, Self::Answered, Self::Loop, Self::Memory, Self::Language, Self::Length];
+    pub const ALL: [Self; 8] = [
+        Self::Role,
+        Self::SaidBack,
+        Self::Answered,
+        Self::Loop,
+        Self::Memory,
+        Self::Language,
+        Self::Length,
+        Self::Whole,
+    ];
 
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {
@@ -42,6 +56,7 @@ impl Rule {
             Self::Memory => "memory",
             Self::Language => "language",
             Self::Length => "length",
+            Self::Whole => "whole",
         }
     }
 }
@@ -112,6 +127,8 @@ pub struct Judged<'a> {
     pub language: &'a str,
     /// Everything the person said up to this reply.
     pub said: &'a [String],
+    /// What the persona replied before.
+    pub replied: &'a [String],
     /// The person's name.
     pub person: &'a str,
     /// Words of which the last reply must contain one; empty if anything will do.
@@ -119,78 +136,6 @@ pub struct Judged<'a> {
     /// True for the reply to the last message.
     pub is_last: bool,
 }
-
-/// Words with which a reply gives away the model behind the persona.
-const MODEL_NAMES: [&str; 6] = ["qwen", "alibaba", "openai", "smollm", "hugging face", "chatgpt"];
-
-/// The beginnings of a description of the persona or of the person's role, from outside.
-const FROM_OUTSIDE: [&str; 5] = ["you are", "you're", "your name is", "you are talking with", "talking to"];
-
-/// Claims of something that the person told before.
-const CLAIMS_OF_MEMORY: [&str; 12] = [
-    "you told me",
-    "you said",
-    "you mentioned",
-    "you asked me before",
-    "last time we",
-    "when we last",
-    "we talked about",
-    "i remember you",
-    "i remember when",
-    "hast mir erzählt",
-    "du hast gesagt",
-    "me dijiste",
-];
-
-/// Details of the persona's own examples. In a reply they are memories of somebody who does not exist.
-const EXAMPLE_DETAILS: [&str; 5] = ["miso", "18:40", "tamsin", "landlord", "old captain"];
-
-/// Phrases of which one stands in a reply that admits not knowing.
-const NOT_KNOWN: [&str; 25] = [
-    "don't know",
-    "do not know",
-    "haven't told",
-    "have not told",
-    "never told",
-    "not told me",
-    "don't remember",
-    "don't recall",
-    "no memory",
-    "haven't mentioned",
-    "haven't said",
-    "not sure",
-    "don't have",
-    "do not have",
-    "can't recall",
-    "no record",
-    "don't see",
-    "unknown to me",
-    "is blank",
-    "weiß nicht",
-    "weiß ich nicht",
-    "nicht gesagt",
-    "nicht erzählt",
-    "nicht bekannt",
-    "keine information",
-];
-
-/// Phrases of which one stands in a reply that says it cannot do something.
-const DECLINES: [&str; 14] = [
-    "i can't",
-    "i cannot",
-    "i'm not able",
-    "i am not able",
-    "not good at",
-    "i'm no good",
-    "beyond me",
-    "i don't know",
-    "i do not know",
-    "more than i can",
-    "too small",
-    "not something i can",
-    "no good at",
-    "i'm not sure",
-];
 
 /// The most words of a reply that says shortly what it cannot do.
 const DECLINE_WORDS: usize = 30;
@@ -204,6 +149,15 @@ const PERSON_RUN: usize = 5;
 /// A run of this many words must not occur twice in a reply.
 const LOOP_RUN: usize = 8;
 
+/// A text of at least this many lines may be a poem or a list, in which a line of at most [`VERSE_WORDS`] ends as it likes.
+const VERSE_LINES: usize = 4;
+
+/// See [`VERSE_LINES`].
+const VERSE_WORDS: usize = 12;
+
+/// A reply of at most this many words needs no mark at its end.
+const SHORT_WORDS: usize = 12;
+
 /// A sentence of at least this many words must not occur twice in a reply.
 const LOOP_SENTENCE: usize = 4;
 
@@ -216,13 +170,14 @@ pub fn broken_rules(judged: &Judged<'_>, persona: &Persona, reply: &str) -> Vec<
         Rule::Role => !keeps_role(judged, persona, &text),
         Rule::SaidBack => says_back(judged, persona, &reply_words),
         Rule::Answered => judged.is_last && !declined && !answers(judged, &text),
-        Rule::Loop => loops(&text, &reply_words),
+        Rule::Loop => loops(&text, &reply_words) || says_again(judged, &reply_words),
         Rule::Memory => claims_memory(judged, &text),
         Rule::Language => !is_in(judged.language, &text),
         Rule::Length => {
             let (least, most) = if judged.is_last { judged.kind.words() } else { (1, 170) };
             reply_words.len() > most || (reply_words.len() < least && !declined)
         }
+        Rule::Whole => is_cut(reply),
     };
     Rule::ALL.into_iter().filter(|rule| breaks(*rule)).collect()
 }
@@ -252,9 +207,12 @@ fn keeps_role(judged: &Judged<'_>, persona: &Persona, text: &str) -> bool {
     });
     let as_person = [format!("i'm {person}"), format!("i am {person}"), format!("my name is {person}")];
     let as_person = as_person.iter().any(|claim| contains_words(text, claim));
-    let as_model = MODEL_NAMES.iter().any(|model| text.contains(model));
+    let said = plain(&judged.said.join(" "));
+    let as_model = MODEL_NAMES.iter().any(|model| text.contains(model) && !said.contains(model))
+        || MODEL_WORDS.iter().any(|model| contains_words(text, model) && !contains_words(&said, model))
+        || MAKERS.iter().any(|maker| MADE_BY.iter().any(|by| contains_words(text, &format!("{by} {maker}"))));
     let speaker = text.starts_with(&format!("{person}:")) || text.starts_with("user:");
-    let leaks = text.contains("protag") || text.contains("{{") || text.contains("<|");
+    let leaks = text.contains("protag") || TEMPLATE_MARKS.iter().any(|mark| text.contains(mark));
     !(outside || as_person || as_model || speaker || leaks)
 }
 
@@ -293,9 +251,34 @@ fn loops(text: &str, reply: &[&str]) -> bool {
     repeats_sentence || reply.windows(LOOP_RUN).any(|run| !runs.insert(run))
 }
 
+/// True if the persona gives a reply of some length that it gave before.
+fn says_again(judged: &Judged<'_>, reply: &[&str]) -> bool {
+    let same = |before: &String| words(&plain(before)) == reply;
+    reply.len() >= LOOP_SENTENCE && judged.replied.iter().any(same)
+}
+
+/// True if the reply stops within a sentence. A line of a poem or a list may end without a mark, and so may a few words.
+fn is_cut(reply: &str) -> bool {
+    let text = reply.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '\'' | ')'));
+    let text = text.trim_end_matches(['\u{201d}', '\u{bb}', '\u{ab}']);
+    let last_line = text.lines().next_back().unwrap_or_default();
+    let ends = last_line.ends_with(['.', '!', '?', '\u{2026}', ':', ';', ',', '|', '~', '\u{2014}'])
+        || last_line.chars().next_back().is_some_and(|c| !c.is_alphanumeric() && !c.is_ascii());
+    // A comma or a word in the middle of prose is a cut; the end of a verse is not.
+    let is_verse = text.lines().filter(|line| !line.trim().is_empty()).count() >= VERSE_LINES
+        && words(last_line).len() <= VERSE_WORDS;
+    let is_short = words(text).len() <= SHORT_WORDS;
+    let open = last_line.ends_with([',', ';', ':', '\u{2014}']);
+    let may_be_open = is_verse || (is_short && !open);
+    !may_be_open && (!ends || open)
+}
+
 fn claims_memory(judged: &Judged<'_>, text: &str) -> bool {
     let said = plain(&judged.said.join(" "));
-    if EXAMPLE_DETAILS.iter().any(|detail| contains_words(text, detail) && !contains_words(&said, detail)) {
+    let invented = |detail: &str| contains_words(text, detail) && !contains_words(&said, detail);
+    // A story may be about anybody.
+    let is_told = matches!(judged.kind, Kind::Story | Kind::Poem | Kind::Scene);
+    if EXAMPLE_DETAILS.iter().any(|detail| invented(detail)) || (!is_told && invented(EXAMPLE_PERSON)) {
         return true;
     }
     judged.kind.has_no_past() && judged.said.len() == 1 && CLAIMS_OF_MEMORY.iter().any(|claim| text.contains(claim))
@@ -351,7 +334,8 @@ mod tests {
     fn judge(kind: Kind, said: &str, answer: &[&str], reply: &str) -> Vec<Rule> {
         let said = [said.to_owned()];
         let answer: Vec<String> = answer.iter().map(|key| (*key).to_owned()).collect();
-        let judged = Judged { kind, language: "en", said: &said, person: "Robin", answer: &answer, is_last: true };
+        let judged =
+            Judged { kind, language: "en", said: &said, person: "Robin", replied: &[], answer: &answer, is_last: true };
         broken_rules(&judged, &azera_personas::built_in("azera").unwrap(), reply)
     }
 
@@ -364,6 +348,14 @@ mod tests {
         check("I'm Robin, and I am well.", &[Rule::Role]);
         check("Robin: I am well.", &[Rule::Role]);
         check("I am Qwen, made to help you.", &[Rule::Role]);
+        check("I was developed by Anthropic to be helpful.", &[Rule::Role]);
+        check("I'm a large language model, trained by Google.", &[Rule::Role]);
+        check("I was created by Microsoft.", &[Rule::Role]);
+        check("I am Claude, and I am well.", &[Rule::Role]);
+        check("I run on Qwen2.5, if you must know.", &[Rule::Role]);
+        check("[INST] Hello there, friend.", &[Rule::Role]);
+        check("Hello there, friend.<end_of_turn>", &[Rule::Role]);
+        check("That was very meta of you, and I like apple pie.", &[]);
     }
 
     #[test]
@@ -395,6 +387,46 @@ mod tests {
         check("I don\u{2019}t know that yet.", &[]);
         check("Your aunt is called Jo.", &[Rule::Answered]);
         check("You told me her name is Miso.", &[Rule::Answered, Rule::Memory]);
+        check("I don't know that yet. Is it Sam's sister Ines?", &[Rule::Memory]);
+        check("I don't know that yet. You fixed the squeaky kitchen door, though.", &[Rule::Memory]);
+    }
+
+    #[test]
+    fn a_reply_is_not_given_twice_and_what_the_person_named_may_be_named() {
+        let said = ["I like Claude Monet and Gemma Arterton.".to_owned(), "What do you think?".to_owned()];
+        let replied = ["Both have an eye for light, each in their own way.".to_owned()];
+        let judge = |reply: &str| {
+            let judged = Judged {
+                kind: Kind::SmallTalk,
+                language: "en",
+                said: &said,
+                replied: &replied,
+                person: "Robin",
+                answer: &[],
+                is_last: true,
+            };
+            broken_rules(&judged, &azera_personas::built_in("azera").unwrap(), reply)
+        };
+        assert_eq!(judge("Claude painted the lilies best, I think."), []);
+        assert_eq!(judge("Both have an eye for light, each in their own way."), [Rule::Loop]);
+    }
+
+    #[test]
+    fn a_reply_ends_where_a_sentence_does() {
+        #[track_caller]
+        fn check(reply: &str, is_cut_off: bool) {
+            assert_eq!(is_cut(reply), is_cut_off, "{reply}");
+        }
+        check("The keeper lit the lamp, and the boats came home.", false);
+        check("The keeper lit the lamp, and then the wind turned and the boats came ho", true);
+        check("The keeper lit the lamp, and then the wind turned and the boats came home,", true);
+        check("The keeper lit the lamp, and then she said: \"The wind has turned, and the boats are home.\"", false);
+        check("*The keeper lit the lamp, and the wind turned, and the boats came home again.*", false);
+        check("The keeper lit the lamp for you, and I am glad that you came by today \u{1f98a}", false);
+        check("Of course, Robin", false);
+        check("The lamp is lit\nthe wind has turned\nthe boats are home\nand so are you", false);
+        check("Take these:\n1. the lamp\n2. the rope\n3. the old map", false);
+        check("First,", true);
     }
 
     #[test]
@@ -413,6 +445,8 @@ mod tests {
             .iter()
             .map(|id| azera_personas::built_in(id).unwrap().to_markdown().to_lowercase())
             .collect();
-        assert!(EXAMPLE_DETAILS.iter().all(|detail| all.contains(detail)));
+        for detail in EXAMPLE_DETAILS {
+            assert!(all.contains(detail), "{detail} is in no example");
+        }
     }
 }

@@ -40,6 +40,29 @@ async fn the_context_is_limited_to_what_the_server_supports() {
 }
 
 #[tokio::test]
+async fn a_model_gets_the_family_and_the_size_that_the_server_reports() {
+    let check = async |api: Api, path: &str, answer, name: &str, configured: &str, family: &str, size: Option<u64>| {
+        let fake = FakeServer::start().await;
+        fake.on("/api/tags", [Answer::json(&json!({"models": []}))]);
+        fake.on(path, [Answer::json(&answer)]);
+        let mut config = fake.config(api);
+        config.model = name.into();
+        let found = connect(config, |config| config.family = configured.into()).await.unwrap();
+        assert_eq!((found.info().family.as_str(), found.info().parameters), (family, size), "{name}");
+    };
+    let shown = |architecture: &str, count: u64| json!({"model_info": {"general.architecture": architecture, "general.parameter_count": count}});
+    let show = "/api/show";
+    check(Api::Ollama, show, shown("llama", 1_235_814_432), "llama3.2:1b", "generic", "llama3", Some(1_235_814_432))
+        .await;
+    check(Api::Ollama, show, shown("qwen3", 751_632_384), "mine", "generic", "qwen3", Some(751_632_384)).await;
+    check(Api::Ollama, show, shown("qwen3", 751_632_384), "mine", "qwen2", "qwen2", Some(751_632_384)).await;
+    check(Api::Ollama, show, json!({}), "qwen3:8b", "generic", "qwen3", Some(8_000_000_000)).await;
+    check(Api::Ollama, show, json!({}), "mine", "generic", "generic", None).await;
+    let listed = json!({"data": [{"id": "mine", "meta": {"n_params": 494_032_768}}]});
+    check(Api::LlamaCpp, "/v1/models", listed, "mine", "generic", "generic", Some(494_032_768)).await;
+}
+
+#[tokio::test]
 async fn a_model_is_told_to_think_only_if_it_can() {
     for (capabilities, requests, think) in [
         (json!(["completion", "thinking"]), true, json!(true)),

@@ -198,12 +198,12 @@ async fn a_request_has_the_format_of_each_server() {
             "frequency_penalty": 0.25,
         })
     );
-    let thinking = ChatRequest { thinking: true, ..requests.clone() };
+    let thinking = ChatRequest { thinking: true, thinking_tokens: 1_000, ..requests.clone() };
     assert_eq!(
         sent(Api::LlamaCpp, OPENAI, thinking).await,
         json!({
             "model": "tiny", "messages": messages, "stream": true, "stream_options": {"include_usage": true},
-            "max_tokens": 64, "temperature": 0.7, "top_p": 0.95, "seed": 7, "stop": ["a", "b", "c", "d", "e"],
+            "max_tokens": 1_064, "temperature": 0.7, "top_p": 0.95, "seed": 7, "stop": ["a", "b", "c", "d", "e"],
             "top_k": 40, "min_p": 0.05, "chat_template_kwargs": {"enable_thinking": true},
         })
     );
@@ -218,6 +218,30 @@ async fn a_request_has_the_format_of_each_server() {
             },
         })
     );
+}
+
+#[tokio::test]
+async fn a_server_gets_room_for_thoughts_where_its_model_may_think() {
+    for (api, path, thinking, room) in [
+        (Api::Ollama, OLLAMA, true, 1_064),
+        (Api::Ollama, OLLAMA, false, 64),
+        (Api::LlamaCpp, OPENAI, true, 1_064),
+        (Api::LlamaCpp, OPENAI, false, 64),
+        // There is no switch, so the model may think unasked.
+        (Api::OpenAi, OPENAI, true, 1_064),
+        (Api::OpenAi, OPENAI, false, 1_064),
+    ] {
+        let (fake, model) = fake_and_model(api).await;
+        let kind = if api == Api::Ollama { NDJSON } else { SSE };
+        fake.on(path, [Answer::stream(kind, if api == Api::Ollama { OLLAMA_REPLY } else { OPENAI_REPLY })]);
+        let asked = ChatRequest { max_tokens: 64, thinking, thinking_tokens: 1_000, ..request("hello") };
+        ask(&model, asked).await.1.unwrap();
+        let body = &fake.requests(path)[0].body;
+        let sent = if api == Api::Ollama { &body["options"]["num_predict"] } else { &body["max_tokens"] };
+        assert_eq!(*sent, json!(room), "{api:?}, {thinking}");
+        let long = ChatRequest { max_tokens: 64, thinking: true, thinking_tokens: 5_000, ..request("hello") };
+        assert!(matches!(model.chat(long).await, Err(Error::TooLong { reply: 5_064, .. })));
+    }
 }
 
 #[tokio::test]
