@@ -56,7 +56,10 @@ impl BlobStore for RamBlobs {
     }
 
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.held().get(id).cloned())
+        match self.held().get(id) {
+            Some(bytes) if blob_id(bytes)? != *id => Err(damaged_blob(id)),
+            bytes => Ok(bytes.cloned()),
+        }
     }
 
     fn remove(&self, id: &BlobId) -> Result<u64, Error> {

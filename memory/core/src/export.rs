@@ -117,11 +117,17 @@ impl Memory {
                 "prompt": row.prompt, "name": row.name, "settings": row.settings, "scope": row.scope,
                 "asked_at": row.asked_at, "drawn_at": row.drawn_at, "persona": row.persona, "model": row.model,
             });
-            if let Some(png) = self.pictures().start_of(&row.message)? {
-                let is_small = png.len() as u64 <= *room;
-                *room -= if is_small { png.len() as u64 } else { 0 };
-                let content = is_small.then(|| STANDARD.encode(&png));
-                picture["starts_from"] = json!({"bytes": png.len(), "content": content, "left_out": !is_small});
+            match self.pictures().start_of(&row.message) {
+                Ok(None) => {}
+                Ok(Some(png)) => {
+                    let is_small = png.len() as u64 <= *room;
+                    *room -= if is_small { png.len() as u64 } else { 0 };
+                    let content = is_small.then(|| STANDARD.encode(&png));
+                    picture["starts_from"] = json!({"bytes": png.len(), "content": content, "left_out": !is_small});
+                }
+                // One damaged file does not cost the rest.
+                Err(Error::Damaged { .. }) => picture["starts_from"] = json!({"content": null, "left_out": true}),
+                Err(error) => return Err(error),
             }
             if let Some(message) = self.messages().raw_message(&row.message)? {
                 picture["files"] = self.files_json(&message, room)?;

@@ -41,20 +41,28 @@ fn blocks(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the beginning of a file with the colours of all frames, and its parts; `None` if it does not end as it should.
+/// Returns the beginning of a file with the colours of all frames, and its parts; `None` if a part does not end. As in
+/// browsers, a file with a frame may lack its own end, and empty blocks may stand between the parts.
 fn parts(bytes: &[u8]) -> Option<(&[u8], Vec<Block<'_>>)> {
     let mut at = HEADER.checked_add(colours(*bytes.get(10)?))?;
     let head = bytes.get(..at)?;
-    let mut parts = Vec::new();
+    let (mut parts, mut has_frame) = (Vec::new(), false);
     loop {
-        let end = match *bytes.get(at)? {
-            END => return Some((head, parts)),
-            EXTENSION => blocks(bytes, at.checked_add(2)?)?,
-            FRAME => blocks(bytes, at.checked_add(11)?.checked_add(colours(*bytes.get(at + 9)?))?)?,
+        let end = match bytes.get(at).copied() {
+            None if has_frame => return Some((head, parts)),
+            Some(END) => return Some((head, parts)),
+            Some(0) => {
+                at += 1;
+                continue;
+            }
+            Some(EXTENSION) => blocks(bytes, at.checked_add(2)?)?,
+            Some(FRAME) => blocks(bytes, at.checked_add(11)?.checked_add(colours(*bytes.get(at + 9)?))?)?,
             _ => return None,
         };
         let part = bytes.get(at..end)?;
-        parts.push(if part.first() == Some(&FRAME) { Block::Frame(part) } else { Block::Extension(part) });
+        let is_frame = part.first() == Some(&FRAME);
+        has_frame |= is_frame;
+        parts.push(if is_frame { Block::Frame(part) } else { Block::Extension(part) });
         at = end;
     }
 }
@@ -132,9 +140,22 @@ mod tests {
         assert_eq!(without_metadata(&with).as_ref(), Some(&without));
         assert_eq!(without_metadata(&without), Some(without.clone()), "nothing more is removed");
         assert_eq!(size(&without), Some((10, 10, 2)));
+        // Cut between two parts behind a frame, a file gets an end. Cut within one, it cannot be read.
+        let first_ends = [head, &again, &control, &first].concat().len();
+        let between = [first_ends, first_ends + control.len(), without.len() - 1];
         for length in 0..without.len() {
-            assert_eq!(without_metadata(&without[..length]), None, "{length}");
+            let ended = between.contains(&length).then(|| [&without[..length], &[END]].concat());
+            assert_eq!(without_metadata(&without[..length]), ended, "{length}");
         }
+    }
+
+    #[test]
+    fn empty_blocks_between_the_parts_are_left_out() {
+        let head = b"GIF89a\x0a\0\x0a\0\0\0\0".as_slice();
+        let frame = frame(10, 10);
+        let with = [head, &[0], &frame, &[0, 0], &frame, &[0, END]].concat();
+        assert_eq!(without_metadata(&with), Some([head, &frame, &frame, &[END]].concat()));
+        assert_eq!(size(&with), Some((10, 10, 2)));
     }
 
     #[test]

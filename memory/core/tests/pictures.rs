@@ -319,6 +319,15 @@ fn a_forgotten_person_leaves_neither_pictures_nor_waiting_ones() {
 }
 
 #[test]
+fn a_damaged_start_is_left_out_of_an_export_and_costs_nothing_else() {
+    let room = Room::open();
+    room.ask_as("ann", |new| new.start = Some(b"given".to_vec()));
+    room.blobs.put(&blob_id(b"given").unwrap(), b"other").unwrap();
+    let export = room.memory.export(&DataSubject(person("ann")), u64::MAX).unwrap();
+    assert_eq!(export["pictures"][0]["starts_from"]["left_out"], true);
+}
+
+#[test]
 fn what_came_with_a_request_is_kept_until_it_ends_and_is_gone_then() {
     let ends: [fn(&Room, &PictureRow); 4] = [
         |room, row| drop(room.finish(row, b"drawn")),

@@ -1,7 +1,7 @@
 //! The picture that a drawing starts from, before it is drawn: read, made smaller, and looked at if nobody described it.
 
 use azera_adapter::Platform;
-use azera_memory::PictureRow;
+use azera_memory::{Memory, PictureRow};
 use azera_model_image::{ImageError, SeeError};
 use azera_pictures::{PromptRules, Traits};
 
@@ -75,14 +75,17 @@ impl Pictures {
             let uploaded = self.services.references.get(&row.person, id, self.services.clock.now());
             let message = row.message.clone();
             return match uploaded {
-                None => self.services.blocking(move |memory| memory.pictures().start_of(&message)).await,
+                None => {
+                    self.services.blocking(move |memory| unless_damaged(memory.pictures().start_of(&message))).await
+                }
                 uploaded => Ok(uploaded),
             };
         }
         let Some(from) = row.starts_from.clone() else { return Ok(None) };
         let Some(place) = self.services.place(platform, &row.chat, &row.person).await? else { return Ok(None) };
         let read_scope = self.access.read_scope(platform, &place, &row.persona).await?;
-        let found = self.services.blocking(move |memory| memory.pictures().file(&read_scope, &from)).await?;
+        let found = move |memory: &Memory| unless_damaged(memory.pictures().file(&read_scope, &from));
+        let found = self.services.blocking(found).await?;
         Ok(found.map(|(_, bytes)| bytes))
     }
 
@@ -115,6 +118,17 @@ impl Pictures {
                 }
             }
         }
+    }
+}
+
+/// Takes a damaged file for one that is gone: no later try reads it either.
+fn unless_damaged<T>(found: Result<Option<T>, azera_memory::Error>) -> Result<Option<T>, azera_memory::Error> {
+    match found {
+        Err(error @ azera_memory::Error::Damaged { .. }) => {
+            tracing::warn!(%error, "a picture to start from is damaged");
+            Ok(None)
+        }
+        found => found,
     }
 }
 

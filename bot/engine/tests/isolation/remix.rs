@@ -1,6 +1,7 @@
 //! Pictures made from pictures: which ones may be started from where, and what the rules make of them.
 
 use azera_adapter::{CommandAnswer, CommandLine, FileContent, GivenPicture, Host, Platform};
+use azera_memory::blob_id;
 use azera_model_image::Picture;
 use azera_types::{InboundPart, MessageId, Part, Text};
 
@@ -263,4 +264,18 @@ async fn a_server_that_cannot_draw_larger_is_not_asked() {
     let number = asked.choices[0].line.rsplit(' ').next().unwrap().to_owned();
     let refused = scene.give((ANN, COMMONS), &format!("/picture upscale {number}"), None, None).await;
     assert!(!refused.ok && refused.text.contains("cannot draw pictures larger"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn a_picture_whose_start_is_damaged_says_that_it_is_gone() {
+    let (mut scene, painter) = Scene::with_waiting_photo().await;
+    scene.engine.azera.stop().await;
+    let blobs = scene.engine.layers.blobs.clone();
+    blobs.put(&blob_id(&photo(9)).unwrap(), b"other bytes").unwrap();
+    painter.hangs.store(false, Ordering::SeqCst);
+    scene.engine.reopen().await;
+    scene.settled().await;
+    let told = scene.delivered().pop().unwrap_or_default();
+    assert!(told.contains("the picture that it starts from is gone"), "{told}");
+    assert!(scene.engine.memory.pictures().waiting().unwrap().is_empty());
 }

@@ -107,6 +107,8 @@ pub(crate) fn first_frame(bytes: &[u8], limits: &PictureLimits) -> Result<RgbIma
                 }
             }
             FRAME => return frame(&mut file, (width, height), (shared, transparent), limits),
+            // Some programs write empty blocks between the parts.
+            0 => {}
             _ => return Err(PictureError::Damaged),
         }
     }
@@ -121,12 +123,17 @@ fn frame(
 ) -> Result<RgbImage, PictureError> {
     let (left, top) = (file.number()?, file.number()?);
     let (own_width, own_height) = checked(file.number()?, file.number()?, limits)?;
+    // What decoding may take is counted by the size of the whole.
+    if left.saturating_add(own_width) > width || top.saturating_add(own_height) > height {
+        return Err(PictureError::Damaged);
+    }
     let flags = file.byte()?;
     let own = file.colours(flags)?;
     let colours = if own.is_empty() { shared } else { own };
     let bits = u32::from(file.byte()?);
     let pixels = own_width as usize * own_height as usize;
-    let indexes = unpacked(&file.blocks()?, bits, pixels).filter(|indexes| indexes.len() == pixels);
+    // Pixels that are missing stay white, as browsers leave them out.
+    let indexes = unpacked(&file.blocks()?, bits, pixels).filter(|indexes| !indexes.is_empty());
     let indexes = indexes.ok_or(PictureError::Damaged)?;
     let mut picture = RgbImage::from_pixel(width, height, Rgb([255; 3]));
     for (row, line) in rows(own_height as usize, flags & INTERLACED != 0).zip(indexes.chunks(own_width as usize)) {

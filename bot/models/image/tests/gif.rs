@@ -117,9 +117,21 @@ fn rows_in_passes_a_place_and_a_transparent_colour_count() {
     let firsts: Vec<u8> = pixels(&picture).step_by(3).map(|pixel| pixel[0]).collect();
     assert_eq!(firsts, (0..11).collect::<Vec<u8>>());
     let control = [0x21, 0xf9, 4, 1, 0, 0, 5, 0];
-    let picture = read(&file((4, 2), (1, 1), (9, 1), 0, &[3, 5, 3, 3, 3, 3, 3, 3, 3], &control)).unwrap();
+    let picture = read(&file((4, 2), (1, 1), (3, 1), 0, &[3, 5, 3], &control)).unwrap();
     let seen: Vec<u8> = pixels(&picture).map(|pixel| pixel[2]).collect();
-    assert_eq!(seen, [255, 255, 255, 255, 255, 7, 255, 7], "what stands outside is cut off");
+    assert_eq!(seen, [255, 255, 255, 255, 255, 7, 255, 7]);
+    for beyond in [((2, 1), (3, 1)), ((1, 2), (3, 1)), ((0, 0), (9, 1))] {
+        let file = file((4, 2), beyond.0, beyond.1, 0, &[3; 9], &control);
+        assert_eq!(read(&file), Err(PictureError::Damaged), "{beyond:?} reaches beyond the whole");
+    }
+}
+
+#[test]
+fn missing_pixels_are_white_and_empty_blocks_between_the_parts_count_for_nothing() {
+    let few = file((3, 2), (0, 0), (3, 2), 0, &[1, 2, 3, 4], &[0, 0]);
+    let seen: Vec<u8> = pixels(&read(&few).unwrap()).map(|pixel| pixel[0]).collect();
+    assert_eq!(seen, [1, 2, 3, 4, 255, 255]);
+    assert_eq!(read(&few[..few.len() - 1]).map(|picture| picture.width()), Ok(3), "it lacks its end");
 }
 
 #[test]
@@ -131,8 +143,8 @@ fn what_is_too_large_or_damaged_is_not_decoded() {
     for length in 13..SAMPLE.len() - 2 {
         assert_eq!(read(&SAMPLE[..length]), Err(PictureError::Damaged), "{length}");
     }
-    // It announces as many pixels as may be, and has one.
-    let bomb = file((4_096, 2_048), (0, 0), (4_096, 2_048), 0, &[1], &[]);
+    // It announces as many pixels as may be in a frame, and has one.
+    let bomb = file((2, 2), (0, 0), (4_096, 2_048), 0, &[1], &[]);
     assert_eq!(read(&bomb), Err(PictureError::Damaged));
 }
 
