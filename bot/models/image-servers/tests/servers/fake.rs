@@ -26,6 +26,8 @@ pub struct World {
     pub failure: Mutex<Option<(u16, String)>>,
     /// While set, a picture is not finished.
     pub held: Mutex<bool>,
+    /// While set, the server draws the picture of somebody else.
+    pub is_busy: Mutex<bool>,
     /// How many of the next questions about a picture fail.
     pub failing_questions: Mutex<u32>,
     pub stopped: Mutex<Vec<String>>,
