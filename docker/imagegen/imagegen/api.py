@@ -173,6 +173,7 @@ def build(settings: Settings) -> FastAPI:
             "status": "ok",
             "model": drawer.loaded or settings.default_model,
             "loaded": drawer.loaded is not None,
+            "loading": jobs.loads(),
             "device": drawer.device,
             "safety": settings.safety != "off",
             **jobs.counts(),

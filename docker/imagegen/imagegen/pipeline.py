@@ -3,6 +3,7 @@
 import base64
 import gc
 import io
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from diffusers import (
     StableDiffusionPipeline,
     StableDiffusionXLPipeline,
 )
+from huggingface_hub import constants
 from PIL import Image, ImageChops
 
 from .settings import Settings
@@ -118,7 +120,7 @@ def preview(latents: torch.Tensor, side: int) -> bytes | None:
 
 
 class Drawer:
-    """Holds one model at a time and draws with it. Only one thread may use it."""
+    """Holds one model at a time and draws with it. Only one thread at a time may load or draw."""
 
     def __init__(self, settings: Settings):
         self.settings = settings
@@ -156,6 +158,19 @@ class Drawer:
         self.image.set_progress_bar_config(disable=True)
         self.scheduler, self.loaded = pipe.scheduler, name
 
+    @staticmethod
+    def stored_bytes() -> int:
+        """Returns how much the cache of downloaded models holds. It grows while a model is downloaded."""
+        total = 0
+        for folder, _, files in os.walk(constants.HF_HUB_CACHE):
+            for name in files:
+                try:
+                    total += os.lstat(os.path.join(folder, name)).st_size
+                except OSError:
+                    # A part that was just moved to its place.
+                    continue
+        return total
+
     def _place(self, pipe) -> None:
         if self.device != "cuda" or self.settings.offload == "none":
             pipe.to(self.device)
@@ -168,8 +183,8 @@ class Drawer:
         pipe.vae.enable_tiling()
 
     def draw(self, request: Request, step: Callable[[int, int, str | None], None]) -> bytes:
-        """Draws a picture and returns it as PNG. Calls `step` after each step; what it raises ends the picture."""
-        self.load(request.model)
+        """Draws a picture with the loaded model and returns it as PNG. Calls `step` after each step; what it raises ends
+        the picture."""
         if request.enlarges:
             drawn = self._enlarge(request, step)
         elif request.image is None:

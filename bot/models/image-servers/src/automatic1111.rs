@@ -146,6 +146,7 @@ impl Automatic1111 {
         let share = seen.progress.unwrap_or_default().clamp(0.0, 1.0);
         progress.send_replace(ImageProgress {
             ahead: 0,
+            loading: None,
             step: (share * f64::from(task.steps)).round() as u32,
             steps: task.steps,
             preview: preview.filter(|preview| preview.len() <= MAX_PREVIEW_BYTES),

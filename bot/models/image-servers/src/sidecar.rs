@@ -1,5 +1,7 @@
 //! The project's own sidecar, `docker/imagegen`. `docker/imagegen/README.md` describes its interface.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use azera_model_image::{
     DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, Outage, ProgressSender, Reference,
@@ -10,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ImageServerConfig;
@@ -26,6 +28,9 @@ pub(crate) struct Sidecar {
 /// How much of an enlarged picture is redrawn. More would change what it shows.
 const UPSCALE_STRENGTH: f32 = 0.25;
 
+/// The longest silence of a server that loads its model. It sends something every ten seconds.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// A request, and where it goes.
 struct Asked<'a> {
     path: &'static str,
@@ -40,6 +45,8 @@ struct Asked<'a> {
 enum Event {
     /// The request waits.
     Queued { job: String, ahead: usize },
+    /// The server loads the model, and has downloaded so many bytes for it.
+    Loading { downloaded: u64 },
     /// A step is done.
     Progress { step: u32, steps: u32, preview: Option<String> },
     /// The picture can be fetched.
@@ -53,6 +60,34 @@ enum Event {
 #[derive(Deserialize)]
 struct Health {
     model: String,
+    /// The model that is being loaded.
+    #[serde(default)]
+    loading: Option<String>,
+}
+
+/// The time that a request may take. It stands still while the server loads its model: that takes minutes at the first
+/// start, and says nothing about the picture.
+struct Patience {
+    left: Duration,
+    is_loading: bool,
+}
+
+impl Patience {
+    fn new(left: Duration) -> Self {
+        Self { left, is_loading: false }
+    }
+
+    /// Returns how long to wait for the next bytes.
+    fn wait(&self) -> Duration {
+        if self.is_loading { SILENCE } else { self.left }
+    }
+
+    /// Notes how long it took until bytes came.
+    fn waited(&mut self, took: Duration) {
+        if !self.is_loading {
+            self.left = self.left.saturating_sub(took);
+        }
+    }
 }
 
 impl Sidecar {
@@ -111,13 +146,13 @@ impl Sidecar {
         let wait = self.server.timeouts().picture;
         let mut job = None;
         let post = self.server.post(asked.path, &asked.body);
-        let whole = timeout(wait, async {
+        let whole = async {
             let response = self.server.send(post, wait, asked.private).await?;
             self.follow(response, asked.private, &mut job, progress).await
-        });
+        };
         let done = tokio::select! {
             biased;
-            done = whole => done.map_err(|_| self.server.silent(wait)).and_then(|done| done),
+            done = whole => done,
             () = cancelled.cancelled() => Err(ImageError::Cancelled),
         };
         let (seed, model) = match done {
@@ -145,8 +180,8 @@ impl Sidecar {
         progress: &ProgressSender,
     ) -> Result<(u32, String), ImageError> {
         let mut events = Events::default();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.server.network(error))? {
-            events.push(&chunk);
+        let mut patience = Patience::new(self.server.timeouts().picture);
+        while self.read_more(&mut response, &mut events, &mut patience).await? {
             while let Some(data) = events.next().map_err(|_| self.server.protocol("an event is too long"))? {
                 let event = serde_json::from_slice(&data).map_err(|_| self.server.protocol("an event is malformed"))?;
                 match event {
@@ -158,10 +193,15 @@ impl Sidecar {
                         *job = Some(id);
                         progress.send_replace(ImageProgress { ahead, ..ImageProgress::default() });
                     }
+                    Event::Loading { downloaded } => {
+                        patience.is_loading = true;
+                        progress.send_replace(ImageProgress { loading: Some(downloaded), ..ImageProgress::default() });
+                    }
                     Event::Progress { step, steps, preview } => {
+                        patience.is_loading = false;
                         let preview = preview.and_then(|preview| self.server.base64(&preview).ok());
                         let preview = preview.filter(|preview| preview.len() <= MAX_PREVIEW_BYTES);
-                        progress.send_replace(ImageProgress { ahead: 0, step, steps, preview });
+                        progress.send_replace(ImageProgress { step, steps, preview, ..ImageProgress::default() });
                     }
                     Event::Done { seed, model } => return Ok((seed, model)),
                     Event::Cancelled => return Err(ImageError::Cancelled),
@@ -170,6 +210,30 @@ impl Sidecar {
             }
         }
         Err(ImageError::outage(Outage::Failed, format!("{} broke off in the middle of a picture", self.server.name())))
+    }
+
+    /// Waits for the next bytes of a stream, as long as the request may still take. Returns false at its end.
+    async fn read_more(
+        &self,
+        response: &mut Response,
+        events: &mut Events,
+        patience: &mut Patience,
+    ) -> Result<bool, ImageError> {
+        let (begun, wait) = (Instant::now(), patience.wait());
+        let chunk = timeout(wait, response.chunk()).await.map_err(|_| match patience.is_loading {
+            true => {
+                let why =
+                    format!("{} said nothing for {} s while it loaded its model", self.server.name(), wait.as_secs());
+                ImageError::outage(Outage::Failed, why)
+            }
+            false => self.server.silent(self.server.timeouts().picture),
+        })?;
+        patience.waited(begun.elapsed());
+        let chunk = chunk.map_err(|error| self.server.network(error))?;
+        if let Some(chunk) = &chunk {
+            events.push(chunk);
+        }
+        Ok(chunk.is_some())
     }
 
     fn failure(&self, code: &str, message: &str, private: &str) -> ImageError {
@@ -231,6 +295,30 @@ impl ImageModel for Sidecar {
 
     async fn check(&self) -> Result<String, ImageError> {
         let health: Health = self.server.ask(self.server.get("v1/health"), self.server.timeouts().about, "").await?;
-        Ok(health.model)
+        Ok(match health.loading {
+            Some(loading) => format!("{loading}, which it is still loading"),
+            None => health.model,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_in_which_a_model_is_loaded_does_not_count() {
+        let second = Duration::from_secs(1);
+        let mut patience = Patience::new(second * 300);
+        patience.waited(second * 10);
+        patience.is_loading = true;
+        for _ in 0..100 {
+            assert_eq!(patience.wait(), SILENCE);
+            patience.waited(second * 10);
+        }
+        patience.is_loading = false;
+        assert_eq!(patience.wait(), second * 290);
+        patience.waited(second * 400);
+        assert_eq!(patience.wait(), Duration::ZERO);
     }
 }

@@ -28,6 +28,8 @@ pub struct World {
     pub held: Mutex<bool>,
     /// While set, the server draws the picture of somebody else.
     pub is_busy: Mutex<bool>,
+    /// While set, the sidecar loads its model.
+    pub is_loading: Mutex<bool>,
     /// How many of the next questions about a picture fail.
     pub failing_questions: Mutex<u32>,
     pub stopped: Mutex<Vec<String>>,

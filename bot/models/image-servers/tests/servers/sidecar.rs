@@ -7,12 +7,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::{ImageError, ImageLimits, ImageRequest, ImageSize, Outage};
+use azera_model_image::{ImageError, ImageLimits, ImageProgress, ImageRequest, ImageSize, Outage};
 use azera_model_image_servers::{ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::stream;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::fake::{Fake, PROMPT, World, larger, lock, png, request, with_reference};
 
@@ -35,7 +37,7 @@ fn routes(world: Arc<World>) -> Router {
         .route("/v1/pictures", post(|state, headers, body| draw("pictures", state, headers, body)))
         .route("/v1/upscales", post(|state, headers, body| draw("upscales", state, headers, body)))
         .route("/v1/pictures/{job}", get(picture).delete(cancel))
-        .route("/v1/health", get(|| async { Json(json!({"model": "tiny", "device": "cpu", "waiting": 0})) }))
+        .route("/v1/health", get(health))
         .with_state(world)
 }
 
@@ -49,6 +51,10 @@ async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, J
     }
     let failure = lock(&world.failure).clone();
     let mut first = format!(": alive\n\ndata: {}\n\n", json!({"type": "queued", "job": "j1", "ahead": 2}));
+    if *lock(&world.is_loading) {
+        let loading = json!({"type": "loading", "model": "tiny", "downloaded": 2_100_000_000_u64});
+        first.push_str(&format!("data: {loading}\n\n"));
+    }
     let mut second =
         format!("data: {}\n\n", json!({"type": "progress", "step": 1, "steps": 4, "preview": STANDARD.encode(png())}));
     let done = json!({"type": "done", "seed": 77, "model": "tiny"});
@@ -75,6 +81,12 @@ async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, J
         }
     });
     ([("content-type", "text/event-stream")], Body::from_stream(whole)).into_response()
+}
+
+async fn health(State(world): State<Arc<World>>) -> Json<Value> {
+    let loading = lock(&world.is_loading).then_some("tiny");
+    Json(json!({"status": "ok", "model": "tiny", "loaded": loading.is_none(), "loading": loading, "device": "cpu",
+        "safety": false, "waiting": 0, "running": 0}))
 }
 
 async fn picture(Path(job): Path<String>) -> Response {
@@ -120,6 +132,36 @@ async fn cancelling_ends_the_job_on_the_server() {
     // The client has read the first event once the server sends the second, or the job is cancelled by its connection.
     let ended = fake.cancel_amid(begun).await;
     assert_eq!(ended, Err(ImageError::Cancelled));
+}
+
+#[tokio::test]
+async fn a_server_that_loads_its_model_says_so_and_then_draws() {
+    let fake = fake().await;
+    *lock(&fake.world.is_loading) = true;
+    assert_eq!(fake.model.check().await.unwrap(), "tiny, which it is still loading");
+    fake.world.hold(true);
+    let (sender, mut receiver) = watch::channel(ImageProgress::default());
+    let model = fake.model.clone();
+    let drawing = tokio::spawn(async move { model.generate(&request(), &sender, &CancellationToken::new()).await });
+    receiver.wait_for(|seen| seen.loading == Some(2_100_000_000)).await.unwrap();
+    fake.world.hold(false);
+    receiver.wait_for(|seen| seen.step == 1 && seen.loading.is_none()).await.unwrap();
+    assert_eq!(drawing.await.unwrap().unwrap().model, "tiny");
+}
+
+#[tokio::test]
+async fn a_picture_is_cancelled_while_the_server_loads_its_model() {
+    let fake = fake().await;
+    *lock(&fake.world.is_loading) = true;
+    fake.world.hold(true);
+    let (sender, mut receiver) = watch::channel(ImageProgress::default());
+    let (model, cancelled) = (fake.model.clone(), CancellationToken::new());
+    let token = cancelled.clone();
+    let drawing = tokio::spawn(async move { model.generate(&request(), &sender, &token).await });
+    receiver.wait_for(|seen| seen.loading.is_some()).await.unwrap();
+    cancelled.cancel();
+    assert_eq!(drawing.await.unwrap().unwrap_err(), ImageError::Cancelled);
+    assert_eq!(*lock(&fake.world.stopped), ["j1"], "the server is told");
 }
 
 #[tokio::test]
