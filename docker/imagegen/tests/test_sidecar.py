@@ -306,6 +306,58 @@ class Drawing(unittest.TestCase):
             time.sleep(0.02)
 
 
+class Kinds(unittest.TestCase):
+    """What a checkpoint is, is read from the checkpoint."""
+
+    XL = "conditioner.embedders.1.model.ln_final.weight"
+    FIRST = "cond_stage_model.transformer.text_model.final_layer_norm.weight"
+
+    def file(self, name: str, *tensors: str) -> str:
+        import torch
+        from safetensors.torch import save_file
+
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / name
+        save_file({tensor: torch.zeros(1) for tensor in tensors}, path)
+        return str(path)
+
+    def test_the_kind_of_a_single_file_is_read_from_its_header(self):
+        from imagegen.pipeline import StableDiffusionPipeline, StableDiffusionXLPipeline, pipeline_of
+
+        for name in ("ponyDiffusion.safetensors", "sd_xl.safetensors"):
+            self.assertIs(pipeline_of(self.file(name, self.XL)), StableDiffusionXLPipeline)
+            self.assertIs(pipeline_of(self.file(name, self.FIRST)), StableDiffusionPipeline)
+
+    def test_a_file_that_is_no_checkpoint_is_refused_in_words(self):
+        from imagegen.pipeline import pipeline_of
+
+        with self.assertRaisesRegex(ValueError, "no whole checkpoint"):
+            pipeline_of(self.file("flux.safetensors", "double_blocks.0.img_attn.proj.bias"))
+        with tempfile.NamedTemporaryFile(suffix=".safetensors") as broken:
+            broken.write(b"\xff" * 64)
+            broken.flush()
+            with self.assertRaisesRegex(ValueError, "no safetensors file"):
+                pipeline_of(broken.name)
+
+    def test_previews_have_the_colours_of_the_kind(self):
+        import torch
+        from imagegen.pipeline import preview
+
+        def colour(is_xl: bool, *channels: float) -> tuple:
+            latents = torch.tensor(channels).reshape(1, 4, 1, 1).expand(1, 4, 16, 16)
+            return Image.open(io.BytesIO(preview(latents, 64, is_xl))).convert("RGB").getpixel((8, 8))
+
+        # The first channel of XL is how bright it is, the second goes from cyan to red.
+        bright = colour(True, 1.5, 0.0, 0.0, 0.0)
+        self.assertTrue(min(bright) > 190 and max(bright) - min(bright) < 20, bright)
+        red, _, blue = colour(True, 0.0, -2.0, 0.0, 0.0)
+        self.assertGreater(red - blue, 60)
+        # The first channel of the others is more red and blue than green.
+        red, green, _ = colour(False, 2.0, 0.0, 0.0, 0.0)
+        self.assertGreater(red - green, 20)
+
+
 class SlowDrawer:
     """A stand-in for the model: it loads when the test lets it, and draws nothing."""
 
