@@ -175,6 +175,8 @@ class Drawing(unittest.TestCase):
     def test_samplers_and_models_are_chosen_by_name(self):
         status, data = self.sidecar.call("GET", "/v1/models")
         self.assertEqual((status, json.loads(data)["models"]), (200, ["tiny", "again"]))
+        limits = [json.loads(data)[name] for name in ("max_side", "max_pixels", "max_steps")]
+        self.assertEqual(limits, [1536, 1216 * 1216, 1000])
         for sampler in json.loads(data)["samplers"]:
             self.assertEqual(self.sidecar.draw(sampler=sampler)[-1]["type"], "done", sampler)
         self.assertEqual(self.sidecar.draw(model="again")[-1]["model"], "again")
