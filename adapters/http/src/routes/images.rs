@@ -22,7 +22,7 @@ use crate::problem::Problem;
 use crate::web::Shared;
 
 /// The chat that pictures become messages of, and its title.
-const CHAT: &str = "pictures";
+pub(super) const CHAT: &str = "pictures";
 const TITLE: &str = "Pictures";
 
 /// Characters of a digest that name a persona's chat.
@@ -141,13 +141,6 @@ struct Deleted {
     filename: String,
 }
 
-/// A picture to take back.
-#[derive(Deserialize, JsonSchema)]
-struct TakenBack {
-    /// Its number, as the event `progress` tells it.
-    number: u64,
-}
-
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let chat = Need::Scope(Scope::Chat);
     let none = &[(409, "Nothing is configured that draws. The body says how to change that.")];
@@ -166,15 +159,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .asks(Wanted::ASKS)
             .answers::<List<Image>>(),
         Endpoint::new(Method::GET, "/api/images/models", chat, "List what draws", models).answers::<List<ImageModel>>(),
-        Endpoint::new(
-            Method::POST,
-            "/api/images/cancel",
-            chat,
-            "Take back a picture that waits or is being drawn",
-            cancel,
-        )
-        .takes::<TakenBack>()
-        .answers::<Done>(),
         upload,
         Endpoint::new(
             Method::POST,
@@ -482,19 +466,4 @@ async fn delete(
     let (at, number) = shared.numbered(&caller, &filename).await?;
     shared.perform(&caller, at.chat, &format!("/picture delete {number}")).await?;
     Ok(axum::Json(Deleted { status: "deleted", filename }))
-}
-
-/// A picture belongs to the chat in which it was asked for, so each of the caller's chats for pictures is tried.
-async fn cancel(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    Json(wish): Json<TakenBack>,
-) -> Result<axum::Json<Done>, Problem> {
-    let line = format!("/picture cancel {}", wish.number);
-    for chat in shared.chats(&caller).await? {
-        if suffix_of(&chat.chat).starts_with(CHAT) && shared.command(&caller, chat.chat, &line).await?.ok {
-            return Ok(axum::Json(Done { status: "cancelled" }));
-        }
-    }
-    Err(Problem::not_found("waiting picture"))
 }

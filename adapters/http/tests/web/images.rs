@@ -173,6 +173,31 @@ async fn a_picture_is_taken_back_by_the_person_who_asked() {
 }
 
 #[tokio::test]
+async fn what_waits_is_listed_and_followed_again_by_the_person_who_asked() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut bob = world.guest(&mut owner, "Bob").await;
+    let answer = owner.send("POST", "/api/images/generate", Some(json!({"prompt": "a boat", "steps": 2}))).await;
+    let first: Value = serde_json::from_str(&answer.events()[0].1).unwrap();
+    assert_eq!((&first["state"], &first["place"], &first["number"]), (&json!("waits"), &json!(3), &json!(1)));
+    let listed = owner.send("GET", "/api/images/waiting", None).await.json();
+    let want = json!({"number": 1, "prompt": "a boat", "state": "loading", "place": null, "downloaded": 2_000_000_000,
+        "step": 0, "total_steps": 0, "percentage": 0});
+    assert_eq!(listed, json!({"items": [want], "total": 1}));
+    // It goes on, and is drawn: the stream of it begins anew.
+    world.engine.studio.begin_again();
+    let events = owner.send("GET", "/api/images/waiting/1", None).await.events();
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["progress", "progress", "complete"], "{events:?}");
+    let loading: Value = serde_json::from_str(&events[0].1).unwrap();
+    assert_eq!((&loading["state"], &loading["downloaded"]), (&json!("loading"), &json!(0)));
+    assert_eq!(bob.send("GET", "/api/images/waiting", None).await.json()["total"], 0);
+    bob.send("GET", "/api/images/waiting/1", None).await.is(404, "not_found");
+    owner.send("GET", "/api/images/waiting/2", None).await.is(404, "not_found");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_drawn_is_said() {
     let world = World::start().await;
     let mut owner = world.owner().await;

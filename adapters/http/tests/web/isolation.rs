@@ -43,8 +43,9 @@ async fn reads(world: &World, chat: &str) -> Vec<(String, String, Option<Value>)
                     true => format!("{number:032x}.png"),
                     false => format!("picture-{number}.png"),
                 };
-                reads.push(("GET".into(), format!("{}{query}", concrete.replace("{filename}", &file)), None));
-                if !concrete.contains("{filename}") {
+                let one = concrete.replace("{filename}", &file).replace("{number}", &number.to_string());
+                reads.push(("GET".into(), format!("{one}{query}"), None));
+                if one == concrete {
                     break;
                 }
             }

@@ -126,6 +126,7 @@ export const images = {
     events(await request("POST", "/api/images/generate", drawing, signal)),
   upscale: async (filename: string, signal: AbortSignal) =>
     events(await request("POST", at`/api/images/${filename}/upscale`, undefined, signal)),
+  waiting: () => json<Api.List<Api.WaitingPicture>>("GET", "/api/images/waiting"),
   cancel: (number: number) => json("POST", "/api/images/cancel", { number }),
   pin: (filename: string) => json("PUT", at`/api/images/${filename}/pin`),
   unpin: (filename: string) => json("DELETE", at`/api/images/${filename}/pin`),

@@ -290,8 +290,12 @@ export const t = {
     strength: "How much of it to redraw",
     draw: "Draw",
     drawing: "Drawing",
-    waits: "It waits for its turn.",
+    waits: (place: number | null) => (place && place > 1 ? `It is number ${place} of those that wait.` : "It waits for its turn."),
+    loads: (downloaded: number | null) =>
+      downloaded ? `The server downloads its model, ${(downloaded / 1e9).toFixed(1)} GB so far.` : "The server loads its model.",
+    begins: "The server begins.",
     step: (step: number, of: number) => `Step ${step} of ${of}`,
+    waiting: "Still to come",
     broken: "The connection broke. The picture goes on; open this page again to see it.",
     gallery: "Gallery",
     search: { q: "Words of the prompt", by: "Who asked (or me)", place: "Where" },
@@ -303,7 +307,7 @@ export const t = {
     setUp: "Azera draws with a server of yours, such as AUTOMATIC1111 or Forge, started with `--api`. Name it in the configuration, and start Azera again:",
     configuration: '[images]\nkind = "automatic1111"\nurl = "http://127.0.0.1:7860"',
     otherServers:
-      "ComfyUI, servers with OpenAI's interface and the project's own `docker/imagegen` work, too: see `docs/pictures.md`. The command `azera doctor` says whether the server answers.",
+      "ComfyUI, servers with OpenAI's interface and the project's own `docker/imagegen` work, too: see `bot/docs/pictures.md`. The command `azera doctor` says whether the server answers.",
     askOwner: "The owner of this Azera can set up a server that draws.",
     picture: (number: number) => `Picture ${number}`,
     without: (negative: string) => `Without: ${negative}`,
