@@ -43,7 +43,7 @@ export const labels = {
   remove: (kind: LabelKind, id: string) => json("DELETE", `/api/${kind}/${encodeURIComponent(id)}`),
 };
 
-export type Said = { chat_id: string; message: string; ai_persona_id?: string; about?: string };
+export type Said = { chat_id: string; message: string; pictures?: string[]; ai_persona_id?: string; about?: string };
 
 /** Says something, and yields the events of the reply. A failure is thrown. */
 export async function* say(said: Said, signal?: AbortSignal): AsyncGenerator<ServerEvent> {

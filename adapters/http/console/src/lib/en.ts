@@ -65,6 +65,13 @@ export const t = {
   },
   chat: {
     list: "Chats",
+    attach: "Show a picture (you can drop or paste one, too)",
+    attached: "Pictures of the message",
+    detach: (name: string) => `Leave ${name} out`,
+    noPicture: (name: string) => `${name} is no PNG, JPEG, WebP or GIF.`,
+    pictureTooLarge: (name: string) => `${name} is too large: a picture has at most 8 MB, and all of a message have 16 MB.`,
+    tooManyPictures: (most: number) => `A message shows at most ${most} pictures.`,
+    unreadable: (name: string) => `${name} cannot be read.`,
     new: "New chat",
     newTitle: "New chat",
     search: "Search chats",
