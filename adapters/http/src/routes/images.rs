@@ -257,6 +257,19 @@ impl Shared {
         Err(Problem::unconfigured("images_unavailable", detail))
     }
 
+    /// Fails if something else is to draw than what the operator chose: a picture by another model would be a surprise.
+    fn check_model(&self, wanted: Option<&str>) -> Result<(), Problem> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        let models = self.pictures()?.picture_models();
+        if models.iter().any(|model| model.name == wanted) {
+            return Ok(());
+        }
+        let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+        let detail =
+            format!("Nothing of the name {wanted:?} draws here, only {}. Leave `model` out.", names.join(", "));
+        Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "model_not_found", detail))
+    }
+
     /// Returns the chat of the caller in which a persona draws.
     async fn drawing_place(&self, caller: &Caller, persona: Option<&str>) -> Result<Reading, Problem> {
         let persona = persona.map(PersonaId::new).transpose()?;
@@ -354,6 +367,7 @@ async fn generate(
     Json(new): Json<NewPicture>,
 ) -> Result<Response, Problem> {
     shared.check_drawing()?;
+    shared.check_model(new.model())?;
     let wish = new.wish()?;
     shared.count_message(&caller)?;
     let at = shared.drawing_place(&caller, new.persona()).await?;
@@ -448,14 +462,16 @@ async fn show_thumbnail(
 ) -> Result<Response, Problem> {
     let missing = || Problem::not_found("picture");
     let number = number_in(&filename).ok_or_else(missing)?;
-    for at in shared.galleries(&caller).await? {
-        let found = shared.pictures()?.thumbnail(&shared.platform, at, number).await?;
-        if let Some((_, FileContent(bytes))) = found.filter(|(picture, _)| file_name(picture) == filename) {
-            let name = format!("{}.jpg", filename.trim_end_matches(".png"));
-            return Ok(media::answer(&headers, File { bytes, media_type: JPEG, name }));
-        }
+    let (at, FileContent(whole)) = shared.picture(&caller, &filename).await?;
+    // The picture is decoded only for those who do not have its small copy yet.
+    let tag = media::tag_of("thumbnail", &whole);
+    if let Some(unchanged) = media::unchanged(&headers, &tag) {
+        return Ok(unchanged);
     }
-    Err(missing())
+    let found = shared.pictures()?.thumbnail(&shared.platform, at, number).await?;
+    let (_, FileContent(bytes)) = found.ok_or_else(missing)?;
+    let name = format!("{}.jpg", filename.trim_end_matches(".png"));
+    Ok(media::tagged(&headers, File { bytes, media_type: JPEG, name }, &tag))
 }
 
 async fn delete(

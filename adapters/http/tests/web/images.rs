@@ -20,7 +20,7 @@ async fn a_picture_is_followed_until_it_is_drawn_and_then_listed() {
     let world = World::start().await;
     let (mut key, _) = program(&mut world.owner().await, &["chat"]).await;
     let body = json!({
-        "prompt": "a lighthouse at dusk", "negative_prompt": "fog", "model": "any", "width": 768, "height": 512, "steps": 2,
+        "prompt": "a lighthouse at dusk", "negative_prompt": "fog", "model": "grey", "width": 768, "height": 512, "steps": 2,
         "cfg_scale": 5.5, "seed": 9, "custom_filename": "My Tower!", "reference_image": "",
     });
     let events = draw(&mut key, body).await;
@@ -83,6 +83,13 @@ async fn a_picture_is_served_whole_and_in_parts() {
         (small.status, small.body.as_str(), small.header("content-type")),
         (200, "small 0123456789", Some("image/jpeg"))
     );
+    let shrunk = || world.engine.studio.shrunk.load(Ordering::SeqCst);
+    assert_eq!(shrunk(), 1);
+    let tag = [("If-None-Match", small.header("etag").unwrap())];
+    let known = owner.send_with("GET", &format!("{path}/thumbnail"), &tag, "").await;
+    assert_eq!((known.status, known.body.as_str(), shrunk()), (304, "", 1), "it is not made anew");
+    assert_eq!(known.header("etag"), small.header("etag"));
+    assert_ne!(whole.header("etag"), small.header("etag"));
     for missing in ["picture-2.png", "tower-1.png", "1", "..%2f1"] {
         owner.send("GET", &format!("/api/images/{missing}/thumbnail"), None).await.is(404, "not_found");
     }
@@ -222,6 +229,10 @@ async fn what_cannot_be_drawn_is_said() {
     ask("one too many").await.is(429, "too_many_pictures");
     let events = ask("something impossible").await.events();
     assert_eq!(events.last().unwrap().0, "error", "{events:?}");
+    let other = json!({"prompt": "x", "model": "dall-e-3"});
+    let answer = owner.send("POST", "/api/images/generate", Some(other)).await;
+    answer.is(422, "model_not_found");
+    assert!(answer.body.contains("only grey"), "{}", answer.body);
     let unknown = json!({"prompt": "x", "persona_id": "nobody"});
     owner.send("POST", "/api/images/generate", Some(unknown)).await.is(404, "not_found");
     world.engine.studio.is_closed.store(true, Ordering::SeqCst);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -26,6 +26,8 @@ pub struct Studio {
     pub wishes: Mutex<Vec<PictureWish>>,
     pub moods: Mutex<Vec<(ChatId, GivenMood)>>,
     pub spoken: Mutex<Vec<SpeechRequest>>,
+    /// How often a small copy of a picture was made.
+    pub shrunk: AtomicUsize,
     /// Nothing draws, speaks or hears.
     pub is_closed: AtomicBool,
 }
@@ -199,6 +201,7 @@ impl PictureHost for Engine {
         at: Reading,
         number: u64,
     ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
+        self.studio.shrunk.fetch_add(1, Ordering::SeqCst);
         let found = self.picture(platform, at, number).await?;
         Ok(found.map(|(picture, file)| (picture, FileContent([b"small ".as_slice(), &file.0].concat()))))
     }
