@@ -75,6 +75,26 @@ struct TaskProgress {
     live_preview: Option<String>,
 }
 
+/// A checkpoint of the server. A request may name it in any of these ways.
+#[derive(Deserialize)]
+struct Checkpoint {
+    title: String,
+    #[serde(default)]
+    model_name: String,
+    /// The path of its file.
+    #[serde(default)]
+    filename: String,
+}
+
+impl Checkpoint {
+    /// Returns the names that it goes by, the shortest first.
+    fn names(self) -> Vec<String> {
+        let file = self.filename.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        let plain = self.title.split(" [").next().unwrap_or_default().to_owned();
+        vec![self.model_name, file, plain, self.title]
+    }
+}
+
 #[derive(Deserialize)]
 struct Options {
     sd_model_checkpoint: Option<String>,
@@ -265,6 +285,16 @@ impl ImageModel for Automatic1111 {
     }
 
     async fn check(&self) -> Result<String, ImageError> {
+        if !self.server.config().model.is_empty() {
+            let list = self.server.get("sdapi/v1/sd-models");
+            let checkpoints: Vec<Checkpoint> = self.server.ask(list, self.server.timeouts().about, "").await?;
+            let names: Vec<Vec<String>> = checkpoints.into_iter().map(Checkpoint::names).collect();
+            let wanted = &self.server.config().model;
+            if !names.iter().flatten().any(|name| name == wanted) {
+                let listed: Vec<String> = names.into_iter().filter_map(|names| names.into_iter().next()).collect();
+                self.server.check_model(&listed)?;
+            }
+        }
         let options = self.server.get("sdapi/v1/options");
         let options: Options = self.server.ask(options, self.server.timeouts().about, "").await?;
         Ok(options.sd_model_checkpoint.unwrap_or_else(|| "no model".to_owned()))

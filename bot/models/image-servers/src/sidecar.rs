@@ -1,5 +1,6 @@
 //! The project's own sidecar, `docker/imagegen`. `docker/imagegen/README.md` describes its interface.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,7 +23,9 @@ use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, Server};
 /// A server of this kind.
 pub(crate) struct Sidecar {
     server: Server,
-    limits: ImageLimits,
+    /// What the configuration allows, until the server has told its own limits.
+    configured: ImageLimits,
+    told: OnceLock<ImageLimits>,
 }
 
 /// How much of an enlarged picture is redrawn. More would change what it shows.
@@ -55,6 +58,16 @@ enum Event {
     Cancelled,
     /// The request failed.
     Error { code: String, message: String },
+}
+
+/// What the server offers.
+#[derive(Deserialize)]
+struct Offer {
+    models: Vec<String>,
+    /// Its limits; an older server does not tell them.
+    max_side: Option<u32>,
+    max_pixels: Option<u32>,
+    max_steps: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -92,13 +105,41 @@ impl Patience {
 
 impl Sidecar {
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
-        // The sidecar refuses what has more pixels than its own limit, which it does not tell. Who allows longer sides here
-        // has changed the sidecar's limits, too.
+        // Until the sidecar tells its limits: who allows longer sides here has changed the sidecar's limits, too.
         let usual = ImageLimits::default();
         let is_usual = config.limits.max_side <= usual.max_side;
         let max_pixels = config.limits.max_pixels.min(if is_usual { usual.max_pixels } else { u32::MAX });
         let limits = ImageLimits { upscales: true, max_pixels, ..config.limits.clone() };
-        Ok(Self { server: Server::new(config)?, limits })
+        Ok(Self { server: Server::new(config)?, configured: limits, told: OnceLock::new() })
+    }
+
+    /// Asks the server once what it offers, because it refuses what is beyond its limits.
+    async fn offer(&self) -> Result<Offer, ImageError> {
+        let models = self.server.get("v1/models");
+        let offer: Offer = self.server.ask(models, self.server.timeouts().about, "").await?;
+        let (usual, config) = (&self.configured, &self.server.config().limits);
+        let limits = ImageLimits {
+            max_side: offer.max_side.map_or(usual.max_side, |most| most.min(config.max_side)),
+            max_pixels: offer.max_pixels.map_or(usual.max_pixels, |most| most.min(config.max_pixels)),
+            max_steps: offer.max_steps.map_or(usual.max_steps, |most| most.min(config.max_steps)),
+            ..usual.clone()
+        };
+        self.told.get_or_init(|| limits);
+        Ok(offer)
+    }
+
+    /// Learns the limits of the server, if they are not known. If that fails, the request says why.
+    async fn learn(&self, cancelled: &CancellationToken) {
+        if self.told.get().is_some() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = cancelled.cancelled() => {}
+            offer = self.offer() => if let Err(error) = offer {
+                tracing::debug!(%error, "the sidecar does not tell its limits");
+            }
+        }
     }
 
     fn body(&self, request: &ImageRequest) -> Value {
@@ -130,7 +171,7 @@ impl Sidecar {
             reference: Some(Reference { png: request.png.clone(), strength: UPSCALE_STRENGTH }),
             ..request.drawn_by.clone()
         };
-        let mut body = self.body(&self.limits.fit(&drawn_by));
+        let mut body = self.body(&self.limits().fit(&drawn_by));
         if let Some(fields) = body.as_object_mut() {
             fields.retain(|name, _| name != "width" && name != "height");
         }
@@ -268,7 +309,7 @@ impl ImageModel for Sidecar {
     }
 
     fn limits(&self) -> &ImageLimits {
-        &self.limits
+        self.told.get().unwrap_or(&self.configured)
     }
 
     async fn generate(
@@ -277,9 +318,13 @@ impl ImageModel for Sidecar {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let request = self.limits.fit(request);
-        let asked = Asked { path: "v1/pictures", body: self.body(&request), private: &request.prompt };
-        self.server.guarded(self.draw(asked, progress, cancelled)).await
+        let drawing = async {
+            self.learn(cancelled).await;
+            let request = self.limits().fit(request);
+            let asked = Asked { path: "v1/pictures", body: self.body(&request), private: &request.prompt };
+            self.draw(asked, progress, cancelled).await
+        };
+        self.server.guarded(drawing).await
     }
 
     async fn upscale(
@@ -288,12 +333,17 @@ impl ImageModel for Sidecar {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let private = request.drawn_by.prompt.as_str();
-        let asked = Asked { path: "v1/upscales", body: self.larger(request), private };
-        self.server.guarded(self.draw(asked, progress, cancelled)).await
+        let drawing = async {
+            self.learn(cancelled).await;
+            let private = request.drawn_by.prompt.as_str();
+            let asked = Asked { path: "v1/upscales", body: self.larger(request), private };
+            self.draw(asked, progress, cancelled).await
+        };
+        self.server.guarded(drawing).await
     }
 
     async fn check(&self) -> Result<String, ImageError> {
+        self.server.check_model(&self.offer().await?.models)?;
         let health: Health = self.server.ask(self.server.get("v1/health"), self.server.timeouts().about, "").await?;
         Ok(match health.loading {
             Some(loading) => format!("{loading}, which it is still loading"),

@@ -45,6 +45,7 @@ fn routes(world: Arc<World>) -> Router {
         .route("/sdapi/v1/extra-single-image", post(extra))
         .route("/internal/progress", post(progress))
         .route("/sdapi/v1/interrupt", post(interrupt))
+        .route("/sdapi/v1/sd-models", get(models))
         .route("/sdapi/v1/options", get(|| async { Json(json!({"sd_model_checkpoint": "tiny [abc]"})) }))
         .with_state(world)
 }
@@ -113,6 +114,14 @@ async fn progress(State(world): State<Arc<World>>, Json(body): Json<Value>) -> R
     Json(told).into_response()
 }
 
+async fn models() -> Json<Value> {
+    let model = |name: &str| {
+        json!({"title": format!("{name}.safetensors [abc]"), "model_name": name, "hash": "abc", "sha256": null,
+            "filename": format!("/models/Stable-diffusion/{name}.safetensors"), "config": null})
+    };
+    Json(json!([model("tiny"), model("large")]))
+}
+
 async fn interrupt(State(world): State<Arc<World>>) -> Json<Value> {
     world.stop("interrupt");
     Json(Value::Null)
@@ -141,6 +150,18 @@ async fn a_picture_is_drawn_as_asked_with_progress() {
     assert_eq!(sent["override_settings"]["sd_model_checkpoint"], "tiny.safetensors");
     assert_eq!(lock(&fake.world.authorization).as_deref(), Some("Basic dXNlcjpzay1odXNo"));
     assert_eq!(fake.model.check().await.unwrap(), "tiny [abc]");
+}
+
+#[tokio::test]
+async fn a_model_that_the_server_does_not_have_is_told_with_those_that_it_has() {
+    let mut fake = fake().await;
+    for name in ["large", "large.safetensors", "large.safetensors [abc]", ""] {
+        fake.config.model = name.into();
+        assert_eq!(connect(fake.config.clone()).unwrap().check().await.unwrap(), "tiny [abc]", "{name}");
+    }
+    fake.config.model = "huge".into();
+    let error = connect(fake.config.clone()).unwrap().check().await.unwrap_err().to_string();
+    assert!(error.contains("no model huge (images.model); it has tiny, large"), "{error}");
 }
 
 #[tokio::test]

@@ -38,6 +38,7 @@ fn routes(world: Arc<World>) -> Router {
         .route("/v1/upscales", post(|state, headers, body| draw("upscales", state, headers, body)))
         .route("/v1/pictures/{job}", get(picture).delete(cancel))
         .route("/v1/health", get(health))
+        .route("/v1/models", get(models))
         .with_state(world)
 }
 
@@ -87,6 +88,15 @@ async fn health(State(world): State<Arc<World>>) -> Json<Value> {
     let loading = lock(&world.is_loading).then_some("tiny");
     Json(json!({"status": "ok", "model": "tiny", "loaded": loading.is_none(), "loading": loading, "device": "cpu",
         "safety": false, "waiting": 0, "running": 0}))
+}
+
+async fn models(State(world): State<Arc<World>>) -> Json<Value> {
+    let mut offer = json!({"models": ["tiny.safetensors", "large"], "default": "large", "loaded": null,
+        "samplers": ["euler"]});
+    if let Some((side, pixels, steps)) = *lock(&world.told_limits) {
+        (offer["max_side"], offer["max_pixels"], offer["max_steps"]) = (json!(side), json!(pixels), json!(steps));
+    }
+    Json(offer)
 }
 
 async fn picture(Path(job): Path<String>) -> Response {
@@ -174,6 +184,32 @@ async fn a_size_beyond_the_pixels_of_the_sidecar_becomes_one_within() {
         let fitted = model.limits().fit(&ImageRequest { size, ..request() }).size;
         assert!(fitted.width * fitted.height <= most && fitted.width > max_side * 3 / 4, "{fitted:?}");
     }
+}
+
+#[tokio::test]
+async fn the_limits_are_those_that_the_sidecar_tells_within_the_configured_ones() {
+    let mut fake = fake().await;
+    *lock(&fake.world.told_limits) = Some((2_048, 2_048 * 2_048, 3));
+    fake.config.limits = ImageLimits { max_side: 1_792, max_pixels: 1_792 * 1_792, ..ImageLimits::default() };
+    fake.model = connect(fake.config.clone()).unwrap();
+    let size = ImageSize { width: 4_096, height: 4_096 };
+    let wanted = ImageRequest { size, steps: 4, ..request() };
+    fake.draw(&wanted).await.0.unwrap();
+    let sent = fake.world.sent("pictures");
+    let (width, height) = (sent["width"].as_u64().unwrap(), sent["height"].as_u64().unwrap());
+    // The usual limit would give some 1,216.
+    assert!((1_600..=1_792).contains(&width) && width == height && sent["steps"] == 3, "{sent}");
+    assert_eq!((fake.model.limits().max_side, fake.model.limits().max_steps), (1_792, 3));
+}
+
+#[tokio::test]
+async fn a_model_that_the_sidecar_does_not_have_is_told_with_those_that_it_has() {
+    let mut fake = fake().await;
+    fake.config.model = "huge".into();
+    let error = connect(fake.config.clone()).unwrap().check().await.unwrap_err().to_string();
+    assert!(error.contains("no model huge (images.model); it has tiny.safetensors, large"), "{error}");
+    fake.config.model = String::new();
+    assert_eq!(connect(fake.config.clone()).unwrap().check().await.unwrap(), "tiny");
 }
 
 #[tokio::test]
