@@ -25,7 +25,7 @@ export PREFIX ?= $(HOME)/.local
 task := @bash bot/scripts/make.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help run console check install test soak lint fuzz adapter doctor demo-matrix setup clean
+.PHONY: help run console check install test soak lint sidecar fuzz adapter doctor demo-matrix setup clean
 
 help: ## List the commands.
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -50,6 +50,9 @@ check: ## The fast tier: formatting, project rules, clippy, and the tests that n
 
 lint: ## Check formatting, the project's own rules, clippy, the Docker files, and cargo-deny if it is installed.
 	$(task) lint
+
+sidecar: ## Run the tests of docker/imagegen with a tiny model on the processor. The first run fetches PyTorch.
+	$(task) sidecar
 
 fuzz: ## Feed every parser made-up input, each for FUZZ_SECONDS (20).
 	$(task) fuzz

@@ -457,6 +457,22 @@ docker_lint() {
     fi
 }
 
+# Runs the tests of docker/imagegen in a Python environment of their own, with the versions that its image has. The tiny model
+# is made by the tests, so nothing is downloaded for it.
+sidecar() {
+    local needs dir
+    needs=$(sha256sum docker/imagegen/requirements.txt)
+    dir="$(dirname "$CARGO_TARGET_DIR")/tools/sidecar-${needs:0:16}"
+    if [[ ! -e $dir/.complete ]]; then
+        say "fetching PyTorch and what else the sidecar needs"
+        python3 -m venv "$dir" || die "Python cannot make environments: install its package venv."
+        "$dir/bin/pip" install --quiet --disable-pip-version-check --no-input torch --requirement docker/imagegen/requirements.txt ||
+            die "the packages of the sidecar could not be fetched: see above." "With network, once: make sidecar"
+        touch "$dir/.complete"
+    fi
+    HF_HUB_OFFLINE=1 "$dir/bin/python" -m unittest discover -s docker/imagegen/tests -t docker/imagegen
+}
+
 # The parsers of untrusted input; see bot/fuzz.
 readonly fuzz_targets=(persona card gguf timeline config ids picture tag import)
 
@@ -542,7 +558,7 @@ adapter() {
 }
 
 case ${1:-} in
-    run | check | console | lint | fuzz | doctor | setup | soak | adapter) "$1" ;;
+    run | check | console | lint | sidecar | fuzz | doctor | setup | soak | adapter) "$1" ;;
     test) test_all ;;
     install) install_binary ;;
     demo-matrix) demo_matrix ;;

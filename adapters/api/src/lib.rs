@@ -55,6 +55,7 @@ pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use pictures::{
     PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState, PictureWish, ShownPicture,
+    WaitingPicture,
 };
 pub use places::{
     AnswerMode, ChatPlace, PlaceChange, PlaceChanged, PlaceHost, PlatformPlaces, RealmPlaces, SpokenReplies,

@@ -75,7 +75,15 @@ pub enum PictureAsked {
 #[derive(Debug, Clone, PartialEq)]
 pub enum PictureState {
     /// It waits for its turn.
-    Waits,
+    Waits {
+        /// Its place among those that wait, from 1.
+        place: usize,
+    },
+    /// It is its turn, and the server loads its model first.
+    Loading {
+        /// The bytes that the server downloaded for it so far; 0 for a model on its disk.
+        downloaded: u64,
+    },
     /// It is being drawn.
     Drawing {
         /// Steps done.
@@ -89,6 +97,23 @@ pub enum PictureState {
     Drawn(ShownPicture),
     /// It could not be drawn. The text says why.
     Failed(String),
+}
+
+/// A picture that waits or is being drawn. `Debug` shows no prompt.
+#[derive(Clone, PartialEq)]
+pub struct WaitingPicture {
+    /// Its number.
+    pub number: u64,
+    /// What is to be drawn.
+    pub prompt: Text,
+    /// How far it is.
+    pub state: PictureState,
+}
+
+impl std::fmt::Debug for WaitingPicture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WaitingPicture").field("number", &self.number).finish_non_exhaustive()
+    }
 }
 
 /// A drawn picture without its bytes. `Debug` shows no prompt.
@@ -171,6 +196,10 @@ pub trait PictureHost: Send + Sync {
         at: Reading,
         number: u64,
     ) -> Result<Option<PictureState>, HostError>;
+
+    /// Returns the pictures that this person asked for in this chat and that wait or are being drawn, in the order in which
+    /// they are drawn.
+    async fn waiting_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, HostError>;
 
     /// Returns the drawn pictures that a search finds, newest first.
     async fn pictures(

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use azera_adapter::{
     Command, FileContent, GivenPicture, MAX_GIVEN_BYTES, MAX_GIVEN_PICTURE_BYTES, MAX_GIVEN_SOUND_BYTES, OptionKind,
     given, given_sound,
 };
+use azera_types::{InboundPart, Part};
 
 /// Extensions of the files that commands accept.
 const EXTENSIONS: [&str; 6] = ["md", "markdown", "txt", "json", "jsonl", "png"];
@@ -67,6 +69,38 @@ pub(crate) fn with_picture(line: &str, commands: &[Command]) -> Result<(String, 
         return Err(failed("it is larger than 16 MB"));
     }
     Ok((format!("{before}{rest}"), Some(GivenPicture { description: None, content: FileContent(bytes) })))
+}
+
+/// Takes the path of a picture off the end of what somebody says, and reads the picture. The error says why the picture
+/// cannot be used.
+pub(crate) fn with_shown_picture(text: &str) -> Result<(&str, Option<InboundPart>), String> {
+    let behind = text.trim_end().rsplit_once(PICTURE);
+    // The option stands alone, and a path on one line follows.
+    let Some((before, named)) = behind.filter(|(before, named)| {
+        (before.is_empty() || before.ends_with(char::is_whitespace))
+            && named.starts_with(char::is_whitespace)
+            && !named.contains('\n')
+    }) else {
+        return Ok((text, None));
+    };
+    let name = unquoted(named.trim());
+    let failed = |why: &str| format!("The picture `{name}` cannot be used: {why}.");
+    let path = path_of(name);
+    let bytes = read(&path, MAX_GIVEN_PICTURE_BYTES).map_err(|why| failed(&why))?;
+    if bytes.len() > MAX_GIVEN_PICTURE_BYTES {
+        return Err(failed("it is larger than 16 MB"));
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
+    let mime = match extension.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "webp" => "image/webp",
+        "gif" => "image/gif",
+        _ => return Err(failed("it is no PNG, JPEG, WebP or GIF")),
+    };
+    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let part = Part::new(file, Some(mime), bytes.len() as u64);
+    Ok((before.trim_end(), Some(InboundPart { part, source: Arc::new(bytes) })))
 }
 
 /// Replaces the path of a recording, at the end of a command that takes one, by the recording. The error says why it cannot
@@ -207,6 +241,34 @@ mod tests {
         for line in ["/imagine a knight", "/other x --picture gone.png"] {
             assert_eq!(with_picture(line, IMAGINE).unwrap(), (line.to_owned(), None));
         }
+    }
+
+    #[test]
+    fn the_path_of_a_picture_is_taken_off_what_somebody_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("my cat.PNG");
+        std::fs::write(&path, [1, 2]).unwrap();
+        for (said, text) in [
+            (format!("what is this? --picture {}", path.display()), "what is this?"),
+            (format!("what\nis this? --picture \"{}\"\n", path.display()), "what\nis this?"),
+            (format!("--picture {}", path.display()), ""),
+        ] {
+            let (left, shown) = with_shown_picture(&said).unwrap();
+            let part = shown.unwrap().part;
+            assert_eq!(
+                (left, part.name.as_str(), part.mime.as_str(), part.bytes),
+                (text, "my cat.PNG", "image/png", 2)
+            );
+        }
+        for said in ["hello", "the option --picture", "--pictures of cats", "no--picture x", "--picture a\nb"] {
+            assert_eq!(with_shown_picture(said).unwrap(), (said, None));
+        }
+        assert!(with_shown_picture("look --picture gone.png").unwrap_err().contains("`gone.png` cannot be used"));
+        assert!(with_shown_picture("look --picture /dev/zero").unwrap_err().contains("not a file"));
+        let notes = folder.path().join("notes.txt");
+        std::fs::write(&notes, "secret").unwrap();
+        let error = with_shown_picture(&format!("look --picture {}", notes.display())).unwrap_err();
+        assert!(error.contains("no PNG"), "{error}");
     }
 
     #[test]

@@ -5,13 +5,13 @@ use azera_adapter::{
     ChatInfo, Command, CommandAnswer, CommandLine, GivenPicture, Host, HostError, InboundEvent, Outcome, Platform,
     Typed as Kind, suggestion, typed,
 };
-use azera_types::{ChatId, IdError, Inbound, MessageId, PersonId, PersonaId, PlatformId, Text};
+use azera_types::{ChatId, IdError, Inbound, InboundPart, MessageId, PersonId, PersonaId, PlatformId, Text};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncBufRead;
 
 use crate::editor::{Editor, Typed};
-use crate::files::{with_file, with_picture, with_recording};
+use crate::files::{with_file, with_picture, with_recording, with_shown_picture};
 use crate::id::message_id;
 use crate::lines::Messages;
 use crate::saved::save;
@@ -223,7 +223,10 @@ impl Talk<'_> {
                 self.begin(text).await?;
                 Ok(Onward::Stay)
             }
-            Kind::Talk => self.message(text).await,
+            Kind::Talk => match with_shown_picture(text) {
+                Ok((text, picture)) => self.message(text, picture).await,
+                Err(why) => self.refuse(why),
+            },
             Kind::Unknown(name) => {
                 self.end_all().await?;
                 self.unsent = Some(text.trim().to_owned());
@@ -274,7 +277,7 @@ impl Talk<'_> {
             let Some(ended) = self.under_way.next().await else { break };
             self.tell(ended)?;
         }
-        let inbound = self.inbound(text)?;
+        let inbound = self.inbound(text, None)?;
         let (host, platform, chat, message) = (self.host, self.console.id(), self.chat.clone(), inbound.id.clone());
         self.console.begin_turn(&chat);
         self.under_way.push(Box::pin(async move {
@@ -302,7 +305,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    fn inbound(&self, text: &str) -> Result<Inbound, Error> {
+    fn inbound(&self, text: &str, picture: Option<InboundPart>) -> Result<Inbound, Error> {
         let Person { id: person, name } = self.console.speaker();
         Ok(Inbound {
             id: message_id(self.console.clock())?,
@@ -311,7 +314,7 @@ impl Talk<'_> {
             name,
             text: Text::new(text.trim_end()),
             at: self.console.clock().now(),
-            parts: Vec::new(),
+            parts: picture.into_iter().collect(),
             mentions_bot: false,
             mentions: Vec::new(),
             reply_to: None,
@@ -319,8 +322,8 @@ impl Talk<'_> {
     }
 
     /// Runs one turn to its end.
-    async fn message(&mut self, text: &str) -> Result<Onward, Error> {
-        let inbound = self.inbound(text)?;
+    async fn message(&mut self, text: &str, picture: Option<InboundPart>) -> Result<Onward, Error> {
+        let inbound = self.inbound(text, picture)?;
         let (chat, message) = (self.chat.clone(), inbound.id.clone());
         self.console.begin_turn(&chat);
         self.console.show(|view| view.waiting()).map_err(Error::Output)?;

@@ -33,6 +33,7 @@ mod routes;
 mod secrets;
 mod serve;
 mod settings;
+mod shown;
 mod store;
 mod tokens;
 mod turn;

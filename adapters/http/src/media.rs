@@ -27,38 +27,53 @@ enum Wanted {
     Nothing,
 }
 
+/// Returns the tag of what is made from these bytes in a way.
+pub(crate) fn tag_of(way: &str, bytes: &[u8]) -> String {
+    let digest = Sha256::new().chain_update(way).chain_update(bytes).finalize();
+    format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest))
+}
+
+/// Answers that the client has the file already, if its request names the file's tag.
+pub(crate) fn unchanged(request: &HeaderMap, tag: &str) -> Option<Response> {
+    let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    known.filter(|known| names(known, tag)).map(|_| described(StatusCode::NOT_MODIFIED.into_response(), tag))
+}
+
 /// Answers with a file. Clients may keep it, but ask each time whether it is still there: it can be deleted.
 pub(crate) fn answer(request: &HeaderMap, file: File) -> Response {
-    let tag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(Sha256::digest(&file.bytes)));
+    let tag = tag_of("", &file.bytes);
+    tagged(request, file, &tag)
+}
+
+/// Answers with a file in the same way, under this tag.
+pub(crate) fn tagged(request: &HeaderMap, file: File, tag: &str) -> Response {
+    if let Some(unchanged) = unchanged(request, tag) {
+        return unchanged;
+    }
     let text = |name: HeaderName| request.get(name).and_then(|value| value.to_str().ok());
     let length = file.bytes.len();
-    let mut response = if text(header::IF_NONE_MATCH).is_some_and(|known| names(known, &tag)) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        let is_current = text(header::IF_RANGE).is_none_or(|known| known.trim() == tag);
-        let wanted = text(header::RANGE).filter(|_| is_current).map_or(Wanted::Whole, |range| wanted(range, length));
-        match wanted {
-            Wanted::Whole => whole(&file.bytes),
-            Wanted::Part(first, last) => part(&file.bytes, first, last),
-            Wanted::Nothing => {
-                let mut refused = Problem::new(
-                    StatusCode::RANGE_NOT_SATISFIABLE,
-                    "no_such_range",
-                    format!("The file has {length} bytes."),
-                )
-                .into_response();
-                set(&mut refused, header::CONTENT_RANGE, &format!("bytes */{length}"));
-                return refused;
-            }
+    let is_current = text(header::IF_RANGE).is_none_or(|known| known.trim() == tag);
+    let wanted = text(header::RANGE).filter(|_| is_current).map_or(Wanted::Whole, |range| wanted(range, length));
+    let mut response = match wanted {
+        Wanted::Whole => whole(&file.bytes),
+        Wanted::Part(first, last) => part(&file.bytes, first, last),
+        Wanted::Nothing => {
+            let detail = format!("The file has {length} bytes.");
+            let mut refused = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "no_such_range", detail).into_response();
+            set(&mut refused, header::CONTENT_RANGE, &format!("bytes */{length}"));
+            return refused;
         }
     };
-    if response.status() != StatusCode::NOT_MODIFIED {
-        set(&mut response, header::CONTENT_TYPE, file.media_type);
-        set(&mut response, header::CONTENT_DISPOSITION, &format!("inline; filename=\"{}\"", file.name));
-    }
+    set(&mut response, header::CONTENT_TYPE, file.media_type);
+    set(&mut response, header::CONTENT_DISPOSITION, &format!("inline; filename=\"{}\"", file.name));
+    described(response, tag)
+}
+
+/// Adds what every answer about a file says.
+fn described(mut response: Response, tag: &str) -> Response {
     set(&mut response, header::ACCEPT_RANGES, "bytes");
     set(&mut response, header::CACHE_CONTROL, "private, no-cache");
-    set(&mut response, header::ETAG, &tag);
+    set(&mut response, header::ETAG, tag);
     response
 }
 

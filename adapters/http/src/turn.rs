@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use azera_adapter::{
-    ChatInfo, CommandAnswer, CommandLine, HostError, InboundEvent, Outcome, SkipReason, StreamEvent, Turn, Typed,
-    suggestion, typed,
+    ChatInfo, CommandAnswer, CommandLine, GivenPicture, HostError, InboundEvent, Outcome, SkipReason, StreamEvent,
+    Turn, Typed, suggestion, typed,
 };
 use azera_types::{ChatId, Inbound, InboundPart, MessageId, PersonaId, Text};
 use futures::Stream;
@@ -17,6 +17,7 @@ use crate::guard;
 use crate::live::{Listener, remainder};
 use crate::platform::PLATFORM;
 use crate::problem::Problem;
+use crate::shown::Shown;
 use crate::web::Shared;
 
 /// A step of a reply.
@@ -63,18 +64,18 @@ pub(crate) enum Said {
 }
 
 impl Shared {
-    /// Submits what a person wrote in a chat of theirs. `persona` answers there, if the chat is new. `about` is the message
-    /// that a command is about.
+    /// Submits what a person wrote in a chat of theirs, with the pictures that they show. `persona` answers there, if the chat
+    /// is new. `about` is the message that a command is about.
     pub(crate) async fn say(
         self: &Arc<Self>,
         caller: &Caller,
         chat: ChatId,
         persona: Option<PersonaId>,
-        text: &str,
+        (text, pictures): (&str, Vec<Shown>),
         about: Option<MessageId>,
     ) -> Result<Said, Problem> {
         self.count_message(caller)?;
-        if text.trim().is_empty() {
+        if text.trim().is_empty() && pictures.is_empty() {
             return Err(Problem::invalid("The message is empty."));
         }
         if text.len() > azera_types::MAX_TEXT_BYTES {
@@ -89,11 +90,14 @@ impl Shared {
             }
             Typed::Command => {
                 guard::permit(crate::typed::need(text, &self.commands), caller)?;
-                let CommandAnswer { text, ok, .. } = self.command_about(caller, chat, text, about).await?;
+                // What a command does with a picture is its own matter; none takes more than one.
+                let picture = pictures.into_iter().next().map(Shown::into_given);
+                let CommandAnswer { text, ok, .. } = self.command_about(caller, chat, text, about, picture).await?;
                 return Ok(Said::Answer { text: if text.is_empty() { "Done.".to_owned() } else { text }, ok });
             }
         }
-        Ok(Said::Message(self.submit(caller, chat, Text::new(text.trim_end()), Vec::new())?))
+        let parts = pictures.into_iter().map(Shown::into_part).collect();
+        Ok(Said::Message(self.submit(caller, chat, Text::new(text.trim_end()), parts)?))
     }
 
     /// Submits what a person said aloud in a chat of theirs. The engine hears it before it answers. Returns the message's
@@ -144,7 +148,7 @@ impl Shared {
 
     /// Runs a command in a chat of the person.
     pub(crate) async fn command(&self, caller: &Caller, chat: ChatId, text: &str) -> Result<CommandAnswer, Problem> {
-        self.command_about(caller, chat, text, None).await
+        self.command_about(caller, chat, text, None, None).await
     }
 
     /// Runs a command in a chat of the person, about one of its messages. Another chat's message counts as missing.
@@ -154,6 +158,7 @@ impl Shared {
         chat: ChatId,
         text: &str,
         about: Option<MessageId>,
+        picture: Option<GivenPicture>,
     ) -> Result<CommandAnswer, Problem> {
         let line = CommandLine {
             chat,
@@ -161,7 +166,7 @@ impl Shared {
             name: caller.name.clone(),
             text: Text::uncut(text.trim()),
             about,
-            picture: None,
+            picture,
         };
         Ok(self.host()?.command(&self.platform, line).await?)
     }

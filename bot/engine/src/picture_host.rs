@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use azera_adapter::{
     FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState,
-    PictureWish, Reading, ShownPicture,
+    PictureWish, Reading, ShownPicture, WaitingPicture,
 };
 use azera_memory::PictureRow;
 use azera_model_image::MAX_PROMPT_CHARS;
@@ -195,17 +195,10 @@ impl Engine {
         let Some(message) = message_of(number) else { return Ok(None) };
         // What waits has no message yet, so it is for the person who asked. The order matters: what ends meanwhile is drawn
         // or has a message.
-        let waiting = self.0.services.blocking(|memory| memory.pictures().waiting()).await?;
+        let waiting = self.0.pictures.queue().await?;
         let is_own = |row: &PictureRow| row.message == message && row.person == at.person && row.chat == at.chat;
-        if waiting.iter().any(is_own) {
-            return Ok(Some(match self.0.pictures.progress_of(&message) {
-                Some(progress) => PictureState::Drawing {
-                    step: progress.step.min(progress.steps),
-                    steps: progress.steps,
-                    preview: progress.preview.map(FileContent),
-                },
-                None => PictureState::Waits,
-            }));
+        if let Some(before) = waiting.iter().position(is_own) {
+            return Ok(Some(self.state_in_queue(&message, before)));
         }
         if let Some(row) = self.drawn(&here, number).await? {
             return Ok(shown(row).map(PictureState::Drawn));
@@ -215,6 +208,35 @@ impl Engine {
         // A picture that may not be shown here has a message, too.
         let why = told.filter(|told| told.parts.is_empty());
         Ok(why.and_then(|told| Some(PictureState::Failed(told.text.lines().last()?.to_owned()))))
+    }
+
+    /// Returns how far a picture is that waits or is being drawn, with so many before it.
+    fn state_in_queue(&self, message: &MessageId, before: usize) -> PictureState {
+        let Some(progress) = self.0.pictures.progress_of(message) else {
+            return PictureState::Waits { place: before + 1 };
+        };
+        if let Some(downloaded) = progress.loading {
+            return PictureState::Loading { downloaded };
+        }
+        PictureState::Drawing {
+            step: progress.step.min(progress.steps),
+            steps: progress.steps,
+            preview: progress.preview.map(FileContent),
+        }
+    }
+
+    async fn waiting_of(&self, platform: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, Error> {
+        let queue = self.0.pictures.queue().await?;
+        let is_own = |row: &PictureRow| row.platform == *platform && row.person == at.person && row.chat == at.chat;
+        if !queue.iter().any(is_own) || self.here(platform, &at).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        let own = queue.iter().enumerate().filter(|&(_, row)| is_own(row)).map(|(before, row)| WaitingPicture {
+            number: row.number,
+            prompt: row.prompt.clone(),
+            state: self.state_in_queue(&row.message, before),
+        });
+        Ok(own.collect())
     }
 
     async fn keep_upload(
@@ -276,6 +298,10 @@ impl PictureHost for Engine {
         number: u64,
     ) -> Result<Option<PictureState>, HostError> {
         self.for_adapter(self.state_of_picture(platform, at, number).await)
+    }
+
+    async fn waiting_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, HostError> {
+        self.for_adapter(self.waiting_of(platform, at).await)
     }
 
     async fn pictures(

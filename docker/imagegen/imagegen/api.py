@@ -173,6 +173,7 @@ def build(settings: Settings) -> FastAPI:
             "status": "ok",
             "model": drawer.loaded or settings.default_model,
             "loaded": drawer.loaded is not None,
+            "loading": jobs.loads(),
             "device": drawer.device,
             "safety": settings.safety != "off",
             **jobs.counts(),
@@ -181,7 +182,15 @@ def build(settings: Settings) -> FastAPI:
     @app.get("/v1/models", dependencies=[Depends(allowed)])
     def models() -> dict:
         names = list(settings.models)
-        return {"models": names, "default": settings.default_model, "loaded": drawer.loaded, "samplers": list(SAMPLERS)}
+        return {
+            "models": names,
+            "default": settings.default_model,
+            "loaded": drawer.loaded,
+            "samplers": list(SAMPLERS),
+            "max_side": settings.max_side,
+            "max_pixels": settings.max_pixels,
+            "max_steps": settings.max_steps,
+        }
 
     def begun(request: Request, http: HttpRequest) -> StreamingResponse:
         try:

@@ -1,4 +1,7 @@
-"""The queue: one worker draws one picture at a time, in the order in which they were asked for."""
+"""The queue: one worker draws one picture at a time, in the order in which they were asked for.
+
+A model is loaded in a thread of its own. So a picture that waits for it says so, and can be cancelled at once.
+"""
 
 import logging
 import queue
@@ -11,6 +14,11 @@ from collections.abc import Callable
 from .pipeline import Cancelled, Drawer, Flagged, Request
 
 LOG = logging.getLogger("imagegen")
+
+# Between two looks at a model that is being loaded.
+LOOK_SECONDS = 0.05
+# Between two events about it. A client that hears nothing for long gives up.
+TELL_SECONDS = 5.0
 
 
 class QueueFull(Exception):
@@ -47,6 +55,30 @@ class Job:
         self.is_over, self.over_at = True, time.monotonic()
 
 
+class Loading:
+    """A model on its way into memory. Whoever waits for it may stop waiting; it is loaded to its end."""
+
+    def __init__(self, drawer: Drawer, model: str):
+        self.drawer, self.model = drawer, model
+        self.error: Exception | None = None
+        self.done = threading.Event()
+        self.before = drawer.stored_bytes()
+        threading.Thread(target=self._load, name="loader", daemon=True).start()
+
+    def downloaded(self) -> int:
+        """Returns how many bytes were downloaded for it so far."""
+        return max(0, self.drawer.stored_bytes() - self.before)
+
+    def _load(self) -> None:
+        try:
+            self.drawer.load(self.model)
+        except Exception as error:  # noqa: BLE001 Whoever waits is told, whatever it is.
+            LOG.error("cannot load the model %s: %s", self.model, error)
+            self.error = error
+        finally:
+            self.done.set()
+
+
 class Jobs:
     """All pictures that wait, are being drawn, or can still be fetched."""
 
@@ -56,6 +88,7 @@ class Jobs:
         self.waiting: OrderedDict[str, Job] = OrderedDict()
         self.known: dict[str, Job] = {}
         self.running: Job | None = None
+        self.loading: Loading | None = None
         self.is_closed = False
         self.worker = threading.Thread(target=self._work, name="drawer", daemon=True)
         self.worker.start()
@@ -97,6 +130,11 @@ class Jobs:
         with self.lock:
             return {"waiting": len(self.waiting), "running": int(self.running is not None)}
 
+    def loads(self) -> str | None:
+        """Returns the model that is being loaded."""
+        loading = self.loading
+        return loading.model if loading is not None and not loading.done.is_set() else None
+
     def close(self) -> None:
         """Ends everything."""
         with self.lock:
@@ -129,6 +167,8 @@ class Jobs:
             return job
 
     def _work(self) -> None:
+        # The default model is there before the first picture is asked for. If it fails, that picture tries again.
+        self.loading = Loading(self.drawer, self.drawer.settings.default_model)
         while (job := self._next()) is not None:
             self._draw(job, self._step_of(job))
             with self.lock:
@@ -143,11 +183,38 @@ class Jobs:
 
         return step
 
+    def _load(self, job: Job) -> None:
+        """Waits until the model of a picture is loaded."""
+        wanted = job.request.model
+        while self.loading is not None or self.drawer.loaded != wanted:
+            is_own = self.loading is None
+            if is_own:
+                self.loading = Loading(self.drawer, wanted)
+            loading = self.loading
+            self._wait(job, loading)
+            self.loading = None
+            # What failed before this picture came is tried again for it.
+            if is_own and loading.error is not None:
+                raise loading.error
+
+    @staticmethod
+    def _wait(job: Job, loading: Loading) -> None:
+        """Waits for the end of a loading, and tells how far it is. Raises Cancelled once nobody wants the picture."""
+        told_at = None
+        while not loading.done.is_set():
+            now = time.monotonic()
+            if told_at is None or now - told_at >= TELL_SECONDS:
+                told_at = now
+                job.tell("loading", model=loading.model, downloaded=loading.downloaded())
+            if job.cancelled.wait(LOOK_SECONDS):
+                raise Cancelled
+
     def _draw(self, job: Job, step: Callable[[int, int, str | None], None]) -> None:
         # Prompts are never logged.
         try:
             if job.cancelled.is_set():
                 raise Cancelled
+            self._load(job)
             png = self.drawer.draw(job.request, step)
             with self.lock:
                 if job.cancelled.is_set():

@@ -3,6 +3,8 @@
 import base64
 import gc
 import io
+import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +18,7 @@ from diffusers import (
     StableDiffusionPipeline,
     StableDiffusionXLPipeline,
 )
+from huggingface_hub import constants
 from PIL import Image, ImageChops
 
 from .settings import Settings
@@ -26,11 +29,17 @@ SAMPLERS = {
     "dpmpp_2m": DPMSolverMultistepScheduler,
 }
 
-# The share of red, green and blue in each channel of a latent, for a rough preview without the decoder.
+# The share of red, green and blue in each channel of a latent, for a rough preview without the decoder. Latents of Stable
+# Diffusion XL mean other colours than those before.
 LATENT_RGB = torch.tensor(
     [[0.3512, 0.2297, 0.3227], [0.3250, 0.4974, 0.2350], [-0.2829, 0.1762, 0.2721], [-0.2120, -0.2616, -0.7177]]
 )
+XL_LATENT_RGB = torch.tensor(
+    [[0.3920, 0.4054, 0.4549], [-0.2634, -0.0196, 0.0653], [0.0568, 0.1687, -0.0755], [-0.3112, -0.2359, -0.2076]]
+)
 
+# The largest header of a safetensors file, as its format has it.
+MAX_HEADER_BYTES = 100_000_000
 
 # How many times longer the sides of an enlarged picture are.
 UPSCALE_FACTOR = 2
@@ -71,6 +80,20 @@ def is_single_file(source: str) -> bool:
     return source.endswith(".safetensors")
 
 
+def pipeline_of(source: str) -> type:
+    """Returns the kind of pipeline that a checkpoint in one file needs. The names of its tensors say it, not its own."""
+    with open(source, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > MAX_HEADER_BYTES:
+            raise ValueError(f"{os.path.basename(source)} is no safetensors file")
+        names = json.loads(file.read(length)).keys()
+    if any(name.startswith("conditioner.embedders.") for name in names):
+        return StableDiffusionXLPipeline
+    if any(name.startswith("cond_stage_model.") for name in names):
+        return StableDiffusionPipeline
+    raise ValueError(f"{os.path.basename(source)} is no whole checkpoint of Stable Diffusion 1, 2 or XL")
+
+
 def _png(image: Image.Image) -> bytes:
     file = io.BytesIO()
     image.save(file, format="PNG")
@@ -104,11 +127,12 @@ def seam(size: tuple[int, int], left: bool, above: bool, overlap: int) -> Image.
     return mask
 
 
-def preview(latents: torch.Tensor, side: int) -> bytes | None:
+def preview(latents: torch.Tensor, side: int, is_xl: bool) -> bytes | None:
     """Returns a small JPEG of unfinished latents; None if they have another number of channels than most models."""
     if side == 0 or latents.shape[1] != LATENT_RGB.shape[0]:
         return None
-    pixels = torch.einsum("chw,cr->hwr", latents[0].detach().float().cpu(), LATENT_RGB)
+    colours = XL_LATENT_RGB if is_xl else LATENT_RGB
+    pixels = torch.einsum("chw,cr->hwr", latents[0].detach().float().cpu(), colours)
     pixels = ((pixels + 1) / 2).clamp(0, 1).mul(255).to(torch.uint8)
     image = Image.fromarray(pixels.numpy(), mode="RGB")
     image.thumbnail((side, side))
@@ -118,7 +142,7 @@ def preview(latents: torch.Tensor, side: int) -> bytes | None:
 
 
 class Drawer:
-    """Holds one model at a time and draws with it. Only one thread may use it."""
+    """Holds one model at a time and draws with it. Only one thread at a time may load or draw."""
 
     def __init__(self, settings: Settings):
         self.settings = settings
@@ -142,8 +166,7 @@ class Drawer:
             torch.cuda.empty_cache()
         source = self.settings.models[name]
         if is_single_file(source):
-            kind = StableDiffusionXLPipeline if "xl" in source.lower() else StableDiffusionPipeline
-            pipe = kind.from_single_file(source, torch_dtype=self.dtype, use_safetensors=True)
+            pipe = pipeline_of(source).from_single_file(source, torch_dtype=self.dtype, use_safetensors=True)
         else:
             # Without safetensors in the folder this fails: nothing pickled is ever loaded.
             pipe = AutoPipelineForText2Image.from_pretrained(source, torch_dtype=self.dtype, use_safetensors=True)
@@ -155,6 +178,19 @@ class Drawer:
         self.text, self.image = pipe, AutoPipelineForImage2Image.from_pipe(pipe)
         self.image.set_progress_bar_config(disable=True)
         self.scheduler, self.loaded = pipe.scheduler, name
+
+    @staticmethod
+    def stored_bytes() -> int:
+        """Returns how much the cache of downloaded models holds. It grows while a model is downloaded."""
+        total = 0
+        for folder, _, files in os.walk(constants.HF_HUB_CACHE):
+            for name in files:
+                try:
+                    total += os.lstat(os.path.join(folder, name)).st_size
+                except OSError:
+                    # A part that was just moved to its place.
+                    continue
+        return total
 
     def _place(self, pipe) -> None:
         if self.device != "cuda" or self.settings.offload == "none":
@@ -168,8 +204,8 @@ class Drawer:
         pipe.vae.enable_tiling()
 
     def draw(self, request: Request, step: Callable[[int, int, str | None], None]) -> bytes:
-        """Draws a picture and returns it as PNG. Calls `step` after each step; what it raises ends the picture."""
-        self.load(request.model)
+        """Draws a picture with the loaded model and returns it as PNG. Calls `step` after each step; what it raises ends
+        the picture."""
         if request.enlarges:
             drawn = self._enlarge(request, step)
         elif request.image is None:
@@ -207,8 +243,10 @@ class Drawer:
         # Nothing unchecked leaves the sidecar while its check is on.
         side = self.settings.preview_side if self.settings.safety == "off" else 0
 
+        is_xl = "StableDiffusionXL" in type(pipe).__name__
+
         def after(_pipe, index, _timestep, values):
-            small = preview(values["latents"], side)
+            small = preview(values["latents"], side, is_xl)
             step(min(index + 1, total), total, base64.b64encode(small).decode() if small else None)
             return values
 

@@ -175,6 +175,8 @@ class Drawing(unittest.TestCase):
     def test_samplers_and_models_are_chosen_by_name(self):
         status, data = self.sidecar.call("GET", "/v1/models")
         self.assertEqual((status, json.loads(data)["models"]), (200, ["tiny", "again"]))
+        limits = [json.loads(data)[name] for name in ("max_side", "max_pixels", "max_steps")]
+        self.assertEqual(limits, [1536, 1216 * 1216, 1000])
         for sampler in json.loads(data)["samplers"]:
             self.assertEqual(self.sidecar.draw(sampler=sampler)[-1]["type"], "done", sampler)
         self.assertEqual(self.sidecar.draw(model="again")[-1]["model"], "again")
@@ -232,6 +234,14 @@ class Drawing(unittest.TestCase):
         connection.sock and connection.sock.close()
         connection.close()
         self.until_idle()
+
+    def test_a_picture_by_another_model_says_that_this_is_loaded(self):
+        for model in ("again", "tiny"):
+            events = self.sidecar.draw(model=model)
+            told = [event for event in events if event["type"] == "loading"]
+            self.assertEqual([(event["model"], event["downloaded"]) for event in told[:1]], [(model, 0)])
+            self.assertEqual((events[-1]["type"], events[-1]["model"]), ("done", model))
+        self.assertIsNone(json.loads(self.sidecar.call("GET", "/v1/health")[1])["loading"])
 
     def test_clients_that_leave_at_once_leave_no_picture_behind(self):
         for _ in range(20):
@@ -296,6 +306,165 @@ class Drawing(unittest.TestCase):
                 return
             self.assertLess(time.monotonic(), end, "it does not become idle")
             time.sleep(0.02)
+
+
+class Kinds(unittest.TestCase):
+    """What a checkpoint is, is read from the checkpoint."""
+
+    XL = "conditioner.embedders.1.model.ln_final.weight"
+    FIRST = "cond_stage_model.transformer.text_model.final_layer_norm.weight"
+
+    def file(self, name: str, *tensors: str) -> str:
+        import torch
+        from safetensors.torch import save_file
+
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name) / name
+        save_file({tensor: torch.zeros(1) for tensor in tensors}, path)
+        return str(path)
+
+    def test_the_kind_of_a_single_file_is_read_from_its_header(self):
+        from imagegen.pipeline import StableDiffusionPipeline, StableDiffusionXLPipeline, pipeline_of
+
+        for name in ("ponyDiffusion.safetensors", "sd_xl.safetensors"):
+            self.assertIs(pipeline_of(self.file(name, self.XL)), StableDiffusionXLPipeline)
+            self.assertIs(pipeline_of(self.file(name, self.FIRST)), StableDiffusionPipeline)
+
+    def test_a_file_that_is_no_checkpoint_is_refused_in_words(self):
+        from imagegen.pipeline import pipeline_of
+
+        with self.assertRaisesRegex(ValueError, "no whole checkpoint"):
+            pipeline_of(self.file("flux.safetensors", "double_blocks.0.img_attn.proj.bias"))
+        with tempfile.NamedTemporaryFile(suffix=".safetensors") as broken:
+            broken.write(b"\xff" * 64)
+            broken.flush()
+            with self.assertRaisesRegex(ValueError, "no safetensors file"):
+                pipeline_of(broken.name)
+
+    def test_previews_have_the_colours_of_the_kind(self):
+        import torch
+        from imagegen.pipeline import preview
+
+        def colour(is_xl: bool, *channels: float) -> tuple:
+            latents = torch.tensor(channels).reshape(1, 4, 1, 1).expand(1, 4, 16, 16)
+            return Image.open(io.BytesIO(preview(latents, 64, is_xl))).convert("RGB").getpixel((8, 8))
+
+        # The first channel of XL is how bright it is, the second goes from cyan to red.
+        bright = colour(True, 1.5, 0.0, 0.0, 0.0)
+        self.assertTrue(min(bright) > 190 and max(bright) - min(bright) < 20, bright)
+        red, _, blue = colour(True, 0.0, -2.0, 0.0, 0.0)
+        self.assertGreater(red - blue, 60)
+        # The first channel of the others is more red and blue than green.
+        red, green, _ = colour(False, 2.0, 0.0, 0.0, 0.0)
+        self.assertGreater(red - green, 20)
+
+
+class SlowDrawer:
+    """A stand-in for the model: it loads when the test lets it, and draws nothing."""
+
+    def __init__(self):
+        self.settings = settings.read({"IMAGEGEN_MODELS": "one=a/b,two=c/d"})
+        self.loaded = None
+        self.asked, self.gate, self.stored = [], threading.Event(), 100
+        self.failures = 0
+
+    def load(self, name: str) -> None:
+        self.asked.append(name)
+        self.loaded = None
+        self.gate.wait(30)
+        if self.failures:
+            self.failures -= 1
+            raise OSError("no such model")
+        self.loaded = name
+
+    def stored_bytes(self) -> int:
+        return self.stored
+
+    def draw(self, request, step) -> bytes:
+        assert self.loaded == request.model, "the model is loaded before it draws"
+        step(1, 1, None)
+        return b"png"
+
+
+class Loading(unittest.TestCase):
+    """A model that is being loaded: what people learn, and that they need not wait for it."""
+
+    def setUp(self):
+        from imagegen.jobs import Jobs
+
+        self.drawer = SlowDrawer()
+        self.jobs = Jobs(self.drawer, 4, 300)
+        self.addCleanup(self.jobs.close)
+        self.addCleanup(self.drawer.gate.set)
+
+    def ask(self, model: str = "one"):
+        from imagegen.pipeline import Request
+
+        return self.jobs.ask(Request(PROMPT, "", 64, 64, 1, 7, 7.0, None, model, None, 0.6))
+
+    def rest(self, job) -> list:
+        """Returns the events that are still to come, until the last."""
+        events = []
+        while not events or events[-1]["type"] not in ("done", "cancelled", "error"):
+            events.append(job.events.get(timeout=30))
+        return events
+
+    def test_a_picture_that_waits_for_its_model_says_so(self):
+        job = self.ask()
+        self.assertEqual(job.events.get(timeout=30)["type"], "queued")
+        told = job.events.get(timeout=30)
+        self.assertEqual((told["type"], told["model"], told["downloaded"]), ("loading", "one", 0))
+        self.assertEqual(self.jobs.loads(), "one")
+        self.drawer.gate.set()
+        self.assertEqual(self.rest(job)[-1]["type"], "done")
+        self.assertIsNone(self.jobs.loads())
+        self.assertEqual(self.drawer.asked, ["one"], "the model of the start served the picture")
+
+    def test_what_is_downloaded_is_counted(self):
+        from imagegen import jobs
+
+        self.drawer.stored += 2_000_000
+        self.assertEqual(jobs.Loading(self.drawer, "one").downloaded(), 0)
+        loading = jobs.Loading(self.drawer, "one")
+        self.drawer.stored += 5_000_000
+        self.assertEqual(loading.downloaded(), 5_000_000)
+
+    def test_a_picture_is_cancelled_while_its_model_is_loaded(self):
+        job = self.ask()
+        while job.events.get(timeout=30)["type"] != "loading":
+            pass
+        self.assertTrue(self.jobs.cancel(job.id))
+        self.assertEqual(self.rest(job)[-1]["type"], "cancelled")
+        # The model still loads. The next picture waits for the same one.
+        following = self.ask()
+        while following.events.get(timeout=30)["type"] != "loading":
+            pass
+        self.drawer.gate.set()
+        self.assertEqual(self.rest(following)[-1]["type"], "done")
+        self.assertEqual(self.drawer.asked, ["one"])
+
+    def test_another_model_is_loaded_after_the_one_on_its_way(self):
+        job = self.ask("two")
+        while job.events.get(timeout=30)["type"] != "loading":
+            pass
+        self.drawer.gate.set()
+        self.assertEqual(self.rest(job)[-1]["type"], "done")
+        self.assertEqual(self.drawer.asked, ["one", "two"])
+
+    def test_a_model_that_failed_at_the_start_is_tried_again_for_a_picture(self):
+        self.drawer.failures = 1
+        self.drawer.gate.set()
+        self.assertEqual(self.rest(self.ask())[-1]["type"], "done")
+        self.assertEqual(self.drawer.asked, ["one", "one"])
+
+    def test_a_model_that_cannot_be_loaded_fails_the_picture_and_not_the_sidecar(self):
+        self.drawer.failures = 2
+        self.drawer.gate.set()
+        last = self.rest(self.ask())[-1]
+        self.assertEqual((last["type"], last["code"]), ("error", "failed"))
+        self.assertIn("OSError", last["message"])
+        self.assertEqual(self.rest(self.ask())[-1]["type"], "done")
 
 
 class Tiles(unittest.TestCase):

@@ -51,3 +51,17 @@ async fn a_command_reads_the_file_that_it_names() {
     let session = talk(Format::Json, &line).await;
     assert!(!session.heard.contains("Sleet") && session.heard.contains("diary.md"), "{}", session.heard);
 }
+
+#[tokio::test]
+async fn a_person_shows_a_picture_by_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cat.png");
+    std::fs::write(&path, b"\x89PNG").unwrap();
+    let line = format!("what is this? --picture {}\nand this --picture lost.png\n", path.display());
+    let session = talk(Format::Plain, &line).await;
+    assert!(session.heard.ends_with("Ann in console:ann:main: what is this? [cat.png]"), "{}", session.heard);
+    assert!(session.err.contains("The picture `lost.png` cannot be used"), "{}", session.err);
+    // A program passes on what people write, and they may not read files.
+    let session = talk(Format::Json, &line).await;
+    assert!(!session.heard.contains("[cat.png]") && session.heard.contains("lost.png"), "{}", session.heard);
+}

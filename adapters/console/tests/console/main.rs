@@ -69,7 +69,8 @@ impl Core {
     async fn message(&self, inbound: Inbound) -> Result<Outcome, HostError> {
         let n = {
             let mut heard = self.heard.lock().unwrap();
-            heard.push(format!("{} in {}: {}", inbound.name, inbound.chat, &*inbound.text));
+            let shown: String = inbound.parts.iter().map(|shown| format!(" [{}]", shown.part.name)).collect();
+            heard.push(format!("{} in {}: {}{shown}", inbound.name, inbound.chat, &*inbound.text));
             heard.len()
         };
         if &*inbound.text == "wait for Bob" {

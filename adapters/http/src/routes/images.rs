@@ -22,7 +22,7 @@ use crate::problem::Problem;
 use crate::web::Shared;
 
 /// The chat that pictures become messages of, and its title.
-const CHAT: &str = "pictures";
+pub(super) const CHAT: &str = "pictures";
 const TITLE: &str = "Pictures";
 
 /// Characters of a digest that name a persona's chat.
@@ -141,13 +141,6 @@ struct Deleted {
     filename: String,
 }
 
-/// A picture to take back.
-#[derive(Deserialize, JsonSchema)]
-struct TakenBack {
-    /// Its number, as the event `progress` tells it.
-    number: u64,
-}
-
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let chat = Need::Scope(Scope::Chat);
     let none = &[(409, "Nothing is configured that draws. The body says how to change that.")];
@@ -166,15 +159,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .asks(Wanted::ASKS)
             .answers::<List<Image>>(),
         Endpoint::new(Method::GET, "/api/images/models", chat, "List what draws", models).answers::<List<ImageModel>>(),
-        Endpoint::new(
-            Method::POST,
-            "/api/images/cancel",
-            chat,
-            "Take back a picture that waits or is being drawn",
-            cancel,
-        )
-        .takes::<TakenBack>()
-        .answers::<Done>(),
         upload,
         Endpoint::new(
             Method::POST,
@@ -271,6 +255,19 @@ impl Shared {
         let detail = "I cannot draw: no server for pictures is configured. The operator can set one up in `[images]`; the \
                       page on pictures in the documentation says how.";
         Err(Problem::unconfigured("images_unavailable", detail))
+    }
+
+    /// Fails if something else is to draw than what the operator chose: a picture by another model would be a surprise.
+    fn check_model(&self, wanted: Option<&str>) -> Result<(), Problem> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        let models = self.pictures()?.picture_models();
+        if models.iter().any(|model| model.name == wanted) {
+            return Ok(());
+        }
+        let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+        let detail =
+            format!("Nothing of the name {wanted:?} draws here, only {}. Leave `model` out.", names.join(", "));
+        Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "model_not_found", detail))
     }
 
     /// Returns the chat of the caller in which a persona draws.
@@ -370,6 +367,7 @@ async fn generate(
     Json(new): Json<NewPicture>,
 ) -> Result<Response, Problem> {
     shared.check_drawing()?;
+    shared.check_model(new.model())?;
     let wish = new.wish()?;
     shared.count_message(&caller)?;
     let at = shared.drawing_place(&caller, new.persona()).await?;
@@ -464,14 +462,16 @@ async fn show_thumbnail(
 ) -> Result<Response, Problem> {
     let missing = || Problem::not_found("picture");
     let number = number_in(&filename).ok_or_else(missing)?;
-    for at in shared.galleries(&caller).await? {
-        let found = shared.pictures()?.thumbnail(&shared.platform, at, number).await?;
-        if let Some((_, FileContent(bytes))) = found.filter(|(picture, _)| file_name(picture) == filename) {
-            let name = format!("{}.jpg", filename.trim_end_matches(".png"));
-            return Ok(media::answer(&headers, File { bytes, media_type: JPEG, name }));
-        }
+    let (at, FileContent(whole)) = shared.picture(&caller, &filename).await?;
+    // The picture is decoded only for those who do not have its small copy yet.
+    let tag = media::tag_of("thumbnail", &whole);
+    if let Some(unchanged) = media::unchanged(&headers, &tag) {
+        return Ok(unchanged);
     }
-    Err(missing())
+    let found = shared.pictures()?.thumbnail(&shared.platform, at, number).await?;
+    let (_, FileContent(bytes)) = found.ok_or_else(missing)?;
+    let name = format!("{}.jpg", filename.trim_end_matches(".png"));
+    Ok(media::tagged(&headers, File { bytes, media_type: JPEG, name }, &tag))
 }
 
 async fn delete(
@@ -482,19 +482,4 @@ async fn delete(
     let (at, number) = shared.numbered(&caller, &filename).await?;
     shared.perform(&caller, at.chat, &format!("/picture delete {number}")).await?;
     Ok(axum::Json(Deleted { status: "deleted", filename }))
-}
-
-/// A picture belongs to the chat in which it was asked for, so each of the caller's chats for pictures is tried.
-async fn cancel(
-    State(shared): State<Arc<Shared>>,
-    caller: Caller,
-    Json(wish): Json<TakenBack>,
-) -> Result<axum::Json<Done>, Problem> {
-    let line = format!("/picture cancel {}", wish.number);
-    for chat in shared.chats(&caller).await? {
-        if suffix_of(&chat.chat).starts_with(CHAT) && shared.command(&caller, chat.chat, &line).await?.ok {
-            return Ok(axum::Json(Done { status: "cancelled" }));
-        }
-    }
-    Err(Problem::not_found("waiting picture"))
 }

@@ -108,6 +108,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         models::endpoints(),
         personas::endpoints(),
         mood::endpoints(),
+        drawing::endpoints(),
         images::endpoints(),
         speech::endpoints(),
         places::endpoints(),

@@ -20,6 +20,7 @@ use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::platform::chat_id;
 use crate::problem::Problem;
+use crate::shown::{self, MAX_BODY_BYTES, Shown};
 use crate::turn::{Said, Step};
 use crate::web::Shared;
 
@@ -103,18 +104,28 @@ struct RequestMessage {
 enum RequestContent {
     /// A text.
     Text(String),
-    /// Parts, of which only texts are taken.
+    /// Parts: texts and pictures.
     Parts(Vec<RequestPart>),
 }
 
 /// A part of a message.
 #[derive(Deserialize, JsonSchema)]
 struct RequestPart {
-    /// `text`.
+    /// `text` or `image_url`.
     r#type: String,
     /// The text.
     #[serde(default)]
     text: Option<String>,
+    /// The picture.
+    #[serde(default)]
+    image_url: Option<ImageUrl>,
+}
+
+/// A picture of a message. Up to four are shown.
+#[derive(Deserialize, JsonSchema)]
+struct ImageUrl {
+    /// A `data:` URL in base64: PNG, JPEG, WebP or GIF, of at most 8 MB. Other addresses are refused.
+    url: String,
 }
 
 /// A completion.
@@ -187,6 +198,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     .takes::<CompletionRequest>()
     .answers::<Completion>();
     completions.may_stream = true;
+    completions.body_bytes = MAX_BODY_BYTES;
     vec![
         Endpoint::new(Method::GET, "/v1/models", chat, "List the personas as models", models).answers::<Models>(),
         Endpoint::new(Method::GET, "/v1/models/{id}", chat, "Show one persona as a model", model).answers::<Model>(),
@@ -261,8 +273,8 @@ async fn named(shared: &Shared, caller: &Caller, id: &str) -> Result<PersonaSumm
     found.ok_or_else(unknown)
 }
 
-/// Returns the text of the last message, which is the person's.
-fn last_words(request: CompletionRequest) -> Result<String, Problem> {
+/// Returns the text and the pictures of the last message, which is the person's.
+fn last_words(request: CompletionRequest) -> Result<(String, Vec<Shown>), Problem> {
     if request.n.is_some_and(|n| n != 1) {
         return Err(Problem::invalid("`n` must be 1: a conversation has one reply to a message."));
     }
@@ -274,14 +286,18 @@ fn last_words(request: CompletionRequest) -> Result<String, Problem> {
         return Err(Problem::invalid("The last message must have the role `user`: it is the one that is answered."));
     };
     match last.content {
-        Some(RequestContent::Text(text)) => Ok(text),
+        Some(RequestContent::Text(text)) => Ok((text, Vec::new())),
         Some(RequestContent::Parts(parts)) => {
-            if let Some(part) = parts.iter().find(|part| part.r#type != "text") {
-                let detail = format!("A part of the type {:?} cannot be taken; only texts can.", part.r#type);
+            if let Some(part) = parts.iter().find(|part| !matches!(part.r#type.as_str(), "text" | "image_url")) {
+                let detail =
+                    format!("A part of the type {:?} cannot be taken; `text` and `image_url` can.", part.r#type);
                 return Err(Problem::invalid(detail));
             }
+            let urls = parts.iter().filter(|part| part.r#type == "image_url");
+            let urls = urls.map(|part| part.image_url.as_ref().map_or("", |picture| picture.url.as_str()));
+            let pictures = shown::pictures("image_url", urls)?;
             let texts: Vec<String> = parts.into_iter().filter_map(|part| part.text).collect();
-            Ok(texts.join("\n"))
+            Ok((texts.join("\n"), pictures))
         }
         None => Err(Problem::invalid("The last message has no content.")),
     }
@@ -314,7 +330,8 @@ async fn complete(
     let chat = chat_of(&caller, &persona, request.user.as_deref().unwrap_or_default(), name)?;
     let (streams, with_usage) =
         (request.stream, request.stream_options.as_ref().is_some_and(|options| options.include_usage));
-    let said = shared.say(&caller, chat, Some(persona.id.clone()), &last_words(request)?, None).await?;
+    let (text, pictures) = last_words(request)?;
+    let said = shared.say(&caller, chat, Some(persona.id.clone()), (&text, pictures), None).await?;
     let head = Head { model: persona.id.to_string(), created: shared.clock.now().as_second(), id: completion_id()? };
     if streams {
         let events = chunks(head, said, with_usage).map(Ok::<_, Infallible>);

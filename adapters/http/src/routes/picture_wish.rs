@@ -37,9 +37,8 @@ pub(super) struct NewPicture {
     /// What not to draw.
     #[serde(default)]
     negative_prompt: Option<String>,
-    /// Is not read: the operator chooses the model.
+    /// The name of what draws, as `/api/images/models` lists it. Another name is refused: the operator chooses the model.
     #[serde(default)]
-    #[expect(dead_code, reason = "clients send it")]
     model: Option<String>,
     /// The width in pixels, from 64 to 4096; the server may draw a smaller picture.
     #[serde(default)]
@@ -113,6 +112,11 @@ impl NewPicture {
     /// Returns the persona that draws, if one was named.
     pub(super) fn persona(&self) -> Option<&str> {
         given(self.persona_id.as_ref())
+    }
+
+    /// Returns what is to draw, if it was named.
+    pub(super) fn model(&self) -> Option<&str> {
+        given(self.model.as_ref())
     }
 
     /// Returns what is wanted, checked.

@@ -20,6 +20,7 @@ use super::chats::Message;
 use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::problem::Problem;
+use crate::shown::{self, MAX_BODY_BYTES};
 use crate::turn::{Reply, Step};
 use crate::web::Shared;
 
@@ -31,8 +32,12 @@ struct NewMessage {
     /// The id of the branch to continue on.
     #[serde(default)]
     branch_id: Option<String>,
-    /// The text.
+    /// The text. It may be empty beside pictures.
     message: String,
+    /// Up to four pictures to show, as `data:` URLs in base64: PNG, JPEG, WebP or GIF, each of at most 8 MB, and 16 MB together.
+    /// A command that takes a picture gets the first one.
+    #[serde(default)]
+    pictures: Vec<String>,
     /// Is not read: the operator chooses the model.
     #[serde(default)]
     #[expect(dead_code, reason = "clients send it")]
@@ -52,8 +57,11 @@ struct NewMessage {
 /// A message in a conversation that the client names.
 #[derive(Deserialize, JsonSchema)]
 struct SessionMessage {
-    /// The text.
+    /// The text. It may be empty beside pictures.
     message: String,
+    /// Pictures to show, as in `/api/chat/stream`.
+    #[serde(default)]
+    pictures: Vec<String>,
     /// The client's name for the conversation.
     session_id: String,
 }
@@ -93,13 +101,17 @@ struct History {
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let chat = Need::Scope(Scope::Chat);
-    vec![
+    let mut streamed =
         Endpoint::new(Method::POST, "/api/chat/stream", chat, "Say something, and get the reply as it is made", stream)
             .takes::<NewMessage>()
-            .sends("text/event-stream", "Events: thinking_start, thinking, thinking_end, content, done, error."),
-        Endpoint::new(Method::POST, "/api/chat", chat, "Say something, and get the whole reply", say)
-            .takes::<SessionMessage>()
-            .answers::<WholeReply>(),
+            .sends("text/event-stream", "Events: thinking_start, thinking, thinking_end, content, done, error.");
+    let mut whole = Endpoint::new(Method::POST, "/api/chat", chat, "Say something, and get the whole reply", say)
+        .takes::<SessionMessage>()
+        .answers::<WholeReply>();
+    (streamed.body_bytes, whole.body_bytes) = (MAX_BODY_BYTES, MAX_BODY_BYTES);
+    vec![
+        streamed,
+        whole,
         Endpoint::new(Method::GET, "/api/history/{session_id}", chat, "Show a conversation", history)
             .answers::<History>(),
         Endpoint::new(Method::POST, "/api/clear", chat, "Forget a conversation", clear)
@@ -174,6 +186,7 @@ async fn stream(
     caller: Caller,
     Json(new): Json<NewMessage>,
 ) -> Result<Response, Problem> {
+    let pictures = shown::pictures("pictures", new.pictures.iter().map(String::as_str))?;
     let TalkedIn { id, chat, persona } = shared.talked_in(&caller, &new.chat_id, new.ai_persona_id.as_deref()).await?;
     let known = shared.chat(&caller, &id).await.ok();
     if let (Some(known), Some(branch)) = (&known, &new.branch_id)
@@ -183,7 +196,7 @@ async fn stream(
         shared.perform(&caller, chat.clone(), &format!("/branch switch {branch}")).await?;
     }
     let about = new.about.as_ref().map(MessageId::new).transpose()?;
-    let said = shared.say(&caller, chat, persona, &new.message, about).await?;
+    let said = shared.say(&caller, chat, persona, (&new.message, pictures), about).await?;
     Ok(answer(said.steps().flat_map(|step| futures::stream::iter(events_of(step)))))
 }
 
@@ -223,7 +236,8 @@ async fn say(
     Json(new): Json<SessionMessage>,
 ) -> Result<axum::Json<WholeReply>, Problem> {
     let chat = shared.reading(&caller, &session_chat(&new.session_id)?)?.chat;
-    let reply = shared.say(&caller, chat, None, &new.message, None).await?.reply().await?;
+    let pictures = shown::pictures("pictures", new.pictures.iter().map(String::as_str))?;
+    let reply = shared.say(&caller, chat, None, (&new.message, pictures), None).await?.reply().await?;
     let state = reply.turn.as_ref().map(|turn| turn.state.clone()).unwrap_or_default();
     Ok(axum::Json(WholeReply {
         message_id: reply.turn.as_ref().map(|turn| turn.reply.to_string()),

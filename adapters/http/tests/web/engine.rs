@@ -16,7 +16,7 @@ use azera_adapter_http::{
     LogLevel, LogLine, Operations, PersonaDraft, PersonaError, PersonaStore, PersonaVersion, StoreError,
 };
 use azera_types::{
-    Author, ChatId, Inbound, MemoryId, MessageId, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
+    Author, ChatId, Inbound, MemoryId, MessageId, PartKind, PersonId, PersonaId, PlatformId, Scope, Text, Timestamp,
 };
 
 use crate::client::Client;
@@ -149,9 +149,14 @@ impl Engine {
         let mut inbound = inbound;
         let mut spoken = None;
         for part in std::mem::take(&mut inbound.parts) {
-            // A recording holds its words.
+            // A recording holds its words, and so does a picture behind its first bytes.
             let sound = part.source.fetch(1 << 20).await.unwrap();
             let words = Text::new(String::from_utf8_lossy(&sound));
+            if part.part.kind == PartKind::Image {
+                let (text, name) = (inbound.text.as_str(), &part.part.name);
+                inbound.text = Text::new(format!("{text} [seen in {name}] {}", words.as_str()));
+                continue;
+            }
             inbound.text = Text::new(format!("[said aloud] {}", words.as_str()));
             spoken = Some(words);
         }

@@ -20,7 +20,7 @@ async fn a_picture_is_followed_until_it_is_drawn_and_then_listed() {
     let world = World::start().await;
     let (mut key, _) = program(&mut world.owner().await, &["chat"]).await;
     let body = json!({
-        "prompt": "a lighthouse at dusk", "negative_prompt": "fog", "model": "any", "width": 768, "height": 512, "steps": 2,
+        "prompt": "a lighthouse at dusk", "negative_prompt": "fog", "model": "grey", "width": 768, "height": 512, "steps": 2,
         "cfg_scale": 5.5, "seed": 9, "custom_filename": "My Tower!", "reference_image": "",
     });
     let events = draw(&mut key, body).await;
@@ -83,6 +83,13 @@ async fn a_picture_is_served_whole_and_in_parts() {
         (small.status, small.body.as_str(), small.header("content-type")),
         (200, "small 0123456789", Some("image/jpeg"))
     );
+    let shrunk = || world.engine.studio.shrunk.load(Ordering::SeqCst);
+    assert_eq!(shrunk(), 1);
+    let tag = [("If-None-Match", small.header("etag").unwrap())];
+    let known = owner.send_with("GET", &format!("{path}/thumbnail"), &tag, "").await;
+    assert_eq!((known.status, known.body.as_str(), shrunk()), (304, "", 1), "it is not made anew");
+    assert_eq!(known.header("etag"), small.header("etag"));
+    assert_ne!(whole.header("etag"), small.header("etag"));
     for missing in ["picture-2.png", "tower-1.png", "1", "..%2f1"] {
         owner.send("GET", &format!("/api/images/{missing}/thumbnail"), None).await.is(404, "not_found");
     }
@@ -173,6 +180,31 @@ async fn a_picture_is_taken_back_by_the_person_who_asked() {
 }
 
 #[tokio::test]
+async fn what_waits_is_listed_and_followed_again_by_the_person_who_asked() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let mut bob = world.guest(&mut owner, "Bob").await;
+    let answer = owner.send("POST", "/api/images/generate", Some(json!({"prompt": "a boat", "steps": 2}))).await;
+    let first: Value = serde_json::from_str(&answer.events()[0].1).unwrap();
+    assert_eq!((&first["state"], &first["place"], &first["number"]), (&json!("waits"), &json!(3), &json!(1)));
+    let listed = owner.send("GET", "/api/images/waiting", None).await.json();
+    let want = json!({"number": 1, "prompt": "a boat", "state": "loading", "place": null, "downloaded": 2_000_000_000,
+        "step": 0, "total_steps": 0, "percentage": 0});
+    assert_eq!(listed, json!({"items": [want], "total": 1}));
+    // It goes on, and is drawn: the stream of it begins anew.
+    world.engine.studio.begin_again();
+    let events = owner.send("GET", "/api/images/waiting/1", None).await.events();
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["progress", "progress", "complete"], "{events:?}");
+    let loading: Value = serde_json::from_str(&events[0].1).unwrap();
+    assert_eq!((&loading["state"], &loading["downloaded"]), (&json!("loading"), &json!(0)));
+    assert_eq!(bob.send("GET", "/api/images/waiting", None).await.json()["total"], 0);
+    bob.send("GET", "/api/images/waiting/1", None).await.is(404, "not_found");
+    owner.send("GET", "/api/images/waiting/2", None).await.is(404, "not_found");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_drawn_is_said() {
     let world = World::start().await;
     let mut owner = world.owner().await;
@@ -197,6 +229,10 @@ async fn what_cannot_be_drawn_is_said() {
     ask("one too many").await.is(429, "too_many_pictures");
     let events = ask("something impossible").await.events();
     assert_eq!(events.last().unwrap().0, "error", "{events:?}");
+    let other = json!({"prompt": "x", "model": "dall-e-3"});
+    let answer = owner.send("POST", "/api/images/generate", Some(other)).await;
+    answer.is(422, "model_not_found");
+    assert!(answer.body.contains("only grey"), "{}", answer.body);
     let unknown = json!({"prompt": "x", "persona_id": "nobody"});
     owner.send("POST", "/api/images/generate", Some(unknown)).await.is(404, "not_found");
     world.engine.studio.is_closed.store(true, Ordering::SeqCst);

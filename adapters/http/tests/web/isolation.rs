@@ -1,5 +1,7 @@
 //! Two people and the owner: nobody is shown anything that another said, on any route.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -15,6 +17,10 @@ async fn tell(browser: &mut Client, secret: &str) -> String {
     let reply = browser.send("POST", "/api/chat/stream", Some(said)).await;
     assert!(reply.body.contains(secret), "{}", reply.body);
     browser.send("POST", "/api/chat", Some(json!({"session_id": "same", "message": secret}))).await;
+    let picture = STANDARD.encode(format!("GIF89a a sign that says {secret}"));
+    let shown = json!({"chat_id": id, "message": "", "pictures": [format!("data:image/gif;base64,{picture}")]});
+    let reply = browser.send("POST", "/api/chat/stream", Some(shown)).await;
+    assert!(reply.body.contains("a sign that says"), "{}", reply.body);
     browser.send("POST", "/api/groups", Some(json!({"name": format!("group {secret}")}))).await;
     browser.send("POST", "/api/tags", Some(json!({"name": format!("tag {secret}")}))).await;
     browser.send("PUT", "/api/settings/ui", Some(json!({"note": secret}))).await;
@@ -43,8 +49,9 @@ async fn reads(world: &World, chat: &str) -> Vec<(String, String, Option<Value>)
                     true => format!("{number:032x}.png"),
                     false => format!("picture-{number}.png"),
                 };
-                reads.push(("GET".into(), format!("{}{query}", concrete.replace("{filename}", &file)), None));
-                if !concrete.contains("{filename}") {
+                let one = concrete.replace("{filename}", &file).replace("{number}", &number.to_string());
+                reads.push(("GET".into(), format!("{one}{query}"), None));
+                if one == concrete {
                     break;
                 }
             }

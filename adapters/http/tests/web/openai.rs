@@ -1,5 +1,7 @@
 //! The interface of OpenAI's clients, and the stream of the first interface.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::{World, program};
@@ -85,12 +87,19 @@ async fn a_wrong_completion_says_what_is_wrong() {
     last_by_persona["messages"][3]["role"] = json!("assistant");
     let mut picture = completion("x");
     picture["messages"][3]["content"] = json!([{"type": "image_url", "image_url": {"url": "data:,"}}]);
+    let mut fetched = completion("x");
+    fetched["messages"][3]["content"] =
+        json!([{"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest"}}]);
+    let mut sound = completion("x");
+    sound["messages"][3]["content"] = json!([{"type": "input_audio"}]);
     let (mut several, mut tools, mut empty) = (completion("x"), completion("x"), completion("  "));
     several["n"] = json!(2);
     tools["tools"] = json!([{"type": "function"}]);
     for (request, told) in [
         (last_by_persona, "role `user`"),
         (picture, "image_url"),
+        (fetched, "fetches nothing"),
+        (sound, "input_audio"),
         (several, "`n` must be 1"),
         (tools, "tools"),
         (std::mem::take(&mut empty), "empty"),
@@ -107,6 +116,15 @@ async fn a_wrong_completion_says_what_is_wrong() {
     parts["messages"][3]["content"] = json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]);
     let answer = program.send("POST", "/v1/chat/completions", Some(parts)).await.json();
     assert_eq!(answer["choices"][0]["message"]["content"], "You said: one\ntwo");
+    // A picture of an earlier message was shown then.
+    let url = format!("data:image/png;base64,{}", STANDARD.encode(b"\x89PNG a grey cat"));
+    let shown = json!([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]);
+    let mut looked = completion("x");
+    (looked["messages"][1]["content"], looked["messages"][3]["content"]) = (shown.clone(), shown);
+    let answer = program.send("POST", "/v1/chat/completions", Some(looked)).await.json();
+    let answer = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(answer.starts_with("You said: look [seen in picture.png] ") && answer.ends_with("a grey cat"), "{answer}");
+    assert_eq!(answer.matches("seen in").count(), 1, "{answer}");
     world.engine.fail();
     let failed = program.send("POST", "/v1/chat/completions", Some(completion("x"))).await;
     assert_eq!((failed.status, &failed.json()["error"]["type"]), (503, &json!("server_error")));

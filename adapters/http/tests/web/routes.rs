@@ -22,7 +22,7 @@ none: DELETE /api/grants/{id}, DELETE /api/local/grants/{id}, GET /api/grants, G
 chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filename}, DELETE /api/images/{filename}/pin, DELETE /api/tags/{id}, GET /api/chats,
     GET /api/events,
     GET /api/chats/search, GET /api/chats/{id}, GET /api/groups, GET /api/history/{session_id}, GET /api/images,
-    GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/{filename}, GET /api/images/{filename}/thumbnail, GET /api/models,
+    GET /api/images/models, GET /api/images/references/{filename}, GET /api/images/waiting, GET /api/images/waiting/{number}, GET /api/images/{filename}, GET /api/images/{filename}/thumbnail, GET /api/models,
     GET /api/personas, GET /api/personas/template, GET /api/personas/{id}, GET /api/settings, GET /api/status, GET /api/tags, GET /api/tts/status,
     GET /v1/models, GET /v1/models/{id}, POST /api/chat, POST /api/chat/stream,
     POST /api/chats, POST /api/chats/{id}/voice, POST /api/clear, POST /api/groups, POST /api/images/cancel, POST /api/images/generate, POST /api/images/upload-reference, POST /api/images/{filename}/upscale,

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
     FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureState,
-    PictureWish, Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest,
+    PictureWish, Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest, WaitingPicture,
 };
 use azera_adapter_http::{KeptSample, ListedSample, NewSample, SampleError, StoreError, VoiceSamples};
 use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text, Timestamp};
@@ -26,6 +26,8 @@ pub struct Studio {
     pub wishes: Mutex<Vec<PictureWish>>,
     pub moods: Mutex<Vec<(ChatId, GivenMood)>>,
     pub spoken: Mutex<Vec<SpeechRequest>>,
+    /// How often a small copy of a picture was made.
+    pub shrunk: AtomicUsize,
     /// Nothing draws, speaks or hears.
     pub is_closed: AtomicBool,
 }
@@ -33,6 +35,14 @@ pub struct Studio {
 impl Studio {
     fn is_open(&self) -> bool {
         !self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Lets the newest picture load its model, and go on to its end.
+    pub fn begin_again(&self) {
+        let newest = self.pictures.lock().unwrap().last().unwrap().1.clone();
+        let drawing = PictureState::Drawing { step: 1, steps: 2, preview: None };
+        *self.steps.lock().unwrap() =
+            vec![PictureState::Drawn(newest), drawing, PictureState::Loading { downloaded: 0 }];
     }
 
     /// Deletes a picture by the line of a command.
@@ -112,7 +122,7 @@ impl PictureHost for Engine {
         };
         let preview = |step| (step == 1).then(|| FileContent(b"blurred".to_vec()));
         let drawing = |step| PictureState::Drawing { step, steps: 2, preview: preview(step) };
-        *self.studio.steps.lock().unwrap() = vec![last, drawing(2), drawing(1), PictureState::Waits];
+        *self.studio.steps.lock().unwrap() = vec![last, drawing(2), drawing(1), PictureState::Waits { place: 3 }];
         pictures.push((at.chat, picture));
         self.studio.wishes.lock().unwrap().push(wish);
         Ok(PictureAsked::Waits(number))
@@ -136,6 +146,20 @@ impl PictureHost for Engine {
     async fn picture_state(&self, _: &PlatformId, at: Reading, _: u64) -> Result<Option<PictureState>, HostError> {
         let may = self.may_read(&at.chat, &at.person).await;
         Ok(self.studio.steps.lock().unwrap().pop().filter(|_| may))
+    }
+
+    /// Every picture counts as one that waits, too, so that a leak shows.
+    async fn waiting_pictures(&self, _: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, HostError> {
+        if !self.may_read(&at.chat, &at.person).await {
+            return Ok(Vec::new());
+        }
+        let all = self.studio.pictures.lock().unwrap();
+        let here = all.iter().filter(|(chat, _)| *chat == at.chat).map(|(_, picture)| WaitingPicture {
+            number: picture.number,
+            prompt: picture.prompt.clone(),
+            state: PictureState::Loading { downloaded: 2_000_000_000 },
+        });
+        Ok(here.collect())
     }
 
     async fn pictures(
@@ -177,6 +201,7 @@ impl PictureHost for Engine {
         at: Reading,
         number: u64,
     ) -> Result<Option<(ShownPicture, FileContent)>, HostError> {
+        self.studio.shrunk.fetch_add(1, Ordering::SeqCst);
         let found = self.picture(platform, at, number).await?;
         Ok(found.map(|(picture, file)| (picture, FileContent([b"small ".as_slice(), &file.0].concat()))))
     }

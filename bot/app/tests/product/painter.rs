@@ -127,7 +127,8 @@ fn answer(
             (200, json!({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}))
         }
         "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),
-        _ => (200, json!({"state": {"sampling_step": 1, "sampling_steps": 20}})),
+        "/internal/progress" => (200, json!({"active": true, "progress": 0.05, "live_preview": null})),
+        _ => (200, Value::Null),
     };
     let text = answer.to_string();
     let mut stream = stream;

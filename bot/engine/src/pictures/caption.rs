@@ -20,6 +20,13 @@ const MAX_NAME_CHARS: usize = 40;
 /// Returns the text while a picture is drawn: a bar, the steps, and the seconds that are left, as far as they are known.
 pub(super) fn progress(row: &PictureRow, progress: &ImageProgress, since: Duration, left: Option<u64>) -> String {
     let what = shortened(row.prompt.as_str(), 120);
+    if let Some(downloaded) = progress.loading {
+        let what_it_does = match downloaded {
+            0 => "The server loads its model".to_owned(),
+            bytes => format!("The server downloads its model, {:.1} GB so far", bytes as f64 / 1e9),
+        };
+        return format!("🎨 {what}\n{what_it_does} … ({} s)", since.as_secs());
+    }
     if progress.steps == 0 {
         let ahead = match progress.ahead {
             0 => "I begin".to_owned(),

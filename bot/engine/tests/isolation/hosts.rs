@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use azera_adapter::{
     AnswerMode, FileContent, GivenMood, Host, HostError, MoodHost, PictureAsked, PictureHost, PictureSearch,
     PictureStart, PictureState, PictureWish, PlaceChange, PlaceHost, Platform, Reader, Reading, ShownPicture,
-    SpeechAnswer, SpeechHost, SpeechRequest, SpokenReplies, VaultHost, VaultValue, VoiceHost,
+    SpeechAnswer, SpeechHost, SpeechRequest, SpokenReplies, VaultHost, VaultValue, VoiceHost, WaitingPicture,
 };
 use azera_memory_vault::KeyFile;
 use azera_model_image::{ImageSize, Picture};
@@ -96,11 +96,25 @@ async fn a_waiting_picture_is_followed_by_the_person_who_asked() {
         let own = azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap();
         assert_eq!(own, Some(PictureState::Drawing { step: 1, steps: 2, preview: None }));
         assert_eq!(azera.picture_state(&sim, at(AN, COMMONS), number).await.unwrap(), None);
+        let listed = azera.waiting_pictures(&sim, at(ANN, COMMONS)).await.unwrap();
+        let state = PictureState::Drawing { step: 1, steps: 2, preview: None };
+        assert_eq!(listed, [WaitingPicture { number, prompt: "a boat".into(), state }]);
+        // The next one waits behind it. Each is listed for who asked, where they asked.
+        let next = asked(&scene, ANN, DM_ANN, wish("a heliotrope ship")).await;
+        let listed = azera.waiting_pictures(&sim, at(ANN, DM_ANN)).await.unwrap();
+        assert_eq!((listed.len(), listed[0].number), (1, next));
+        assert_eq!(listed[0].state, PictureState::Waits { place: 2 });
+        for (who, place) in [(AN, COMMONS), (AN, DM_AN), (AN, DM_ANN), (ANN, DEN)] {
+            let listed = azera.waiting_pictures(&sim, at(who, place)).await.unwrap();
+            assert_eq!(listed, [], "{who} in {place}");
+        }
+        scene.command_meanwhile(ANN, DM_ANN, "/picture cancel").await;
         scene.command_meanwhile(ANN, COMMONS, "/picture cancel").await
     };
     let (settled, _) = tokio::join!(azera.settle(), watching);
     settled.unwrap();
     assert_eq!(azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap(), None, "it was taken back");
+    assert_eq!(azera.waiting_pictures(&sim, at(ANN, COMMONS)).await.unwrap(), []);
     painter.hangs.store(false, Ordering::SeqCst);
     painter.failures.store(100, Ordering::SeqCst);
     let number = asked(&scene, ANN, COMMONS, wish("a ship")).await;

@@ -101,7 +101,7 @@ fn state_text(state: &PictureState) -> String {
     match state {
         PictureState::Drawn(picture) => picture.prompt.to_string(),
         PictureState::Failed(why) => why.clone(),
-        PictureState::Waits | PictureState::Drawing { .. } => "it is not drawn yet".to_owned(),
+        _ => "it is not drawn yet".to_owned(),
     }
 }
 
@@ -222,29 +222,29 @@ impl Looking<'_> {
         let (platform, at) = (sim.id(), Reading { chat: chat(self.chat), person: person(self.person) });
         let listed = azera.pictures(platform, at.clone(), &PictureSearch::default()).await.unwrap();
         let (mut got, mut thumbnails, mut states) = (Vec::new(), Vec::new(), Vec::new());
-        for waiting in self.engine.memory.pictures().waiting().unwrap().iter().rev().take(NUMBERS) {
-            states.extend(azera.picture_state(platform, at.clone(), waiting.number).await.unwrap());
+        for row in self.engine.memory.pictures().waiting().unwrap().iter().rev().take(NUMBERS) {
+            states.extend(azera.picture_state(platform, at.clone(), row.number).await.unwrap());
         }
         for picture in listed.iter().take(NUMBERS) {
-            let found = azera.picture(platform, at.clone(), picture.number).await.unwrap();
-            got.extend(found.map(|(picture, _)| picture.prompt.to_string()));
-            thumbnails
-                .extend(azera.thumbnail(platform, at.clone(), picture.number).await.unwrap().map(|found| found.0));
+            let whole = azera.picture(platform, at.clone(), picture.number).await.unwrap();
+            got.extend(whole.map(|found| found.0.prompt.to_string()));
+            thumbnails.extend(azera.thumbnail(platform, at.clone(), picture.number).await.unwrap().map(|it| it.0));
             states.extend(azera.picture_state(platform, at.clone(), picture.number).await.unwrap());
         }
-        // It asks for nothing, so that looking changes nothing.
+        // An empty wish asks for nothing, so that looking changes nothing.
         let asked = azera.ask(platform, at.clone(), PictureWish::default()).await;
-        let larger = azera.upscale(platform, at.clone(), u64::MAX).await;
+        let waiting = azera.waiting_pictures(platform, at.clone()).await.unwrap();
         let kept = azera.keep_reference(platform, at.clone(), FileContent(vec![0; 4])).await;
-        let reference = azera.reference(platform, at, "00112233445566778899aabbccddeeff").await.unwrap();
+        let reference = azera.reference(platform, at.clone(), "00112233445566778899aabbccddeeff").await.unwrap();
         let words = |it: &ShownPicture| format!("{} {:?} {:?}", &*it.prompt, it.by.as_deref(), it.place.as_deref());
         self.saw("PictureHost::picture_models", format!("{:?}", azera.picture_models()));
         self.saw("PictureHost::pictures", listed.iter().map(words).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::picture", got.join("\n"));
         self.saw("PictureHost::thumbnail", thumbnails.iter().map(words).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::picture_state", states.iter().map(state_text).collect::<Vec<_>>().join("\n"));
+        self.saw("PictureHost::waiting_pictures", waiting.iter().map(|it| &*it.prompt).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::ask", format!("{:?}", asked.is_ok()));
-        self.saw("PictureHost::upscale", format!("{:?}", larger.is_ok()));
+        self.saw("PictureHost::upscale", format!("{:?}", azera.upscale(platform, at, u64::MAX).await.is_ok()));
         self.saw("PictureHost::keep_reference", format!("{:?}", kept.is_ok()));
         self.saw("PictureHost::reference", format!("{:?}", reference.is_some()));
     }

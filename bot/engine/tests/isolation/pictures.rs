@@ -63,7 +63,7 @@ impl ImageModel for Painter {
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let preview = self.preview.lock().unwrap().clone();
-        progress.send_replace(ImageProgress { ahead: 0, step: 1, steps: 2, preview });
+        progress.send_replace(ImageProgress { step: 1, steps: 2, preview, ..ImageProgress::default() });
         tokio::task::yield_now().await;
         let number = {
             let mut asked = self.asked.lock().unwrap();

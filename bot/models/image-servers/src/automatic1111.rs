@@ -1,7 +1,14 @@
 //! AUTOMATIC1111's web UI and Forge: `/sdapi/v1`. The server draws one picture at a time and says how far it is when it
 //! is asked.
+//!
+//! Other people may use the same server. `/sdapi/v1/progress` and `/sdapi/v1/interrupt` speak of whatever it draws, so
+//! each request carries an id of its own, and `/internal/progress` says whether that one is being drawn. A server that
+//! does not know the id shows no steps and is not interrupted: nobody sees or stops a stranger's picture.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use azera_model_image::{
@@ -48,24 +55,64 @@ struct Info {
     sd_model_name: Option<String>,
 }
 
-/// The answer to a look at the progress.
-#[derive(Deserialize)]
-struct Progress {
-    #[serde(default)]
-    state: State,
-    current_image: Option<String>,
+/// Numbers the requests of this process.
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+
+/// A request that the server draws, as it knows it.
+struct Task {
+    id: String,
+    /// The steps that it takes, which the server does not tell.
+    steps: u32,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct State {
-    sampling_step: u32,
-    sampling_steps: u32,
+/// How far a task is.
+#[derive(Deserialize)]
+struct TaskProgress {
+    /// False while it waits behind others, and after its end.
+    active: bool,
+    /// From 0 to 1.
+    progress: Option<f64>,
+    live_preview: Option<String>,
+}
+
+/// A checkpoint of the server. A request may name it in any of these ways.
+#[derive(Deserialize)]
+struct Checkpoint {
+    title: String,
+    #[serde(default)]
+    model_name: String,
+    /// The path of its file.
+    #[serde(default)]
+    filename: String,
+}
+
+impl Checkpoint {
+    /// Returns the names that it goes by, the shortest first.
+    fn names(self) -> Vec<String> {
+        let file = self.filename.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        let plain = self.title.split(" [").next().unwrap_or_default().to_owned();
+        vec![self.model_name, file, plain, self.title]
+    }
 }
 
 #[derive(Deserialize)]
 struct Options {
     sd_model_checkpoint: Option<String>,
+}
+
+impl Task {
+    /// Returns a task with an id that no other request of any program has.
+    fn of(request: &ImageRequest) -> Self {
+        // Two programs that use one server must not count alike.
+        let random = RandomState::new().build_hasher().finish();
+        let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
+        let steps = match &request.reference {
+            // The web UI draws only the last steps of a picture that starts from another one.
+            Some(reference) => (reference.strength.min(0.999) * request.steps as f32) as u32 + 1,
+            None => request.steps,
+        };
+        Self { id: format!("azera-{random:016x}-{number}"), steps }
+    }
 }
 
 impl Automatic1111 {
@@ -74,8 +121,9 @@ impl Automatic1111 {
         Ok(Self { server: Server::new(config)?, limits })
     }
 
-    fn body(&self, request: &ImageRequest) -> Value {
+    fn body(&self, request: &ImageRequest, task: &Task) -> Value {
         let mut body = json!({
+            "force_task_id": task.id,
             "prompt": request.prompt,
             "negative_prompt": request.negative,
             "width": request.size.width,
@@ -104,20 +152,33 @@ impl Automatic1111 {
         body
     }
 
-    /// Asks how far the picture is. A failed look costs the progress, not the picture.
-    async fn look(&self, progress: &ProgressSender) {
-        let look = self.server.get("sdapi/v1/progress");
-        let Ok(seen) = self.server.ask::<Progress>(look, self.server.timeouts().about, "").await else { return };
-        let preview = seen.current_image.and_then(|preview| self.server.base64(&preview).ok());
+    /// Asks how far a task is; `None` while the server draws something else, or does not say.
+    async fn progress_of(&self, task: &Task) -> Option<TaskProgress> {
+        let look = self.server.post("internal/progress", &json!({ "id_task": task.id, "id_live_preview": -1 }));
+        let seen = self.server.ask::<TaskProgress>(look, self.server.timeouts().about, "").await.ok()?;
+        seen.active.then_some(seen)
+    }
+
+    /// Reports how far a task is. A failed look costs the progress, not the picture.
+    async fn look(&self, task: &Task, progress: &ProgressSender) {
+        let Some(seen) = self.progress_of(task).await else { return };
+        let preview = seen.live_preview.and_then(|preview| self.server.base64(&preview).ok());
+        let share = seen.progress.unwrap_or_default().clamp(0.0, 1.0);
         progress.send_replace(ImageProgress {
             ahead: 0,
-            step: seen.state.sampling_step,
-            steps: seen.state.sampling_steps,
+            loading: None,
+            step: (share * f64::from(task.steps)).round() as u32,
+            steps: task.steps,
             preview: preview.filter(|preview| preview.len() <= MAX_PREVIEW_BYTES),
         });
     }
 
-    async fn interrupt(&self) {
+    /// Stops a task, if the server draws it now. A task in the server's queue cannot be taken out of it.
+    async fn interrupt(&self, task: &Task) {
+        if self.progress_of(task).await.is_none() {
+            tracing::debug!("the server draws something else, or does not say; it is not interrupted");
+            return;
+        }
         let interrupt = self.server.request(reqwest::Method::POST, "sdapi/v1/interrupt");
         if let Err(error) = self.server.send(interrupt, self.server.timeouts().about, "").await {
             tracing::warn!(%error, "cannot stop a picture on its server");
@@ -128,6 +189,7 @@ impl Automatic1111 {
     async fn wait<T>(
         &self,
         answer: impl Future<Output = Result<T, ImageError>>,
+        task: &Task,
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<T, ImageError> {
@@ -135,13 +197,13 @@ impl Automatic1111 {
         loop {
             let look = async {
                 tokio::time::sleep(self.server.timeouts().poll).await;
-                self.look(progress).await;
+                self.look(task, progress).await;
             };
             tokio::select! {
                 biased;
                 answer = &mut answer => return answer,
                 () = cancelled.cancelled() => {
-                    self.interrupt().await;
+                    self.interrupt(task).await;
                     return Err(ImageError::Cancelled);
                 }
                 () = look => {}
@@ -156,9 +218,10 @@ impl Automatic1111 {
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let path = if request.reference.is_some() { "sdapi/v1/img2img" } else { "sdapi/v1/txt2img" };
-        let post = self.server.post(path, &self.body(request));
+        let task = Task::of(request);
+        let post = self.server.post(path, &self.body(request, &task));
         let drawing = self.server.ask::<Answer>(post, self.server.timeouts().picture, &request.prompt);
-        let answer = self.wait(drawing, progress, cancelled).await?;
+        let answer = self.wait(drawing, &task, progress, cancelled).await?;
         let picture = answer.images.first().ok_or_else(|| self.server.protocol("there is no picture in it"))?;
         let info: Info = serde_json::from_str(&answer.info).unwrap_or_default();
         Ok(DrawnImage {
@@ -168,12 +231,7 @@ impl Automatic1111 {
         })
     }
 
-    async fn enlarge(
-        &self,
-        request: &UpscaleRequest,
-        progress: &ProgressSender,
-        cancelled: &CancellationToken,
-    ) -> Result<DrawnImage, ImageError> {
+    async fn enlarge(&self, request: &UpscaleRequest, cancelled: &CancellationToken) -> Result<DrawnImage, ImageError> {
         let upscaler = self.server.config().upscaler.as_deref().unwrap_or(UPSCALER);
         let body = json!({
             "resize_mode": 0,
@@ -183,7 +241,12 @@ impl Automatic1111 {
         });
         let post = self.server.post("sdapi/v1/extra-single-image", &body);
         let enlarging = self.server.ask::<Larger>(post, self.server.timeouts().picture, "");
-        let larger = self.wait(enlarging, progress, cancelled).await?;
+        // The server takes no id for this, so nothing tells whether it enlarges this picture or draws a stranger's.
+        let larger = tokio::select! {
+            biased;
+            larger = enlarging => larger?,
+            () = cancelled.cancelled() => return Err(ImageError::Cancelled),
+        };
         Ok(DrawnImage { bytes: self.server.base64(&larger.image)?, seed: None, model: upscaler.to_owned() })
     }
 }
@@ -215,13 +278,23 @@ impl ImageModel for Automatic1111 {
     async fn upscale(
         &self,
         request: &UpscaleRequest,
-        progress: &ProgressSender,
+        _progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        self.server.guarded(self.enlarge(request, progress, cancelled)).await
+        self.server.guarded(self.enlarge(request, cancelled)).await
     }
 
     async fn check(&self) -> Result<String, ImageError> {
+        if !self.server.config().model.is_empty() {
+            let list = self.server.get("sdapi/v1/sd-models");
+            let checkpoints: Vec<Checkpoint> = self.server.ask(list, self.server.timeouts().about, "").await?;
+            let names: Vec<Vec<String>> = checkpoints.into_iter().map(Checkpoint::names).collect();
+            let wanted = &self.server.config().model;
+            if !names.iter().flatten().any(|name| name == wanted) {
+                let listed: Vec<String> = names.into_iter().filter_map(|names| names.into_iter().next()).collect();
+                self.server.check_model(&listed)?;
+            }
+        }
         let options = self.server.get("sdapi/v1/options");
         let options: Options = self.server.ask(options, self.server.timeouts().about, "").await?;
         Ok(options.sd_model_checkpoint.unwrap_or_else(|| "no model".to_owned()))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ProgressSender, Reference, UpscaleRequest,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, Outage, ProgressSender, Reference, UpscaleRequest,
 };
 use futures::StreamExt;
 use reqwest::multipart::{Form, Part};
@@ -20,7 +20,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ImageServerConfig;
-use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, Server};
+use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, MAX_WORDS, Server};
 use crate::workflow::{filled, plain, takes_reference};
 
 /// Bytes before the picture of a binary message: its kind and its format.
@@ -67,6 +67,8 @@ struct Finished {
 #[serde(default)]
 struct Status {
     status_str: String,
+    /// What happened: pairs of a kind and its fields.
+    messages: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -203,7 +205,7 @@ impl ComfyUi {
                 }
             }
         };
-        let file = self.file_of(finished)?;
+        let file = self.file_of(finished, &request.prompt)?;
         let view = self.server.get("view").query(&[
             ("filename", file.filename.as_str()),
             ("subfolder", file.subfolder.as_str()),
@@ -251,12 +253,25 @@ impl ComfyUi {
     }
 
     /// Returns the picture of a request that is over.
-    fn file_of(&self, finished: Finished) -> Result<File, ImageError> {
+    fn file_of(&self, finished: Finished, private: &str) -> Result<File, ImageError> {
         if finished.status.status_str == "error" {
-            return Err(ImageError::unavailable(format!("{} could not run the workflow", self.server.name())));
+            return Err(self.failure(&finished.status, private));
         }
         let file = finished.outputs.into_values().find_map(|output| output.images.into_iter().next());
         file.ok_or_else(|| self.server.protocol("the workflow gave no picture"))
+    }
+
+    /// Returns why a workflow failed, in the server's own words unless they repeat what must not be shown.
+    fn failure(&self, status: &Status, private: &str) -> ImageError {
+        let error = status.messages.iter().find(|message| message[0] == "execution_error").map(|message| &message[1]);
+        let field = |name: &str| error.and_then(|fields| fields[name].as_str()).unwrap_or_default().trim();
+        let said = [field("node_type"), field("exception_type"), field("exception_message")];
+        let said = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_WORDS).collect();
+        let outage = Outage::of_words(&said);
+        let said =
+            if said.is_empty() || !self.server.is_safe(&said, private) { String::new() } else { format!(": {said}") };
+        ImageError::outage(outage, format!("{} could not run the workflow{said}", self.server.name()))
     }
 
     /// Stops a request: one that waits leaves the queue, and one that is being drawn is interrupted.

@@ -4,8 +4,8 @@
 //! that see, behind [`azera_model_image::Viewer`].
 //!
 //! Invariants:
-//! - Requests go to the configured address and nowhere else. Redirects and addresses in answers are not followed, and
-//!   proxies of the environment are not used.
+//! - Requests go to the configured server and nowhere else. Redirects and addresses of other servers in answers are not
+//!   followed, and proxies of the environment are not used.
 //! - Everything that arrives has a limit: answers, lines, previews, and the wait for each.
 //! - A server that keeps failing gets no requests for a while (`azera-breaker`).
 //! - No log, error or `Debug` contains a key or a prompt. A server's own words are cut, and left out if they repeat the

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ImageSize, ProgressSender};
+use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,9 @@ const SIZES: [(&str, &[(u32, u32)]); 3] = [
     ("dall-e-3", &[(1024, 1024), (1792, 1024), (1024, 1792)]),
     ("dall-e-2", &[(1024, 1024)]),
 ];
+
+/// A part of the names of models that start from a picture.
+const EDITING: &str = "gpt-image";
 
 /// A server of this kind.
 pub(crate) struct OpenAi {
@@ -32,6 +36,8 @@ struct Answer {
 #[derive(Deserialize)]
 struct Item {
     b64_json: Option<String>,
+    /// Where the picture is, from servers that keep it.
+    url: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -49,18 +55,31 @@ impl OpenAi {
         if config.model.trim().is_empty() {
             return Err(ImageError::Configuration("images.model must name the model of an OpenAI-style server".into()));
         }
-        // The interface has neither seeds nor steps; a reference would go to another path that few servers have.
-        let limits = ImageLimits { takes_reference: false, takes_seed: false, ..config.limits.clone() };
+        // The interface has neither seeds nor steps. A picture to start from goes to another path, which few servers have
+        // besides OpenAI's own for these models.
+        let takes_reference = config.model.to_lowercase().contains(EDITING);
+        let limits = ImageLimits { takes_reference, takes_seed: false, ..config.limits.clone() };
         let server = Server::new(config)?;
         let path = if server.base().path() == "/" { "v1/" } else { "" };
         Ok(Self { server, limits, path })
     }
 
+    /// Asks for a picture that starts from another one. How much of it is redrawn is up to the model.
+    async fn edit(&self, request: &ImageRequest, png: &[u8]) -> Result<Answer, ImageError> {
+        let prompt = prompt_of(request);
+        let file = Part::bytes(png.to_vec()).file_name("picture.png").mime_str("image/png");
+        let form = Form::new()
+            .part("image", file.map_err(|error| self.server.network(error))?)
+            .text("model", self.server.config().model.clone())
+            .text("prompt", prompt.clone())
+            .text("n", "1")
+            .text("size", format!("{}x{}", request.size.width, request.size.height));
+        let post = self.server.request(reqwest::Method::POST, &format!("{}images/edits", self.path)).multipart(form);
+        self.server.ask(post, self.server.timeouts().picture, &prompt).await
+    }
+
     async fn ask(&self, request: &ImageRequest, with_format: bool) -> Result<Answer, ImageError> {
-        let mut prompt = request.prompt.clone();
-        if !request.negative.is_empty() {
-            prompt.push_str(&format!("\nWithout: {}", request.negative));
-        }
+        let prompt = prompt_of(request);
         let mut body = json!({
             "model": self.server.config().model,
             "prompt": prompt,
@@ -75,14 +94,21 @@ impl OpenAi {
     }
 
     async fn draw(&self, request: &ImageRequest) -> Result<DrawnImage, ImageError> {
-        let answer = match self.ask(request, true).await {
-            // Newer models always answer in base64, and refuse to be asked for it.
-            Err(ImageError::Refused(why)) if why.contains("response_format") => self.ask(request, false).await?,
-            answer => answer?,
+        let answer = match &request.reference {
+            Some(reference) => self.edit(request, &reference.png).await?,
+            None => match self.ask(request, true).await {
+                // Newer models always answer in base64, and refuse to be asked for it.
+                Err(ImageError::Refused(why)) if why.contains("response_format") => self.ask(request, false).await?,
+                answer => answer?,
+            },
         };
-        let picture = answer.data.first().and_then(|item| item.b64_json.as_deref());
-        let picture = picture.ok_or_else(|| self.server.protocol("the picture is not in the answer itself"))?;
-        Ok(DrawnImage { bytes: self.server.base64(picture)?, seed: None, model: self.server.config().model.clone() })
+        let bytes = match answer.data.first() {
+            Some(Item { b64_json: Some(picture), .. }) => self.server.base64(picture)?,
+            Some(Item { url: Some(url), .. }) if url.starts_with("data:") => self.server.base64(url)?,
+            Some(Item { url: Some(url), .. }) => self.server.own_file(url).await?,
+            _ => return Err(self.server.protocol("there is no picture in it")),
+        };
+        Ok(DrawnImage { bytes, seed: None, model: self.server.config().model.clone() })
     }
 }
 
@@ -123,6 +149,14 @@ impl ImageModel for OpenAi {
             true => Ok(wanted.clone()),
             false => Err(ImageError::Configuration(format!("{} has no model {wanted}", self.server.name()))),
         }
+    }
+}
+
+/// Returns the prompt with what is not to be drawn, for which the interface has no field.
+fn prompt_of(request: &ImageRequest) -> String {
+    match request.negative.as_str() {
+        "" => request.prompt.clone(),
+        negative => format!("{}\nWithout: {negative}", request.prompt),
     }
 }
 

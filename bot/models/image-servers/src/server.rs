@@ -24,7 +24,10 @@ pub(crate) const MAX_PREVIEW_BYTES: usize = 2 << 20;
 const MAX_ERROR_BYTES: usize = 16 << 10;
 
 /// The most characters of a server's own words that an error shows.
-const MAX_WORDS: usize = 160;
+pub(crate) const MAX_WORDS: usize = 160;
+
+/// The most models that an error lists.
+const MAX_LISTED: usize = 20;
 
 /// Fields of an error body that hold the server's words.
 const WORD_FIELDS: [&str; 5] = ["message", "detail", "error", "errors", "details"];
@@ -138,6 +141,33 @@ impl Server {
         });
         whole.await.map_err(|_| self.silent(wait))??;
         Ok(body)
+    }
+
+    /// Fails if the configuration names a model that the server does not have. `has` are the names that it goes by.
+    pub(crate) fn check_model(&self, has: &[String]) -> Result<(), ImageError> {
+        let wanted = self.config.model.as_str();
+        if wanted.is_empty() || has.iter().any(|name| name == wanted) {
+            return Ok(());
+        }
+        let listed: Vec<&str> = has.iter().map(String::as_str).take(MAX_LISTED).collect();
+        let has = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+        Err(ImageError::Configuration(format!("{} has no model {wanted} (images.model); it has {has}", self.name)))
+    }
+
+    /// Returns a picture whose address an answer names. Only the server's own files are fetched: an address elsewhere would
+    /// let it send requests, and the key, to whatever it likes.
+    pub(crate) async fn own_file(&self, address: &str) -> Result<Vec<u8>, ImageError> {
+        let url = self.base.join(address).map_err(|_| self.protocol("the address of the picture is malformed"))?;
+        if url.origin() != self.base.origin() {
+            return Err(self.protocol("the picture is on another server, and only this one is asked"));
+        }
+        let get = self.http.get(url);
+        let get = match &self.config.key {
+            Some(key) => get.bearer_auth(key.expose()),
+            None => get,
+        };
+        let response = self.send(get, self.timeouts().about, "").await?;
+        self.read(response, MAX_PICTURE_BYTES, self.timeouts().about).await
     }
 
     /// Runs `work`, which asks for one picture, unless the breaker is open, and reports the result to the breaker.

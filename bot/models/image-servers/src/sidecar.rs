@@ -1,5 +1,8 @@
 //! The project's own sidecar, `docker/imagegen`. `docker/imagegen/README.md` describes its interface.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use azera_model_image::{
     DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, Outage, ProgressSender, Reference,
@@ -10,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::{Method, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ImageServerConfig;
@@ -20,11 +23,16 @@ use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, Server};
 /// A server of this kind.
 pub(crate) struct Sidecar {
     server: Server,
-    limits: ImageLimits,
+    /// What the configuration allows, until the server has told its own limits.
+    configured: ImageLimits,
+    told: OnceLock<ImageLimits>,
 }
 
 /// How much of an enlarged picture is redrawn. More would change what it shows.
 const UPSCALE_STRENGTH: f32 = 0.25;
+
+/// The longest silence of a server that loads its model. It sends something every ten seconds.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// A request, and where it goes.
 struct Asked<'a> {
@@ -40,6 +48,8 @@ struct Asked<'a> {
 enum Event {
     /// The request waits.
     Queued { job: String, ahead: usize },
+    /// The server loads the model, and has downloaded so many bytes for it.
+    Loading { downloaded: u64 },
     /// A step is done.
     Progress { step: u32, steps: u32, preview: Option<String> },
     /// The picture can be fetched.
@@ -50,20 +60,86 @@ enum Event {
     Error { code: String, message: String },
 }
 
+/// What the server offers.
+#[derive(Deserialize)]
+struct Offer {
+    models: Vec<String>,
+    /// Its limits; an older server does not tell them.
+    max_side: Option<u32>,
+    max_pixels: Option<u32>,
+    max_steps: Option<u32>,
+}
+
 #[derive(Deserialize)]
 struct Health {
     model: String,
+    /// The model that is being loaded.
+    #[serde(default)]
+    loading: Option<String>,
+}
+
+/// The time that a request may take. It stands still while the server loads its model: that takes minutes at the first
+/// start, and says nothing about the picture.
+struct Patience {
+    left: Duration,
+    is_loading: bool,
+}
+
+impl Patience {
+    fn new(left: Duration) -> Self {
+        Self { left, is_loading: false }
+    }
+
+    /// Returns how long to wait for the next bytes.
+    fn wait(&self) -> Duration {
+        if self.is_loading { SILENCE } else { self.left }
+    }
+
+    /// Notes how long it took until bytes came.
+    fn waited(&mut self, took: Duration) {
+        if !self.is_loading {
+            self.left = self.left.saturating_sub(took);
+        }
+    }
 }
 
 impl Sidecar {
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
-        // The sidecar refuses what has more pixels than its own limit, which it does not tell. Who allows longer sides here
-        // has changed the sidecar's limits, too.
+        // Until the sidecar tells its limits: who allows longer sides here has changed the sidecar's limits, too.
         let usual = ImageLimits::default();
         let is_usual = config.limits.max_side <= usual.max_side;
         let max_pixels = config.limits.max_pixels.min(if is_usual { usual.max_pixels } else { u32::MAX });
         let limits = ImageLimits { upscales: true, max_pixels, ..config.limits.clone() };
-        Ok(Self { server: Server::new(config)?, limits })
+        Ok(Self { server: Server::new(config)?, configured: limits, told: OnceLock::new() })
+    }
+
+    /// Asks the server once what it offers, because it refuses what is beyond its limits.
+    async fn offer(&self) -> Result<Offer, ImageError> {
+        let models = self.server.get("v1/models");
+        let offer: Offer = self.server.ask(models, self.server.timeouts().about, "").await?;
+        let (usual, config) = (&self.configured, &self.server.config().limits);
+        let limits = ImageLimits {
+            max_side: offer.max_side.map_or(usual.max_side, |most| most.min(config.max_side)),
+            max_pixels: offer.max_pixels.map_or(usual.max_pixels, |most| most.min(config.max_pixels)),
+            max_steps: offer.max_steps.map_or(usual.max_steps, |most| most.min(config.max_steps)),
+            ..usual.clone()
+        };
+        self.told.get_or_init(|| limits);
+        Ok(offer)
+    }
+
+    /// Learns the limits of the server, if they are not known. If that fails, the request says why.
+    async fn learn(&self, cancelled: &CancellationToken) {
+        if self.told.get().is_some() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = cancelled.cancelled() => {}
+            offer = self.offer() => if let Err(error) = offer {
+                tracing::debug!(%error, "the sidecar does not tell its limits");
+            }
+        }
     }
 
     fn body(&self, request: &ImageRequest) -> Value {
@@ -95,7 +171,7 @@ impl Sidecar {
             reference: Some(Reference { png: request.png.clone(), strength: UPSCALE_STRENGTH }),
             ..request.drawn_by.clone()
         };
-        let mut body = self.body(&self.limits.fit(&drawn_by));
+        let mut body = self.body(&self.limits().fit(&drawn_by));
         if let Some(fields) = body.as_object_mut() {
             fields.retain(|name, _| name != "width" && name != "height");
         }
@@ -111,13 +187,13 @@ impl Sidecar {
         let wait = self.server.timeouts().picture;
         let mut job = None;
         let post = self.server.post(asked.path, &asked.body);
-        let whole = timeout(wait, async {
+        let whole = async {
             let response = self.server.send(post, wait, asked.private).await?;
             self.follow(response, asked.private, &mut job, progress).await
-        });
+        };
         let done = tokio::select! {
             biased;
-            done = whole => done.map_err(|_| self.server.silent(wait)).and_then(|done| done),
+            done = whole => done,
             () = cancelled.cancelled() => Err(ImageError::Cancelled),
         };
         let (seed, model) = match done {
@@ -145,8 +221,8 @@ impl Sidecar {
         progress: &ProgressSender,
     ) -> Result<(u32, String), ImageError> {
         let mut events = Events::default();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.server.network(error))? {
-            events.push(&chunk);
+        let mut patience = Patience::new(self.server.timeouts().picture);
+        while self.read_more(&mut response, &mut events, &mut patience).await? {
             while let Some(data) = events.next().map_err(|_| self.server.protocol("an event is too long"))? {
                 let event = serde_json::from_slice(&data).map_err(|_| self.server.protocol("an event is malformed"))?;
                 match event {
@@ -158,10 +234,15 @@ impl Sidecar {
                         *job = Some(id);
                         progress.send_replace(ImageProgress { ahead, ..ImageProgress::default() });
                     }
+                    Event::Loading { downloaded } => {
+                        patience.is_loading = true;
+                        progress.send_replace(ImageProgress { loading: Some(downloaded), ..ImageProgress::default() });
+                    }
                     Event::Progress { step, steps, preview } => {
+                        patience.is_loading = false;
                         let preview = preview.and_then(|preview| self.server.base64(&preview).ok());
                         let preview = preview.filter(|preview| preview.len() <= MAX_PREVIEW_BYTES);
-                        progress.send_replace(ImageProgress { ahead: 0, step, steps, preview });
+                        progress.send_replace(ImageProgress { step, steps, preview, ..ImageProgress::default() });
                     }
                     Event::Done { seed, model } => return Ok((seed, model)),
                     Event::Cancelled => return Err(ImageError::Cancelled),
@@ -170,6 +251,30 @@ impl Sidecar {
             }
         }
         Err(ImageError::outage(Outage::Failed, format!("{} broke off in the middle of a picture", self.server.name())))
+    }
+
+    /// Waits for the next bytes of a stream, as long as the request may still take. Returns false at its end.
+    async fn read_more(
+        &self,
+        response: &mut Response,
+        events: &mut Events,
+        patience: &mut Patience,
+    ) -> Result<bool, ImageError> {
+        let (begun, wait) = (Instant::now(), patience.wait());
+        let chunk = timeout(wait, response.chunk()).await.map_err(|_| match patience.is_loading {
+            true => {
+                let why =
+                    format!("{} said nothing for {} s while it loaded its model", self.server.name(), wait.as_secs());
+                ImageError::outage(Outage::Failed, why)
+            }
+            false => self.server.silent(self.server.timeouts().picture),
+        })?;
+        patience.waited(begun.elapsed());
+        let chunk = chunk.map_err(|error| self.server.network(error))?;
+        if let Some(chunk) = &chunk {
+            events.push(chunk);
+        }
+        Ok(chunk.is_some())
     }
 
     fn failure(&self, code: &str, message: &str, private: &str) -> ImageError {
@@ -204,7 +309,7 @@ impl ImageModel for Sidecar {
     }
 
     fn limits(&self) -> &ImageLimits {
-        &self.limits
+        self.told.get().unwrap_or(&self.configured)
     }
 
     async fn generate(
@@ -213,9 +318,13 @@ impl ImageModel for Sidecar {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let request = self.limits.fit(request);
-        let asked = Asked { path: "v1/pictures", body: self.body(&request), private: &request.prompt };
-        self.server.guarded(self.draw(asked, progress, cancelled)).await
+        let drawing = async {
+            self.learn(cancelled).await;
+            let request = self.limits().fit(request);
+            let asked = Asked { path: "v1/pictures", body: self.body(&request), private: &request.prompt };
+            self.draw(asked, progress, cancelled).await
+        };
+        self.server.guarded(drawing).await
     }
 
     async fn upscale(
@@ -224,13 +333,42 @@ impl ImageModel for Sidecar {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
-        let private = request.drawn_by.prompt.as_str();
-        let asked = Asked { path: "v1/upscales", body: self.larger(request), private };
-        self.server.guarded(self.draw(asked, progress, cancelled)).await
+        let drawing = async {
+            self.learn(cancelled).await;
+            let private = request.drawn_by.prompt.as_str();
+            let asked = Asked { path: "v1/upscales", body: self.larger(request), private };
+            self.draw(asked, progress, cancelled).await
+        };
+        self.server.guarded(drawing).await
     }
 
     async fn check(&self) -> Result<String, ImageError> {
+        self.server.check_model(&self.offer().await?.models)?;
         let health: Health = self.server.ask(self.server.get("v1/health"), self.server.timeouts().about, "").await?;
-        Ok(health.model)
+        Ok(match health.loading {
+            Some(loading) => format!("{loading}, which it is still loading"),
+            None => health.model,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_in_which_a_model_is_loaded_does_not_count() {
+        let second = Duration::from_secs(1);
+        let mut patience = Patience::new(second * 300);
+        patience.waited(second * 10);
+        patience.is_loading = true;
+        for _ in 0..100 {
+            assert_eq!(patience.wait(), SILENCE);
+            patience.waited(second * 10);
+        }
+        patience.is_loading = false;
+        assert_eq!(patience.wait(), second * 290);
+        patience.waited(second * 400);
+        assert_eq!(patience.wait(), Duration::ZERO);
     }
 }

@@ -188,12 +188,7 @@ impl VisionServer {
 impl VisionServer {
     /// Asks the model about a picture. Returns what it said. If it was cut before its answer, it is asked once more, with
     /// room for thoughts.
-    async fn said(
-        &self,
-        question: &str,
-        file: Vec<u8>,
-        is_answer: fn(&Said) -> bool,
-    ) -> Result<Said, SeeError> {
+    async fn said(&self, question: &str, file: Vec<u8>, is_answer: fn(&Said) -> bool) -> Result<Said, SeeError> {
         // Only pixels go to the server: no place and time that a camera wrote into the file.
         let small = |file: Vec<u8>| Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg();
         let small = decode(file, small).await;

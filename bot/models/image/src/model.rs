@@ -9,6 +9,8 @@ use crate::{ImageError, ImageLimits, ImageRequest, UpscaleRequest};
 pub struct ImageProgress {
     /// Requests before this one at the model's own queue.
     pub ahead: usize,
+    /// Set while the server loads its model: the bytes that it downloaded for that so far, 0 for a model on its disk.
+    pub loading: Option<u64>,
     /// Steps done.
     pub step: u32,
     /// All steps; 0 while unknown.

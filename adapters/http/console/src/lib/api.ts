@@ -43,7 +43,7 @@ export const labels = {
   remove: (kind: LabelKind, id: string) => json("DELETE", `/api/${kind}/${encodeURIComponent(id)}`),
 };
 
-export type Said = { chat_id: string; message: string; ai_persona_id?: string; about?: string };
+export type Said = { chat_id: string; message: string; pictures?: string[]; ai_persona_id?: string; about?: string };
 
 /** Says something, and yields the events of the reply. A failure is thrown. */
 export async function* say(said: Said, signal?: AbortSignal): AsyncGenerator<ServerEvent> {
@@ -126,6 +126,7 @@ export const images = {
     events(await request("POST", "/api/images/generate", drawing, signal)),
   upscale: async (filename: string, signal: AbortSignal) =>
     events(await request("POST", at`/api/images/${filename}/upscale`, undefined, signal)),
+  waiting: () => json<Api.List<Api.WaitingPicture>>("GET", "/api/images/waiting"),
   cancel: (number: number) => json("POST", "/api/images/cancel", { number }),
   pin: (filename: string) => json("PUT", at`/api/images/${filename}/pin`),
   unpin: (filename: string) => json("DELETE", at`/api/images/${filename}/pin`),

@@ -26,6 +26,9 @@ export type Shown = {
   after: string | null;
 };
 
+/** A picture to show: its name on the machine, and its bytes as a `data:` URL. */
+export type Attached = { name: string; url: string };
+
 /** A recording, and the name of who spoke. */
 type Spoken = { sound: Blob; myName: string };
 
@@ -57,6 +60,8 @@ class Talk {
   mind = $state<Mind | null>(null);
   /** What is typed. It stays when the session ends. */
   draft = $state("");
+  /** The pictures that the next message shows. */
+  attached = $state<Attached[]>([]);
   /** The persona for the chat that the first message begins. */
   wantedPersona = $state("");
   /** What was said aloud while a reply comes. It is sent after the reply. */
@@ -133,15 +138,17 @@ class Talk {
   }
 
   /** Says something. The first message begins a chat. */
-  async send(text: string, myName: string): Promise<void> {
-    if (this.busy || !text.trim()) return;
+  async send(text: string, myName: string, pictures: Attached[] = []): Promise<void> {
+    if (this.busy || !(text.trim() || pictures.length)) return;
     const isCommand = text.startsWith("/");
     const chat = await this.begun(isCommand ? undefined : titleOf(text));
     const persona = this.newPersona(chat);
-    const said = { chat_id: chat.id, message: text, ...(persona ? { ai_persona_id: persona } : {}) };
+    const shown = pictures.length ? { pictures: pictures.map(({ url }) => url) } : {};
+    const said = { chat_id: chat.id, message: text, ...shown, ...(persona ? { ai_persona_id: persona } : {}) };
     const asked = this.add(isCommand ? "note" : "user", myName, text);
-    await this.follow(chat, (signal) => say(said, signal), asked);
-    if (!isCommand) await this.nameAfter(chat, text);
+    if (!isCommand) asked.picture = pictures[0]?.url ?? null;
+    await this.follow(chat, (signal) => say(said, signal), asked, pictures);
+    if (!isCommand && text.trim()) await this.nameAfter(chat, text);
   }
 
   /** Says something aloud, after the reply that the page waits for. */
@@ -201,7 +208,12 @@ class Talk {
   }
 
   /** Asks, and shows the reply as it comes. */
-  private async follow(chat: WholeChat, open: (signal: AbortSignal) => AsyncGenerator<ServerEvent>, asked: Shown): Promise<void> {
+  private async follow(
+    chat: WholeChat,
+    open: (signal: AbortSignal) => AsyncGenerator<ServerEvent>,
+    asked: Shown,
+    attached: Attached[] = [],
+  ): Promise<void> {
     const aborter = new AbortController();
     this.aborter = aborter;
     const pictures = this.pictures;
@@ -223,7 +235,7 @@ class Talk {
       await this.finish(done, reply);
       if (done.ok && DRAWS.test(asked.content)) void this.waitForPicture(chat, pictures);
     } catch (error) {
-      if (this.aborter === aborter) await this.failed(error, begun, asked, reply);
+      if (this.aborter === aborter) await this.failed(error, begun, asked, reply, attached);
     } finally {
       this.sendHeld(chat);
     }
@@ -248,7 +260,7 @@ class Talk {
   }
 
   /** A reply did not come to its end: it was refused, or the connection broke. */
-  private async failed(error: unknown, begun: boolean, asked: Shown, reply: Shown): Promise<void> {
+  private async failed(error: unknown, begun: boolean, asked: Shown, reply: Shown, attached: Attached[]): Promise<void> {
     const refused = error instanceof Problem && (error.status > 0 || error.code === "reply");
     const drop = (...gone: Shown[]): void => {
       const keys = gone.map((message) => message.key);
@@ -260,6 +272,7 @@ class Talk {
       drop(asked, reply);
       // A recording without words cannot be sent again.
       if (!this.draft && (!asked.spoken || asked.id)) this.draft = asked.content;
+      if (!this.attached.length) this.attached = attached;
       if (!(error instanceof Problem && error.status === 401)) notices.fail(error);
       await this.reload().catch(() => undefined);
       return;

@@ -127,8 +127,20 @@ export type Drawing = {
   persona_id?: string;
 };
 
-/** How far a picture is. `total_steps` is 0 while it waits. */
-export type DrawingProgress = { step: number; total_steps: number; percentage: number; number: number; preview?: string };
+/** How far a picture is. `total_steps` is 0 while that is not known. */
+export type DrawingProgress = {
+  number: number;
+  state: "waits" | "loading" | "drawing";
+  place: number | null;
+  downloaded: number | null;
+  step: number;
+  total_steps: number;
+  percentage: number;
+  preview?: string;
+};
+
+/** A picture that one asked for and that is not drawn yet. */
+export type WaitingPicture = DrawingProgress & { prompt: string };
 
 export type VoiceStatus = { available: boolean; why: string | null; hears: boolean; why_deaf: string | null };
 

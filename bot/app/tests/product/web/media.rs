@@ -1,5 +1,7 @@
 //! Pictures, speech, recordings, moods and the log over HTTP: the real binary, a server that draws, and an installed voice.
 
+use std::path::Path;
+
 use azera_model_image::Picture;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -134,6 +136,66 @@ fn pictures(ann: &Person<'_>, bob: &Person<'_>, painter: &Painter) {
     assert_eq!(ann.good("GET", "/api/images/models", &Value::Null)["total"], 1);
     assert_eq!(ann.good("DELETE", path, &Value::Null)["status"], "deleted");
     assert_eq!(ann.file(path).0, 404);
+}
+
+/// Returns the files below a folder that begin as pictures do.
+fn pictures_below(folder: &Path) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").map_while(Result::ok) {
+        match entry.file_type().expect("a kind").is_dir() {
+            true => found.extend(pictures_below(&entry.path())),
+            false => found.push(std::fs::read(entry.path()).expect("a file")),
+        }
+    }
+    found.retain(|file| file.starts_with(b"\x89PNG"));
+    found
+}
+
+#[test]
+fn a_picture_in_a_chat_is_seen_kept_without_its_place_and_forgotten() {
+    const CHAT: &str = "7d4f2d58-3a53-4f0e-9d2f-3c2b5a1e0002";
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, data) = (scratch.path(), scratch.path().join("data"));
+    let painter = Painter::start();
+    let eyes = format!("{}/v1", painter.url);
+    let settings = [("AZERA__VISION_SERVER__URL", eyes.as_str()), ("AZERA__VOICE__ENABLED", "false")];
+    let start = || Running::with(home, data.to_str().expect("a path"), &["--model", "scripted"], &settings);
+    let bot = start();
+    let ann = Person { bot: &bot, session: bot.own() };
+    let invited = ann.good("POST", "/api/invitations", &json!({}));
+    let bob_session = bot.join("/api/join", invited["code"].as_str().expect("a code"), "Bob");
+    let bob = Person { bot: &bot, session: bob_session.clone() };
+    let png =
+        Picture::from_rgb(32, 16, vec![90; 32 * 16 * 3]).expect("pixels").to_png(&[("place", PLACE)]).expect("a PNG");
+    assert!(holds(&png, PLACE), "the test tests nothing");
+    let url = format!("data:image/png;base64,{}", STANDARD.encode(&png));
+    let path = format!("/api/chats/{CHAT}");
+    ann.good("POST", "/api/chat/stream", &json!({"chat_id": CHAT, "message": "what is this?", "pictures": [url]}));
+    let chat = ann.good("GET", &path, &Value::Null);
+    assert_eq!(
+        chat["messages"][0]["content"], "what is this?\n[seen in picture.png, a guess] A grey square.",
+        "{chat}"
+    );
+    // The interface for sessions takes a picture without words.
+    ann.good("POST", "/api/chat", &json!({"session_id": "desk", "message": "", "pictures": [url]}));
+    let history = ann.good("GET", "/api/history/desk", &Value::Null);
+    assert_eq!(history["messages"][0]["content"], "[seen in picture.png, a guess] A grey square.", "{history}");
+    let fetched = json!({"session_id": "desk", "message": "", "pictures": ["http://127.0.0.1:1/cat.png"]});
+    assert_eq!(ann.send("POST", "/api/chat", &fetched).0, 400);
+    assert_eq!(bob.send("GET", &path, &Value::Null).0, 404);
+    assert_eq!(bob.good("GET", "/api/history/desk", &Value::Null)["messages"], json!([]));
+    assert_eq!(bob.good("GET", "/api/chats/search?q=square", &Value::Null)["total"], 0);
+    let session = ann.session.clone();
+    bot.stop();
+    let kept = pictures_below(&data);
+    assert!(!kept.is_empty() && kept.iter().all(|file| !holds(file, PLACE)), "{} files", kept.len());
+    let bot = start();
+    let ann = Person { bot: &bot, session };
+    ann.good("DELETE", &path, &Value::Null);
+    ann.good("POST", "/api/clear", &json!({"session_id": "desk"}));
+    bot.stop();
+    assert_eq!(pictures_below(&data).len(), 0, "the picture goes with its messages");
+    assert_eq!(crate::forgetting::find_in_home(home, "A grey square"), None);
 }
 
 fn speech(ann: &Person<'_>, bob: &Person<'_>) {

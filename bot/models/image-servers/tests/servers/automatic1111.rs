@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, PROMPT, World, larger, lock, png, request, square, with_reference};
 
 /// The fields of a request that the client may send.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
+    "force_task_id",
     "prompt",
     "negative_prompt",
     "width",
@@ -42,8 +43,9 @@ fn routes(world: Arc<World>) -> Router {
         .route("/sdapi/v1/txt2img", post(|state, headers, body| draw("txt2img", state, headers, body)))
         .route("/sdapi/v1/img2img", post(|state, headers, body| draw("img2img", state, headers, body)))
         .route("/sdapi/v1/extra-single-image", post(extra))
-        .route("/sdapi/v1/progress", get(progress))
+        .route("/internal/progress", post(progress))
         .route("/sdapi/v1/interrupt", post(interrupt))
+        .route("/sdapi/v1/sd-models", get(models))
         .route("/sdapi/v1/options", get(|| async { Json(json!({"sd_model_checkpoint": "tiny [abc]"})) }))
         .with_state(world)
 }
@@ -88,10 +90,36 @@ async fn extra(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): 
     Json(json!({"html_info": "<p>larger</p>", "image": STANDARD.encode(square(side))})).into_response()
 }
 
-async fn progress(State(world): State<Arc<World>>) -> Json<Value> {
-    world.note("progress", &Value::Null);
-    let state = json!({"sampling_step": 2, "sampling_steps": 4, "interrupted": false, "job": "scripts_txt2img"});
-    Json(json!({"progress": 0.5, "eta_relative": 1.0, "state": state, "current_image": STANDARD.encode(png())}))
+/// The task of somebody else, which the server draws while [`World::is_busy`] says so.
+const STRANGER: &str = "task(strangers-own)";
+
+/// Says how far a task is. While a stranger's is drawn, the asked one waits.
+async fn progress(State(world): State<Arc<World>>, Json(body): Json<Value>) -> Response {
+    world.note("progress", &body);
+    let sent = lock(&world.requests).iter().find(|(path, _)| path.ends_with("2img")).map(|(_, body)| body.clone());
+    let drawn = match *lock(&world.is_busy) {
+        true => json!(STRANGER),
+        false => sent.map_or(Value::Null, |sent| sent["force_task_id"].clone()),
+    };
+    if !body["id_task"].is_string() {
+        return (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"detail": "id_task"}))).into_response();
+    }
+    let is_active = body["id_task"] == drawn;
+    let shown = match is_active {
+        true => json!({"progress": 0.5, "live_preview": format!("data:image/png;base64,{}", STANDARD.encode(png()))}),
+        false => json!({"progress": null, "live_preview": null}),
+    };
+    let told = json!({"active": is_active, "queued": !is_active, "paused": false, "completed": false, "eta": null,
+        "progress": shown["progress"], "live_preview": shown["live_preview"], "id_live_preview": 1, "textinfo": null});
+    Json(told).into_response()
+}
+
+async fn models() -> Json<Value> {
+    let model = |name: &str| {
+        json!({"title": format!("{name}.safetensors [abc]"), "model_name": name, "hash": "abc", "sha256": null,
+            "filename": format!("/models/Stable-diffusion/{name}.safetensors"), "config": null})
+    };
+    Json(json!([model("tiny"), model("large")]))
 }
 
 async fn interrupt(State(world): State<Arc<World>>) -> Json<Value> {
@@ -125,6 +153,18 @@ async fn a_picture_is_drawn_as_asked_with_progress() {
 }
 
 #[tokio::test]
+async fn a_model_that_the_server_does_not_have_is_told_with_those_that_it_has() {
+    let mut fake = fake().await;
+    for name in ["large", "large.safetensors", "large.safetensors [abc]", ""] {
+        fake.config.model = name.into();
+        assert_eq!(connect(fake.config.clone()).unwrap().check().await.unwrap(), "tiny [abc]", "{name}");
+    }
+    fake.config.model = "huge".into();
+    let error = connect(fake.config.clone()).unwrap().check().await.unwrap_err().to_string();
+    assert!(error.contains("no model huge (images.model); it has tiny, large"), "{error}");
+}
+
+#[tokio::test]
 async fn a_picture_can_start_from_another() {
     let fake = fake().await;
     fake.draw(&with_reference()).await.0.unwrap();
@@ -151,6 +191,48 @@ async fn cancelling_interrupts_the_server() {
     let begun = |world: &World| lock(&world.requests).iter().any(|(path, _)| path == "txt2img");
     assert_eq!(fake.cancel_amid(begun).await, Err(ImageError::Cancelled));
     assert_eq!(*lock(&fake.world.stopped), ["interrupt"]);
+}
+
+/// Counts the looks at the progress.
+fn looks(world: &World) -> usize {
+    lock(&world.requests).iter().filter(|(path, _)| path == "progress").count()
+}
+
+#[tokio::test]
+async fn the_steps_and_the_preview_of_a_strangers_picture_are_not_shown() {
+    let fake = fake().await;
+    *lock(&fake.world.is_busy) = true;
+    fake.world.hold(true);
+    let world = fake.world.clone();
+    tokio::spawn(async move {
+        world.until(|world| looks(world) >= 2).await;
+        world.hold(false);
+    });
+    let (picture, seen) = fake.draw(&request()).await;
+    picture.unwrap();
+    assert_eq!(seen, [], "the server drew a stranger's picture");
+}
+
+#[tokio::test]
+async fn cancelling_does_not_stop_a_strangers_picture() {
+    let fake = fake().await;
+    *lock(&fake.world.is_busy) = true;
+    let begun = |world: &World| looks(world) >= 1;
+    assert_eq!(fake.cancel_amid(begun).await, Err(ImageError::Cancelled));
+    assert_eq!(*lock(&fake.world.stopped), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn each_request_has_an_id_of_its_own() {
+    let fake = fake().await;
+    fake.draw(&request()).await.0.unwrap();
+    fake.draw(&request()).await.0.unwrap();
+    let ids: Vec<Value> = lock(&fake.world.requests)
+        .iter()
+        .filter(|(path, _)| path == "txt2img")
+        .map(|(_, body)| body["force_task_id"].clone())
+        .collect();
+    assert!(ids.len() == 2 && ids[0].is_string() && ids[0] != ids[1], "{ids:?}");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::ImageError;
+use azera_model_image::{ImageError, Outage};
 use azera_model_image_servers::{ImageServerKind, connect};
 use serde_json::{Value, json};
 
@@ -93,13 +93,16 @@ async fn history(State(world): State<Arc<World>>, Path(id): Path<String>) -> Res
 }
 
 fn ended(world: &World) -> Json<Value> {
-    let failed = lock(&world.failure).as_ref().is_some_and(|(status, _)| *status == 0);
+    let failed = lock(&world.failure).clone().filter(|(status, _)| *status == 0);
     if *lock(&world.held) {
         world.note("asked", &Value::Null);
         return Json(json!({}));
     }
-    if failed {
-        return Json(json!({ID: {"outputs": {}, "status": {"status_str": "error", "completed": false}}}));
+    if let Some((_, why)) = failed {
+        let error: Value = serde_json::from_str(&why).unwrap_or_default();
+        let messages = json!([["execution_start", {"prompt_id": ID}], ["execution_error", error]]);
+        let status = json!({"status_str": "error", "completed": false, "messages": messages});
+        return Json(json!({ID: {"outputs": {}, "status": status}}));
     }
     let image = json!({"filename": "x_00001_.png", "subfolder": "", "type": "temp"});
     Json(
@@ -233,4 +236,23 @@ async fn a_failed_workflow_is_an_error() {
     .await;
     broken.world.fail(0, "");
     assert!(broken.draw(&request()).await.0.unwrap_err().is_transient());
+}
+
+#[tokio::test]
+async fn a_workflow_that_fails_says_why_without_the_prompt() {
+    let fake = fake().await;
+    let failing = |kind: &str, message: &str| {
+        let error = json!({"prompt_id": ID, "node_id": "3", "node_type": "KSampler", "exception_type": kind,
+            "exception_message": message, "traceback": ["a", "b"]});
+        fake.world.fail(0, &error.to_string());
+    };
+    failing("ValueError", "no such\nsampler");
+    let error = fake.draw(&request()).await.0.unwrap_err();
+    assert!(error.to_string().contains("KSampler: ValueError: no such sampler"), "{error}");
+    failing("torch.cuda.OutOfMemoryError", "Allocation on device");
+    let error = fake.draw(&request()).await.0.unwrap_err();
+    assert!(matches!(error, ImageError::Unavailable { outage: Outage::OutOfMemory, .. }), "{error:?}");
+    failing("ValueError", &format!("cannot encode {PROMPT}"));
+    let error = fake.draw(&request()).await.0.unwrap_err();
+    assert!(error.to_string().ends_with("could not run the workflow"), "{error}");
 }

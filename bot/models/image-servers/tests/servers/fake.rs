@@ -26,6 +26,12 @@ pub struct World {
     pub failure: Mutex<Option<(u16, String)>>,
     /// While set, a picture is not finished.
     pub held: Mutex<bool>,
+    /// While set, the server draws the picture of somebody else.
+    pub is_busy: Mutex<bool>,
+    /// While set, the sidecar loads its model.
+    pub is_loading: Mutex<bool>,
+    /// The longest side, the most pixels and the most steps of the sidecar, if it tells them.
+    pub told_limits: Mutex<Option<(u32, u32, u32)>>,
     /// How many of the next questions about a picture fail.
     pub failing_questions: Mutex<u32>,
     pub stopped: Mutex<Vec<String>>,
@@ -52,8 +58,12 @@ impl World {
         requests.iter().find(|(to, _)| to == path).map(|(_, body)| body.clone()).expect(path)
     }
 
+    /// Returns the status and the body of a request that fails at once; 0 stands for one that fails later.
     pub fn fails(&self) -> Option<(StatusCode, String)> {
-        lock(&self.failure).clone().map(|(status, body)| (StatusCode::from_u16(status).unwrap(), body))
+        lock(&self.failure)
+            .clone()
+            .filter(|(status, _)| *status != 0)
+            .map(|(status, body)| (StatusCode::from_u16(status).unwrap(), body))
     }
 
     pub fn fail(&self, status: u16, body: &str) {

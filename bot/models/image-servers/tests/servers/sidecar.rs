@@ -7,12 +7,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::{ImageError, ImageLimits, ImageRequest, ImageSize, Outage};
+use azera_model_image::{ImageError, ImageLimits, ImageProgress, ImageRequest, ImageSize, Outage};
 use azera_model_image_servers::{ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::stream;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::fake::{Fake, PROMPT, World, larger, lock, png, request, with_reference};
 
@@ -35,7 +37,8 @@ fn routes(world: Arc<World>) -> Router {
         .route("/v1/pictures", post(|state, headers, body| draw("pictures", state, headers, body)))
         .route("/v1/upscales", post(|state, headers, body| draw("upscales", state, headers, body)))
         .route("/v1/pictures/{job}", get(picture).delete(cancel))
-        .route("/v1/health", get(|| async { Json(json!({"model": "tiny", "device": "cpu", "waiting": 0})) }))
+        .route("/v1/health", get(health))
+        .route("/v1/models", get(models))
         .with_state(world)
 }
 
@@ -49,6 +52,10 @@ async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, J
     }
     let failure = lock(&world.failure).clone();
     let mut first = format!(": alive\n\ndata: {}\n\n", json!({"type": "queued", "job": "j1", "ahead": 2}));
+    if *lock(&world.is_loading) {
+        let loading = json!({"type": "loading", "model": "tiny", "downloaded": 2_100_000_000_u64});
+        first.push_str(&format!("data: {loading}\n\n"));
+    }
     let mut second =
         format!("data: {}\n\n", json!({"type": "progress", "step": 1, "steps": 4, "preview": STANDARD.encode(png())}));
     let done = json!({"type": "done", "seed": 77, "model": "tiny"});
@@ -75,6 +82,21 @@ async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, J
         }
     });
     ([("content-type", "text/event-stream")], Body::from_stream(whole)).into_response()
+}
+
+async fn health(State(world): State<Arc<World>>) -> Json<Value> {
+    let loading = lock(&world.is_loading).then_some("tiny");
+    Json(json!({"status": "ok", "model": "tiny", "loaded": loading.is_none(), "loading": loading, "device": "cpu",
+        "safety": false, "waiting": 0, "running": 0}))
+}
+
+async fn models(State(world): State<Arc<World>>) -> Json<Value> {
+    let mut offer = json!({"models": ["tiny.safetensors", "large"], "default": "large", "loaded": null,
+        "samplers": ["euler"]});
+    if let Some((side, pixels, steps)) = *lock(&world.told_limits) {
+        (offer["max_side"], offer["max_pixels"], offer["max_steps"]) = (json!(side), json!(pixels), json!(steps));
+    }
+    Json(offer)
 }
 
 async fn picture(Path(job): Path<String>) -> Response {
@@ -123,6 +145,36 @@ async fn cancelling_ends_the_job_on_the_server() {
 }
 
 #[tokio::test]
+async fn a_server_that_loads_its_model_says_so_and_then_draws() {
+    let fake = fake().await;
+    *lock(&fake.world.is_loading) = true;
+    assert_eq!(fake.model.check().await.unwrap(), "tiny, which it is still loading");
+    fake.world.hold(true);
+    let (sender, mut receiver) = watch::channel(ImageProgress::default());
+    let model = fake.model.clone();
+    let drawing = tokio::spawn(async move { model.generate(&request(), &sender, &CancellationToken::new()).await });
+    receiver.wait_for(|seen| seen.loading == Some(2_100_000_000)).await.unwrap();
+    fake.world.hold(false);
+    receiver.wait_for(|seen| seen.step == 1 && seen.loading.is_none()).await.unwrap();
+    assert_eq!(drawing.await.unwrap().unwrap().model, "tiny");
+}
+
+#[tokio::test]
+async fn a_picture_is_cancelled_while_the_server_loads_its_model() {
+    let fake = fake().await;
+    *lock(&fake.world.is_loading) = true;
+    fake.world.hold(true);
+    let (sender, mut receiver) = watch::channel(ImageProgress::default());
+    let (model, cancelled) = (fake.model.clone(), CancellationToken::new());
+    let token = cancelled.clone();
+    let drawing = tokio::spawn(async move { model.generate(&request(), &sender, &token).await });
+    receiver.wait_for(|seen| seen.loading.is_some()).await.unwrap();
+    cancelled.cancel();
+    assert_eq!(drawing.await.unwrap().unwrap_err(), ImageError::Cancelled);
+    assert_eq!(*lock(&fake.world.stopped), ["j1"], "the server is told");
+}
+
+#[tokio::test]
 async fn a_size_beyond_the_pixels_of_the_sidecar_becomes_one_within() {
     let mut fake = fake().await;
     for (max_side, most) in [(1_536, 1_216 * 1_216), (2_048, 2_048 * 2_048)] {
@@ -132,6 +184,32 @@ async fn a_size_beyond_the_pixels_of_the_sidecar_becomes_one_within() {
         let fitted = model.limits().fit(&ImageRequest { size, ..request() }).size;
         assert!(fitted.width * fitted.height <= most && fitted.width > max_side * 3 / 4, "{fitted:?}");
     }
+}
+
+#[tokio::test]
+async fn the_limits_are_those_that_the_sidecar_tells_within_the_configured_ones() {
+    let mut fake = fake().await;
+    *lock(&fake.world.told_limits) = Some((2_048, 2_048 * 2_048, 3));
+    fake.config.limits = ImageLimits { max_side: 1_792, max_pixels: 1_792 * 1_792, ..ImageLimits::default() };
+    fake.model = connect(fake.config.clone()).unwrap();
+    let size = ImageSize { width: 4_096, height: 4_096 };
+    let wanted = ImageRequest { size, steps: 4, ..request() };
+    fake.draw(&wanted).await.0.unwrap();
+    let sent = fake.world.sent("pictures");
+    let (width, height) = (sent["width"].as_u64().unwrap(), sent["height"].as_u64().unwrap());
+    // The usual limit would give some 1,216.
+    assert!((1_600..=1_792).contains(&width) && width == height && sent["steps"] == 3, "{sent}");
+    assert_eq!((fake.model.limits().max_side, fake.model.limits().max_steps), (1_792, 3));
+}
+
+#[tokio::test]
+async fn a_model_that_the_sidecar_does_not_have_is_told_with_those_that_it_has() {
+    let mut fake = fake().await;
+    fake.config.model = "huge".into();
+    let error = connect(fake.config.clone()).unwrap().check().await.unwrap_err().to_string();
+    assert!(error.contains("no model huge (images.model); it has tiny.safetensors, large"), "{error}");
+    fake.config.model = String::new();
+    assert_eq!(connect(fake.config.clone()).unwrap().check().await.unwrap(), "tiny");
 }
 
 #[tokio::test]
