@@ -39,16 +39,24 @@ impl Services {
         adapter: &dyn Platform,
         person: &PersonId,
         chats: Vec<(ChatId, Scope)>,
-    ) -> Result<HashMap<ChatId, Text>, Error> {
-        let chats: HashMap<ChatId, Scope> = chats.into_iter().take(MAX_LOOKED_UP).collect();
+    ) -> Result<HashMap<(ChatId, Scope), Text>, Error> {
+        let mut looked_up: HashMap<ChatId, Option<(Scope, Text)>> = HashMap::new();
         let mut names = HashMap::new();
         for (chat, said_in) in chats {
-            let named = match self.named_place(adapter, &chat, person).await? {
-                Some(named) => Some(named),
-                None => self.known_chat(&chat).await?.and_then(|known| imported(known, person)),
+            let named = match looked_up.get(&chat) {
+                Some(named) => named.clone(),
+                None if looked_up.len() >= MAX_LOOKED_UP => continue,
+                None => {
+                    let named = match self.named_place(adapter, &chat, person).await? {
+                        Some(named) => Some(named),
+                        None => self.known_chat(&chat).await?.and_then(|known| imported(known, person)),
+                    };
+                    looked_up.insert(chat.clone(), named.clone());
+                    named
+                }
             };
             if let Some((_, name)) = named.filter(|(scope, _)| *scope == said_in) {
-                names.insert(chat, name);
+                names.insert((chat, said_in), name);
             }
         }
         Ok(names)

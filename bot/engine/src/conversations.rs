@@ -35,7 +35,10 @@ impl Engine {
         let chats = found.iter().map(|one| (one.chat.clone(), one.scope.clone()));
         let chats = chats.collect();
         let names = self.0.services.chat_names(here.adapter.as_ref(), &at.person, chats).await?;
-        found.iter_mut().for_each(|one| one.place = names.get(&one.chat).map(|name| name.as_str().to_owned()));
+        found.iter_mut().for_each(|one| {
+            let name = names.get(&(one.chat.clone(), one.scope.clone()));
+            one.place = name.map(|name| name.as_str().to_owned());
+        });
         Ok(found)
     }
 }

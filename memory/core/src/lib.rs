@@ -118,8 +118,8 @@ pub use files::{FileTotals, StoredFile, blob_of};
 pub use forget::{Forget, ForgetReceipt};
 pub use forget_log::{BackupCleaner, Forgotten, PendingBackupForgets};
 pub use graph::{
-    Entity, EntityKind, EntityLink, Label, MAX_LINKS, MAX_SUGGESTED, Names, NewName, different as different_names,
-    same as same_names,
+    Entity, EntityKind, EntityLink, Label, MAX_LINKS, MAX_SUGGESTED, Names, NewName, NewNames,
+    different as different_names, same as same_names,
 };
 pub use history::MAX_HISTORY;
 pub use image_metadata::without_metadata;

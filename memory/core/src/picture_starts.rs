@@ -8,7 +8,7 @@ use azera_types::{BlobId, MessageId};
 use crate::domains::Pictures;
 use crate::files::{BlobRow, blob_key};
 use crate::pictures::PictureRow;
-use crate::{Batch, Error, Table, codec};
+use crate::{Batch, Durability, Error, Table, codec, keys};
 
 /// The lock of the blob store with the size of everything in it, and the bytes that a commit adds to it.
 pub(crate) struct Held<'a> {
@@ -33,6 +33,20 @@ impl<'a> Pictures<'a> {
             Some(_) => self.0.blobs.get(&blob),
             None => Ok(None),
         }
+    }
+
+    /// Removes the picture that a waiting request came with. The request waits on; its turn will say that the picture is gone.
+    pub fn let_start_go(self, message: &MessageId) -> Result<(), Error> {
+        let Some(row) = self.raw(message)? else { return Ok(()) };
+        let _writing = self.0.writing(&row.chat)?;
+        let Some(mut row) = self.raw(message)?.filter(|row| row.drawn_at.is_none() && row.start.is_some()) else {
+            return Ok(());
+        };
+        let mut batch = Batch::new();
+        let_go_of_start(&mut batch, &row);
+        row.start = None;
+        codec::put(&mut batch, Table::Pictures, keys::message(message), &row)?;
+        self.0.files().commit_letting_go(batch, Durability::Flushed)
     }
 
     /// Stores the bytes that a row starts from, and adds to a transaction that they belong to it. The caller commits while it

@@ -1,24 +1,17 @@
 //! How long a statement held: until the same person said something else instead. Background work notes that in the mark
 //! of a message ([`crate::Superseded`]), and people say it themselves ([`Memories::replace`]).
 
-use std::ops::Range;
-
 use azera_types::{Author, ChatId, MemoryId, MessageId, PersonId, Timestamp};
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::domains::Memories;
-use crate::recall::shares_a_word;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::{self, Calendar};
 use crate::{Batch, Durability, Error, Forgotten, NewFact, ReadScope, Table, codec, keys};
 
 /// Least time between the beginning of what a statement says and the moment it was said, for the two to differ.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-
-/// What stands between the clauses of a text.
-const CLAUSE_ENDS: [&str; 14] =
-    [". ", "! ", "? ", "; ", ": ", ", ", "\n", " and ", " but ", " because ", " while ", " und ", " aber ", " weil "];
 
 /// Replacements that are followed from one statement to the next.
 const MAX_CHAIN: usize = 64;
@@ -40,6 +33,16 @@ pub enum Newer {
     Message(MessageId),
     /// In a memory, which its person named.
     Memory(MemoryId),
+}
+
+impl Newer {
+    /// Returns true if a memory is the newer statement.
+    pub(crate) fn is_in(&self, memory: &MemoryRow) -> bool {
+        match self {
+            Self::Message(message) => memory.kind == Kind::Message && memory.sources.first() == Some(message),
+            Self::Memory(id) => memory.id == *id,
+        }
+    }
 }
 
 /// What replaced a statement.
@@ -81,42 +84,24 @@ pub enum NotReplaced {
 
 impl MemoryRow {
     /// Returns from when on a person's statement says that it holds, as a stretch of time: May for "since May". It is
-    /// `None` if it says no such time, or one of the day on which it was said. What it says is known since then.
-    pub fn valid_from(&self, calendar: &Calendar) -> Option<(Timestamp, Timestamp)> {
-        self.since(calendar).map(|(since, _)| since)
+    /// `None` if it says no such time, or one of the day on which it was said, or says anything else beside it. What it
+    /// says is known since it was said.
+    pub fn valid_from(&self, calendar: &Calendar) -> Option<Stretch> {
+        self.began_by(self.gist(), calendar)
     }
 
-    /// Returns the same, if the clause that says it is about a matter: about all that the statement says, or about words
-    /// for which `is_of_matter` holds. In "I live in Hull now, and I've had a cold since May", the time is that of the cold.
-    pub(crate) fn holds_from(&self, calendar: &Calendar, is_of_matter: impl Fn(&str) -> bool) -> Option<Stretch> {
-        let (since, words) = self.since(calendar)?;
-        let text = self.gist();
-        let clause = clause_around(text, &words);
-        let beside = |part: Range<usize>| text.get(part).unwrap_or_default();
-        let says_more = [0..clause.start, clause.end..text.len()].map(beside).concat().contains(char::is_alphanumeric);
-        let matter = [clause.start..words.start, words.end..clause.end].map(beside).join(" ");
-        (!says_more || is_of_matter(&matter)).then_some(since)
+    /// Returns the same for the whole text. What is salient in a message need not be what replaced something.
+    pub(crate) fn all_valid_from(&self, calendar: &Calendar) -> Option<Stretch> {
+        self.began_by(&self.text, calendar)
     }
 
-    /// Returns since when a statement says that it holds, and where it says so.
-    fn since(&self, calendar: &Calendar) -> Option<(Stretch, Range<usize>)> {
+    fn began_by(&self, text: &str, calendar: &Calendar) -> Option<Stretch> {
         let is_statement = matches!(self.kind, Kind::Message | Kind::Fact) && self.author.person().is_some();
-        let text = Some(self.gist()).filter(|text| is_statement && !text.trim_end().ends_with('?'))?;
-        // Behind "since", May is a month.
-        let found = when::find(text, &calendar.at(self.at), &|_| false)?;
-        let (from, to) = found.span.since()?;
+        let text = Some(text).filter(|text| is_statement && !text.trim_end().ends_with('?'))?;
+        let (from, to) = when::holds_since(text, &calendar.at(self.at))?;
         let is_earlier = self.at.duration_since(from) >= DAY;
-        is_earlier.then_some(((from, to), found.range))
+        is_earlier.then_some((from, to))
     }
-}
-
-/// Returns where the clause of a text stands that contains a part of it.
-fn clause_around(text: &str, part: &Range<usize>) -> Range<usize> {
-    let before = text.get(..part.start).unwrap_or_default();
-    let behind = text.get(part.end..).unwrap_or_default();
-    let start = CLAUSE_ENDS.iter().filter_map(|end| before.rfind(end).map(|at| at + end.len())).max();
-    let end = CLAUSE_ENDS.iter().filter_map(|end| behind.find(end)).min();
-    start.unwrap_or(0)..end.map_or(text.len(), |end| part.end + end)
 }
 
 /// Returns when a statement ceased to hold, of which a newer one was made `said_at` and says since when it holds. It held
@@ -125,7 +110,7 @@ fn end_of(older: &MemoryRow, since: Option<Stretch>, said_at: Timestamp) -> Stre
     match since {
         None => (said_at, said_at),
         Some((_, to)) if to <= older.at => (older.at, older.at),
-        Some(since) => since,
+        Some((from, to)) => (from.max(older.at), to),
     }
 }
 
@@ -157,8 +142,7 @@ impl Memories<'_> {
             Newer::Message(message) => self.0.messages().memory_of(read_scope, &message)?,
         };
         let newer = replaced_by.map(|id| self.get(read_scope, id)).transpose()?.flatten();
-        let of_matter = |words: &str| shares_a_word(words, memory.gist());
-        let held_since = newer.and_then(|newer| newer.holds_from(calendar, of_matter));
+        let held_since = newer.and_then(|newer| newer.all_valid_from(calendar));
         Ok(Validity { since, until: Some(end_of(memory, held_since, at)), replaced_by })
     }
 
@@ -193,7 +177,8 @@ impl Memories<'_> {
     }
 
     /// Returns those of several memories in which one person says the same that still hold. With a newer statement, a
-    /// person ends whatever they said in the same way before.
+    /// person ends whatever they said in the same way before. One that says the same ends nothing: people tidy up
+    /// repeats.
     pub(crate) fn still_holding(
         self,
         read_scope: &ReadScope,
@@ -201,7 +186,9 @@ impl Memories<'_> {
     ) -> Result<Vec<MemoryRow>, Error> {
         let mut ended = None;
         for memory in &memories {
-            ended = ended.max(self.replaced(read_scope, memory)?.map(|by| by.at));
+            let by = self.replaced(read_scope, memory)?;
+            let by = by.filter(|by| !memories.iter().any(|other| by.by.is_in(other)));
+            ended = ended.max(by.map(|by| by.at));
         }
         memories.retain(|memory| ended.is_none_or(|ended| memory.at > ended));
         Ok(memories)

@@ -281,6 +281,8 @@ fn a_name_late_in_the_alphabet_is_found_among_too_many_to_count() {
     }
     assert!(memory.graph().about(&read_scope(), "Miranda", &calendar()).unwrap()[0].is_cut);
     assert!(memory.graph().names(&read_scope()).unwrap().is_cut);
+    let new = memory.graph().new_names(&read_scope(), at(0), 5).unwrap();
+    assert!(new.is_cut && new.names.is_empty(), "nobody can tell which are new: {new:?}");
 }
 
 #[test]
@@ -380,4 +382,27 @@ fn a_relation_ends_once_all_who_said_it_said_something_else_instead() {
     memory.forgetting().forget(&Forget::Memory(again), true).unwrap();
     memory.forgetting().forget(&Forget::Memory(newer), true).unwrap();
     assert_eq!(of(&ends(&memory, "Zoe")), None, "without the newer statement it holds again");
+}
+
+/// With a newer statement a person takes back only what it does not say again.
+#[test]
+fn a_relation_that_the_newer_statement_repeats_holds_on() {
+    let store = RamStore::new();
+    let memory = empty(&store);
+    let older = fact(&memory, 1, "I live in Tallinn. I work at Lidl.");
+    let new = NewFact {
+        persona: PersonaId::new("azera").unwrap(),
+        chat: chat(),
+        scope: Scope::Realm(realm()),
+        author: Author::Person { id: PersonId::new("zoe").unwrap(), name: "Zoe".to_owned() },
+        text: Text::new("I live in Tallinn. I work at Tesco."),
+        at: at(2),
+    };
+    let zoe = PersonId::new("zoe").unwrap();
+    memory.memories().update(&read_scope(), &zoe, older, new).unwrap().unwrap();
+    let ended = ends(&memory, "Zoe");
+    let of = |said: &str| ended.iter().find(|(known, _)| known == said).map(|(_, until)| *until);
+    assert_eq!(of("Zoe lives in Tallinn"), Some(None), "{ended:?}");
+    assert_eq!(of("Zoe works at Lidl"), Some(Some(2)), "{ended:?}");
+    assert_eq!(of("Zoe works at Tesco"), Some(None), "{ended:?}");
 }

@@ -104,6 +104,10 @@ fn what_was_known_at_a_time_is_what_was_said_before_its_end() {
     assert_eq!(ask("what did you know about the spare key in June?"), [blue]);
     assert_eq!(ask("what did you know about the spare key last month?"), [red, blue]);
     assert_eq!(ask("what did you know about the spare key in April?"), [""; 0]);
+    // These are about a time in which something happened.
+    for talk in ["we knew the spare key was under the pot in April", "the spare key was known in April"] {
+        assert_eq!(ask(talk), [red, blue], "{talk}");
+    }
     for known in ["what did we know", "what was known", "was wussten wir", "que savais-tu"] {
         assert_eq!(ask(&format!("{known} about the spare key under the blue pot in June 2026?")), [blue], "{known}");
     }
@@ -118,6 +122,9 @@ fn a_statement_may_hold_since_before_it_was_known() {
         ("I have lived in Hull since May", Some("2026-05-01")),
         ("Ich wohne seit Mai in Hull", Some("2026-05-01")),
         ("I have had the boat since 2019", Some("2019-01-01")),
+        ("I live in Hull now, and I've had a cold since May", None),
+        ("My car is a Golf from 2012", None),
+        ("From September I work at Lidl", None),
         ("I moved to Hull in May", None),
         ("I have a boat", None),
         ("Have I lived in Hull since May?", None),
@@ -193,11 +200,18 @@ fn a_statement_ends_when_the_newer_one_says_that_it_began() {
     let time = |text: &str| text.parse::<Timestamp>().unwrap();
     let (january, june, august) =
         (time("2026-01-10T10:00:00Z"), time("2026-06-10T10:00:00Z"), time("2026-08-03T10:00:00Z"));
-    let (may, today) = ("2026-05-01", "2026-08-03");
+    let (may_20, may, today) = (time("2026-05-20T10:00:00Z"), "2026-05-01", "2026-08-03");
     for (said, older, newer, want) in [
         (january, "I live in Oslo", "I have lived in Hull since May", may),
         (january, "I live in Oslo", "I've lived in Hull, up north, since May.", today),
-        (january, "I live in Oslo", "I've lived in Hull since May, and it rains a lot", may),
+        (january, "I live in Oslo", "I've lived in Hull since May, and it rains a lot", today),
+        (january, "I live in Oslo", "I live in Hull now though I've had a cold since May", today),
+        (january, "I live in Oslo", "I live in Hull (had a cold since May)", today),
+        (january, "I live in Oslo", "I live in Hull - ill since May", today),
+        (january, "I live in Oslo", "I live in Hull with Ben who has been ill since May", today),
+        (january, "My car is a Fiat", "My car is a Golf from 2012", today),
+        (january, "I work at Tesco", "From September I work at Lidl", today),
+        (may_20, "I live in Oslo", "I have lived in Hull since May", "2026-05-20"),
         (january, "I live in Oslo", "Been in Hull since May", may),
         (january, "Ich wohne in Oslo", "Ich wohne seit Mai in Hull", may),
         (january, "I live in Oslo", "I live in Hull now", today),

@@ -329,7 +329,8 @@ fn a_damaged_start_is_left_out_of_an_export_and_costs_nothing_else() {
 
 #[test]
 fn what_came_with_a_request_is_kept_until_it_ends_and_is_gone_then() {
-    let ends: [fn(&Room, &PictureRow); 4] = [
+    let ends: [fn(&Room, &PictureRow); 5] = [
+        |room, row| room.memory.pictures().let_start_go(&row.message).unwrap(),
         |room, row| drop(room.finish(row, b"drawn")),
         |room, row| drop(room.memory.pictures().cancel(&row.message).unwrap()),
         |room, row| drop(room.memory.pictures().tell(row.clone(), Text::new("no")).unwrap()),

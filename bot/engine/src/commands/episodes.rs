@@ -39,8 +39,8 @@ struct Found {
 struct Shown<'a> {
     at: &'a CommandContext<'a>,
     names: DisplayNames,
-    /// The names of the chats.
-    places: HashMap<ChatId, Text>,
+    /// The names of the chats, each in the scope of what was said there.
+    places: HashMap<(ChatId, Scope), Text>,
     found: &'a Found,
 }
 
@@ -166,7 +166,8 @@ impl Shown<'_> {
 
     /// Returns where a conversation was: the name of its chat, or else who can read it.
     fn place(&self, episode: &ChatEpisode) -> String {
-        match (self.places.get(&episode.occasion.chat), &episode.occasion.scope) {
+        let place = (episode.occasion.chat.clone(), episode.occasion.scope.clone());
+        match (self.places.get(&place), &episode.occasion.scope) {
             (Some(name), _) => format!("in {}", shortened(name, "", PLACE_CHARS).as_str()),
             (None, Scope::Dm(_)) => "in direct messages".to_owned(),
             (None, scope) => scope.to_string(),

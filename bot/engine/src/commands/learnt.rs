@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use azera_adapter::CommandAnswer;
 use azera_memory::{
     Calendar, Ending, Episode, EpisodeQuery, ImportedChat, KNOWN_IN_CHATS, Learnt, MAX_EPISODES, MatterState, Memory,
-    MemoryRow, NewName, ReadScope, project_name, shortened,
+    MemoryRow, NewName, NewNames, ReadScope, project_name, shortened,
 };
 use azera_types::{ChatId, MemoryId, MessageId, PersonId, Scope, Span, Timestamp};
 
@@ -177,7 +177,10 @@ impl Recent<'_> {
 
     /// Returns the names that were mentioned first since then.
     fn names(&self) -> Read<Vec<String>> {
-        let names = self.memory.graph().new_names(self.read_scope, self.since, READ)?;
+        let NewNames { names, is_cut } = self.memory.graph().new_names(self.read_scope, self.since, READ)?;
+        if is_cut {
+            return Ok(vec!["- more names were mentioned than I can compare".to_owned()]);
+        }
         let line = |new: NewName| {
             let name = shortened(&new.name, "", NAME_CHARS);
             let said =

@@ -35,6 +35,23 @@ async fn conversations_are_listed_only_where_they_may_be_read() {
     assert_eq!(scene.command(ANN, DM_ANN, "/memory open").await, "I know nothing that is open and may be shown here.");
 }
 
+/// A chat is named however many conversations another one had since.
+#[tokio::test]
+async fn many_conversations_in_one_chat_take_no_name_from_another() {
+    let mut scene = Scene::open(false, false).await;
+    let info = ChatInfo { chat: chat(COMMONS), title: Some("Village green".into()), persona: None };
+    scene.engine.azera.submit(scene.engine.platform.sim.id(), InboundEvent::Chat(info)).await.unwrap();
+    scene.say(ANN, COMMONS, "I paint the fence, quiet").await;
+    for number in 0..66 {
+        scene.pass(DAY);
+        scene.say(ANN, DM_ANN, &format!("I paint shed number {number}, quiet")).await;
+    }
+    let at = Reading { chat: chat(DM_ANN), person: person(ANN) };
+    let found = scene.engine.azera.conversations(scene.engine.platform.sim.id(), at).await.unwrap();
+    assert!(found.len() > 64, "{}", found.len());
+    assert!(found.iter().any(|one| one.place.as_deref() == Some("Village green")), "{found:?}");
+}
+
 /// The name of a chat is told to those who read the chat, and to nobody else.
 #[tokio::test]
 async fn conversations_name_their_chat_to_its_readers() {
@@ -175,7 +192,7 @@ async fn a_check_in_takes_up_nothing_that_was_said_beside_words_of_danger() {
 #[tokio::test]
 async fn a_statement_is_shown_with_the_time_since_which_it_holds() {
     let mut scene = Scene::open(false, false).await;
-    scene.say(ANN, COMMONS, "I have lived in Hull since 1950, quiet").await;
+    scene.say(ANN, COMMONS, "I have lived in Hull since 1950").await;
     let found = scene.command(ANN, COMMONS, "/memory search where do I live in Hull?").await;
     assert!(found.contains(", holds since 1950 (realm:"), "{found}");
     scene.command(ANN, COMMONS, "/remember I have had the zeppelin since 1951").await;

@@ -1,8 +1,8 @@
 //! What was known at a time: what had been said, imported and edited by then, where it may be shown.
 
 use azera_adapter::{Hit, Host, HostError, Platform, SearchRequest};
-use azera_memory::{Import, ImportState, NewImported};
-use azera_types::{ChatId, Clock, MessageId, PersonaId, Scope, Text, Timestamp};
+use azera_memory::{Import, ImportState, NewFact, NewImported};
+use azera_types::{Author, ChatId, Clock, MessageId, PersonaId, Scope, Text, Timestamp};
 
 use crate::findings::{AN, ANN, COMMONS, DM_ANN, Scene};
 use crate::oracle::DEFAULT_PERSONA;
@@ -96,6 +96,29 @@ async fn what_was_known_then_had_been_said_imported_and_edited_by_then() {
     };
     let refused = scene.engine.azera.search(scene.engine.platform.sim.id(), line).await;
     assert!(matches!(refused, Err(HostError::Refused(_))), "{refused:?}");
+}
+
+/// However much was said since.
+#[tokio::test]
+async fn what_was_known_then_is_found_behind_what_was_said_later() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, DM_ANN, SAID).await;
+    let august: Timestamp = "2025-08-20T10:00:00Z".parse().unwrap();
+    scene.pass(august.duration_since(scene.engine.clock.now()).as_secs());
+    for number in 0..150 {
+        let fact = NewFact {
+            persona: PersonaId::new(DEFAULT_PERSONA).unwrap(),
+            chat: chat(DM_ANN),
+            scope: Scope::Dm(person(ANN)),
+            author: Author::Person { id: person(ANN), name: PEOPLE[ANN].1.into() },
+            text: Text::new(format!("spare key {number}")),
+            at: august,
+        };
+        scene.engine.memory.memories().store_fact(fact).unwrap();
+    }
+    scene.engine.azera.settle().await.unwrap();
+    assert_eq!(scene.keys(ANN, DM_ANN, "where is the spare key?", Some("June")).await, [SAID]);
+    assert_eq!(scene.keys(ANN, DM_ANN, "where is the spare key?", Some("2025-05-01")).await, [""; 0]);
 }
 
 /// What replaced a statement later was not known then.

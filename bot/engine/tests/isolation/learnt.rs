@@ -23,7 +23,7 @@ fn under<'a>(answer: &'a str, heading: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn what_was_kept_changed_and_forgotten_is_told() {
-    let mut scene = Scene::open(false, false).await;
+    let scene = Scene::open(false, false).await;
     assert_eq!(scene.command(ANN, DM_ANN, LEARNT).await, NOTHING);
     let (was, is) = ("the spare key is under the blue pot", "Miranda lives in Tallinn and has the spare key");
     let old = id_in(&scene.command(ANN, DM_ANN, &format!("/remember {was}")).await);
@@ -53,7 +53,7 @@ async fn what_was_kept_changed_and_forgotten_is_told() {
 
 #[tokio::test]
 async fn a_week_later_nothing_of_it_is_new() {
-    let mut scene = Scene::open(false, false).await;
+    let scene = Scene::open(false, false).await;
     let old = id_in(&scene.command(ANN, DM_ANN, "/remember Miranda lives in Tallinn").await);
     scene.command(ANN, DM_ANN, &format!("/memory update {old} Miranda moved to Riga")).await;
     assert!(scene.command(ANN, DM_ANN, LEARNT).await.contains("What changed:"));

@@ -360,3 +360,23 @@ async fn what_was_replaced_no_longer_counts_as_known() {
     scene.command(ANN, DM_ANN, &format!("/forget {new}")).await;
     assert!(scene.command(ANN, DM_ANN, "/memory known").await.contains(HARBOUR), "it holds again");
 }
+
+/// One repeat in the place of another tidies up, and takes nothing back.
+#[tokio::test]
+async fn what_is_replaced_by_a_repeat_of_it_still_counts_as_known() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell_in_three_chats().await;
+    scene.mark_in_three_chats();
+    let known = scene.command(ANN, DM_ANN, "/memory known").await;
+    let is_id = |part: &&str| part.strip_prefix('m').is_some_and(|id| id.parse::<u64>().is_ok());
+    let ids: Vec<&str> = known.split('`').filter(is_id).collect();
+    let (newer, older) = (ids[0], ids[ids.len() - 1]);
+    assert_ne!(newer, older, "{known}");
+    scene.command(ANN, DM_ANN, &format!("/memory replace {older} {newer}")).await;
+    let listed = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(listed.contains(HARBOUR) && listed.contains("in 3 chats of"), "{listed}");
+    // Something else takes all of them back.
+    scene.command(ANN, DM_ANN, &format!("/memory update {newer} the harbour closes at ten")).await;
+    let nothing = scene.command(ANN, DM_ANN, "/memory known").await;
+    assert!(nothing.starts_with("Nothing that may be shown here"), "{nothing}");
+}

@@ -14,10 +14,17 @@ use crate::{Error, Newer, ReadScope, Stretch};
 /// How a statement ended.
 pub(super) struct End {
     until: Stretch,
-    /// When the newer statement was made.
-    at: Timestamp,
+    by: NewerSaying,
     /// The part of the text that no longer holds.
     part: Range<usize>,
+}
+
+/// A newer statement that ended an older one.
+#[derive(Debug, Clone, Copy)]
+struct NewerSaying {
+    /// When it was made.
+    at: Timestamp,
+    memory: Option<MemoryId>,
 }
 
 /// How the statements of some memories ended, as far as that may be told.
@@ -25,10 +32,11 @@ pub(super) struct Ends(HashMap<MemoryId, End>);
 
 /// Somebody's words for a relation.
 pub(super) struct Saying {
+    memory: MemoryId,
     person: Option<PersonId>,
     at: Timestamp,
-    /// Until when they held, and when the newer statement was made.
-    end: Option<(Stretch, Timestamp)>,
+    /// Until when they held, and what ended them.
+    end: Option<(Stretch, NewerSaying)>,
 }
 
 impl Graph<'_> {
@@ -37,14 +45,15 @@ impl Graph<'_> {
         let mut ends = HashMap::new();
         for (memory, _) in &sources.0 {
             let Some(by) = self.0.memories().replaced(read_scope, memory)? else { continue };
-            let Some(until) = self.0.memories().validity(read_scope, memory, calendar)?.until else { continue };
+            let validity = self.0.memories().validity(read_scope, memory, calendar)?;
+            let Some(until) = validity.until else { continue };
             let whole = 0..memory.text.as_str().len();
             let part = match (&by.by, &memory.salience) {
                 // What was found to be replaced is the salient part alone.
                 (Newer::Message(_), Some(salience)) => salience.from..salience.to,
                 _ => whole,
             };
-            ends.insert(memory.id, End { until, at: by.at, part });
+            ends.insert(memory.id, End { until, by: NewerSaying { at: by.at, memory: validity.replaced_by }, part });
         }
         Ok(Ends(ends))
     }
@@ -54,17 +63,18 @@ impl Ends {
     /// Returns what a memory says with these words.
     pub(super) fn saying(&self, memory: &MemoryRow, words: &Range<usize>) -> Saying {
         let end = self.0.get(&memory.id).filter(|end| end.part.start < words.end && words.start < end.part.end);
-        Saying { person: memory.author.person().cloned(), at: memory.at, end: end.map(|end| (end.until, end.at)) }
+        let (id, person) = (memory.id, memory.author.person().cloned());
+        Saying { memory: id, person, at: memory.at, end: end.map(|end| (end.until, end.by)) }
     }
 }
 
-/// Returns until when a relation held; `None` if somebody's words for it still hold. With a newer statement, a person also
-/// ends what they said in the same way before.
+/// Returns until when a relation held; `None` if somebody's words for it still hold. With a newer statement, a person
+/// also ends what they said in the same way before, but nothing that this statement repeats.
 pub(super) fn ended(sayings: &[Saying]) -> Option<Stretch> {
     let until = |saying: &Saying| {
         let is_over = |other: &&Saying| {
             let is_own = other.person.is_some() && other.person == saying.person;
-            is_own && other.end.is_some_and(|(_, at)| at >= saying.at)
+            is_own && other.end.is_some_and(|(_, by)| by.at > saying.at && by.memory != Some(saying.memory))
         };
         saying.end.or_else(|| sayings.iter().find(is_over).and_then(|other| other.end)).map(|(until, _)| until)
     };

@@ -24,7 +24,7 @@ mod statement;
 
 #[cfg(any(test, feature = "conformance"))]
 pub use measured::{MentionOf, mentions};
-pub use new_names::NewName;
+pub use new_names::{NewName, NewNames};
 pub use read::{Entity, EntityKind, EntityLink, MAX_LINKS, MAX_SUGGESTED, Names};
 pub use relations::Label;
 pub use statement::{different, same};

@@ -24,6 +24,15 @@ pub struct NewName {
     pub relation: Option<String>,
 }
 
+/// The names that nobody mentioned before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewNames {
+    /// The newest first.
+    pub names: Vec<NewName>,
+    /// True if a place has too many mentions to tell which names are new. Then there are no names.
+    pub is_cut: bool,
+}
+
 impl std::fmt::Debug for NewName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NewName[{}]", self.memory)
@@ -32,8 +41,8 @@ impl std::fmt::Debug for NewName {
 
 impl Graph<'_> {
     /// Returns the names that were mentioned first at `since` or later, as far as `read_scope` allows, the newest first and
-    /// at most `limit`. Returns none where there are too many names to be sure. People who speak are no names.
-    pub fn new_names(self, read_scope: &ReadScope, since: Timestamp, limit: usize) -> Result<Vec<NewName>, Error> {
+    /// at most `limit`. People who speak are no names.
+    pub fn new_names(self, read_scope: &ReadScope, since: Timestamp, limit: usize) -> Result<NewNames, Error> {
         let mut first: HashMap<String, (Timestamp, MemoryId)> = HashMap::new();
         let mut speakers: Vec<String> = Vec::new();
         let is_cut = scan(self.0.store.as_ref(), read_scope, |row| {
@@ -63,6 +72,6 @@ impl Graph<'_> {
             let Some(name) = written(own).map(str::to_owned) else { continue };
             names.push(NewName { name, memory: memory.id, at, relation });
         }
-        Ok(names)
+        Ok(NewNames { names, is_cut })
     }
 }

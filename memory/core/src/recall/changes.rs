@@ -5,14 +5,14 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use azera_types::MemoryId;
+use azera_types::{MemoryId, Timestamp};
 
-use super::question::{OWN_WORDS, Speaker, is_filler, is_question, tokens};
+use super::question::{OWN_WORDS, Speaker, is_question, tokens};
 use super::{Asked, Hit, fuse};
-use crate::Stored;
 use crate::rows::{Kind, MemoryRow};
 use crate::when::Era;
 use crate::words::{carries_meaning, is_written_alike, tells_of_change};
+use crate::{Stored, Stretch};
 
 /// Hits that are compared.
 pub(super) const COMPARED: usize = 10;
@@ -83,11 +83,7 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
                 return;
             }
             let end = time.span().end();
-            // "I've lived in Hull since May", said in August, answers for June.
-            let of_question = |words: &str| shares_a_word(words, &question.words);
-            let began = |hit: &Hit| {
-                hit.memory.holds_from(&question.calendar, of_question).map_or(hit.memory.at, |(from, _)| from)
-            };
+            let began = |hit: &Hit| began(hit.memory.at, hit.memory.all_valid_from(&question.calendar), end);
             let held = group.iter().map(|(place, hit)| (began(hit), Reverse(*place)));
             held.filter(|(began, _)| *began < end).max().map(|(_, Reverse(place))| place)
         }
@@ -105,6 +101,12 @@ pub(super) fn reorder(hits: &mut [Hit], asked: Asked<'_>, stored: &HashMap<Memor
     for (hit, score) in moved.iter_mut().zip(scores) {
         hit.score = score;
     }
+}
+
+/// Returns from when on a statement counts in answers about a time that ends at `end`. "I've lived in Hull since May",
+/// said in August, answers for June. What was said by then counts by when it was said: the last one corrects the others.
+fn began(said_at: Timestamp, since: Option<Stretch>, end: Timestamp) -> Timestamp {
+    since.filter(|_| said_at >= end).map_or(said_at, |(from, _)| from)
 }
 
 /// What a statement is about, as far as a question is concerned.
@@ -174,16 +176,6 @@ impl<'a> Matter<'a> {
     }
 }
 
-/// Returns true if two texts have a telling word in common, in whatever form.
-pub(crate) fn shares_a_word(one: &str, other: &str) -> bool {
-    let telling = |text: &str| -> Vec<String> {
-        let is_telling = |word: &String| word.chars().count() > 2 && !listed(ABOUT_NOTHING, word) && !is_filler(word);
-        tokens(text).filter(is_telling).take(MAX_WORDS).collect()
-    };
-    let others = telling(other);
-    telling(one).iter().any(|word| others.iter().any(|other| is_form_of(word, other)))
-}
-
 fn listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
@@ -227,6 +219,18 @@ mod tests {
         assert_eq!(share_of(2.0, 4.0), 0.5);
         assert_eq!(share_of(-4.0, -1.0), 0.25);
         assert_eq!((share_of(-1.0, 0.0), share_of(0.0, 0.0), share_of(-1.0, 2.0)), (0.0, 1.0, 0.0));
+    }
+
+    #[test]
+    fn a_correction_counts_from_when_it_was_made() {
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let since = (time("2019-01-01T00:00:00Z"), time("2020-01-01T00:00:00Z"));
+        // "I live in Oslo" of 2024, and "I've lived in Hull since 2019" of 2025.
+        let (oslo, hull) = (time("2024-05-01T10:00:00Z"), time("2025-05-01T10:00:00Z"));
+        let of_2026 = time("2027-01-01T00:00:00Z");
+        assert!(began(hull, Some(since), of_2026) > began(oslo, None, of_2026));
+        let of_2023 = time("2024-01-01T00:00:00Z");
+        assert_eq!(began(hull, Some(since), of_2023), since.0);
     }
 
     #[test]

@@ -34,7 +34,6 @@ use crate::{
 };
 
 pub(crate) use authors::AuthorCache;
-pub(crate) use changes::shares_a_word;
 pub(crate) use duplicates::same_in_words;
 pub(crate) use fuse::dot;
 pub(crate) use hit::chats_in;
@@ -164,7 +163,8 @@ impl Recall<'_> {
             true => Timestamp::MAX,
             false => query.now.checked_sub(jiff_span(self.0.config.min_age)).unwrap_or(Timestamp::MIN),
         };
-        let limit = query.limits.candidates;
+        // What was said later fills a search, and does not count.
+        let limit = query.question.known_by.map_or(query.limits.candidates, |_| MAX_SEARCH_LIMIT);
         // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
         // the horizon on.
         let beyond = read_scope.after_horizons(WINDOW_REACH);

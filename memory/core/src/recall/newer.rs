@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Asked, Hit, Query, Reading};
 use crate::domains::Recall;
-use crate::rows::{Kind, MemoryRow};
+use crate::rows::MemoryRow;
 use crate::when::Era;
 use crate::{Error, Newer, Shown, Validity};
 
@@ -30,7 +30,7 @@ impl Recall<'_> {
                     break;
                 }
                 let Some(by) = self.0.memories().replaced(reading.read_scope, &last.memory)? else { break };
-                let is_there = |hit: &Hit| is_newer(&hit.memory, &by.by);
+                let is_there = |hit: &Hit| by.by.is_in(&hit.memory);
                 let is_over = asks_for_now || asks_for_later(asked, last);
                 if !is_over || replaced.len() > MAX_REPLACED || followed.iter().chain(&replaced).any(is_there) {
                     break;
@@ -54,7 +54,7 @@ impl Recall<'_> {
         by: &Newer,
         waiting: &mut VecDeque<Hit>,
     ) -> Result<Option<Hit>, Error> {
-        if let Some(place) = waiting.iter().position(|hit| is_newer(&hit.memory, by)) {
+        if let Some(place) = waiting.iter().position(|hit| by.is_in(&hit.memory)) {
             return Ok(waiting.remove(place));
         }
         let memories = match by {
@@ -68,7 +68,7 @@ impl Recall<'_> {
                 && !memory.sources.iter().any(|source| query.exclude.contains(source))
                 && read_scope.allows(&memory.persona, &memory.scope, &memory.source_scopes, memory.at)
         };
-        let memory = memories.into_iter().find(|memory| is_newer(memory, by) && may_show(memory));
+        let memory = memories.into_iter().find(|memory| by.is_in(memory) && may_show(memory));
         Ok(memory.map(|memory| {
             let (snippet, shown, signals) = (Default::default(), Shown::new(), vec![SIGNAL]);
             let validity = Validity::default();
@@ -84,11 +84,4 @@ fn asks_for_later(asked: Asked<'_>, hit: &Hit) -> bool {
     let asks_for_then = !matches!(question.era, Era::Now | Era::Open);
     let Some((time, (until, _))) = asked.time.zip(hit.validity.until).filter(|_| !asks_for_then) else { return false };
     time.span().is_within() && time.span().begins_after(until)
-}
-
-fn is_newer(memory: &MemoryRow, by: &Newer) -> bool {
-    match by {
-        Newer::Message(message) => memory.kind == Kind::Message && memory.sources.first() == Some(message),
-        Newer::Memory(id) => memory.id == *id,
-    }
 }

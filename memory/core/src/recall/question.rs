@@ -52,11 +52,18 @@ const BESIDE_TALK: &str = "a about again all an and are at by everything for i i
     with you alles am das dem den der die du es fur gibt haben habt hat ich im ist mal mit mir noch uns und vom von war \
     was wir woruber uber";
 
-/// Phrases of questions about what was known at a time: `what did you know in June`. `Did anyone know` asks for something
-/// else.
-const KNEW: &str = "did you know, did you already know, you knew, had you known, did we know, did we \
-    already know, we knew, had we known, was known, wusstest du, hast du gewusst, wussten wir, haben wir gewusst, war \
-    bekannt, savais tu, tu savais, sabias tu, que sabias, sabias de, sabias sobre, cosa sapevi, sapevi di, wist je";
+/// Phrases of questions about what was known at a time: `what did you know in June`. `Did anyone know` and `did we know
+/// Ann` ask for something else.
+const KNEW: &str = "did you know, did you already know, had you known, what you knew, what did we know, \
+    what did we already know, what we knew, what had we known, what was known, wusstest du, hast du gewusst, \
+    was wussten wir, was haben wir gewusst, was war bekannt, savais tu, tu savais, sabias tu, que sabias, sabias de, \
+    sabias sobre, cosa sapevi, sapevi di, wist je";
+
+/// Words before a clause: `did you know that I lived in Rome in 2015` names the time of that, and not of knowing.
+const CLAUSE_OF_KNOWING: &str = "that dass dat que qu che ob i he she we they ich ik";
+
+/// First words of a request that needs no question mark.
+const TELL: [&str; 3] = ["tell", "show", "list"];
 
 /// What a question about conversations asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +185,8 @@ impl Recall<'_> {
             relation: event.relation,
         });
         // A time of knowing is no time of what was known.
-        let known_by = dated.time.as_ref().filter(|_| asks_what_was_known(&dated.rest)).and_then(TimeSpan::known_by);
+        let asked_by = dated.time.as_ref().filter(|_| asks_what_was_known(text, &dated.rest));
+        let known_by = asked_by.and_then(TimeSpan::known_by);
         Ok(Question {
             embed: without_names(text, &all),
             words: match known_by {
@@ -239,13 +247,21 @@ impl Dated {
 }
 
 /// Returns true for questions about what the persona knew, such as `what did you know about my boat`.
-fn asks_what_was_known(dateless: &str) -> bool {
+fn asks_what_was_known(text: &str, dateless: &str) -> bool {
     let words: Vec<String> = tokens(dateless).collect();
-    let phrase = |phrase: &str| {
+    let is_told = words.first().is_some_and(|first| TELL.contains(&first.as_str()));
+    let is_asked = |place: usize| place == 0 || is_told || seems_to_ask(text);
+    let is_found = |phrase: &str| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
-        words.windows(phrase.len()).any(|window| window == phrase.as_slice())
+        words.windows(phrase.len()).enumerate().any(|(place, window)| {
+            let behind = words.get(place + phrase.len()..).unwrap_or_default();
+            let is_joining = |word: &String| CLAUSE_OF_KNOWING.split_whitespace().any(|joining| joining == word);
+            // `That` alone stands for what was known.
+            let has_clause = behind.len() > 1 && behind.first().is_some_and(is_joining);
+            window == phrase.as_slice() && is_asked(place) && !has_clause
+        })
     };
-    KNEW.split(", ").any(phrase)
+    KNEW.split(", ").any(is_found)
 }
 
 /// Returns true if a text ends or begins like a question. People leave out question marks in chats.
@@ -418,6 +434,37 @@ mod tests {
         check("When do you open?", None);
         check("Is it still open?", None);
         assert!(!seems_to_ask("Talk to me") && seems_to_ask("what did we talk about yesterday"));
+    }
+
+    #[test]
+    fn talk_of_what_people_knew_is_no_question_about_knowing() {
+        let asks = |text: &str| asks_what_was_known(text, text);
+        for text in [
+            "What did you know about the boat?",
+            "what did you already know about the boat",
+            "Tell me what you knew about the boat",
+            "What did we know about the boat?",
+            "What was known about the boat?",
+            "Did you already know that?",
+            "Wusstest du von dem Boot?",
+            "Was haben wir gewusst?",
+            "Que savais-tu du bateau ?",
+        ] {
+            assert!(asks(text), "{text}");
+        }
+        for text in [
+            "We knew Ben, he was fun",
+            "We knew Ben, right?",
+            "Did we know Ann?",
+            "The pub was known as the Crown",
+            "Wist je dat ik in Rome woonde?",
+            "Did you know that I lived in Rome?",
+            "Did you know I lived in Rome?",
+            "Wusstest du, dass ich in Rom gewohnt habe?",
+            "I told you what you knew",
+        ] {
+            assert!(!asks(text), "{text}");
+        }
     }
 
     #[test]

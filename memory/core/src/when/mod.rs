@@ -10,6 +10,7 @@ mod grammar;
 mod lexicon;
 mod numeric;
 mod reading;
+mod since;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use clause::{Era, EventClause};
 pub use span::{Relation, TimeSpan};
 
 pub(crate) use clause::{era, event_clause};
+pub(crate) use since::holds_since;
 pub(crate) use words::shows_person;
 
 /// The moment and the place in which a text is read.
