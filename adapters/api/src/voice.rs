@@ -33,8 +33,10 @@ pub enum VoiceError {
 }
 
 /// The state of a voice channel with the bot in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoiceStatus {
+    /// The chat of the call. Somebody in it may ask from the text chat of another voice channel.
+    pub voice_chat: ChatId,
     /// People in the channel, without bots.
     pub people: usize,
     /// Packets of people who consented.

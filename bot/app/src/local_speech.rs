@@ -1,6 +1,6 @@
 //! The models of speech on this machine: which are there, and which are missing.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::bail;
 use azera_config::{Config, RecognitionApi, SpeechApi};
@@ -40,7 +40,22 @@ pub fn installed(config: &Config, models: &Models, kind: Kind) -> anyhow::Result
     Ok(found)
 }
 
-/// Returns the voices of this machine as one engine, which opens none yet; `None` if there is none.
+/// The voices that speak now. Voice messages and calls share them, so that no voice is in memory twice.
+static VOICES: Mutex<Weak<LocalVoices>> = Mutex::new(Weak::new());
+
+/// Returns the voices of these files, which are shared while somebody uses them.
+fn shared(files: Vec<VoiceFile>, threads: usize) -> Arc<LocalVoices> {
+    let mut shared = VOICES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(voices) = shared.upgrade().filter(|voices| voices.has(&files)) {
+        return voices;
+    }
+    let voices = Arc::new(LocalVoices::new(files, threads));
+    *shared = Arc::downgrade(&voices);
+    voices
+}
+
+/// Returns the voices of this machine as one engine, which opens none yet; `None` if there is none. Voice messages and
+/// calls get the same one.
 ///
 /// # Errors
 /// Those of [`installed`].
@@ -48,7 +63,7 @@ pub fn voices(config: &Config, models: &Models, threads: usize) -> anyhow::Resul
     let installed = installed(config, models, Kind::Voice)?;
     let files = installed.into_iter().map(|model| VoiceFile { id: model.entry.name, path: model.path });
     let files: Vec<VoiceFile> = files.collect();
-    Ok((!files.is_empty()).then(|| Arc::new(LocalVoices::new(files, threads))))
+    Ok((!files.is_empty()).then(|| shared(files, threads)))
 }
 
 /// Returns the names of the models that are in use and missing, where neither another one nor a server takes their place.
@@ -81,23 +96,37 @@ pub fn told_missing(missing: &[String]) -> String {
 /// Checks the models of speech for `azera doctor`.
 pub fn check(config: &Config) -> Found {
     let checked = bootstrap::models(config).and_then(|models| {
+        let for_messages = missing(config, &models, false)?;
         let missing = missing(config, &models, true)?;
         let mut here = Vec::new();
         for (kind, does) in [(Kind::Speech, "hears"), (Kind::Voice, "speaks"), (Kind::Vad, "tells speech from noise")] {
             here.extend(installed(config, &models, kind)?.first().map(|model| format!("{} {does}", model.entry.name)));
         }
-        anyhow::Ok((missing, here))
+        let needed_by = if for_messages.is_empty() { "calls" } else { "voice messages and calls" };
+        anyhow::Ok((missing, needed_by, here))
     });
     match checked {
         Err(error) => Found::Bad(format!("{error:#}"), "see [voice] in the configuration".into()),
-        Ok((missing, here)) if missing.is_empty() => Found::Good(match here.is_empty() {
-            true => "servers take their place".to_owned(),
-            false => here.join(", "),
-        }),
-        Ok((missing, _)) => Found::Note(format!(
-            "not fetched: {}; voice messages and calls need them: `azera models pull {}`",
+        // The detector of speech has no server, so something is here.
+        Ok((missing, _, here)) if missing.is_empty() => Found::Good(here.join(", ")),
+        Ok((missing, needed_by, _)) => Found::Note(format!(
+            "not fetched: {}; {needed_by} need them: `azera models pull {}`",
             missing.join(", "),
             missing.join(" ")
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_and_calls_share_the_voices_of_the_machine() {
+        let file = |id: &str| VoiceFile { id: id.to_owned(), path: id.into() };
+        let of_messages = shared(vec![file("joe"), file("norman")], 2);
+        assert!(Arc::ptr_eq(&of_messages, &shared(vec![file("joe"), file("norman")], 8)));
+        // Another one is the usual one.
+        assert!(!Arc::ptr_eq(&of_messages, &shared(vec![file("norman"), file("joe")], 2)));
     }
 }

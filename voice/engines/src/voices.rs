@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use azera_voice_api::{Audio, Error, SampleRate, Style, TextToSpeech, Voice};
 
 use crate::piper::{ENGINE, PiperVoice};
 use crate::pronounce::Pronouncer;
 
-/// The most voices that are in memory at once. The one that was used longest ago goes first.
+/// The most voices that are in memory. The one that was used longest ago goes first. While one is opened, there is one
+/// more: a voice that works does not go for one that cannot be opened.
 const MOST_OPEN: usize = 2;
 /// The rate of Piper's voices of medium and high quality, which is shown for a voice that is not open yet.
 const USUAL_RATE: SampleRate = SampleRate(22_050);
@@ -26,72 +28,136 @@ pub struct VoiceFile {
     pub path: PathBuf,
 }
 
-/// The voices of this machine. Each is opened when it is first needed.
+/// The voices of this machine. Each is opened when it is first needed. One that cannot be opened is no longer listed, and
+/// the usual one speaks in its place.
 pub struct LocalVoices {
-    files: Vec<VoiceFile>,
+    files: Vec<KnownFile>,
     threads: usize,
-    opened: Mutex<Opened>,
+    /// The voices in memory. The one that was used last stands last. No model is loaded under this lock.
+    opened: Mutex<VecDeque<Arc<PiperVoice>>>,
+    /// Held while a model is loaded, so that two are never loaded at once.
+    loading: Mutex<()>,
+    /// All voices pronounce by one lexicon.
+    pronouncer: OnceLock<Arc<Pronouncer>>,
 }
 
-#[derive(Default)]
-struct Opened {
-    /// The voice that was used last stands last.
-    voices: VecDeque<Arc<PiperVoice>>,
-    /// All voices pronounce by one lexicon.
-    pronouncer: Option<Arc<Pronouncer>>,
+/// A file, and what is known of it.
+struct KnownFile {
+    file: VoiceFile,
+    /// What the file says of the voice, once it was opened.
+    voice: OnceLock<Voice>,
+    /// True if it could not be opened.
+    is_broken: AtomicBool,
+}
+
+impl KnownFile {
+    fn works(&self) -> bool {
+        !self.is_broken.load(Ordering::Relaxed)
+    }
 }
 
 impl LocalVoices {
     /// Takes voices that run on this many threads each, the usual one first. Opens none yet.
     pub fn new(files: Vec<VoiceFile>, threads: usize) -> Self {
-        Self { files, threads, opened: Mutex::default() }
+        let known = |file| KnownFile { file, voice: OnceLock::new(), is_broken: AtomicBool::new(false) };
+        let files = files.into_iter().map(known).collect();
+        Self { files, threads, opened: Mutex::default(), loading: Mutex::default(), pronouncer: OnceLock::new() }
     }
 
-    /// Opens the usual voice, unless it is open.
+    /// Whether these are its voices, in this order.
+    pub fn has(&self, files: &[VoiceFile]) -> bool {
+        self.files.iter().map(|known| &known.file).eq(files)
+    }
+
+    /// Opens the usual voice, or the next one that can be opened, unless it is open.
     ///
     /// # Errors
-    /// [`Error::Model`] if its file cannot be read; [`Error::UnknownVoice`] if there is no voice at all.
+    /// [`Error::Model`] if no file can be read; [`Error::UnknownVoice`] if there is no voice at all.
     pub fn open_usual(&self) -> Result<(), Error> {
-        let id = self.files.first().map(|file| file.id.clone()).unwrap_or_default();
-        self.voice(&id).map(|_| ())
+        let id = self.files.first().map(|known| known.file.id.clone()).unwrap_or_default();
+        self.voice_or_usual(&id).map(|_| ())
+    }
+
+    /// Returns how many voices are in memory.
+    pub fn open_count(&self) -> usize {
+        self.opened().len()
+    }
+
+    fn opened(&self) -> MutexGuard<'_, VecDeque<Arc<PiperVoice>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a voice that is in memory, as the one that was used last.
+    fn opened_voice(&self, id: &str) -> Option<Arc<PiperVoice>> {
+        let mut opened = self.opened();
+        let at = opened.iter().position(|voice| voice.id() == id)?;
+        let voice = opened.remove(at)?;
+        opened.push_back(Arc::clone(&voice));
+        Some(voice)
+    }
+
+    /// Returns a voice, or the usual one if its file cannot be opened.
+    fn voice_or_usual(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
+        let mut wanted = id;
+        if self.files.iter().any(|known| known.file.id == id && !known.works()) {
+            wanted = self.files.iter().find(|known| known.works()).map_or(id, |known| known.file.id.as_str());
+        }
+        loop {
+            let error = match self.voice(wanted) {
+                Err(error @ Error::Model { .. }) => error,
+                other => return other,
+            };
+            // The last one is tried again each time.
+            let next = self.files.iter().find(|known| known.works() && known.file.id != wanted);
+            let Some(next) = next else { return Err(error) };
+            tracing::warn!(%error, voice = wanted, instead = next.file.id.as_str(), "a voice cannot be opened");
+            if let Some(known) = self.files.iter().find(|known| known.file.id == wanted) {
+                known.is_broken.store(true, Ordering::Relaxed);
+            }
+            wanted = &next.file.id;
+        }
     }
 
     fn voice(&self, id: &str) -> Result<Arc<PiperVoice>, Error> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = opened.voices.iter().position(|voice| voice.id() == id)
-            && let Some(voice) = opened.voices.remove(at)
-        {
-            opened.voices.push_back(Arc::clone(&voice));
-            return Ok(voice);
-        }
-        let Some(file) = self.files.iter().find(|file| file.id == id) else {
-            let known = self.files.iter().map(|file| file.id.clone()).collect();
+        let Some(known) = self.files.iter().find(|known| known.file.id == id) else {
+            let works = self.files.iter().filter(|known| known.works());
+            let known = works.map(|known| known.file.id.clone()).collect();
             return Err(Error::UnknownVoice { voice: id.to_owned(), known });
         };
-        let pronouncer = Arc::clone(opened.pronouncer.get_or_insert_with(|| Arc::new(Pronouncer::new())));
-        // Before the next one is read, so that there are never more than that many in memory.
-        while opened.voices.len() >= MOST_OPEN {
-            opened.voices.pop_front();
+        if let Some(voice) = self.opened_voice(id) {
+            return Ok(voice);
         }
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another one may have opened it meanwhile.
+        if let Some(voice) = self.opened_voice(id) {
+            return Ok(voice);
+        }
+        let pronouncer = Arc::clone(self.pronouncer.get_or_init(|| Arc::new(Pronouncer::new())));
+        let file = &known.file;
         let voice = Arc::new(PiperVoice::open_with(&file.path, &file.id, self.threads, pronouncer)?);
-        opened.voices.push_back(Arc::clone(&voice));
+        if let Some(told) = voice.voices().pop() {
+            known.voice.get_or_init(|| told);
+        }
+        let mut opened = self.opened();
+        opened.push_back(Arc::clone(&voice));
+        while opened.len() > MOST_OPEN {
+            opened.pop_front();
+        }
         Ok(voice)
     }
 }
 
 impl TextToSpeech for LocalVoices {
     fn voices(&self) -> Vec<Voice> {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let voice = |file: &VoiceFile| {
-            let known = opened.voices.iter().find(|voice| voice.id() == file.id).and_then(|voice| voice.voices().pop());
-            known.unwrap_or_else(|| Voice {
-                id: file.id.clone(),
+        let voice = |known: &KnownFile| {
+            known.voice.get().cloned().unwrap_or_else(|| Voice {
+                id: known.file.id.clone(),
                 language: LANGUAGE.to_owned(),
                 rate: USUAL_RATE,
                 engine: ENGINE.to_owned(),
             })
         };
-        self.files.iter().map(voice).collect()
+        self.files.iter().filter(|known| known.works()).map(voice).collect()
     }
 
     fn speak(
@@ -100,6 +166,7 @@ impl TextToSpeech for LocalVoices {
         style: &Style,
         take: &mut dyn FnMut(Audio) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        self.voice(&style.voice)?.speak(sentence, style, take)
+        let voice = self.voice_or_usual(&style.voice)?;
+        voice.speak(sentence, &Style { voice: voice.id().to_owned(), ..style.clone() }, take)
     }
 }

@@ -220,8 +220,43 @@ fn every_voice_of_the_machine_speaks_under_its_own_name() {
         spoken.map(|()| samples)
     };
     // More of them than stay in memory, and the first one again.
-    let lengths = ["joe", "kristin", "norman", "joe"].map(|id| length(id).expect("it speaks"));
-    assert!(lengths.iter().all(|length| *length == lengths[0] && *length > 10_000), "{lengths:?}");
+    for (id, open) in [("joe", 1), ("kristin", 2), ("norman", 2), ("joe", 2)] {
+        assert!(length(id).expect("it speaks") > 10_000, "{id}");
+        assert_eq!(voices.open_count(), open, "{id}");
+    }
     assert!(matches!(length("nobody"), Err(Error::UnknownVoice { known, .. }) if known.len() == 3));
     assert_eq!(ids(&voices), ["joe", "kristin", "norman"]);
+}
+
+#[test]
+fn the_usual_voice_speaks_for_one_that_cannot_be_opened() {
+    let file = |id: &str, path: PathBuf| VoiceFile { id: id.to_owned(), path };
+    let [joe, vad] = [model("piper-en-us-joe"), model("silero-vad")];
+    let files = vec![file("joe", joe.clone()), file("norman", joe), file("broken", vad)];
+    let voices = LocalVoices::new(files, 1);
+    let length = |id: &str| {
+        let (mut samples, style) = (0, Style { liveliness: 0.0, ..Style::of(id) });
+        let spoken = voices.speak("Good morning.", &style, &mut |audio| {
+            samples += audio.samples.len();
+            ControlFlow::Continue(())
+        });
+        spoken.map(|()| samples)
+    };
+    let usual = length("joe").expect("it speaks");
+    length("norman").expect("it speaks");
+    assert_eq!(length("broken").expect("the usual one speaks"), usual);
+    // No voice that works went for it, and nobody chooses it any more.
+    assert_eq!(voices.open_count(), 2);
+    let ids: Vec<String> = voices.voices().into_iter().map(|voice| voice.id).collect();
+    assert_eq!(ids, ["joe", "norman"]);
+    assert_eq!(length("broken").expect("the usual one speaks"), usual);
+}
+
+#[test]
+fn a_machine_whose_only_voice_cannot_be_opened_says_why() {
+    let voices = LocalVoices::new(vec![VoiceFile { id: "vad".to_owned(), path: model("silero-vad") }], 1);
+    let speak = || voices.speak("Good morning.", &Style::of("vad"), &mut |_| ControlFlow::Continue(()));
+    for _ in 0..2 {
+        assert!(matches!(speak(), Err(Error::Model { .. })));
+    }
 }

@@ -42,6 +42,9 @@ impl Language {
 pub(crate) fn told_by_words(text: &str) -> Option<Language> {
     const LEAST: usize = 2;
     let (mut german, mut english) = (0, 0);
+    // Code and addresses are in no language.
+    let foreign = pattern!(r"(?s)```.*?(?:```|$)|`[^`\n]*`|(?i:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>]+");
+    let text = foreign.replace_all(text, " ");
     let words = text.split(|c: char| !c.is_alphabetic() && c != '\'').filter(|word| !word.is_empty());
     for word in words.map(str::to_lowercase) {
         german += usize::from(german::tables().german_words.contains(&word));

@@ -114,19 +114,27 @@ fn platform_marks(text: &str, marks: &Marks<'_>) -> String {
             "@" | "@!" => name.unwrap_or(marks.phrases.someone).to_owned(),
             "@&" => name.unwrap_or(marks.phrases.role).to_owned(),
             "#" => name.unwrap_or(marks.phrases.channel).to_owned(),
-            _ if found.get(3).is_some() => stamp(group(found, 3), group(found, 4), marks),
+            _ if found.get(3).is_some() => {
+                let start = found.get(0).map_or(0, |whole| whole.start());
+                stamp(group(found, 3), group(found, 4), &last_word(text.get(..start).unwrap_or_default()), marks)
+            }
             _ => String::new(),
         }
     });
     replaced.into_owned()
 }
 
-fn stamp(seconds: &str, style: &str, marks: &Marks<'_>) -> String {
+/// Returns the last word of a text, in small letters.
+fn last_word(text: &str) -> String {
+    text.split_whitespace().next_back().unwrap_or_default().to_lowercase()
+}
+
+fn stamp(seconds: &str, style: &str, before: &str, marks: &Marks<'_>) -> String {
     let at = seconds.parse().ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
     let Some(at) = at.map(|at| at.to_zoned(marks.options.zone.clone())) else { return String::new() };
     match (marks.language, style) {
         (Language::English, style) => date::moment(&at, style),
-        (Language::German, style) => german::stamp(&at, style),
+        (Language::German, style) => german::stamp(&at, style, before),
         (Language::Other, "t" | "T") => at.strftime("%H:%M").to_string(),
         (Language::Other, "d" | "D" | "R") => at.strftime("%Y-%m-%d").to_string(),
         (Language::Other, _) => at.strftime("%Y-%m-%d %H:%M").to_string(),
@@ -186,17 +194,17 @@ fn is_action(inner: &str, before: &str, after: &str, language: Language) -> bool
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
-    match language {
-        Language::English => {}
-        Language::German => return german::is_action(&words),
-        Language::Other => return false,
-    }
     let tables = tables();
     let Some(first) = words.first() else { return false };
     let subject = matches!(first.as_str(), "she" | "he" | "they" | "i");
     let verb = if subject { words.get(1).unwrap_or(first) } else { first };
-    if tables.actions.has(verb) && (subject || inner.starts_with(char::is_lowercase) || words.len() > 1) {
-        return true;
+    let is_known = tables.actions.has(verb) && (subject || inner.starts_with(char::is_lowercase) || words.len() > 1);
+    // Personas act in one language and speak in another.
+    match language {
+        Language::Other => return false,
+        _ if is_known || german::is_action(&words) => return true,
+        Language::German => return false,
+        Language::English => {}
     }
     let apart = |text: &str, start: bool| {
         let end = if start { text.trim_end().chars().next_back() } else { text.trim_start().chars().next() };

@@ -1,5 +1,6 @@
 //! Splits text that streams in into sentences.
 
+use crate::language::told_by_words;
 use crate::table::tables;
 use crate::{Language, german};
 
@@ -20,6 +21,23 @@ pub struct Splitter {
     /// True while the first clause is handed over without the rest of its sentence.
     is_eager: bool,
     language: Language,
+    /// The language that the sentences were in.
+    before: Option<Language>,
+}
+
+/// What tells the language of a sentence that is not whole yet.
+#[derive(Clone, Copy)]
+struct Languages {
+    voice: Language,
+    before: Option<Language>,
+}
+
+impl Languages {
+    /// Whether a text so far is German. The text up to a stop decides, so that the cuts of the stream do not matter.
+    fn is_german(self, so_far: &[char]) -> bool {
+        let so_far: String = so_far.iter().collect();
+        self.voice.of_sentence(&so_far, self.before) == Language::German
+    }
 }
 
 /// Whether a sentence ends at some place.
@@ -55,7 +73,9 @@ impl Splitter {
 
     /// Returns the rest of the text as sentences, and is empty afterwards.
     pub fn finish(&mut self) -> Vec<String> {
-        self.drain(true)
+        let sentences = self.drain(true);
+        self.before = None;
+        sentences
     }
 
     fn drain(&mut self, finished: bool) -> Vec<String> {
@@ -68,11 +88,13 @@ impl Splitter {
                 break;
             }
             let clause = if self.is_eager { first_clause(&chars) } else { None };
-            let Some(len) = first_sentence(&chars, finished, self.language).into_iter().chain(clause).min() else {
+            let languages = Languages { voice: self.language, before: self.before };
+            let Some(len) = first_sentence(&chars, finished, languages).into_iter().chain(clause).min() else {
                 break;
             };
             self.is_eager = false;
             let sentence: String = chars.drain(..len).collect();
+            self.before = told_by_words(&sentence).or(self.before);
             sentences.push(sentence.trim_end().to_owned());
         }
         self.waiting = chars.into_iter().collect();
@@ -99,13 +121,13 @@ fn first_clause(chars: &[char]) -> Option<usize> {
 }
 
 /// Returns the length of the first sentence, or `None` if its end may still be to come.
-fn first_sentence(chars: &[char], finished: bool, language: Language) -> Option<usize> {
+fn first_sentence(chars: &[char], finished: bool, languages: Languages) -> Option<usize> {
     if let Some(fence) = fence(chars, finished) {
         return fence;
     }
     let too_long = chars.len() > LONGEST;
     let window = chars.get(..LONGEST.min(chars.len())).unwrap_or(chars);
-    match scan(window, finished || too_long, language) {
+    match scan(window, finished || too_long, languages) {
         Some(len) if len < window.len() || !too_long => Some(len),
         Some(_) => {
             let blank = window.iter().rposition(|c| c.is_whitespace());
@@ -137,7 +159,7 @@ fn fence(chars: &[char], finished: bool) -> Option<Option<usize>> {
 }
 
 /// Looks for the first end of a sentence. Answers from the start alone stay the same, whatever follows.
-fn scan(chars: &[char], finished: bool, language: Language) -> Option<usize> {
+fn scan(chars: &[char], finished: bool, languages: Languages) -> Option<usize> {
     let mut at = 0;
     while let Some(c) = chars.get(at).copied() {
         match c {
@@ -158,7 +180,7 @@ fn scan(chars: &[char], finished: bool, language: Language) -> Option<usize> {
             },
             '.' | '!' | '?' | '…' | '。' | '！' | '？' => {
                 let end = at + chars.iter().skip(at).take_while(|c| is_stop(**c) || is_closer(**c)).count();
-                match end_at(chars, at, end, finished, language) {
+                match end_at(chars, at, end, finished, languages) {
                     End::Yes => return Some(end),
                     End::Unknown => return None,
                     End::No => at = end,
@@ -243,7 +265,7 @@ fn end_after_span(chars: &[char], start: usize, end: usize, finished: bool) -> E
 }
 
 /// Whether the sentence ends at `end`, after the stop at `stop`.
-fn end_at(chars: &[char], stop: usize, end: usize, finished: bool, language: Language) -> End {
+fn end_at(chars: &[char], stop: usize, end: usize, finished: bool, languages: Languages) -> End {
     let wide = matches!(chars.get(stop), Some('。' | '！' | '？'));
     match chars.get(end) {
         None => return if finished { End::Yes } else { End::Unknown },
@@ -267,11 +289,10 @@ fn end_at(chars: &[char], stop: usize, end: usize, finished: bool, language: Lan
     if starts_line && !word.is_empty() && (word.chars().all(|c| c.is_ascii_digit()) || letters == 1) {
         return End::No;
     }
-    if language == Language::German && german::is_short(&word, &word_before_last(chars, stop)) {
-        return End::No;
-    }
-    if language == Language::German && german::may_end(&word) {
-        return end_before_capital(chars, end, finished);
+    if languages.is_german(chars.get(..stop).unwrap_or_default())
+        && let Some(end) = german_end(chars, stop, end, finished, &word)
+    {
+        return end;
     }
     // A single capital is an initial: J. R. R. Tolkien. "I" ends many a sentence.
     let is_initial = letters == 1 && word.chars().all(char::is_uppercase) && word != "I";
@@ -282,6 +303,43 @@ fn end_at(chars: &[char], stop: usize, end: usize, finished: bool, language: Lan
         return End::No;
     }
     if is_abbreviation(&word) { end_before_capital(chars, end, finished) } else { End::Yes }
+}
+
+/// Whether a German sentence ends at `end`, after `word` with a full stop; `None` where the rules for all texts decide.
+fn german_end(chars: &[char], stop: usize, end: usize, finished: bool, word: &str) -> Option<End> {
+    let is_number = !word.is_empty() && word.len() <= 3 && word.chars().all(|c| c.is_ascii_digit());
+    if is_number || german::may_end_before_starter(word) {
+        if chars.iter().skip(end).take_while(|c| c.is_whitespace()).any(|c| *c == '\n') {
+            return Some(End::Yes);
+        }
+        // The next word decides: "am 3. Mai", but "bis 10. Dann".
+        let Some(next) = next_word(chars, end, finished) else { return Some(End::Unknown) };
+        if german::starts_sentence(&next) {
+            return Some(End::Yes);
+        }
+        let blank = chars.iter().take(stop).rposition(|c| c.is_whitespace()).unwrap_or(0);
+        let (earlier, last) = (word_before_last(chars, blank), word_before_last(chars, stop));
+        let goes_on = !is_number || german::is_ordinal(&earlier, &last, &next);
+        return goes_on.then_some(End::No);
+    }
+    if german::is_short(word) {
+        return Some(End::No);
+    }
+    german::may_end(word).then(|| end_before_capital(chars, end, finished))
+}
+
+/// Returns the word that follows after `end` and blanks, with its full stop; nothing if there is a sign or the end of
+/// the text; `None` if it has not come whole yet.
+fn next_word(chars: &[char], end: usize, finished: bool) -> Option<String> {
+    let blanks = chars.iter().skip(end).take_while(|c| c.is_whitespace()).count();
+    let mut word: String = chars.iter().skip(end + blanks).take_while(|c| c.is_alphanumeric()).collect();
+    let after = end + blanks + word.chars().count();
+    match chars.get(after) {
+        None if !finished => return None,
+        Some('.') => word.push('.'),
+        _ => {}
+    }
+    Some(word)
 }
 
 /// Whether a sentence that may end at `end` does: the next word must not begin with a small letter or a digit.

@@ -61,6 +61,43 @@ fn german_sentences_end_where_they_end() {
 }
 
 #[test]
+fn german_sentences_end_by_the_next_word() {
+    for (text, expected) in [
+        ("Das ist mein 30. Geburtstag. Gut.", 2),
+        ("Es ist Freitag, 3. Mai. Gut.", 2),
+        ("Wir wohnen im 1. und 2. Stock. Gut.", 2),
+        ("Wir bleiben bis 10. Dann gehen wir.", 2),
+        ("Das kostet 3 Mio. Dann kam er.", 2),
+        ("Dort leben 3 Mio. Menschen. Gut.", 2),
+        ("Es gibt Tee o.Ä. Dann gehen wir.", 2),
+        ("Es war im 19. Jh. Dann kam er.", 2),
+        ("Z.B. Anna kommt. Ca. 20 Leute sind da.", 2),
+    ] {
+        let said = sentences(text, in_language("de"));
+        assert_eq!(said.len(), expected, "{said:?}");
+        let mut reader = Reader::new(in_language("de"));
+        let mut by_letters: Vec<_> = text.chars().flat_map(|c| reader.push(c.encode_utf8(&mut [0; 4]))).collect();
+        by_letters.extend(reader.finish());
+        let by_letters: Vec<String> = by_letters.into_iter().map(|sentence| sentence.spoken).collect();
+        assert_eq!(by_letters, said);
+    }
+}
+
+#[test]
+fn a_german_text_is_split_by_german_rules_whatever_the_voice() {
+    let said = sentences("Ich habe am 3. Mai Geburtstag. Gut.", in_language("en"));
+    assert_eq!(said, ["Ich habe am dritten Mai Geburtstag.", "Gut."]);
+    let said = sentences("I have it for you. The meeting is at 3. Dr. Lee comes.", in_language("de"));
+    assert_eq!(said.len(), 3, "{said:?}");
+}
+
+#[test]
+fn actions_of_the_other_language_are_left_out() {
+    assert_eq!(spoken("*lächelt sanft* Hallo!", &in_language("en")), "Hallo!");
+    assert_eq!(spoken("*smiles* Hallo du!", &in_language("de")), "Hallo du!");
+}
+
+#[test]
 fn what_is_not_read_is_said_in_german() {
     let said = sentences("Hier:\n```\na = 1\n```\nFrag <@7> am <t:0:d>.", in_language("de"));
     assert_eq!(

@@ -183,6 +183,7 @@ impl VoiceChannels for Channels {
         let (guild, channel, call) = self.call_with(chat, person)?;
         let counts = call.counts().await.ok_or(VoiceError::NotThere)?;
         Ok(VoiceStatus {
+            voice_chat: id::voice_chat(channel).map_err(|_| VoiceError::NotThere)?,
             people: self.0.people(guild, channel).len(),
             packets_heard: counts.admitted,
             packets_dropped: counts.refused,

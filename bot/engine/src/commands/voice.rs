@@ -142,15 +142,17 @@ impl Commands {
             Err(why) => return Ok(no(&why)),
         };
         let (chat, person) = (&at.line.chat, &at.line.person);
-        let hears = match voice.chat_of(chat, person).await {
-            None => None,
-            Some(voice_chat) => {
-                let person = person.clone();
-                self.services.blocking(move |memory| memory.consent().voice(&voice_chat, &person)).await?
-            }
+        // The call decides, not the chat: they may ask from the text chat of another voice channel.
+        let (voice_chat, of) = (status.voice_chat, person.clone());
+        let hears = self.services.blocking(move |memory| memory.consent().voice(&voice_chat, &of)).await?;
+        let captions = match voice.captions(chat, person, CallWish::Show).await {
+            Ok(captions) => captions,
+            Err(why) => return Ok(no(&why)),
         };
-        let captions = voice.captions(chat, person, CallWish::Show).await.ok().flatten();
-        let recording = voice.record(chat, person, CallWish::Show).await.ok().flatten();
+        let recording = match voice.record(chat, person, CallWish::Show).await {
+            Ok(recording) => recording,
+            Err(why) => return Ok(no(&why)),
+        };
         let lines = [
             match status.people {
                 1 => "1 person is in the voice channel with me.".to_owned(),

@@ -1,7 +1,7 @@
 //! A listener and a speaker for whom sound is the bytes of the words, and voice channels that keep what is asked of them.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -121,7 +121,7 @@ pub fn spoken(words: &[u8], expired: bool) -> InboundPart {
 /// A recording that was sent.
 pub type Delivered = (PersonId, String, Vec<(String, Vec<u8>)>);
 
-/// Voice channels. What is said in one is the chat in which somebody asks.
+/// Voice channels. What is said in one is the chat in which somebody asks, unless a call goes on.
 #[derive(Default)]
 pub struct Channels {
     /// The help lines that were to be sent: for which question, for whom, and the lines.
@@ -136,6 +136,10 @@ pub struct Channels {
     pub sent: Mutex<Vec<Delivered>>,
     /// Who can no longer see any voice channel.
     pub blind: Mutex<BTreeSet<PersonId>>,
+    /// The chat of the call that everybody is in.
+    pub call: Mutex<Option<ChatId>>,
+    /// True while nobody can tell whether a call is recorded.
+    pub is_record_lost: AtomicBool,
 }
 
 #[async_trait]
@@ -212,6 +216,9 @@ impl VoiceChannels for Channels {
     }
 
     async fn record(&self, _: &ChatId, person: &PersonId, wish: CallWish) -> Result<Option<RecordStatus>, VoiceError> {
+        if self.is_record_lost.load(Ordering::Relaxed) {
+            return Err(VoiceError::RecordingEnded);
+        }
         let mut recorded = self.recorded.lock().unwrap();
         match (wish, recorded.as_mut()) {
             (CallWish::On, _) => *recorded = Some(BTreeSet::from([person.clone()])),
@@ -252,6 +259,7 @@ impl VoiceChannels for Channels {
     }
 
     async fn status(&self, _: &ChatId, _: &PersonId) -> Result<VoiceStatus, VoiceError> {
-        Err(VoiceError::NotThere)
+        let voice_chat = self.call.lock().unwrap().clone().ok_or(VoiceError::NotThere)?;
+        Ok(VoiceStatus { voice_chat, people: 1, packets_heard: 0, packets_dropped: 0, packets_decoded: 0 })
     }
 }

@@ -1,8 +1,9 @@
 //! Numbers, alone and with money or units.
 
 use super::number::{Number, cardinal, digits, fraction as fraction_words, stem, year as year_words};
-use super::tables;
-use crate::rule::{group, pattern, quantity::may_be_negative, value};
+use super::word::stop_after;
+use super::{starts_sentence, tables};
+use crate::rule::{group, pattern, value};
 use crate::scan::{Input, Said};
 use crate::table::longest;
 
@@ -26,12 +27,30 @@ impl Amount {
         Some(match scale {
             Some((key, [one, several])) => {
                 let len = number.len + gap + key.len();
-                let words =
-                    if number.is_one() { format!("eine {one}") } else { format!("{} {several}", number.words()) };
+                let words = match number.is_one() {
+                    true if one.starts_with(char::is_uppercase) => format!("eine {one}"),
+                    true => format!("ein {one}"),
+                    false => format!("{} {several}", number.words()),
+                };
                 Self { len, number, scale: Some(words) }
             }
             None => Self { len: number.len, number, scale: None },
         })
+    }
+
+    /// Reads an amount of money, also one with a point before two digits of cents: "4.99", "1,234.56".
+    fn parse_money(text: &str, negative: bool) -> Option<Self> {
+        let pattern = pattern!(r"^([-−]?)(\d{1,3}(?:,\d{3})+|\d+)\.(\d{2})(?:[^\d.]|\.\D|\.?$)");
+        let pointed = pattern.captures(text).filter(|found| negative || group(found, 1).is_empty());
+        let Some(found) = pointed else { return Self::parse(text, negative) };
+        let number = Number {
+            len: found.get(3)?.end(),
+            negative: !group(&found, 1).is_empty(),
+            whole: group(&found, 2).replace(',', ""),
+            fraction: Some(group(&found, 3).to_owned()),
+            grouped: false,
+        };
+        Some(Self { len: number.len, number, scale: None })
     }
 
     fn words(&self, one: &str) -> String {
@@ -47,10 +66,11 @@ fn sum(amount: &Amount, [name, cents]: &[String; 2]) -> String {
         return format!("{} {name}", amount.words("ein"));
     };
     let whole = Number { fraction: None, ..number.clone() };
+    let minus = if number.negative { "minus " } else { "" };
     let one_cent = cents.strip_suffix("ence").map_or_else(|| cents.clone(), |head| format!("{head}enny"));
     match (whole.value(), part) {
-        (Some(0), 1) => format!("ein {one_cent}"),
-        (Some(0), 2..) => format!("{} {cents}", cardinal(part)),
+        (Some(0), 1) => format!("{minus}ein {one_cent}"),
+        (Some(0), 2..) => format!("{minus}{} {cents}", cardinal(part)),
         (_, 0) => format!("{} {name}", whole.words_before("ein")),
         _ => format!("{} {name} {}", whole.words_before("ein"), cardinal(part)),
     }
@@ -79,20 +99,43 @@ pub fn sign_first(input: &Input<'_>) -> Option<Said> {
         return None;
     }
     let start = sign.len() + usize::from(input.after(sign.len()).starts_with(' '));
-    let amount = Amount::parse(input.after(start), false)?;
+    let amount = Amount::parse_money(input.after(start), false)?;
+    if pattern!(r"^[.,]\d").is_match(input.after(start + amount.len)) {
+        return None;
+    }
     with_per(input, start + amount.len, sum(&amount, names))
 }
 
-/// 20 €, 19,99 EUR, 5-10 €, 3,- €.
+/// Whether a minus may belong to the number that starts here. A dash after a full stop or a unit stands in a range.
+fn may_be_negative(input: &Input<'_>) -> bool {
+    input.char_before().is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '"' | '„' | '“' | ':' | '=' | '/'))
+}
+
+/// Reads the second half of a range whose halves both have this unit: " - 10 €". Returns the end of it and the amount.
+fn second_half(input: &Input<'_>, len: usize, unit: &str) -> Option<(usize, Amount)> {
+    let dash = pattern!(r"^ ?[-–—] ?").find(input.after(len))?.len();
+    let amount = Amount::parse_money(input.after(len + dash), false)?;
+    let end = len + dash + amount.len;
+    let gap = usize::from(input.after(end).starts_with(' '));
+    let end = end + gap + input.after(end + gap).strip_prefix(unit).map(|_| unit.len())?;
+    input.ends_at(end).then_some((end, amount))
+}
+
+/// 20 €, 19,99 EUR, 3.50 €, 5-10 €, 5 € - 10 €, 3,- €.
 pub fn sign_last(input: &Input<'_>) -> Option<Said> {
-    let first = Amount::parse(input.rest, may_be_negative(input)).filter(|_| input.is_fresh())?;
+    let first = Amount::parse_money(input.rest, may_be_negative(input)).filter(|_| input.is_fresh())?;
     let dash = pattern!(r"^ ?[-–—] ?\d").find(input.after(first.len)).map(|found| found.len() - 1);
-    let second = dash.and_then(|dash| Some((dash, Amount::parse(input.after(first.len + dash), false)?)));
+    let second = dash.and_then(|dash| Some((dash, Amount::parse_money(input.after(first.len + dash), false)?)));
     let mut len = first.len + second.as_ref().map_or(0, |(dash, second)| dash + second.len);
     len += pattern!(r"^,[-–—]").find(input.after(len)).map_or(0, |found| found.len());
     len += usize::from(input.after(len).starts_with(' '));
     let (sign, names) = longest(&tables().currencies, input.after(len))?;
     len += sign.len();
+    if second.is_none()
+        && let Some((end, other)) = second_half(input, len, sign)
+    {
+        return Said::new(end, format!("{} bis {}", sum(&first, names), sum(&other, names)));
+    }
     let words = match &second {
         Some((_, second)) => format!("{} bis {}", first.words("ein"), sum(second, names)),
         None => sum(&first, names),
@@ -112,6 +155,12 @@ pub fn measured(input: &Input<'_>) -> Option<Said> {
     // A dash stands before a whole word: "5-jährig", "12-V-Lampe".
     if input.after(number).starts_with('-') && !input.after(len).starts_with('-') {
         return None;
+    }
+    if second.is_none()
+        && let Some((end, other)) = second_half(input, len, key)
+    {
+        let unit = if first.number.is_one() { one } else { several };
+        return Said::new(end, format!("{} {unit} bis {} {several}", first.words(article), other.words(article)));
     }
     let is_one = second.is_none() && first.number.is_one() && first.scale.is_none();
     let unit = if is_one { one } else { several };
@@ -167,13 +216,20 @@ pub fn times(input: &Input<'_>) -> Option<Said> {
 /// 3-5, 1990–1995.
 pub fn range(input: &Input<'_>) -> Option<Said> {
     let first = Number::parse(input.rest, false).filter(|_| input.is_fresh())?;
-    let dash = pattern!(r"^(?:[-–—]| [–—] )\d").find(input.after(first.len))?.len() - 1;
+    let dash = pattern!(r"^(?:[-–—]| [-–—] )\d").find(input.after(first.len))?.len() - 1;
     let second = Number::parse(input.after(first.len + dash), false)?;
     let len = first.len + dash + second.len;
+    let counts = input.word_after(len).starts_with(char::is_uppercase);
+    // "10 - 4 = 6" is a difference, "5 - 10 Minuten" a range.
+    let rises = counts && first.value().zip(second.value()).is_some_and(|(first, second)| first < second);
+    if input.after(first.len).starts_with(" -") && !rises {
+        return None;
+    }
     if !input.ends_at(len) || pattern!(r"^[-–]\d").is_match(input.after(len)) {
         return None;
     }
-    Said::new(len, format!("{} bis {}", plain(&first), plain(&second)))
+    let said = |number: &Number| if counts { number.words() } else { plain(number) };
+    Said::new(len, format!("{} bis {}", said(&first), said(&second)))
 }
 
 /// Says a number that may be a year.
@@ -184,11 +240,40 @@ fn plain(number: &Number) -> String {
     }
 }
 
+/// Words before a year, in small letters.
+const YEAR_CUES: [&str; 12] =
+    ["jahr", "jahre", "jahren", "anno", "in", "seit", "ab", "bis", "von", "vor", "nach", "um"];
+
 /// 1985, without a sign and without groups.
 pub fn year(input: &Input<'_>) -> Option<Said> {
     let found = pattern!(r"^1[1-9]\d\d").find(input.rest).filter(|_| input.is_fresh())?;
     let number = Number::parse(input.rest, false).filter(|number| number.len == found.len())?;
+    // "1850 Menschen" are counted, and so is "1234" where nothing says that it is a year.
+    let noun = input.word_after(found.len());
+    let counts = noun.starts_with(char::is_uppercase) && !starts_sentence(noun);
+    let is_called = YEAR_CUES.contains(&input.word_before().as_str());
+    let is_likely = number.value().is_some_and(|value| value >= 1_500);
+    (!counts && (is_called || is_likely)).then_some(())?;
     Said::new(found.len(), plain(&number))
+}
+
+/// Says a noun's "one" where its gender is known.
+fn one_of(noun: &str) -> Option<&'static str> {
+    const FEMININE: [&str; 6] = ["ung", "heit", "keit", "schaft", "ion", "tät"];
+    const NEUTER: [&str; 2] = ["chen", "lein"];
+    let tables = tables();
+    if tables.masculine.contains(noun) || tables.neuter.contains(noun) || NEUTER.iter().any(|end| noun.ends_with(end)) {
+        return Some("ein");
+    }
+    let is_feminine = tables.feminine.contains(noun) || FEMININE.iter().any(|end| noun.ends_with(end));
+    is_feminine.then_some("eine")
+}
+
+/// 3 Mio., 1 Million, 5 Tsd.
+pub fn scaled(input: &Input<'_>) -> Option<Said> {
+    let amount = Amount::parse(input.rest, may_be_negative(input)).filter(|_| input.is_fresh())?;
+    let words = amount.scale?;
+    Said::new(amount.len, format!("{words}{}", stop_after(input, amount.len)))
 }
 
 /// Any other number.
@@ -201,8 +286,11 @@ pub fn number(input: &Input<'_>) -> Option<Said> {
         return Said::new(number.len + group(&found, 0).len(), words);
     }
     let noun = input.word_after(number.len);
-    if number.is_one() && input.is_fresh() && noun.starts_with(char::is_uppercase) {
-        return Said::new(number.len, number.words_before(if noun.ends_with('e') { "eine" } else { "ein" }));
+    if number.is_one()
+        && input.is_fresh()
+        && let Some(one) = one_of(noun)
+    {
+        return Said::new(number.len, number.words_before(one));
     }
     Said::new(number.len, number.words())
 }

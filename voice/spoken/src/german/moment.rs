@@ -1,7 +1,8 @@
 //! Dates and times of day.
 
 use super::number::{cardinal, ordinal as ordinal_words, stem, year};
-use super::tables;
+use super::word::stop_after;
+use super::{starts_sentence, tables};
 use crate::rule::{group, pattern, value};
 use crate::scan::{Input, Said};
 
@@ -53,24 +54,107 @@ pub fn iso(input: &Input<'_>) -> Option<Said> {
     Said::new(len, date(value(&found, 3)?, value(&found, 2)?, value(&found, 1), &input.word_before())?)
 }
 
-/// 14.03.2025, 14.3.25 and 14.3.
+/// Words before a date, in small letters. Without one "3.12." is the number of a section or of a version.
+const DATE_CUES: [&str; 26] = [
+    "am",
+    "ab",
+    "bis",
+    "dem",
+    "den",
+    "der",
+    "seit",
+    "vom",
+    "vor",
+    "nach",
+    "zum",
+    "datum",
+    "stand",
+    "heute",
+    "morgen",
+    "gestern",
+    "montag",
+    "dienstag",
+    "mittwoch",
+    "donnerstag",
+    "freitag",
+    "samstag",
+    "sonntag",
+    "geboren",
+    "termin",
+    "frist",
+];
+/// Words before a version that looks like a date.
+const VERSION_CUES: [&str; 4] = ["version", "release", "kernel", "python"];
+
+/// A date of digits.
+struct Digits {
+    len: usize,
+    day: u64,
+    month: u64,
+    year: Option<u64>,
+}
+
+impl Digits {
+    /// Reads a date. `is_called` tells that the words around say that it is one.
+    fn parse(text: &str, is_called: bool) -> Option<Self> {
+        let found = pattern!(r"^(\d{1,2})\. ?(\d{1,2})\.( ?)(\d{4}|\d{2})?").captures(text)?;
+        let (day, month) = (value(&found, 1)?, value(&found, 2)?);
+        month_name(month).filter(|_| (1..=31).contains(&day))?;
+        let (whole, written) = (group(&found, 0).len(), group(&found, 4));
+        let short = found.get(2)?.end() + 1;
+        let after = text.get(whole..).unwrap_or_default();
+        let is_whole = !after.starts_with(char::is_alphanumeric) && !pattern!(r"^\.\d").is_match(after);
+        let is_sure = match written.len() {
+            4 => true,
+            2 => group(&found, 3).is_empty() && (is_called || [1, 2].iter().all(|at| group(&found, *at).len() == 2)),
+            _ => false,
+        };
+        if is_whole && is_sure {
+            return Some(Self { len: whole, day, month, year: whole_year(written) });
+        }
+        // "1.2.3" is a version.
+        let after = text.get(short..).unwrap_or_default();
+        let is_short = is_called && !after.starts_with(|c: char| c.is_ascii_digit());
+        if !is_short || text.get(..short)?.contains(' ') {
+            return None;
+        }
+        Some(Self { len: short, day, month, year: None })
+    }
+
+    /// Says the date, with the full stop of a sentence that ends with that of the date.
+    fn said(&self, input: &Input<'_>, start: usize, before: &str) -> Option<String> {
+        let words = date(self.day, self.month, self.year, before)?;
+        let stop = if self.year.is_none() { stop_after(input, start + self.len) } else { "" };
+        Some(format!("{words}{stop}"))
+    }
+}
+
+/// 14.03.2025, 14.3.25 and 14.3., and 3.5.-7.5. and 3.-7.5.
 pub fn numeric(input: &Input<'_>) -> Option<Said> {
-    let pattern = pattern!(r"^(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})?");
-    let found = pattern.captures(input.rest).filter(|_| input.is_fresh())?;
-    let whole = group(&found, 0);
-    let with_year = found.get(3).is_some() && input.ends_at(whole.len());
-    let short = found.get(2)?.end() + 1;
-    let after = input.after(short);
-    // "1.2.3" is a version.
-    if !with_year && (after.starts_with(|c: char| c.is_ascii_digit()) || whole.get(..short)?.contains(' ')) {
-        return None;
+    input.is_fresh().then_some(())?;
+    let before = input.word_before();
+    if let Some(said) = days(input, &before) {
+        return Some(said);
     }
-    let written = if with_year { whole_year(group(&found, 3)) } else { None };
-    let said = date(value(&found, 1)?, value(&found, 2)?, written, &input.word_before())?;
-    match with_year {
-        true => Said::new(whole.trim_end().len(), said),
-        false => Said::new(short, if after.trim().is_empty() { format!("{said}.") } else { said }),
-    }
+    let is_joined = || pattern!(r"\d\.\d{1,2}\. (?:und|oder|bis) $").is_match(input.before);
+    let is_called = DATE_CUES.contains(&before.as_str()) || is_joined();
+    let found = Digits::parse(input.rest, is_called).filter(|_| !VERSION_CUES.contains(&before.as_str()))?;
+    Said::new(found.len, found.said(input, 0, &before)?)
+}
+
+/// Two dates with a dash between them.
+fn days(input: &Input<'_>, before: &str) -> Option<Said> {
+    let dash = pattern!(r"^ ?[-–—] ?");
+    let (first, len) = if let Some(first) = Digits::parse(input.rest, true) {
+        (date(first.day, first.month, first.year, before)?, first.len)
+    } else {
+        let found = pattern!(r"^(\d{1,2})\.[-–—]").captures(input.rest)?;
+        let day = value(&found, 1).filter(|day| (1..=31).contains(day))?;
+        (inflected(day, before, "r"), found.get(1)?.end() + 1)
+    };
+    let start = len + dash.find(input.after(len))?.len();
+    let second = Digits::parse(input.after(start), true)?;
+    Said::new(start + second.len, format!("{first} bis {}", second.said(input, start, "bis")?))
 }
 
 /// 3. Mai 2025, 3. bis 5. Mai, Mai 2025.
@@ -99,13 +183,25 @@ pub fn month(input: &Input<'_>) -> Option<Said> {
 
 /// "im 2. Stock", "die 3. Frage".
 pub fn ordinal(input: &Input<'_>) -> Option<Said> {
-    let found = pattern!(r"^(\d{1,3})\. ?\p{L}").captures(input.rest).filter(|_| input.is_fresh())?;
-    let before = input.word_before();
-    let called = tables().ordinal_n.contains(&before) || tables().ordinal_e.contains(&before);
-    if !called {
+    let found = pattern!(r"^(\d{1,3})\. ?(\p{L}+)").captures(input.rest).filter(|_| input.is_fresh())?;
+    let noun = group(&found, 2);
+    if starts_sentence(noun) {
         return None;
     }
-    Said::new(group(&found, 1).len() + 1, inflected(value(&found, 1)?, &before, ""))
+    // "im 1. und 2. Stock": both have the ending that "im" asks for.
+    let joined = pattern!(r"(\p{L}+) \d{1,3}\. (?:und|oder|bis) $").captures(input.before);
+    let before = joined.map_or_else(|| input.word_before(), |joined| group(&joined, 1).to_lowercase());
+    let tables = tables();
+    let ending = if tables.ordinal_n.contains(&before) || tables.ordinal_e.contains(&before) {
+        ""
+    } else if tables.ordinal_r.contains(&before) && tables.masculine.contains(noun) {
+        "r"
+    } else if tables.ordinal_r.contains(&before) && tables.neuter.contains(noun) {
+        "s"
+    } else {
+        return None;
+    };
+    Said::new(group(&found, 1).len() + 1, inflected(value(&found, 1)?, &before, ending))
 }
 
 /// Says a time of day: "vierzehn Uhr fünf".
@@ -173,18 +269,18 @@ pub fn long_duration(input: &Input<'_>) -> Option<Said> {
     Said::new(len, format!("{hours}, {minutes} und {seconds}"))
 }
 
-/// Says a moment, as a platform's time stamp names it.
-pub fn stamp(at: &jiff::Zoned, style: &str) -> String {
+/// Says a moment, as a platform's time stamp names it, after a word: "am ersten Januar", but "der erste Januar".
+pub fn stamp(at: &jiff::Zoned, style: &str, before: &str) -> String {
     let number = |value: i16| u64::try_from(value).unwrap_or_default();
-    let day = || {
+    let day = |before: &str| {
         let (month, day) = (number(at.month().into()), number(at.day().into()));
-        date(day, month, Some(number(at.year())), "am").unwrap_or_default()
+        date(day, month, Some(number(at.year())), before).unwrap_or_default()
     };
     let clock = || clock(number(at.hour().into()), Some(number(at.minute().into())));
     match style {
         "t" | "T" => clock(),
-        "d" | "D" => day(),
-        "R" => format!("am {}", day()),
-        _ => format!("{} um {}", day(), clock()),
+        "d" | "D" => day(before),
+        "R" => format!("am {}", day("am")),
+        _ => format!("{} um {}", day(before), clock()),
     }
 }

@@ -1,5 +1,7 @@
 //! German numbers as words.
 
+use crate::rule::{group, pattern};
+
 const SMALL: [&str; 20] = [
     "null",
     "eins",
@@ -66,6 +68,13 @@ impl Number {
                 len += 4;
             }
         }
+        // "10 000": a space before three digits that are no zeros may stand between two numbers.
+        let spaced = text.get(len..).filter(|_| count <= 3 && !number.grouped && !number.whole.starts_with('0'));
+        if let Some(found) = spaced.and_then(|rest| pattern!(r"^((?: \d{3})* 000)(?:\D|$)").captures(rest)) {
+            number.whole.extend(group(&found, 1).chars().filter(char::is_ascii_digit));
+            number.grouped = true;
+            len += group(&found, 1).len();
+        }
         let after = digits(len + 1);
         if take(len, 1) == "," && after > 0 {
             number.fraction = Some(take(len + 1, after).to_owned());
@@ -115,9 +124,9 @@ pub fn cardinal(value: u64) -> String {
     match value {
         100 => "hundert".to_owned(),
         1_000 => "tausend".to_owned(),
-        1_000.. => format!("{}tausend{}", stem(value / 1_000), rest(value % 1_000)),
-        101.. => format!("{}hundert{}", stem(value / 100), rest(value % 100)),
-        20.. => {
+        1_001.. => format!("{}tausend{}", stem(value / 1_000), rest(value % 1_000)),
+        101..1_000 => format!("{}hundert{}", stem(value / 100), rest(value % 100)),
+        20..100 => {
             let tens = word(&TENS, value / 10);
             if value.is_multiple_of(10) { tens.to_owned() } else { format!("{}und{tens}", stem(value % 10)) }
         }

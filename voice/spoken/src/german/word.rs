@@ -1,7 +1,7 @@
 //! Addresses, names, abbreviations and signs.
 
 use super::number::{Number, cardinal, digits};
-use super::tables;
+use super::{starts_sentence, tables};
 use crate::rule::{group, pattern};
 use crate::scan::{Input, Said};
 use crate::table::longest;
@@ -57,6 +57,24 @@ pub fn host(address: &str) -> &str {
     host.strip_prefix("www.").unwrap_or(host)
 }
 
+/// A host or a file without a scheme: wikipedia.de, Node.js, README.md.
+pub fn name(input: &Input<'_>) -> Option<Said> {
+    let pattern = pattern!(r"^\p{L}[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.([a-z][a-z0-9]{0,4})(/[^\s<>]*)?");
+    let found = pattern.captures(input.rest).filter(|_| input.is_fresh())?;
+    let english = crate::table::tables();
+    let (ending, end) = (group(&found, 1), found.get(1)?.end());
+    // Endings of one letter and words that German has are more likely the start of a sentence without a space.
+    let is_known = english.hosts.has(ending)
+        || english.extensions.contains_key(ending)
+        || english.spelled_extensions.has(ending) && ending.len() > 1;
+    let is_word = matches!(ending, "so" | "im" | "am" | "me");
+    if !is_known || is_word || !input.ends_at(end) {
+        return None;
+    }
+    let whole = group(&found, 0).trim_end_matches(['.', ',', '!', '?', ';', ':', ')']);
+    Said::new(whole.len(), dotted(input.rest.get(..end)?))
+}
+
 pub fn mention(input: &Input<'_>) -> Option<Said> {
     let found = pattern!(r"^@([\p{L}\p{N}_][\p{L}\p{N}_.-]*)").captures(input.rest).filter(|_| input.is_fresh())?;
     let name = group(&found, 1).trim_end_matches(['.', '-']);
@@ -86,7 +104,8 @@ pub fn version(input: &Input<'_>) -> Option<Said> {
 /// A telephone number, its groups with a pause between them.
 pub fn phone(input: &Input<'_>) -> Option<Said> {
     let pattern = pattern!(r"^(?:\+\d{1,3}(?:[ ./\-]?\(?\d{1,5}\)?){1,6}|0\d{2,4}(?:[ /\-]\d{2,8}){1,4})");
-    let found = pattern.find(input.rest).filter(|_| input.is_fresh())?;
+    let in_brackets = pattern!(r"^\(0\d{2,4}\) ?\d{2,8}(?:[ /\-]\d{2,8}){0,3}");
+    let found = pattern.find(input.rest).or_else(|| in_brackets.find(input.rest)).filter(|_| input.is_fresh())?;
     let count = found.as_str().chars().filter(char::is_ascii_digit).count();
     if !(7..=15).contains(&count) || !input.ends_at(found.len()) {
         return None;
@@ -97,10 +116,41 @@ pub fn phone(input: &Input<'_>) -> Option<Said> {
     Said::new(found.len(), format!("{plus}{}", groups.join(", ")))
 }
 
+/// A number of an emergency call, where somebody calls it: "Ruf die 112."
+pub fn emergency(input: &Input<'_>) -> Option<Said> {
+    let found = pattern!(r"^(?:110|112|116117)\b").find(input.rest).filter(|_| input.is_fresh())?;
+    let before = input.word_before();
+    let is_called = matches!(before.as_str(), "die" | "der" | "notruf" | "unter" | "ruf" | "wähl" | "wähle");
+    let counts = input.word_after(found.len()).starts_with(char::is_uppercase);
+    (is_called && !counts).then_some(())?;
+    Said::new(found.len(), digits(found.as_str()))
+}
+
 pub fn abbreviation(input: &Input<'_>) -> Option<Said> {
-    let (key, words) = longest(&tables().abbreviations, input.rest).filter(|_| input.is_fresh())?;
-    let stop = if input.after(key.len()).trim().is_empty() { "." } else { "" };
-    Said::new(key.len(), format!("{words}{stop}"))
+    input.is_fresh().then_some(())?;
+    let known = longest(&tables().abbreviations, input.rest).map(|(key, words)| (key.len(), words.clone()));
+    let (len, words) = known.or_else(|| uncapitalised(input.rest))?;
+    Said::new(len, format!("{words}{}", stop_after(input, len)))
+}
+
+/// Returns the full stop of a sentence that ends with the stop of a short form.
+pub fn stop_after(input: &Input<'_>, len: usize) -> &'static str {
+    let is_end = input.after(len).trim().is_empty() || starts_sentence(input.word_after(len));
+    if is_end && input.rest.get(..len).is_some_and(|written| written.ends_with('.')) { "." } else { "" }
+}
+
+/// Reads an abbreviation with a capital at the start of a sentence: "Z.B.". "Max." and "Min." are names, too.
+pub fn uncapitalised(text: &str) -> Option<(usize, String)> {
+    const LONGEST: usize = 14;
+    let first = text.chars().next().filter(char::is_ascii_uppercase)?.to_ascii_lowercase();
+    let head: String = std::iter::once(first).chain(text.chars().skip(1)).take(LONGEST).collect();
+    let (key, words) = longest(&tables().abbreviations, &head)?;
+    if matches!(key, "max." | "min.") {
+        return None;
+    }
+    let mut letters = words.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    Some((key.len(), format!("{capital}{}", letters.as_str())))
 }
 
 /// Signs that mean something only between what they connect.
@@ -109,7 +159,9 @@ pub fn between(input: &Input<'_>) -> Option<Said> {
     let next = input.after(sign.len_utf8());
     let spaced = input.before.ends_with(char::is_whitespace) && next.starts_with(char::is_whitespace);
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    let terms = is_number(&input.word_before()) && is_number(next.trim_start());
+    // "5 € - 10 €" is no difference.
+    let is_after_number = input.before.trim_end().ends_with(|c: char| c.is_ascii_digit());
+    let terms = is_after_number && is_number(&input.word_before()) && is_number(next.trim_start());
     let said = match sign {
         '-' | '−' if spaced && terms => " minus ",
         '*' | '⋅' if terms => " mal ",

@@ -1,11 +1,9 @@
 //! Recordings of calls: somebody asks for one, and it runs while everybody who is in the call agreed to it.
 //!
 //! A recording has parts. In each part the same people are there all the time, so each of them may have it and nobody
-//! else may. When somebody leaves or is deafened, another part begins; when somebody is there who did not agree, nothing
-//! is kept.
+//! else may. When somebody leaves or is deafened, another part begins. While somebody did not agree, nothing is kept.
 //!
-//! This file decides what is kept and says so, and `presence` follows who is there. `azera_voice_discord` keeps it, and
-//! `send` brings it to a person.
+//! This file decides what is kept and says so, `presence` follows who is there, and `send` brings it to a person.
 
 mod presence;
 mod send;
