@@ -292,7 +292,7 @@ impl Persona {
 
     /// Returns the persona in a few sentences, at most 90 words, for models too small for the full form. This is the
     /// section *Brief*, or the beginning of what says most about it: intent, core identity, personality, dynamic and
-    /// tone, and after them the beginning of the constraint.
+    /// tone, and after them the constraint, for which at least 20 words are kept free.
     pub fn brief(&self) -> Cow<'_, str> {
         if !self.brief.is_empty() {
             return Cow::Borrowed(&self.brief);
@@ -304,19 +304,19 @@ impl Persona {
         let intent = Some(self.intent.as_str()).filter(|intent| *intent != default_intent(&self.name));
         let described = intent.into_iter().chain([self.core_identity.as_str()]).chain(personality);
         let described: Vec<&str> = described.chain([directive.dynamic.as_str(), directive.tone.as_str()]).collect();
-        let constraint = first_words(&directive.constraint, BRIEF_CONSTRAINT_WORDS);
-        let left = MAX_BRIEF_WORDS - constraint.split_whitespace().count();
-        let brief = [first_words(&described.join("\n"), left), constraint];
-        Cow::Owned(brief.join(" ").trim().to_owned())
+        let free = count_words(&directive.constraint).min(BRIEF_CONSTRAINT_WORDS);
+        let described = first_words(&described.join("\n"), MAX_BRIEF_WORDS - free);
+        let constraint = first_words(&directive.constraint, MAX_BRIEF_WORDS - count_words(&described));
+        Cow::Owned(format!("{described} {constraint}").trim().to_owned())
     }
 
     /// Returns true if models that get only the brief see a part of what describes this persona.
     pub(crate) fn brief_leaves_out(&self) -> bool {
-        let words = |text: &str| text.split_whitespace().count();
         let directive = &self.prime_directive;
-        let profile: usize = self.psychological_profile.other.iter().map(|part| words(&part.text)).sum();
-        let all = [&self.core_identity, &directive.dynamic, &directive.tone, &directive.constraint];
-        self.brief.is_empty() && profile + all.map(|text| words(text)).iter().sum::<usize>() > MAX_BRIEF_WORDS
+        let own = [&self.core_identity, &directive.dynamic, &directive.tone, &directive.constraint];
+        let parts = directive.other.iter().chain(&self.psychological_profile.other).map(|part| &part.text);
+        let all: usize = own.into_iter().chain(parts).map(|text| count_words(text)).sum();
+        self.brief.is_empty() && all > count_words(&self.brief())
     }
 
     /// Returns the names that this persona answers to in a group: its own, then its wake names.
@@ -365,6 +365,10 @@ impl ExampleInteraction {
 
 /// The most words of a constraint in a brief that is derived.
 const BRIEF_CONSTRAINT_WORDS: usize = 20;
+
+fn count_words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
 
 /// Returns the first `most` words, cut at the end of a sentence if one ends in the second half.
 fn first_words(text: &str, most: usize) -> String {
@@ -423,7 +427,34 @@ mod tests {
         assert!(persona.brief().ends_with("word Never shout."), "a long description leaves room for it");
         assert_eq!(persona.brief().split_whitespace().count(), 90);
 
+        let constraint =
+            format!("{}Asked whether you are human, say that you are an AI.", "Never shout at people. ".repeat(6));
+        persona.prime_directive.constraint = constraint.clone();
+        persona.intent = "Keep the log.".to_owned();
+        assert_eq!(
+            persona.brief(),
+            format!("Keep the log. Dry. {constraint}"),
+            "a short description leaves all the room"
+        );
+
         persona.brief = "You keep the log.".to_owned();
         assert_eq!(persona.brief(), "You keep the log.");
+    }
+
+    #[test]
+    fn a_brief_leaves_out_what_does_not_fit_and_what_stands_elsewhere() {
+        let mut persona = Persona::empty(PersonaSlug::from_name("x"), "X".to_owned());
+        persona.core_identity = "You keep the log.".to_owned();
+        persona.prime_directive.constraint = "Never shout. ".repeat(40);
+        assert!(!persona.brief_leaves_out(), "{}", persona.brief());
+        persona.prime_directive.constraint = "Never shout. ".repeat(50);
+        assert!(persona.brief_leaves_out(), "{}", persona.brief());
+        persona.prime_directive.constraint = String::new();
+        assert!(!persona.brief_leaves_out());
+        let text = "Answer in verse.".to_owned();
+        persona.prime_directive.other.push(Section { title: "Instructions".to_owned(), text });
+        assert!(persona.brief_leaves_out(), "the instructions are not in it");
+        persona.brief = "You keep the log in verse.".to_owned();
+        assert!(!persona.brief_leaves_out());
     }
 }

@@ -9,8 +9,9 @@ use azera_types::PersonaId;
 
 /// Returns the settings. `seed` makes replies reproducible.
 pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> anyhow::Result<ChatConfig> {
-    let reply_tokens = config.reply_tokens() as usize;
     let window = config.models.context_tokens as usize;
+    // The model's own context may be smaller.
+    let reply_tokens = config.reply_tokens_in(u32::try_from(model.context_tokens).unwrap_or(u32::MAX)) as usize;
     let context_tokens = match config.chat.prompt_tokens {
         Some(prompt) => (prompt as usize + reply_tokens).min(window),
         None => window,
@@ -38,6 +39,6 @@ pub fn chat_config(config: &Config, model: &ModelInfo, seed: Option<u64>) -> any
         garden: config.gardener.clone(),
     };
     // `chat.prompt_tokens` is about the prompt alone.
-    let thoughts = chat_config.thoughts_in(model.context_tokens);
+    let thoughts = chat_config.thoughts_of(model);
     Ok(ChatConfig { context_tokens: (context_tokens + thoughts).min(window), ..chat_config })
 }

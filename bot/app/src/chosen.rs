@@ -7,7 +7,7 @@ use azera_model_api::ModelInfo;
 use azera_prompt::form_of;
 
 /// Families whose prompt format a chat server's model may use.
-const FAMILIES: [&str; 7] = ["smollm2", "qwen2", "qwen3", "llama3", "gemma3", "mistral", "generic"];
+const FAMILIES: [&str; 8] = ["auto", "smollm2", "qwen2", "qwen3", "llama3", "gemma3", "mistral", "generic"];
 
 /// Returns the ids of the operator's personas.
 pub fn persona_ids(memory: &Memory) -> anyhow::Result<Vec<String>> {
@@ -70,6 +70,7 @@ mod tests {
             family: "qwen2".to_owned(),
             parameters: Some(parameters),
             context_tokens: 4_096,
+            thinks: None,
             trusted_in_danger: false,
         };
         let mut config = Config::default();

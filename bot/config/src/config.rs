@@ -34,6 +34,9 @@ const REPLY_TOKENS: u32 = 512;
 /// The room for a reply that a long prompt must leave where no number is set.
 const LEAST_REPLY_TOKENS: u32 = 256;
 
+/// The share of the context that an unset length of the reply may take, as a divisor.
+const REPLY_OF_CONTEXT: u32 = 4;
+
 /// The largest configuration file, in bytes. The complete example has a sixth of it.
 pub const MAX_FILE_BYTES: u64 = 128 * 1024;
 
@@ -180,41 +183,30 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the most tokens in a reply: those that are set, or 512 where the context has room for them.
+    /// Returns the most tokens in a reply of a model that has the whole configured context.
     pub fn reply_tokens(&self) -> u32 {
-        let context = self.models.context_tokens;
+        self.reply_tokens_in(u32::MAX)
+    }
+
+    /// Returns the most tokens in a reply of a model with this context: those that are set, or 512 where the context
+    /// has room for them. A prompt needs most of a small one.
+    pub fn reply_tokens_in(&self, context_tokens: u32) -> u32 {
+        let context = self.models.context_tokens.min(context_tokens);
         let beside_prompt = context.saturating_sub(self.chat.prompt_tokens.unwrap_or(0));
-        let fitting = REPLY_TOKENS.min(context / 2).min(beside_prompt.max(LEAST_REPLY_TOKENS));
+        let fitting = REPLY_TOKENS.min(context / REPLY_OF_CONTEXT).min(beside_prompt.max(LEAST_REPLY_TOKENS));
         self.models.max_reply_tokens.unwrap_or(fitting)
     }
 
     /// Returns values that are each allowed, but not together.
     fn contradictions(&self, draft: &Draft) -> Vec<Problem> {
-        let (context, reply) = (self.models.context_tokens, self.reply_tokens());
         let mut problems = Vec::new();
         let mut report = |keys: [(&str, &str); 2], message: String| {
             let origins = keys.map(|(section, key)| draft.origin(section, key));
             let origin = origins.into_iter().find(|origin| *origin != Origin::Default).unwrap_or(Origin::Default);
             problems.push(Problem { origin, message });
         };
-        if reply >= context {
-            report(
-                [("models", "max_reply_tokens"), ("models", "context_tokens")],
-                format!(
-                    "`models.max_reply_tokens` ({reply}) must be less than `models.context_tokens` ({context}), or there is \
-                     no room for a prompt"
-                ),
-            );
-        } else if let Some(prompt) = self.chat.prompt_tokens
-            && u64::from(prompt) + u64::from(reply) > u64::from(context)
-        {
-            report(
-                [("chat", "prompt_tokens"), ("models", "context_tokens")],
-                format!(
-                    "`chat.prompt_tokens` ({prompt}) and `models.max_reply_tokens` ({reply}) together must not exceed \
-                     `models.context_tokens` ({context})"
-                ),
-            );
+        if let Some((keys, message)) = self.room_for_replies() {
+            report(keys, message);
         }
         for (section, key, message) in known::unknown(self) {
             report([(section, key), (section, key)], message);
@@ -268,6 +260,33 @@ impl Config {
             }
         }
         problems
+    }
+
+    /// Returns the keys that leave no room for a reply or a prompt, and the message about them.
+    fn room_for_replies(&self) -> Option<([(&'static str, &'static str); 2], String)> {
+        let (context, reply) = (self.models.context_tokens, self.reply_tokens());
+        if reply >= context {
+            let message = format!(
+                "`models.max_reply_tokens` ({reply}) must be less than `models.context_tokens` ({context}), or there is \
+                 no room for a prompt"
+            );
+            return Some(([("models", "max_reply_tokens"), ("models", "context_tokens")], message));
+        }
+        let prompt = self.chat.prompt_tokens?;
+        if u64::from(prompt) + u64::from(reply) <= u64::from(context) {
+            return None;
+        }
+        let message = match self.models.max_reply_tokens {
+            Some(_) => format!(
+                "`chat.prompt_tokens` ({prompt}) and `models.max_reply_tokens` ({reply}) together must not exceed \
+                 `models.context_tokens` ({context})"
+            ),
+            None => format!(
+                "`chat.prompt_tokens` ({prompt}) leaves no room for a reply of {reply} tokens in \
+                 `models.context_tokens` ({context}): lower it, or raise the context"
+            ),
+        };
+        Some(([("chat", "prompt_tokens"), ("models", "context_tokens")], message))
     }
 
     /// Returns the key of `[gardener]` that keeps the Hearth from learning, if one does.

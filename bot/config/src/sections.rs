@@ -66,8 +66,8 @@ pub struct Models {
     /// none.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub prefix_cache_mb: u32,
-    /// The longest reply, in tokens. When unset: 512, or what the context leaves. Small models have a lower limit of their
-    /// own. A reply that reaches its limit is shown to its last whole sentence.
+    /// The longest reply, in tokens. When unset: 512, or a quarter of a small context. Small models have a lower limit
+    /// of their own. A reply that reaches its limit is shown to its last whole sentence.
     #[schemars(range(min = 1, max = 65_536), example = 512)]
     pub max_reply_tokens: Option<u32>,
     /// Let models that can think do so before they answer. Answers get better, and take longer.
@@ -134,7 +134,7 @@ pub struct ChatServer {
     /// The server's key, if it requires one. Better set AZERA__CHAT_SERVER__KEY than write it here.
     #[schemars(length(min = 1, max = 1024), example = "sk-...", extend("writeOnly" = true))]
     pub key: Option<Secret>,
-    /// The model family whose prompt format is used, as in the registry; with `generic`, the one that the server or the
+    /// The model family whose prompt format is used, as in the registry; with `auto`, the one that the server or the
     /// model's name tells. The keys of [models] set the tokens in a conversation, the replies at the same time, and
     /// whether the model may think.
     #[schemars(length(min = 1, max = 48))]
@@ -155,7 +155,7 @@ impl Default for ChatServer {
             url: None,
             model: None,
             key: None,
-            family: "generic".into(),
+            family: "auto".into(),
             bytes_per_token: 3.0,
             first_word_timeout_s: 120,
         }

@@ -133,11 +133,19 @@ fn errors_in_the_environment_name_the_variable() {
 fn contradicting_values_are_rejected() {
     let check = |text: &str| error_text(text, &[]);
     assert_snapshot!(check("[models]\nmax_reply_tokens = 4096\n"), @"azera.toml:2: `models.max_reply_tokens` (4096) must be less than `models.context_tokens` (4096), or there is no room for a prompt");
-    assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) and `models.max_reply_tokens` (256) together must not exceed `models.context_tokens` (4096)");
+    assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) leaves no room for a reply of 256 tokens in `models.context_tokens` (4096): lower it, or raise the context");
+    assert_snapshot!(check("[chat]\nprompt_tokens = 4000\n[models]\nmax_reply_tokens = 300\n"), @"azera.toml:2: `chat.prompt_tokens` (4000) and `models.max_reply_tokens` (300) together must not exceed `models.context_tokens` (4096)");
     assert!(load("[chat]\nprompt_tokens = 3840\n", &[]).is_ok(), "what just fits is allowed");
     let reply = |text: &str| load(text, &[]).unwrap().reply_tokens();
     assert_eq!((reply(""), reply("[chat]\nprompt_tokens = 3700\n")), (512, 396), "unless a number is set");
-    assert_eq!(reply("[models]\ncontext_tokens = 512\n"), 256, "half of a small context");
+    assert_eq!(reply("[models]\ncontext_tokens = 512\n"), 128, "a quarter of a small context");
+    let with_model = |text: &str, context: u32| load(text, &[]).unwrap().reply_tokens_in(context);
+    assert_eq!(
+        (with_model("", 1_024), with_model("", 512), with_model("", 32_768)),
+        (256, 128, 512),
+        "the model's own"
+    );
+    assert_eq!(with_model("[models]\nmax_reply_tokens = 300\n", 512), 300);
     assert_eq!(reply("[models]\nmax_reply_tokens = 900\n"), 900);
     assert_snapshot!(check("[gardener]\nsurprise = false\n[hearth]\nenabled = true\n"), @"azera.toml:2: `hearth.enabled` learns what surprised most, and with `gardener.surprise = false` nothing is measured: set that to true, or `hearth.enabled` to false");
     assert!(load("[gardener]\nenabled = false\n", &[]).is_ok(), "where nobody is to learn");

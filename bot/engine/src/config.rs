@@ -68,11 +68,11 @@ impl ChatConfig {
         }
     }
 
-    /// Returns how many tokens a model with this context may think before a reply; 0 if it should not think.
-    pub fn thoughts_in(&self, context_tokens: usize) -> usize {
-        let beside_the_reply = context_tokens.saturating_sub(self.reply_tokens) / 2;
-        match self.thinking {
-            true => self.thinking_tokens.min(context_tokens / THOUGHTS_OF_CONTEXT).min(beside_the_reply),
+    /// Returns how many tokens this model may think before a reply; 0 if it cannot or should not think.
+    pub fn thoughts_of(&self, model: &ModelInfo) -> usize {
+        let beside_the_reply = model.context_tokens.saturating_sub(self.reply_tokens) / 2;
+        match self.thinking && model.thinks != Some(false) {
+            true => self.thinking_tokens.min(model.context_tokens / THOUGHTS_OF_CONTEXT).min(beside_the_reply),
             false => 0,
         }
     }
@@ -189,6 +189,7 @@ mod tests {
                 family: family.to_owned(),
                 parameters: Some(parameters),
                 context_tokens: 4_096,
+                thinks: None,
                 trusted_in_danger: false,
             };
             let measured = form_of(&model);
@@ -201,10 +202,19 @@ mod tests {
 
     #[test]
     fn thoughts_leave_room_for_the_prompt() {
-        assert_eq!(config().thoughts_in(32_768), 1_024);
-        assert_eq!(config().thoughts_in(2_048), 512);
-        assert_eq!(config().thoughts_in(600), 44);
-        assert_eq!(ChatConfig { thinking: false, ..config() }.thoughts_in(32_768), 0);
+        let model = |context_tokens: usize, thinks: Option<bool>| ModelInfo {
+            name: "talker".to_owned(),
+            family: "generic".to_owned(),
+            parameters: None,
+            context_tokens,
+            thinks,
+            trusted_in_danger: false,
+        };
+        assert_eq!(config().thoughts_of(&model(32_768, Some(true))), 1_024);
+        assert_eq!(config().thoughts_of(&model(2_048, None)), 512, "it may think");
+        assert_eq!(config().thoughts_of(&model(600, Some(true))), 44);
+        assert_eq!(config().thoughts_of(&model(2_048, Some(false))), 0, "it cannot think");
+        assert_eq!(ChatConfig { thinking: false, ..config() }.thoughts_of(&model(32_768, Some(true))), 0);
     }
 
     #[test]

@@ -131,7 +131,7 @@ mod tests {
             "I want to write a story some day.",
             "Tell me about the story you liked.",
             "Tell me what your favourite song is.",
-            "Tell my sister's story? No, mine.",
+            "I could tell my sister's story some day.",
             "Do you like poems?",
             "She told me a long story yesterday.",
             "I need a break.",

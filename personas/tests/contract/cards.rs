@@ -131,6 +131,7 @@ fn a_v2_card_becomes_a_persona() {
     custom_field: has no place in a persona; kept for export
     extensions: has no place in a persona; kept for export
     tags: has no place in a persona; kept for export
+    description: a model below 3 billion weights sees these 24 words of the persona: "Captain Rook sails the Gull. #### Prime Directive She trusts {{user}}. MBTI: stormy brave, curt {{user}} has come aboard the Gull. Never break character."; a section *Brief* in its file says better what matters
     "#);
     assert_eq!(card.data.greetings, ["Ahoy, {{user}}.", "Who goes there?"]);
     for kept in ["character_version", "creator", "creator_notes", "custom_field", "extensions", "tags"] {

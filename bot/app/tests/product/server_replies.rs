@@ -65,6 +65,34 @@ fn answer(
     write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{text}")
 }
 
+/// A server with OpenAI's interface whose model thinks and says nothing. Returns its address and the requests.
+fn thinker() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let log = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // The client may hang up at any time.
+            think(stream, &log).ok();
+        }
+    });
+    (format!("http://{address}/v1"), asked)
+}
+
+fn think(mut stream: TcpStream, log: &Mutex<Vec<Value>>) -> std::io::Result<()> {
+    let (path, body) = request(&stream)?;
+    if path.ends_with("/models") {
+        let listed = json!({"data": [{"id": "talker"}]});
+        return write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{listed}");
+    }
+    log.lock().expect("no panic").push(body);
+    let thought = json!({"choices": [{"delta": {"reasoning_content": "hm "}}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "length"}]});
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close";
+    write!(stream, "{head}\r\n\r\ndata: {thought}\n\ndata: {end}\n\ndata: [DONE]\n\n")
+}
+
 /// Talks with the model on a server, and returns what is shown.
 fn talk(home: &Path, url: &str, more: &str, said: &str) -> String {
     let file = home.join("azera.toml");
@@ -100,15 +128,27 @@ fn a_paragraph_that_a_server_repeats_is_shown_once() {
     const PARAGRAPH: &str =
         "The heron stands on the weir each morning. It waits for the small fish, and the fish wait for it.";
     let (url, asked) = ollama(json!({}), |_| {
-        let words = [PARAGRAPH; 5].join("\n\n");
+        let words = [PARAGRAPH; 7].join("\n\n");
         Spoken::content(words.split_inclusive(' '), "stop")
     });
     let scratch = tempfile::tempdir().expect("a folder");
     let shown = talk(scratch.path(), &url, "", "Which bird stands on the weir?\nAnd what does it do?\n");
-    assert_eq!(shown.matches(PARAGRAPH).count(), 2, "once for each question: {shown}");
-    assert_eq!(shown.matches("The heron").count(), 2, "{shown}");
+    assert_eq!(shown.matches(PARAGRAPH).count(), 6, "three times for each question: {shown}");
+    assert_eq!(shown.matches("The heron").count(), 6, "{shown}");
     let prompt = asked.lock().expect("no panic").pop().expect("a second question").to_string();
-    assert_eq!(prompt.matches("The heron stands").count(), 1, "what was cut is not remembered either: {prompt}");
+    assert_eq!(prompt.matches("The heron stands").count(), 3, "what was cut is not remembered either: {prompt}");
+}
+
+#[test]
+fn a_model_that_cannot_be_told_not_to_think_is_asked_twice() {
+    let (url, asked) = thinker();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("azera.toml");
+    let server = format!("[chat_server]\napi = \"openai\"\nurl = \"{url}\"\nmodel = \"talker\"\n");
+    std::fs::write(&file, format!("{server}[gardener]\nenabled = false\n")).expect("a configuration");
+    let config = file.to_str().expect("a plain path");
+    azera(scratch.path(), &["--config", config, "chat", "--as", "Ann"], "Which bird stands on the weir?\n");
+    assert_eq!(asked.lock().expect("no panic").len(), 2, "one retry");
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Turns {
     ) -> GenerationRequest<'a> {
         let (config, message) = (&self.services.config, &request.message);
         let in_danger = composition.style.is_in_danger();
-        let thinking_tokens = config.thoughts_in(context.model.info().context_tokens);
+        let thinking_tokens = config.thoughts_of(context.model.info());
         GenerationRequest {
             session: Services::session(&message.chat, &message.persona),
             sampling: context.form.sampling.clone(),

@@ -18,6 +18,9 @@ use crate::turn::shaping::Shaping;
 /// How often a blank answer is asked for again, each time with another seed.
 const ATTEMPTS: u32 = 3;
 
+/// The same where the model cannot be told to answer without thinking: its thoughts may take all the room each time.
+const ATTEMPTS_WITHOUT_SWITCH: u32 = 2;
+
 /// How often a busy model is asked again.
 const BUSY_ATTEMPTS: u32 = 40;
 
@@ -126,10 +129,10 @@ impl StreamTarget<'_> {
     }
 }
 
-/// Generates a reply. A model that thought and then said nothing is asked again without thinking, because its thoughts
-/// may have taken all the room. `may_show` is asked before the first event, and again before the first words if the model thought
-/// before: meanwhile people may have come. If false, returns `None`. Ends early if people interrupt the reply while it
-/// is spoken.
+/// Generates a reply. A model that thought and then said nothing is asked again without thinking where it has a switch,
+/// because its thoughts may have taken all the room. `may_show` is asked before the first event, and again before the
+/// first words if the model thought before: meanwhile people may have come. If false, returns `None`. Ends early if
+/// people interrupt the reply while it is spoken.
 pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     model: &Arc<dyn ChatModel>,
     prompt: &Prompt,
@@ -138,7 +141,8 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
     may_show: impl Fn() -> F,
 ) -> Result<Option<Generated>, Error> {
     let (mut has_begun, mut has_words) = (false, false);
-    for attempt in 0..ATTEMPTS {
+    let attempts = if model.has_thinking_switch() { ATTEMPTS } else { ATTEMPTS_WITHOUT_SWITCH };
+    for attempt in 0..attempts {
         let seed = asking.seed.wrapping_add(attempt);
         let mut request = chat_request(prompt, &asking, seed);
         request.grammar = prompt.beginning.filter(|_| model.takes_gbnf()).map(Grammar::sentence);
@@ -186,7 +190,7 @@ pub(crate) async fn generate<F: Future<Output = Result<bool, Error>>>(
                 Event::Done(usage) => usage,
             };
             // Where nothing is drawn, a reply of a tag alone is as good as none.
-            let may_be_picture = asking.draws || attempt + 1 == ATTEMPTS;
+            let may_be_picture = asking.draws || attempt + 1 == attempts;
             let (rest, pictures) = shaping.finish(&text, may_be_picture, usage.finish == FinishReason::Length);
             text.push_str(&rest);
             if !asking.held && !rest.is_empty() {

@@ -74,8 +74,7 @@ impl Turns {
         }
         let budget = Budget {
             context_tokens: config.context_tokens.min(context.model.info().context_tokens),
-            reply_tokens: config.reply_tokens.min(context.form.reply_tokens)
-                + config.thoughts_in(context.model.info().context_tokens),
+            reply_tokens: config.reply_tokens.min(context.form.reply_tokens) + config.thoughts_of(context.model.info()),
         };
         let role = self.services.role(context.place.shared_realm(), &config.user_persona).await?;
         let played = role.as_ref().map(|role| &role.persona);

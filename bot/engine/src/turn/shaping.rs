@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_that_comes_again_is_shown_once() {
+    fn a_paragraph_that_comes_again_and_again_ends_the_reply() {
         let paragraph =
             "The keeper climbed the stairs and lit the lamp. The storm had come early, and the boats were out.";
-        assert_eq!(streamed(&[paragraph; 5].join("\n\n"), 500, false), paragraph);
-        assert_eq!(streamed(&[paragraph; 5].join(" "), 500, true), paragraph);
+        assert_eq!(streamed(&[paragraph; 6].join("\n\n"), 500, false), [paragraph; 3].join("\n\n"));
+        assert_eq!(streamed(&[paragraph; 6].join(" "), 500, true), [paragraph; 3].join(" "));
     }
 }

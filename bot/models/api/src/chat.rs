@@ -342,6 +342,8 @@ pub struct ModelInfo {
     pub parameters: Option<u64>,
     /// Tokens in one conversation, prompt and reply together.
     pub context_tokens: usize,
+    /// Whether the model can think before it replies; `None` if that is unknown.
+    pub thinks: Option<bool>,
     /// True if this very model passed the safety check, so that it may answer somebody in danger. With any other model,
     /// the help lines are the whole reply.
     pub trusted_in_danger: bool,
@@ -359,6 +361,11 @@ pub trait ChatModel: Send + Sync {
 
     /// Returns true if the engine takes grammars in GBNF.
     fn takes_gbnf(&self) -> bool {
+        true
+    }
+
+    /// Returns true if [`ChatRequest::thinking`] decides whether a model that can think does so.
+    fn has_thinking_switch(&self) -> bool {
         true
     }
 

@@ -23,6 +23,7 @@ impl ScriptedModel {
             family: "scripted".into(),
             parameters: None,
             context_tokens: 8_192,
+            thinks: None,
             trusted_in_danger: false,
         };
         Self { info, script }

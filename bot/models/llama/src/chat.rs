@@ -79,6 +79,7 @@ impl LlamaChat {
             family: config.family.clone(),
             parameters: Some(model.n_params()),
             context_tokens,
+            thinks: Some(prompter.template.may_think()),
             trusted_in_danger: config.trusted_in_danger,
         };
         let (queue, reading_lora) = (config.queue, config.reading_lora.clone());
@@ -104,9 +105,11 @@ impl LlamaChat {
         texts.map(|text| self.prompter.tokenizer.content(text)).collect()
     }
 
-    /// Returns the limit of a request's thoughts, if it has one.
+    /// Returns the limit of a request's thoughts, if it has one. Where it is unknown what ends them, they go on to the
+    /// limit of thoughts and reply together.
     fn thoughts(&self, request: &ChatRequest) -> Option<Thoughts> {
-        let closing = || self.prompter.tokenizer.markup(self.prompter.template.end_of_thinking());
+        let end = self.prompter.template.end_of_thinking();
+        let closing = || end.map_or_else(Vec::new, |end| self.prompter.tokenizer.markup(end));
         (request.thinking && request.thinking_tokens > 0)
             .then(|| Thoughts { most: request.thinking_tokens, closing: closing() })
     }

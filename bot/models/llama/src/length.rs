@@ -10,7 +10,7 @@ use llama_cpp_2::token::LlamaToken;
 pub(crate) struct Thoughts {
     /// The most tokens.
     pub(crate) most: usize,
-    /// The tokens that end a thinking block.
+    /// The tokens that end a thinking block; empty if they are unknown.
     pub(crate) closing: Vec<LlamaToken>,
 }
 
@@ -121,6 +121,14 @@ mod tests {
     fn thoughts_that_end_by_themselves_leave_the_reply_its_length() {
         let (thought, said, generated) = run(20, Some(100), 30);
         assert_eq!((thought.matches("hm").count(), said.matches("word").count(), generated), (30, 20, 51));
+    }
+
+    #[test]
+    fn thoughts_whose_end_is_unknown_go_on_to_the_limit_of_both() {
+        let mut length = Length::new(2, Some(Thoughts { most: 3, closing: Vec::new() }));
+        let is_over: Vec<bool> = (0..5).map(|_| length.count(true, true)).collect();
+        assert_eq!(is_over, [false, false, false, false, true]);
+        assert!(length.next_of_closing().is_none());
     }
 
     #[test]

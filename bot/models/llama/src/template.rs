@@ -6,8 +6,11 @@ use crate::config::Dates;
 
 const THINK_OPEN: &str = "<think>";
 
-/// What ends a thinking block: in the template that holds it, else as the first.
+/// What ends a thinking block, in the template that holds it.
 const THINK_ENDS: [&str; 5] = ["</think>", "[/THINK]", "</seed:think>", "<|END_THINKING|>", "<channel|>"];
+
+/// Begins a channel. In this format, thoughts are one.
+const CHANNEL: &str = "<|channel|>";
 
 const NAME: &str = "chat";
 
@@ -49,7 +52,8 @@ pub(crate) struct ChatTemplate {
     eos: String,
     /// True if the model uses thinking blocks.
     thinks: bool,
-    end_of_thinking: String,
+    end_of_thinking: Option<String>,
+    may_think: bool,
     /// True if the template takes no message of the system. Its text then begins the first turn.
     folds_system: bool,
     /// True if the template takes only turns that alternate. Neighbouring ones are then joined.
@@ -61,8 +65,10 @@ impl ChatTemplate {
     pub(crate) fn new(source: String, bos: String, eos: String, dates: Dates) -> Result<Self, String> {
         let source = without_training_marks(&source);
         let thinks = source.contains(THINK_OPEN);
-        let end = THINK_ENDS.iter().find(|end| source.contains(**end)).unwrap_or(&THINK_ENDS[0]);
-        let end_of_thinking = format!("\n{end}\n\n");
+        let end =
+            THINK_ENDS.iter().find(|end| source.contains(**end)).or_else(|| THINK_ENDS.first().filter(|_| thinks));
+        let may_think = end.is_some() || source.contains(CHANNEL);
+        let end_of_thinking = end.map(|end| format!("\n{end}\n\n"));
         let mut environment = Environment::new();
         // Chat templates are written for these settings.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -74,7 +80,7 @@ impl ChatTemplate {
         environment.add_function("strftime_now", move |format: &str| dates.write(format));
         environment.add_template_owned(NAME, source).map_err(|error| error.to_string())?;
         let mut template =
-            Self { environment, bos, eos, thinks, end_of_thinking, folds_system: false, joins_turns: false };
+            Self { environment, bos, eos, thinks, end_of_thinking, may_think, folds_system: false, joins_turns: false };
         template.probe()?;
         Ok(template)
     }
@@ -103,9 +109,15 @@ impl ChatTemplate {
         Ok(())
     }
 
-    /// Returns the text that ends a thinking block from outside.
-    pub(crate) fn end_of_thinking(&self) -> &str {
-        &self.end_of_thinking
+    /// Returns the text that ends a thinking block from outside; `None` if the template tells none. In another format
+    /// that text would be a part of the thoughts, and what follows would look like the reply.
+    pub(crate) fn end_of_thinking(&self) -> Option<&str> {
+        self.end_of_thinking.as_deref()
+    }
+
+    /// Returns true if the template shows that the model can think.
+    pub(crate) fn may_think(&self) -> bool {
+        self.may_think
     }
 
     /// Returns the turns that the template gets for messages with these roles, with marks as contents.
@@ -330,6 +342,19 @@ mod tests {
         assert!(unknown.as_ref().is_some_and(|error| error.contains("fetch_tools")), "{unknown:?}");
         let silent = read("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}").err();
         assert_eq!(silent.as_deref(), Some("it leaves out or repeats a message of the system"));
+    }
+
+    #[test]
+    fn the_end_of_thinking_is_known_only_where_the_template_tells_it() {
+        assert_eq!(read(SWITCH).unwrap().end_of_thinking(), Some("\n</think>\n\n"));
+        assert_eq!(read(ALWAYS).unwrap().end_of_thinking(), Some("\n</think>\n\n"));
+        let harmony = "{% for m in messages %}<|start|>{{ m.role }}{% if m.role == 'assistant' %}<|channel|>final\
+                       {% endif %}<|message|>{{ m.content }}<|end|>{% endfor %}{{ '<|start|>assistant' }}";
+        let harmony = read(harmony).unwrap();
+        assert_eq!((harmony.end_of_thinking(), harmony.may_think()), (None, true));
+        let plain = read(PLAIN).unwrap();
+        assert_eq!((plain.end_of_thinking(), plain.may_think()), (None, false));
+        assert!(read(SWITCH).unwrap().may_think());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use azera_model_api::{
@@ -53,7 +53,6 @@ pub const LONGEST_TOKEN_BYTES: usize = 64;
 ///   thoughts and begin to answer. If they take everything, the reply is empty and ends with [`FinishReason::Length`].
 /// - [`ChatModel::forget_session`] does nothing, because a server decides itself what it keeps of a prompt.
 pub struct RemoteChat {
-    info: ModelInfo,
     tokens: Tokens,
     /// Permits for running and waiting requests together.
     room: Arc<Semaphore>,
@@ -62,8 +61,11 @@ pub struct RemoteChat {
 
 struct Inner {
     server: Arc<Server>,
-    window: usize,
-    thinks: Option<bool>,
+    config: RemoteChatConfig,
+    /// What the configuration and the model's name tell.
+    assumed: ModelInfo,
+    /// The same with what the server told, as soon as it did.
+    asked: OnceLock<ModelInfo>,
     tokens: Tokens,
     running: Semaphore,
     background: Semaphore,
@@ -78,50 +80,40 @@ struct Inner {
 
 impl std::fmt::Debug for RemoteChat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RemoteChat").field("info", &self.info).finish_non_exhaustive()
+        f.debug_struct("RemoteChat").field("info", self.info()).finish_non_exhaustive()
     }
 }
 
 impl RemoteChat {
     /// Asks a server about its model and creates a client. If the server is unreachable, the configuration is trusted,
-    /// because the server may be back for the first reply.
+    /// because the server may be back for the first reply. It is then asked again before each request.
     ///
     /// # Errors
     /// Errors that a person must fix: a wrong address or key, or a missing model.
     pub async fn connect(config: RemoteChatConfig) -> Result<Arc<Self>, Error> {
         let server = Arc::new(Server::new(config.server.clone())?);
         let about = match server.about().await {
-            Ok(about) => about,
+            Ok(about) => Some(about),
             Err(error) if error.is_transient() => {
                 tracing::warn!(%error, "cannot reach the chat model's server yet");
-                About::default()
+                None
             }
             Err(error) => return Err(error),
         };
-        if about.names(&server.model) == Some(false) {
+        if about.as_ref().and_then(|about| about.names(&server.model)) == Some(false) {
             tracing::warn!(server = server.name(), model = server.model, "the server does not list the model");
         }
-        let window = config.context_tokens.min(about.context_tokens.unwrap_or(usize::MAX));
-        let name = config.server.full_name();
+        let asked = about.map_or_else(OnceLock::new, |about| OnceLock::from(model_info(&config, &about)));
         let tokens = Tokens::new(config.bytes_per_token);
         let slots = config.slots.max(1);
         Ok(Arc::new(Self {
-            info: ModelInfo {
-                name,
-                family: match config.family.as_str() {
-                    UNKNOWN_FAMILY => family_of(about.architecture.as_deref(), &config.server.model).to_owned(),
-                    _ => config.family,
-                },
-                parameters: about.parameters.or_else(|| named_size(&config.server.model)),
-                context_tokens: window,
-                trusted_in_danger: false,
-            },
             tokens,
             room: Arc::new(Semaphore::new(slots + CHAT_QUEUE)),
             inner: Arc::new(Inner {
                 server,
-                window,
-                thinks: about.thinks,
+                assumed: model_info(&config, &About::default()),
+                asked,
+                config,
                 tokens,
                 running: Semaphore::new(slots),
                 background: Semaphore::new(BACKGROUND_SLOTS),
@@ -136,7 +128,7 @@ impl RemoteChat {
 #[async_trait]
 impl ChatModel for RemoteChat {
     fn info(&self) -> &ModelInfo {
-        &self.info
+        self.inner.info()
     }
 
     fn count_tokens(&self, text: &str) -> usize {
@@ -147,11 +139,16 @@ impl ChatModel for RemoteChat {
         self.inner.takes_gbnf()
     }
 
+    fn has_thinking_switch(&self) -> bool {
+        self.inner.server.api != Api::OpenAi
+    }
+
     async fn chat(&self, request: ChatRequest) -> Result<Reply, ModelError> {
         let arrived = Instant::now();
         self.inner.check(&request)?;
+        self.inner.ask_again().await;
         let prompt = request.messages.iter().map(|message| self.tokens.of(&message.content)).sum::<usize>();
-        let context = self.info.context_tokens;
+        let context = self.info().context_tokens;
         let reply = most_tokens(self.inner.server.api, &request);
         if prompt.checked_add(reply).is_none_or(|room| room > context) {
             return Err(ModelError::TooLong { prompt, reply, context });
@@ -161,7 +158,7 @@ impl ChatModel for RemoteChat {
             TryAcquireError::NoPermits => ModelError::Busy { waiting: CHAT_QUEUE },
             TryAcquireError::Closed => ModelError::Stopped,
         })?;
-        tracing::debug!(model = self.info.name, prompt, "requesting a reply");
+        tracing::debug!(model = self.info().name, prompt, "requesting a reply");
         let (sender, cancelled, reply) = Reply::channel();
         let inner = self.inner.clone();
         tokio::spawn(async move {
@@ -184,6 +181,22 @@ impl ChatModel for RemoteChat {
 }
 
 impl Inner {
+    fn info(&self) -> &ModelInfo {
+        self.asked.get().unwrap_or(&self.assumed)
+    }
+
+    /// Asks the server about its model if it could not be asked before.
+    async fn ask_again(&self) {
+        if self.asked.get().is_some() || self.server.check().is_err() {
+            return;
+        }
+        match self.server.about().await {
+            // Another request may have asked at the same time.
+            Ok(about) => drop(self.asked.set(model_info(&self.config, &about))),
+            Err(error) => tracing::warn!(%error, "cannot ask the chat model's server about its model"),
+        }
+    }
+
     fn takes_gbnf(&self) -> bool {
         self.server.api == Api::LlamaCpp
     }
@@ -245,8 +258,8 @@ impl Inner {
         let (path, body) = match server.api {
             Api::Ollama => {
                 // A model that cannot think rejects the option.
-                let think = Some(request.thinking).filter(|think| !think || self.thinks != Some(false));
-                ("/api/chat", ollama::body(&server.model, request, self.window, think))
+                let think = Some(request.thinking).filter(|think| !think || self.info().thinks != Some(false));
+                ("/api/chat", ollama::body(&server.model, request, self.info().context_tokens, think))
             }
             Api::OpenAi | Api::LlamaCpp => {
                 let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -352,7 +365,25 @@ pub(crate) fn most_tokens(api: Api, request: &ChatRequest) -> usize {
     request.max_tokens.saturating_add(if may_think { request.thinking_tokens } else { 0 })
 }
 
-/// The family of a configuration that names none.
+/// Returns what is known of the configured model.
+fn model_info(config: &RemoteChatConfig, about: &About) -> ModelInfo {
+    ModelInfo {
+        name: config.server.full_name(),
+        family: match config.family.as_str() {
+            AUTO_FAMILY => family_of(about.architecture.as_deref(), &config.server.model).to_owned(),
+            family => family.to_owned(),
+        },
+        parameters: about.parameters.or_else(|| named_size(&config.server.model)),
+        context_tokens: config.context_tokens.min(about.context_tokens.unwrap_or(usize::MAX)),
+        thinks: about.thinks,
+        trusted_in_danger: false,
+    }
+}
+
+/// In a configuration: the family that the server or the model's name tells.
+const AUTO_FAMILY: &str = "auto";
+
+/// The family of a model of which nothing tells one.
 const UNKNOWN_FAMILY: &str = "generic";
 
 /// Parts of models' names, and their families.

@@ -152,7 +152,8 @@ pub const CHAT_QUEUE: usize = 64;
 pub struct RemoteChatConfig {
     /// The server.
     pub server: ServerConfig,
-    /// The model's family, which selects the prompt form.
+    /// The model's family, which selects the prompt form; with `auto`, the one that the server or the model's name
+    /// tells.
     pub family: String,
     /// Tokens in one conversation, prompt and reply together. The server's own limit may lower it.
     pub context_tokens: usize,

@@ -52,14 +52,47 @@ async fn a_model_gets_the_family_and_the_size_that_the_server_reports() {
     };
     let shown = |architecture: &str, count: u64| json!({"model_info": {"general.architecture": architecture, "general.parameter_count": count}});
     let show = "/api/show";
-    check(Api::Ollama, show, shown("llama", 1_235_814_432), "llama3.2:1b", "generic", "llama3", Some(1_235_814_432))
-        .await;
-    check(Api::Ollama, show, shown("qwen3", 751_632_384), "mine", "generic", "qwen3", Some(751_632_384)).await;
+    check(Api::Ollama, show, shown("llama", 1_235_814_432), "llama3.2:1b", "auto", "llama3", Some(1_235_814_432)).await;
+    check(Api::Ollama, show, shown("qwen3", 751_632_384), "mine", "auto", "qwen3", Some(751_632_384)).await;
     check(Api::Ollama, show, shown("qwen3", 751_632_384), "mine", "qwen2", "qwen2", Some(751_632_384)).await;
-    check(Api::Ollama, show, json!({}), "qwen3:8b", "generic", "qwen3", Some(8_000_000_000)).await;
-    check(Api::Ollama, show, json!({}), "mine", "generic", "generic", None).await;
+    check(Api::Ollama, show, json!({}), "qwen3:8b", "auto", "qwen3", Some(8_000_000_000)).await;
+    check(Api::Ollama, show, json!({}), "mine", "auto", "generic", None).await;
+    check(Api::Ollama, show, shown("qwen3", 751_632_384), "qwen3:0.6b", "generic", "generic", Some(751_632_384)).await;
     let listed = json!({"data": [{"id": "mine", "meta": {"n_params": 494_032_768}}]});
-    check(Api::LlamaCpp, "/v1/models", listed, "mine", "generic", "generic", Some(494_032_768)).await;
+    check(Api::LlamaCpp, "/v1/models", listed, "mine", "auto", "generic", Some(494_032_768)).await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_away_at_the_start_is_asked_again() {
+    let fake = FakeServer::start().await;
+    fake.on("/api/tags", [Answer::status(503)]);
+    let mut config = fake.config(Api::Ollama);
+    config.model = "mine".into();
+    let model = connect(config, |config| config.family = "auto".into()).await.unwrap();
+    assert_eq!((model.info().family.as_str(), model.info().parameters), ("generic", None), "nothing is known yet");
+    fake.on("/api/tags", [Answer::json(&json!({"models": []}))]);
+    let shown = json!({"model_info": {
+        "general.architecture": "qwen3", "general.parameter_count": 751_632_384_u64, "qwen3.context_length": 2_048,
+    }});
+    fake.on("/api/show", [Answer::json(&shown)]);
+    fake.on(OLLAMA, [Answer::stream(NDJSON, OLLAMA_REPLY)]);
+    for _ in 0..2 {
+        ask(&model, request("hello")).await.1.unwrap();
+    }
+    assert_eq!((model.info().family.as_str(), model.info().parameters), ("qwen3", Some(751_632_384)));
+    assert_eq!(fake.requests(OLLAMA)[0].body["options"]["num_ctx"], json!(2_048));
+    assert_eq!(fake.requests("/api/show").len(), 1, "and not again after that");
+}
+
+#[tokio::test]
+async fn only_openais_interface_has_no_switch_for_thinking() {
+    for (api, has_switch) in [(Api::OpenAi, false), (Api::LlamaCpp, true), (Api::Ollama, true)] {
+        let fake = FakeServer::start().await;
+        fake.on("/api/tags", [Answer::json(&json!({"models": []}))]);
+        fake.on("/api/show", [Answer::json(&json!({}))]);
+        let model = connect(fake.config(api), |_| {}).await.unwrap();
+        assert_eq!(model.has_thinking_switch(), has_switch, "{api:?}");
+    }
 }
 
 #[tokio::test]
