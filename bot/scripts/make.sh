@@ -457,16 +457,31 @@ docker_lint() {
     fi
 }
 
+# Finds a Python for which the versions in docker/imagegen/requirements.txt are built.
+sidecar_python() {
+    local python
+    for python in python3 python3.11 python3.10; do
+        if have "$python" && "$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 12))'; then
+            echo "$python"
+            return 0
+        fi
+    done
+    die "the sidecar needs Python 3.10 or 3.11: numpy and PyTorch of its versions are built for no newer one." \
+        "Install python3.11 beside the newer one, or run the tests in the image: see docker/imagegen/Dockerfile."
+}
+
 # Runs the tests of docker/imagegen in a Python environment of their own, with the versions that its image has. The tiny model
 # is made by the tests, so nothing is downloaded for it.
 sidecar() {
-    local needs dir
-    needs=$(sha256sum docker/imagegen/requirements.txt)
+    # As in docker/imagegen/Dockerfile.
+    local torch=torch==2.2.2 python needs dir
+    python=$(sidecar_python)
+    needs=$({ echo "$torch" && cat docker/imagegen/requirements.txt; } | sha256sum)
     dir="$(dirname "$CARGO_TARGET_DIR")/tools/sidecar-${needs:0:16}"
     if [[ ! -e $dir/.complete ]]; then
         say "fetching PyTorch and what else the sidecar needs"
-        python3 -m venv "$dir" || die "Python cannot make environments: install its package venv."
-        "$dir/bin/pip" install --quiet --disable-pip-version-check --no-input torch --requirement docker/imagegen/requirements.txt ||
+        "$python" -m venv "$dir" || die "Python cannot make environments: install its package venv."
+        "$dir/bin/pip" install --quiet --disable-pip-version-check --no-input "$torch" --requirement docker/imagegen/requirements.txt ||
             die "the packages of the sidecar could not be fetched: see above." "With network, once: make sidecar"
         touch "$dir/.complete"
     fi

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use azera_types::{MessageId, PlatformId, Text, Timestamp};
+use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text, Timestamp};
 
 use crate::{FileContent, HostError, Reading};
 
@@ -102,6 +102,8 @@ pub enum PictureState {
 /// A picture that waits or is being drawn. `Debug` shows no prompt.
 #[derive(Clone, PartialEq)]
 pub struct WaitingPicture {
+    /// The chat in which it was asked for.
+    pub chat: ChatId,
     /// Its number.
     pub number: u64,
     /// What is to be drawn.
@@ -197,9 +199,13 @@ pub trait PictureHost: Send + Sync {
         number: u64,
     ) -> Result<Option<PictureState>, HostError>;
 
-    /// Returns the pictures that this person asked for in this chat and that wait or are being drawn, in the order in which
-    /// they are drawn.
-    async fn waiting_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, HostError>;
+    /// Returns the pictures that this person asked for on this platform and that wait or are being drawn, in the order in
+    /// which they are drawn, if the person can read the chats in which they asked.
+    async fn waiting_pictures(
+        &self,
+        platform: &PlatformId,
+        person: &PersonId,
+    ) -> Result<Vec<WaitingPicture>, HostError>;
 
     /// Returns the drawn pictures that a search finds, newest first.
     async fn pictures(

@@ -71,8 +71,12 @@ pub(crate) fn with_picture(line: &str, commands: &[Command]) -> Result<(String, 
     Ok((format!("{before}{rest}"), Some(GivenPicture { description: None, content: FileContent(bytes) })))
 }
 
-/// Takes the path of a picture off the end of what somebody says, and reads the picture. The error says why the picture
-/// cannot be used.
+/// Extensions of pictures and their media types.
+const PICTURES: [(&str, &str); 5] =
+    [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("webp", "image/webp"), ("gif", "image/gif")];
+
+/// Takes the path of a picture off the end of what somebody says, and reads the picture. What neither exists nor ends like
+/// a picture is talk about the option. The error says why the picture cannot be used.
 pub(crate) fn with_shown_picture(text: &str) -> Result<(&str, Option<InboundPart>), String> {
     let behind = text.trim_end().rsplit_once(PICTURE);
     // The option stands alone, and a path on one line follows.
@@ -86,18 +90,16 @@ pub(crate) fn with_shown_picture(text: &str) -> Result<(&str, Option<InboundPart
     let name = unquoted(named.trim());
     let failed = |why: &str| format!("The picture `{name}` cannot be used: {why}.");
     let path = path_of(name);
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let mime = PICTURES.iter().find(|(known, _)| extension.eq_ignore_ascii_case(known)).map(|(_, mime)| *mime);
+    if mime.is_none() && !path.exists() {
+        return Ok((text, None));
+    }
     let bytes = read(&path, MAX_GIVEN_PICTURE_BYTES).map_err(|why| failed(&why))?;
     if bytes.len() > MAX_GIVEN_PICTURE_BYTES {
         return Err(failed("it is larger than 16 MB"));
     }
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
-    let mime = match extension.as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "webp" => "image/webp",
-        "gif" => "image/gif",
-        _ => return Err(failed("it is no PNG, JPEG, WebP or GIF")),
-    };
+    let mime = mime.ok_or_else(|| failed("it is no PNG, JPEG, WebP or GIF"))?;
     let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let part = Part::new(file, Some(mime), bytes.len() as u64);
     Ok((before.trim_end(), Some(InboundPart { part, source: Arc::new(bytes) })))
@@ -260,7 +262,9 @@ mod tests {
                 (text, "my cat.PNG", "image/png", 2)
             );
         }
-        for said in ["hello", "the option --picture", "--pictures of cats", "no--picture x", "--picture a\nb"] {
+        let talk = ["what does the flag --picture do?", "I need --picture here", "what does --picture gone.txt do?"];
+        let other = ["hello", "the option --picture", "--pictures of cats", "no--picture x", "--picture a\nb"];
+        for said in talk.into_iter().chain(other) {
             assert_eq!(with_shown_picture(said).unwrap(), (said, None));
         }
         assert!(with_shown_picture("look --picture gone.png").unwrap_err().contains("`gone.png` cannot be used"));

@@ -225,7 +225,10 @@ impl Talk<'_> {
             }
             Kind::Talk => match with_shown_picture(text) {
                 Ok((text, picture)) => self.message(text, picture).await,
-                Err(why) => self.refuse(why),
+                Err(why) => {
+                    self.unsent = Some(text.trim().to_owned());
+                    self.refuse(why)
+                }
             },
             Kind::Unknown(name) => {
                 self.end_all().await?;
@@ -248,7 +251,10 @@ impl Talk<'_> {
                     .and_then(|line| with_picture(&line, self.commands));
                 match read {
                     Ok((line, picture)) => self.command(&line, picture).await,
-                    Err(why) => self.refuse(why),
+                    Err(why) => {
+                        self.unsent = Some(text.trim().to_owned());
+                        self.refuse(why)
+                    }
                 }
             }
         }

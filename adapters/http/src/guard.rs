@@ -28,8 +28,11 @@ pub(crate) const SECURE_COOKIE: &str = "__Host-azera_session";
 /// The header in which requests of a session repeat its CSRF token.
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
 
-/// Longest time in which a request's body must arrive.
+/// Longest time in which a small body of a request must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The bytes a second of a slow line, over which the largest body of a route still arrives in time.
+const SLOW_LINE: usize = 128 << 10;
 
 /// What pages may load: this server's own files, and nothing inline.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -247,7 +250,7 @@ async fn admitted(admission: &Admission, request: Request, next: Next) -> Result
             }
         }
     }
-    let mut request = read_body(request, admission.body_bytes).await?;
+    let mut request = read_body(request, admission).await?;
     let session = caller.as_ref().and_then(|caller| Some((caller.account.clone(), caller.session.clone()?)));
     // A token for `/mcp` stands for nobody elsewhere, not even where everybody may ask.
     let is_for = |caller: &Caller| caller.grant.is_none() || admission.need == Need::Scope(Scope::Mcp);
@@ -335,19 +338,30 @@ pub(crate) fn permit(need: Need, caller: &Caller) -> Result<(), Problem> {
 }
 
 /// Returns the request with its body in memory.
-async fn read_body(request: Request, most: usize) -> Result<Request, Problem> {
+async fn read_body(request: Request, admission: &Admission) -> Result<Request, Problem> {
     let (parts, body) = request.into_parts();
-    let too_large = || {
-        let detail = format!("The body is larger than {most} bytes.");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
-    };
-    let read = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, most).collect()).await;
+    let most = admission.body_bytes;
+    let read = tokio::time::timeout(body_time(most), Limited::new(body, most).collect()).await;
     let slow = Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", "The body arrived too slowly.");
     match read.map_err(|_| slow)? {
         Ok(body) => Ok(Request::from_parts(parts, Body::from(body.to_bytes()))),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large(admission.path, most)),
         Err(_) => Err(Problem::invalid("The body could not be read.")),
     }
+}
+
+/// Returns the time in which a body of at most so many bytes must arrive.
+fn body_time(most: usize) -> Duration {
+    BODY_TIMEOUT.max(Duration::from_secs((most / SLOW_LINE) as u64))
+}
+
+/// Returns the error about a body that is larger than a route takes.
+fn too_large(path: &str, most: usize) -> Problem {
+    let mut detail = format!("The body is larger than {most} bytes.");
+    if openai::speaks_openai(path) {
+        detail.push_str(" Shorten the history: only its last message is read, so earlier pictures can go.");
+    }
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }
 
 /// Returns the token in the session's cookie. With several cookies of the name, there is none: another page set one.
@@ -430,6 +444,21 @@ mod tests {
         }
         assert!(!check(&[("sec-fetch-site", "cross-site")]));
         assert!(!check(&[("sec-fetch-site", "same-site")]));
+    }
+
+    #[test]
+    fn a_large_body_has_the_time_that_a_slow_line_needs() {
+        assert_eq!(body_time(16 << 10), BODY_TIMEOUT);
+        assert_eq!(body_time(crate::endpoint::MAX_BODY_BYTES), BODY_TIMEOUT);
+        // 16 MB of pictures in base64, at a megabit a second.
+        let megabits = crate::shown::MAX_BODY_BYTES as u64 * 8 / 1_048_576;
+        assert!(body_time(crate::shown::MAX_BODY_BYTES) >= Duration::from_secs(megabits - 1));
+    }
+
+    #[test]
+    fn a_conversation_that_is_too_long_says_how_to_shorten_it() {
+        assert!(too_large("/v1/chat/completions", 5).detail.contains("than 5 bytes. Shorten the history"));
+        assert_eq!(too_large("/api/chat", 5).detail, "The body is larger than 5 bytes.");
     }
 
     #[test]

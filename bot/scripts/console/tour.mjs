@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert';
 
 import { card, PASSWORD, Person, start } from './browser.mjs';
+import { photos } from './photos.mjs';
 
 const [address, link] = process.argv.slice(2);
 const PAGES = ['chat', 'memory', 'memory/about', 'inner', 'inner/dream', 'inner/journal', 'inner/garden', 'inner/numbers', 'personas',
@@ -39,6 +40,9 @@ assert.equal(await ann.page.locator('article img, article a[href^="javascript"]'
 await ann.say('<svg onload="window.broken=1"></svg> ![a](https://pictures.example/x.svg) ![b](data:image/svg+xml,<svg/onload=window.broken=1>) <iframe src="/"></iframe>');
 assert.equal(await ann.page.locator('article svg, article iframe, article img, article object').count(), 0);
 assert.equal(await ann.page.evaluate(() => window.broken), undefined);
+
+step('text that is pasted or dragged stays text, and a photo of a phone is made smaller');
+await photos(ann);
 
 step('where nothing hears, the page says how that changes');
 await ann.button('Talk').click();

@@ -196,6 +196,8 @@ class Jobs:
             # What failed before this picture came is tried again for it.
             if is_own and loading.error is not None:
                 raise loading.error
+            if loading.error is None:
+                job.tell("loaded", model=loading.model)
 
     @staticmethod
     def _wait(job: Job, loading: Loading) -> None:

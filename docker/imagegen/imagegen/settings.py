@@ -58,8 +58,11 @@ def _choice(env: dict[str, str], name: str, default: str, choices: tuple[str, ..
 
 
 def check_source(source: str) -> str:
-    """Returns where a model comes from, unless it is a pickled checkpoint."""
+    """Returns where a model comes from, unless it is an address or a pickled checkpoint."""
     path = Path(source)
+    if "://" in source:
+        # An address may hold a password or a token, so it is not repeated.
+        raise SettingsError("a model cannot be an address; download its file, and name that, or a repository of the hub")
     if path.suffix.lower() in PICKLED:
         raise SettingsError(f"{path.name} is a pickled checkpoint, which can run code; convert it to safetensors")
     if path.is_file() and path.suffix.lower() != ".safetensors":

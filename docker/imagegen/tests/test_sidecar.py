@@ -417,7 +417,10 @@ class Loading(unittest.TestCase):
         self.assertEqual((told["type"], told["model"], told["downloaded"]), ("loading", "one", 0))
         self.assertEqual(self.jobs.loads(), "one")
         self.drawer.gate.set()
-        self.assertEqual(self.rest(job)[-1]["type"], "done")
+        # There may be more about the loading before that.
+        rest = [event for event in self.rest(job) if event["type"] != "loading"]
+        self.assertEqual([event["type"] for event in rest], ["loaded", "progress", "done"])
+        self.assertEqual(rest[0]["model"], "one")
         self.assertIsNone(self.jobs.loads())
         self.assertEqual(self.drawer.asked, ["one"], "the model of the start served the picture")
 
@@ -461,9 +464,11 @@ class Loading(unittest.TestCase):
     def test_a_model_that_cannot_be_loaded_fails_the_picture_and_not_the_sidecar(self):
         self.drawer.failures = 2
         self.drawer.gate.set()
-        last = self.rest(self.ask())[-1]
+        rest = self.rest(self.ask())
+        last = rest[-1]
         self.assertEqual((last["type"], last["code"]), ("error", "failed"))
         self.assertIn("OSError", last["message"])
+        self.assertNotIn("loaded", [event["type"] for event in rest])
         self.assertEqual(self.rest(self.ask())[-1]["type"], "done")
 
 
@@ -501,6 +506,13 @@ class Settings(unittest.TestCase):
         for name in ("x.ckpt", "model.bin", "a=/models/y.PT", "b=z.pkl"):
             with self.assertRaisesRegex(settings.SettingsError, "pickled"):
                 settings.read({"IMAGEGEN_MODELS": name})
+
+    def test_an_address_is_refused_in_words(self):
+        for source in ("https://example.org/m/sdxl.safetensors", "a=HTTP://u:hush@example.org/sdxl.safetensors"):
+            for name in ("IMAGEGEN_MODELS", "IMAGEGEN_SAFETY"):
+                with self.assertRaisesRegex(settings.SettingsError, "download its file") as refused:
+                    settings.read({name: source})
+                self.assertNotIn("hush", str(refused.exception))
 
     def test_other_machines_need_a_key(self):
         with self.assertRaisesRegex(settings.SettingsError, "IMAGEGEN_KEY"):

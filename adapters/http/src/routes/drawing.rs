@@ -117,7 +117,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<WaitingImage>>, Problem> {
-    let shown = shared.waiting_pictures(&caller).await?.into_iter().filter_map(|(_, picture)| {
+    let shown = shared.waiting_pictures(&caller).await?.into_iter().filter_map(|picture| {
         let stage = Stage::of(&picture.state, 0)?;
         Some(WaitingImage { number: picture.number, prompt: picture.prompt.to_string(), stage })
     });
@@ -157,22 +157,18 @@ async fn cancel(
 }
 
 impl Shared {
-    /// Returns the pictures that the caller asked for and that are not drawn yet, with their chats.
-    async fn waiting_pictures(&self, caller: &Caller) -> Result<Vec<(ChatId, WaitingPicture)>, Problem> {
-        let mut waiting = Vec::new();
-        for chat in self.chats(caller).await? {
-            let at = Reading { chat: chat.chat, person: caller.person()? };
-            let own = self.pictures()?.waiting_pictures(&self.platform, at.clone()).await?;
-            waiting.extend(own.into_iter().map(|picture| (at.chat.clone(), picture)));
-        }
-        waiting.sort_by_key(|(_, picture)| picture.number);
+    /// Returns the pictures that the caller asked for and that are not drawn yet. A chat that has no message yet is among
+    /// theirs, too.
+    async fn waiting_pictures(&self, caller: &Caller) -> Result<Vec<WaitingPicture>, Problem> {
+        let mut waiting = self.pictures()?.waiting_pictures(&self.platform, &caller.person()?).await?;
+        waiting.sort_by_key(|picture| picture.number);
         Ok(waiting)
     }
 
     /// Returns the chat in which the caller asked for a picture that is not drawn yet.
     async fn chat_of_waiting(&self, caller: &Caller, number: u64) -> Result<Option<ChatId>, Problem> {
         let waiting = self.waiting_pictures(caller).await?;
-        Ok(waiting.into_iter().find(|(_, picture)| picture.number == number).map(|(chat, _)| chat))
+        Ok(waiting.into_iter().find(|picture| picture.number == number).map(|picture| picture.chat))
     }
 }
 

@@ -2,6 +2,7 @@
 //! message of a request is new.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -12,6 +13,7 @@ use azera_adapter::{PersonaSummary, Reading, TurnUsage};
 use azera_types::ChatId;
 use futures::{Stream, StreamExt};
 use schemars::JsonSchema;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -20,12 +22,15 @@ use crate::accounts::{Caller, Scope};
 use crate::endpoint::{Endpoint, Json, Need, Parted};
 use crate::platform::chat_id;
 use crate::problem::Problem;
-use crate::shown::{self, MAX_BODY_BYTES, Shown};
+use crate::shown::{self, Shown};
 use crate::turn::{Said, Step};
 use crate::web::Shared;
 
 /// The header that chooses the chat.
 const CHAT_HEADER: &str = "x-azera-chat";
+
+/// The largest body. Clients send the whole conversation each time, with the pictures of all its messages.
+const MAX_HISTORY_BYTES: usize = 64 << 20;
 
 /// Longest name of a chat in a header or in `user`, in bytes.
 const MAX_CHAT_NAME_BYTES: usize = 256;
@@ -61,8 +66,10 @@ struct Models {
 struct CompletionRequest {
     /// The persona's id.
     model: String,
-    /// The conversation. Only its last message is new, and it must be the person's.
-    messages: Vec<RequestMessage>,
+    /// The conversation. Only its last message is new, and it must be the person's. The content of the others is not read.
+    #[serde(rename = "messages", deserialize_with = "last_of")]
+    #[schemars(with = "Vec<RequestMessage>")]
+    last: Option<RequestMessage>,
     /// Send the reply while it is made.
     #[serde(default)]
     stream: bool,
@@ -93,9 +100,33 @@ struct StreamOptions {
 struct RequestMessage {
     /// `user`, `assistant`, `system`, `developer` or `tool`.
     role: String,
-    /// The text.
+    /// The text, or texts and pictures.
     #[serde(default)]
-    content: Option<RequestContent>,
+    #[schemars(with = "Option<RequestContent>")]
+    content: Value,
+}
+
+/// Reads the last of a list of messages.
+fn last_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RequestMessage>, D::Error> {
+    struct Messages;
+
+    impl<'de> Visitor<'de> for Messages {
+        type Value = Option<RequestMessage>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of messages")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<Self::Value, A::Error> {
+            let mut last = None;
+            while let Some(message) = messages.next_element()? {
+                last = Some(message);
+            }
+            Ok(last)
+        }
+    }
+
+    deserializer.deserialize_seq(Messages)
 }
 
 /// The content of a message.
@@ -123,9 +154,22 @@ struct RequestPart {
 
 /// A picture of a message. Up to four are shown.
 #[derive(Deserialize, JsonSchema)]
-struct ImageUrl {
-    /// A `data:` URL in base64: PNG, JPEG, WebP or GIF, of at most 8 MB. Other addresses are refused.
-    url: String,
+#[serde(untagged)]
+enum ImageUrl {
+    /// As OpenAI has it.
+    Object {
+        /// A `data:` URL in base64: PNG, JPEG, WebP or GIF, of at most 8 MB. Other addresses are refused.
+        url: String,
+    },
+    /// The URL alone, as some clients send it.
+    Url(String),
+}
+
+impl ImageUrl {
+    fn as_str(&self) -> &str {
+        let (Self::Object { url } | Self::Url(url)) = self;
+        url
+    }
 }
 
 /// A completion.
@@ -198,7 +242,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     .takes::<CompletionRequest>()
     .answers::<Completion>();
     completions.may_stream = true;
-    completions.body_bytes = MAX_BODY_BYTES;
+    completions.body_bytes = MAX_HISTORY_BYTES;
     vec![
         Endpoint::new(Method::GET, "/v1/models", chat, "List the personas as models", models).answers::<Models>(),
         Endpoint::new(Method::GET, "/v1/models/{id}", chat, "Show one persona as a model", model).answers::<Model>(),
@@ -281,25 +325,27 @@ fn last_words(request: CompletionRequest) -> Result<(String, Vec<Shown>), Proble
     if request.tools.is_some_and(|tools| !tools.is_empty()) {
         return Err(Problem::invalid("`tools` must be empty: personas call no tools of clients."));
     }
-    let last = request.messages.into_iter().next_back();
-    let Some(last) = last.filter(|last| last.role == "user") else {
+    let Some(last) = request.last.filter(|last| last.role == "user") else {
         return Err(Problem::invalid("The last message must have the role `user`: it is the one that is answered."));
     };
-    match last.content {
-        Some(RequestContent::Text(text)) => Ok((text, Vec::new())),
-        Some(RequestContent::Parts(parts)) => {
+    if last.content.is_null() {
+        return Err(Problem::invalid("The last message has no content."));
+    }
+    let content = serde_json::from_value(last.content);
+    match content.map_err(|_| Problem::invalid("The content of the last message is no text and no list of parts."))? {
+        RequestContent::Text(text) => Ok((text, Vec::new())),
+        RequestContent::Parts(parts) => {
             if let Some(part) = parts.iter().find(|part| !matches!(part.r#type.as_str(), "text" | "image_url")) {
                 let detail =
                     format!("A part of the type {:?} cannot be taken; `text` and `image_url` can.", part.r#type);
                 return Err(Problem::invalid(detail));
             }
             let urls = parts.iter().filter(|part| part.r#type == "image_url");
-            let urls = urls.map(|part| part.image_url.as_ref().map_or("", |picture| picture.url.as_str()));
+            let urls = urls.map(|part| part.image_url.as_ref().map_or("", ImageUrl::as_str));
             let pictures = shown::pictures("image_url", urls)?;
             let texts: Vec<String> = parts.into_iter().filter_map(|part| part.text).collect();
             Ok((texts.join("\n"), pictures))
         }
-        None => Err(Problem::invalid("The last message has no content.")),
     }
 }
 

@@ -133,6 +133,34 @@ async fn a_wrong_completion_says_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn pictures_of_earlier_messages_neither_fill_nor_break_a_request() {
+    let world = World::start().await;
+    let (mut program, _) = program(&mut world.owner().await, &["chat"]).await;
+    // Three photos of 8 MB, as a client sends them again with each message, and forms that clients of others send.
+    let url = format!("data:image/png;base64,{}", STANDARD.encode(vec![0x89; 8 << 20]));
+    let photo = json!({"type": "image_url", "image_url": {"url": url}});
+    let mut history = completion("hello");
+    history["messages"][0]["content"] = json!([photo, photo, photo]);
+    history["messages"][1]["content"] = json!([{"type": "image_url", "image_url": "https://example.org/cat.png"}]);
+    history["messages"][2]["content"] = json!({"parts": 5});
+    let answer = program.send("POST", "/v1/chat/completions", Some(history)).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "You said: hello");
+    let url = format!("data:image/png;base64,{}", STANDARD.encode(b"\x89PNG a grey cat"));
+    let mut plain = completion("x");
+    plain["messages"][3]["content"] =
+        json!([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": url}]);
+    let answer = program.send("POST", "/v1/chat/completions", Some(plain)).await.json();
+    let answer = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(answer.starts_with("You said: look [seen in picture.png] ") && answer.ends_with("a grey cat"), "{answer}");
+    let mut broken = completion("x");
+    broken["messages"][3]["content"] = json!({"parts": 5});
+    let answer = program.send("POST", "/v1/chat/completions", Some(broken)).await;
+    assert!(answer.status == 400 && answer.body.contains("no list of parts"), "{}", answer.body);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_command_is_answered_and_not_said() {
     let world = World::start().await;
     let (mut program, _) = program(&mut world.owner().await, &["chat"]).await;

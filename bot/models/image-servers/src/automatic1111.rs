@@ -75,23 +75,39 @@ struct TaskProgress {
     live_preview: Option<String>,
 }
 
-/// A checkpoint of the server. A request may name it in any of these ways.
+/// A checkpoint of the server.
 #[derive(Deserialize)]
 struct Checkpoint {
+    /// Its name, and its short hash in brackets behind it once the server knows that.
     title: String,
     #[serde(default)]
     model_name: String,
+    /// The short hash.
+    #[serde(default)]
+    hash: Option<String>,
+    #[serde(default)]
+    sha256: Option<String>,
     /// The path of its file.
     #[serde(default)]
     filename: String,
 }
 
 impl Checkpoint {
-    /// Returns the names that it goes by, the shortest first.
+    /// Returns the names by which a request may choose it, the one to list first. The server ignores any other name: that of
+    /// a file without its folder, too.
     fn names(self) -> Vec<String> {
-        let file = self.filename.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-        let plain = self.title.split(" [").next().unwrap_or_default().to_owned();
-        vec![self.model_name, file, plain, self.title]
+        let file = self.filename.rsplit(['/', '\\']).next().unwrap_or_default();
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
+        let mut names = Vec::new();
+        if let Some(hash) = self.hash.filter(|hash| !hash.is_empty()) {
+            names.extend(self.title.strip_suffix(&format!(" [{hash}]")).map(str::to_owned));
+            names.extend([format!("{stem} [{hash}]"), hash]);
+        }
+        names.extend(self.sha256);
+        names.extend([self.title, stem]);
+        names.retain(|name| !name.is_empty());
+        names.insert(0, self.model_name);
+        names
     }
 }
 

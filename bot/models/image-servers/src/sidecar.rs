@@ -1,6 +1,7 @@
 //! The project's own sidecar, `docker/imagegen`. `docker/imagegen/README.md` describes its interface.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,7 +26,16 @@ pub(crate) struct Sidecar {
     server: Server,
     /// What the configuration allows, until the server has told its own limits.
     configured: ImageLimits,
-    told: OnceLock<ImageLimits>,
+    told: OnceLock<Box<Told>>,
+    /// False until the server has told its limits, and again once it may have begun anew with others.
+    is_known: AtomicBool,
+}
+
+/// Limits that the server told, and what it told later. Each stays for those who look at it; limits change only when the
+/// server is set up anew.
+struct Told {
+    limits: ImageLimits,
+    later: OnceLock<Box<Told>>,
 }
 
 /// How much of an enlarged picture is redrawn. More would change what it shows.
@@ -33,6 +43,12 @@ const UPSCALE_STRENGTH: f32 = 0.25;
 
 /// The longest silence of a server that loads its model. It sends something every ten seconds.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// The longest time in which nothing more of a model is downloaded. One from the disk is in memory by then.
+const STALLED: Duration = Duration::from_secs(10 * 60);
+
+/// The longest time in which a picture waits for its model. A later one finds it where this one left it.
+const LOADING: Duration = Duration::from_secs(60 * 60);
 
 /// A request, and where it goes.
 struct Asked<'a> {
@@ -50,6 +66,8 @@ enum Event {
     Queued { job: String, ahead: usize },
     /// The server loads the model, and has downloaded so many bytes for it.
     Loading { downloaded: u64 },
+    /// The model is in memory.
+    Loaded,
     /// A step is done.
     Progress { step: u32, steps: u32, preview: Option<String> },
     /// The picture can be fetched.
@@ -79,27 +97,52 @@ struct Health {
 }
 
 /// The time that a request may take. It stands still while the server loads its model: that takes minutes at the first
-/// start, and says nothing about the picture.
+/// start, and says nothing about the picture. Loading has a time of its own, because a download can hang.
 struct Patience {
     left: Duration,
-    is_loading: bool,
+    left_to_load: Duration,
+    /// What is known of the model that is being loaded.
+    loading: Option<Loading>,
+}
+
+/// How far a model is.
+struct Loading {
+    downloaded: u64,
+    /// How long it may stay there.
+    left: Duration,
 }
 
 impl Patience {
     fn new(left: Duration) -> Self {
-        Self { left, is_loading: false }
+        Self { left, left_to_load: LOADING, loading: None }
     }
 
     /// Returns how long to wait for the next bytes.
     fn wait(&self) -> Duration {
-        if self.is_loading { SILENCE } else { self.left }
+        self.loading.as_ref().map_or(self.left, |loading| SILENCE.min(loading.left).min(self.left_to_load))
     }
 
     /// Notes how long it took until bytes came.
     fn waited(&mut self, took: Duration) {
-        if !self.is_loading {
-            self.left = self.left.saturating_sub(took);
+        match &mut self.loading {
+            Some(loading) => {
+                loading.left = loading.left.saturating_sub(took);
+                self.left_to_load = self.left_to_load.saturating_sub(took);
+            }
+            None => self.left = self.left.saturating_sub(took),
         }
+    }
+
+    /// Notes how much of the model is downloaded.
+    fn loads(&mut self, downloaded: u64) {
+        if self.loading.as_ref().is_none_or(|loading| loading.downloaded != downloaded) {
+            self.loading = Some(Loading { downloaded, left: STALLED });
+        }
+    }
+
+    /// Notes that the model is in memory.
+    fn loaded(&mut self) {
+        self.loading = None;
     }
 }
 
@@ -110,10 +153,15 @@ impl Sidecar {
         let is_usual = config.limits.max_side <= usual.max_side;
         let max_pixels = config.limits.max_pixels.min(if is_usual { usual.max_pixels } else { u32::MAX });
         let limits = ImageLimits { upscales: true, max_pixels, ..config.limits.clone() };
-        Ok(Self { server: Server::new(config)?, configured: limits, told: OnceLock::new() })
+        Ok(Self {
+            server: Server::new(config)?,
+            configured: limits,
+            told: OnceLock::new(),
+            is_known: AtomicBool::new(false),
+        })
     }
 
-    /// Asks the server once what it offers, because it refuses what is beyond its limits.
+    /// Asks the server what it offers, because it refuses what is beyond its limits.
     async fn offer(&self) -> Result<Offer, ImageError> {
         let models = self.server.get("v1/models");
         let offer: Offer = self.server.ask(models, self.server.timeouts().about, "").await?;
@@ -124,13 +172,43 @@ impl Sidecar {
             max_steps: offer.max_steps.map_or(usual.max_steps, |most| most.min(config.max_steps)),
             ..usual.clone()
         };
-        self.told.get_or_init(|| limits);
+        self.note(limits);
         Ok(offer)
+    }
+
+    /// Returns the limits that the server told last.
+    fn last_told(&self) -> Option<&ImageLimits> {
+        let mut last = self.told.get()?;
+        while let Some(later) = last.later.get() {
+            last = later;
+        }
+        Some(&last.limits)
+    }
+
+    /// Notes the limits that the server told.
+    fn note(&self, limits: ImageLimits) {
+        self.is_known.store(true, Ordering::Relaxed);
+        if self.last_told() == Some(&limits) {
+            return;
+        }
+        let mut place = &self.told;
+        while let Some(told) = place.get() {
+            place = &told.later;
+        }
+        place.get_or_init(|| Box::new(Told { limits, later: OnceLock::new() }));
+    }
+
+    /// Forgets the limits of the server if it refused a request or was away: it may have begun anew with others.
+    fn doubt<T>(&self, drawn: Result<T, ImageError>) -> Result<T, ImageError> {
+        if let Err(ImageError::Refused(_) | ImageError::Unavailable { .. }) = &drawn {
+            self.is_known.store(false, Ordering::Relaxed);
+        }
+        drawn
     }
 
     /// Learns the limits of the server, if they are not known. If that fails, the request says why.
     async fn learn(&self, cancelled: &CancellationToken) {
-        if self.told.get().is_some() {
+        if self.is_known.load(Ordering::Relaxed) {
             return;
         }
         tokio::select! {
@@ -235,11 +313,15 @@ impl Sidecar {
                         progress.send_replace(ImageProgress { ahead, ..ImageProgress::default() });
                     }
                     Event::Loading { downloaded } => {
-                        patience.is_loading = true;
+                        patience.loads(downloaded);
                         progress.send_replace(ImageProgress { loading: Some(downloaded), ..ImageProgress::default() });
                     }
+                    Event::Loaded => {
+                        patience.loaded();
+                        progress.send_replace(ImageProgress::default());
+                    }
                     Event::Progress { step, steps, preview } => {
-                        patience.is_loading = false;
+                        patience.loaded();
                         let preview = preview.and_then(|preview| self.server.base64(&preview).ok());
                         let preview = preview.filter(|preview| preview.len() <= MAX_PREVIEW_BYTES);
                         progress.send_replace(ImageProgress { step, steps, preview, ..ImageProgress::default() });
@@ -261,13 +343,9 @@ impl Sidecar {
         patience: &mut Patience,
     ) -> Result<bool, ImageError> {
         let (begun, wait) = (Instant::now(), patience.wait());
-        let chunk = timeout(wait, response.chunk()).await.map_err(|_| match patience.is_loading {
-            true => {
-                let why =
-                    format!("{} said nothing for {} s while it loaded its model", self.server.name(), wait.as_secs());
-                ImageError::outage(Outage::Failed, why)
-            }
-            false => self.server.silent(self.server.timeouts().picture),
+        let chunk = timeout(wait, response.chunk()).await.map_err(|_| match patience.loading {
+            Some(_) => self.cannot_load(wait),
+            None => self.server.silent(self.server.timeouts().picture),
         })?;
         patience.waited(begun.elapsed());
         let chunk = chunk.map_err(|error| self.server.network(error))?;
@@ -275,6 +353,16 @@ impl Sidecar {
             events.push(chunk);
         }
         Ok(chunk.is_some())
+    }
+
+    /// Returns the error of a server that did not get its model into memory. `wait` is how long it was silent at the end.
+    fn cannot_load(&self, wait: Duration) -> ImageError {
+        let name = self.server.name();
+        let why = match wait >= SILENCE {
+            true => format!("{name} said nothing for {} s while it loaded its model", wait.as_secs()),
+            false => format!("{name} does not get its model loaded; its log says why"),
+        };
+        ImageError::outage(Outage::Failed, why)
     }
 
     fn failure(&self, code: &str, message: &str, private: &str) -> ImageError {
@@ -309,7 +397,7 @@ impl ImageModel for Sidecar {
     }
 
     fn limits(&self) -> &ImageLimits {
-        self.told.get().unwrap_or(&self.configured)
+        self.last_told().unwrap_or(&self.configured)
     }
 
     async fn generate(
@@ -322,7 +410,7 @@ impl ImageModel for Sidecar {
             self.learn(cancelled).await;
             let request = self.limits().fit(request);
             let asked = Asked { path: "v1/pictures", body: self.body(&request), private: &request.prompt };
-            self.draw(asked, progress, cancelled).await
+            self.doubt(self.draw(asked, progress, cancelled).await)
         };
         self.server.guarded(drawing).await
     }
@@ -337,7 +425,7 @@ impl ImageModel for Sidecar {
             self.learn(cancelled).await;
             let private = request.drawn_by.prompt.as_str();
             let asked = Asked { path: "v1/upscales", body: self.larger(request), private };
-            self.draw(asked, progress, cancelled).await
+            self.doubt(self.draw(asked, progress, cancelled).await)
         };
         self.server.guarded(drawing).await
     }
@@ -361,14 +449,40 @@ mod tests {
         let second = Duration::from_secs(1);
         let mut patience = Patience::new(second * 300);
         patience.waited(second * 10);
-        patience.is_loading = true;
-        for _ in 0..100 {
+        for downloaded in 0..100 {
+            patience.loads(downloaded);
             assert_eq!(patience.wait(), SILENCE);
             patience.waited(second * 10);
         }
-        patience.is_loading = false;
+        patience.loaded();
         assert_eq!(patience.wait(), second * 290);
         patience.waited(second * 400);
         assert_eq!(patience.wait(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_model_that_never_comes_is_not_waited_for_without_end() {
+        let second = Duration::from_secs(1);
+        // The server is alive, and nothing more comes.
+        let mut patience = Patience::new(second * 300);
+        for _ in 0..60 {
+            patience.loads(2_100_000_000);
+            assert!(patience.wait() > Duration::ZERO);
+            patience.waited(second * 10);
+        }
+        patience.loads(2_100_000_000);
+        assert_eq!(patience.wait(), Duration::ZERO);
+        // A byte now and then is no end, either.
+        let mut patience = Patience::new(second * 300);
+        for downloaded in 0..360 {
+            patience.loads(downloaded);
+            assert!(patience.wait() > Duration::ZERO);
+            patience.waited(second * 10);
+        }
+        patience.loads(360);
+        assert_eq!(patience.wait(), Duration::ZERO);
+        // Once it is there, the time of the picture itself counts.
+        patience.loaded();
+        assert_eq!(patience.wait(), second * 300);
     }
 }

@@ -119,7 +119,13 @@ async fn models() -> Json<Value> {
         json!({"title": format!("{name}.safetensors [abc]"), "model_name": name, "hash": "abc", "sha256": null,
             "filename": format!("/models/Stable-diffusion/{name}.safetensors"), "config": null})
     };
-    Json(json!([model("tiny"), model("large")]))
+    // One in a folder, whose hash the server does not know yet.
+    let inner = json!({"title": "sub/small.safetensors", "model_name": "sub_small", "hash": null, "sha256": null,
+        "filename": "/models/Stable-diffusion/sub/small.safetensors", "config": null});
+    // One that the server has hashed.
+    let hashed = json!({"title": "sub/fine.safetensors [0123abcdef]", "model_name": "sub_fine", "hash": "0123abcdef",
+        "sha256": "0123abcdef0456", "filename": "C:\\models\\sub\\fine.safetensors", "config": null});
+    Json(json!([model("tiny"), model("large"), inner, hashed]))
 }
 
 async fn interrupt(State(world): State<Arc<World>>) -> Json<Value> {
@@ -155,13 +161,21 @@ async fn a_picture_is_drawn_as_asked_with_progress() {
 #[tokio::test]
 async fn a_model_that_the_server_does_not_have_is_told_with_those_that_it_has() {
     let mut fake = fake().await;
-    for name in ["large", "large.safetensors", "large.safetensors [abc]", ""] {
+    let plain = ["large", "large.safetensors", "large.safetensors [abc]", "large [abc]", "abc", ""];
+    let inner = ["sub_small", "sub/small.safetensors", "small"];
+    let hashed =
+        ["sub/fine.safetensors [0123abcdef]", "sub/fine.safetensors", "fine [0123abcdef]", "fine", "0123abcdef0456"];
+    for name in plain.into_iter().chain(inner).chain(hashed) {
         fake.config.model = name.into();
         assert_eq!(connect(fake.config.clone()).unwrap().check().await.unwrap(), "tiny [abc]", "{name}");
     }
-    fake.config.model = "huge".into();
-    let error = connect(fake.config.clone()).unwrap().check().await.unwrap_err().to_string();
-    assert!(error.contains("no model huge (images.model); it has tiny, large"), "{error}");
+    // The server would draw with another one in the place of a file that is named without its folder.
+    for name in ["huge", "small.safetensors", "fine.safetensors"] {
+        fake.config.model = name.into();
+        let error = connect(fake.config.clone()).unwrap().check().await.unwrap_err().to_string();
+        let listed = format!("no model {name} (images.model); it has tiny, large, sub_small, sub_fine");
+        assert!(error.contains(&listed), "{error}");
+    }
 }
 
 #[tokio::test]

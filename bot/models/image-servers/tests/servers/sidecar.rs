@@ -59,6 +59,9 @@ async fn draw(path: &str, State(world): State<Arc<World>>, headers: HeaderMap, J
     let mut second =
         format!("data: {}\n\n", json!({"type": "progress", "step": 1, "steps": 4, "preview": STANDARD.encode(png())}));
     let done = json!({"type": "done", "seed": 77, "model": "tiny"});
+    if *lock(&world.is_loading) {
+        second.insert_str(0, &format!("data: {}\n\n", json!({"type": "loaded", "model": "tiny"})));
+    }
     match failure {
         Some((0, event)) => second.push_str(&format!("data: {event}\n\n")),
         // The stream ends in the middle.
@@ -200,6 +203,23 @@ async fn the_limits_are_those_that_the_sidecar_tells_within_the_configured_ones(
     // The usual limit would give some 1,216.
     assert!((1_600..=1_792).contains(&width) && width == height && sent["steps"] == 3, "{sent}");
     assert_eq!((fake.model.limits().max_side, fake.model.limits().max_steps), (1_792, 3));
+}
+
+#[tokio::test]
+async fn a_sidecar_that_begins_anew_with_smaller_limits_is_asked_for_them_again() {
+    for (status, body) in [(422, json!({"detail": "a picture has at most 2 steps"}).to_string()), (503, String::new())]
+    {
+        let fake = fake().await;
+        let steps = || lock(&fake.world.requests).last().map(|(_, body)| body["steps"].clone());
+        *lock(&fake.world.told_limits) = Some((1_024, 1_024 * 1_024, 4));
+        fake.world.fail(status, &body);
+        fake.draw(&request()).await.0.unwrap_err();
+        assert_eq!(steps(), Some(json!(4)));
+        *lock(&fake.world.told_limits) = Some((1_024, 1_024 * 1_024, 2));
+        fake.draw(&request()).await.0.unwrap_err();
+        assert_eq!(steps(), Some(json!(2)), "after status {status}");
+        assert_eq!(fake.model.limits().max_steps, 2);
+    }
 }
 
 #[tokio::test]
