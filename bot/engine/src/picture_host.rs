@@ -1,6 +1,8 @@
 //! The [`PictureHost`] interface: pictures for platforms that show more than messages. Every read makes its read scope from
 //! what the platform reports at that moment.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use azera_adapter::{
     FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState,
@@ -9,7 +11,7 @@ use azera_adapter::{
 use azera_memory::PictureRow;
 use azera_model_image::MAX_PROMPT_CHARS;
 use azera_pictures::Wish;
-use azera_types::{MessageId, PlatformId};
+use azera_types::{ChatId, MessageId, PersonId, PlatformId};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -198,7 +200,7 @@ impl Engine {
         let waiting = self.0.pictures.queue().await?;
         let is_own = |row: &PictureRow| row.message == message && row.person == at.person && row.chat == at.chat;
         if let Some(before) = waiting.iter().position(is_own) {
-            return Ok(Some(self.state_in_queue(&message, before)));
+            return Ok(Some(self.state_in_queue(&waiting, before)));
         }
         if let Some(row) = self.drawn(&here, number).await? {
             return Ok(shown(row).map(PictureState::Drawn));
@@ -210,10 +212,12 @@ impl Engine {
         Ok(why.and_then(|told| Some(PictureState::Failed(told.text.lines().last()?.to_owned()))))
     }
 
-    /// Returns how far a picture is that waits or is being drawn, with so many before it.
-    fn state_in_queue(&self, message: &MessageId, before: usize) -> PictureState {
-        let Some(progress) = self.0.pictures.progress_of(message) else {
-            return PictureState::Waits { place: before + 1 };
+    /// Returns how far the picture is that has so many before it in the queue. Those that are being drawn do not wait.
+    fn state_in_queue(&self, queue: &[PictureRow], before: usize) -> PictureState {
+        let progress_of = |row: &PictureRow| self.0.pictures.progress_of(&row.message);
+        let Some(progress) = queue.get(before).and_then(progress_of) else {
+            let waiting = queue.iter().take(before).filter(|&row| progress_of(row).is_none()).count();
+            return PictureState::Waits { place: waiting + 1 };
         };
         if let Some(downloaded) = progress.loading {
             return PictureState::Loading { downloaded };
@@ -225,16 +229,23 @@ impl Engine {
         }
     }
 
-    async fn waiting_of(&self, platform: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, Error> {
+    async fn waiting_of(&self, platform: &PlatformId, person: &PersonId) -> Result<Vec<WaitingPicture>, Error> {
         let queue = self.0.pictures.queue().await?;
-        let is_own = |row: &PictureRow| row.platform == *platform && row.person == at.person && row.chat == at.chat;
-        if !queue.iter().any(is_own) || self.here(platform, &at).await?.is_none() {
-            return Ok(Vec::new());
+        let is_own = |row: &PictureRow| row.platform == *platform && row.person == *person;
+        let chats: HashSet<ChatId> = queue.iter().filter(|&row| is_own(row)).map(|row| row.chat.clone()).collect();
+        let mut readable = HashSet::new();
+        for chat in chats {
+            let at = Reading { chat, person: person.clone() };
+            if self.here(platform, &at).await?.is_some() {
+                readable.insert(at.chat);
+            }
         }
-        let own = queue.iter().enumerate().filter(|&(_, row)| is_own(row)).map(|(before, row)| WaitingPicture {
+        let own = queue.iter().enumerate().filter(|&(_, row)| is_own(row) && readable.contains(&row.chat));
+        let own = own.map(|(before, row)| WaitingPicture {
+            chat: row.chat.clone(),
             number: row.number,
             prompt: row.prompt.clone(),
-            state: self.state_in_queue(&row.message, before),
+            state: self.state_in_queue(&queue, before),
         });
         Ok(own.collect())
     }
@@ -300,8 +311,12 @@ impl PictureHost for Engine {
         self.for_adapter(self.state_of_picture(platform, at, number).await)
     }
 
-    async fn waiting_pictures(&self, platform: &PlatformId, at: Reading) -> Result<Vec<WaitingPicture>, HostError> {
-        self.for_adapter(self.waiting_of(platform, at).await)
+    async fn waiting_pictures(
+        &self,
+        platform: &PlatformId,
+        person: &PersonId,
+    ) -> Result<Vec<WaitingPicture>, HostError> {
+        self.for_adapter(self.waiting_of(platform, person).await)
     }
 
     async fn pictures(

@@ -13,7 +13,7 @@ const MAX_OF_PERSON: usize = 4;
 const MAX_BYTES: usize = 64 << 20;
 
 /// Hours for which an uploaded picture is kept.
-const KEPT_HOURS: i64 = 24;
+pub(crate) const KEPT_HOURS: i64 = 24;
 
 /// Random bytes of an id.
 const ID_BYTES: usize = 16;

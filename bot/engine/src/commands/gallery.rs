@@ -13,7 +13,7 @@ use super::listed_pictures::{HERE, Listed};
 use super::pictures::{NO_SUCH, message_of};
 use super::{CommandContext, Commands, done, refused};
 use crate::error::Error;
-use crate::pictures::{PictureLook, is_suitable, shortened};
+use crate::pictures::{PictureLook, is_suitable, mentions, shortened};
 
 /// Pictures of a page.
 const PAGE: usize = 9;
@@ -131,7 +131,7 @@ impl Commands {
         }
     }
 
-    /// Returns true if a picture was asked for in a chat whose name holds these words. `chats` holds the names that were
+    /// Returns true if a picture was asked for in a chat whose name holds these words, or that they mention. `chats` holds the names that were
     /// looked up, by chat.
     async fn was_asked_in(
         &self,
@@ -150,7 +150,7 @@ impl Commands {
             chats.insert(row.chat.clone(), self.named_chat(at, &row.chat).await);
         }
         let named = chats.get(&row.chat).and_then(Option::as_ref).filter(|(scope, _)| *scope == row.scope);
-        named.is_some_and(|(_, name)| name.to_lowercase().contains(place))
+        named.is_some_and(|(_, name)| name.to_lowercase().contains(place) || mentions(place, row.chat.as_str()))
     }
 
     /// Returns who asked for a picture, and where, if that is another chat with a name. The chat is named only while whoever
@@ -197,8 +197,11 @@ impl Commands {
             };
             pictures.extend(self.pictures.decode(bytes, small).await?);
         }
-        let sheet = Picture::contact_sheet(&pictures, COLUMNS, THUMBNAIL);
-        let sheet = (!pictures.is_empty()).then(|| sheet.to_jpeg().ok()).flatten();
+        if pictures.is_empty() {
+            return Ok(None);
+        }
+        let sheet = move || Picture::contact_sheet(&pictures, COLUMNS, THUMBNAIL).to_jpeg().ok();
+        let sheet = tokio::task::spawn_blocking(sheet).await?;
         Ok(sheet.map(|bytes| {
             let part = Part::new("gallery.jpg", Some("image/jpeg"), bytes.len() as u64);
             AnswerFile {

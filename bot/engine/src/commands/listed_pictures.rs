@@ -10,6 +10,9 @@ use crate::pictures::{By, holds_words, words_of};
 /// The word for the chat in which somebody asks.
 pub(super) const HERE: &str = "here";
 
+/// The conditions that may stand behind the first one.
+const VERBS: [&str; 4] = ["by", "in", "search", "pinned"];
+
 /// The most bytes of the line of a button.
 const MAX_LINE_BYTES: usize = 80;
 
@@ -28,8 +31,8 @@ impl Listed {
     /// Reads a verb and what stands behind it. Returns the page, too; `None` if it is not understood.
     pub(super) fn parse(verb: &str, rest: &str, asker: &PersonId) -> Option<(Self, usize)> {
         let (rest, mut page) = split_page(rest);
-        let mut conditions = rest.split("--");
-        let first = conditions.next().unwrap_or_default().trim();
+        let (first, conditions) = split_conditions(rest);
+        let first = first.trim();
         let mut listed = Self::default();
         match (verb, first) {
             ("" | "list" | "page", "") => {}
@@ -107,11 +110,44 @@ impl Listed {
     }
 }
 
+/// Splits a text before each `--by` and the like that begins a word. Other dashes belong to the words: `long--exposure`.
+fn split_conditions(text: &str) -> (&str, Vec<&str>) {
+    let begins = |at: &usize| {
+        let (before, behind) = text.split_at(*at);
+        let verb = behind.trim_start_matches("--").split(char::is_whitespace).next();
+        let is_word = before.is_empty() || before.ends_with(char::is_whitespace);
+        is_word && verb.is_some_and(|verb| VERBS.contains(&verb))
+    };
+    let starts: Vec<usize> = text.match_indices("--").map(|(at, _)| at).filter(begins).collect();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let conditions = starts.iter().zip(ends).filter_map(|(start, end)| text.get(start + 2..end));
+    let first = starts.first().map_or(text, |start| text.split_at(*start).0);
+    (first, conditions.collect())
+}
+
 /// Splits `page:2` from the end of a text; the first page if there is none.
 fn split_page(text: &str) -> (&str, usize) {
     let (before, last) = text.rsplit_once(' ').unwrap_or(("", text));
     match last.strip_prefix("page:").and_then(|page| page.parse().ok()) {
         Some(page) => (before, page),
         None => (text, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_known_condition_at_the_beginning_of_a_word_ends_the_words_before_it() {
+        for (text, first, conditions) in [
+            ("long--exposure", "long--exposure", vec![]),
+            ("a--by b --soup -- c", "a--by b --soup -- c", vec![]),
+            ("long--exposure --by me --pinned", "long--exposure ", vec!["by me ", "pinned"]),
+            ("--in here", "", vec!["in here"]),
+            ("boat --bye --in ü--in", "boat --bye ", vec!["in ü--in"]),
+        ] {
+            assert_eq!(split_conditions(text), (first, conditions), "{text}");
+        }
     }
 }

@@ -30,6 +30,17 @@ const MAX_AGAIN_SHOWN: usize = 5;
 /// Maximum number of characters shown of a memory.
 const SHOWN: usize = 160;
 
+/// Returns the part of a person's files that `/memory export` asks for: behind `files`, or alone, as in the field of a
+/// form. `None` if it asks for something else.
+fn part_of_files(rest: &str) -> Option<&str> {
+    let mut words = rest.split_whitespace();
+    match (words.next(), words.next(), words.next()) {
+        (Some("files"), part, None) => Some(part.unwrap_or_default()),
+        (Some(part), None, None) if part.parse::<usize>().is_ok() => Some(part),
+        _ => None,
+    }
+}
+
 impl Commands {
     pub(super) async fn memory_command(
         &self,
@@ -52,10 +63,10 @@ impl Commands {
             ("open", rest) => self.list_episodes(at, rest, true).await,
             ("files", "") => self.list_files(at).await,
             ("file", which) if !which.is_empty() => self.give_file(at, which).await,
-            ("export", rest) if rest.starts_with("files") => {
-                self.export_files(at, rest.trim_start_matches("files").trim()).await
+            ("export", "") => self.export_memory(at).await,
+            ("export", rest) if part_of_files(rest).is_some() => {
+                self.export_files(at, part_of_files(rest).unwrap_or_default()).await
             }
-            ("export", _) => self.export_memory(at).await,
             ("forget", what) => self.forget_command(at, what).await,
             _ => Ok(refused(
                 "`/memory search WORDS`, `/memory stats`, `/memory pin m42`, `/memory update m42 TEXT`, `/memory replace m42 \

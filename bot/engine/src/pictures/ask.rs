@@ -364,6 +364,7 @@ impl Pictures {
             // The message about its progress says already why it is not drawn.
             return Ok(waited);
         }
+        self.placed().await;
         if let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await {
             tracing::warn!(message = %row.message, %error, "cannot remove the message about a picture");
         }

@@ -91,8 +91,8 @@ fn trouble(outage: Outage) -> String {
                 .into()
         }
         Outage::Unseen => {
-            "I must look at a picture before I show it, and the model that sees does not answer, though I kept asking it \
-             for minutes; this counts for no limit, so ask again later"
+            "I must look at a picture before I show it, and the model that sees does not answer, though I kept asking \
+             it for minutes; this counts for no limit, so ask again later"
                 .into()
         }
     }

@@ -105,7 +105,10 @@ impl Pictures {
         let mut failed = None;
         for row in self.queue().await? {
             // The picture waits until its platform is attached.
-            let Ok(platform) = self.services.platform(&row.platform) else { continue };
+            let Ok(platform) = self.services.platform(&row.platform) else {
+                self.drop_old_start(&row).await?;
+                continue;
+            };
             let token = self.services.stopping.child_token();
             let (sender, progress) = watch::channel(ImageProgress::default());
             self.progress().running.insert(row.message.clone(), Running { token: token.clone(), progress });
@@ -317,8 +320,8 @@ impl Pictures {
                 Some(settings) => caption::failed(row, &error).replace(settings.model.name(), settings.model.title()),
                 None => caption::failed(row, &error),
             };
-            // What the server refused to draw was asked of it, and counts. So does what was drawn and judged unclearly: else a
-            // check that does not work would let everybody draw without limit. An outage of the check is nobody's fault.
+            // What the server refused to draw was asked of it, and counts. So does what was drawn and judged unclearly:
+            // else a check that does not work would let everybody draw without limit. Its outage is nobody's fault.
             let is_unjudged = matches!(error, ImageError::Unavailable { outage: Outage::Unjudged, .. });
             let is_given_back = !is_unjudged && !matches!(error, ImageError::Flagged | ImageError::Refused(_));
             PictureOutcome { text: Text::new(text), picture: None, at, is_given_back }
@@ -401,6 +404,7 @@ impl Pictures {
         row: &PictureRow,
         post: &MessageRow,
     ) -> Result<(), Error> {
+        self.placed().await;
         let delivered = async {
             let outbox = OutboxRow {
                 message: post.id.clone(),

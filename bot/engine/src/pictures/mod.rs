@@ -48,7 +48,7 @@ pub(crate) use appearance::{APPEARANCE, Writer, appearance, style_of};
 pub(crate) use ask::{Allowed, Base, PictureRequest, Queued};
 pub(crate) use caption::shortened;
 pub(crate) use naming::is_suitable;
-pub(crate) use search::{By, holds_words, words_of};
+pub(crate) use search::{By, holds_words, mentions, words_of};
 pub use settings::PictureSettings;
 pub(crate) use settings::{AS_LARGE_AS_CAN_BE, PictureLook, PlaceWishes, REMIX_STRENGTH, VARIATION_STRENGTH};
 pub(crate) use start::{Basis, Start};
@@ -80,6 +80,8 @@ pub(crate) struct Pictures {
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
     turn: tokio::sync::Mutex<()>,
+    /// Held while somebody is told a new place in the queue, from the look whether the picture still waits.
+    placing: tokio::sync::Mutex<()>,
     progress: Mutex<Progress>,
 }
 
@@ -136,6 +138,7 @@ impl Pictures {
             settings: OnceLock::new(),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),
+            placing: tokio::sync::Mutex::default(),
             progress: Mutex::default(),
         }
     }
@@ -175,6 +178,11 @@ impl Pictures {
     /// Returns how far a picture is that is being drawn.
     pub(crate) fn progress_of(&self, message: &MessageId) -> Option<ImageProgress> {
         self.progress().running.get(message).map(|running| running.progress.borrow().clone())
+    }
+
+    /// Waits until nobody is being told a place: from then on nobody is told one of a picture that does not wait any more.
+    async fn placed(&self) {
+        drop(self.placing.lock().await);
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {

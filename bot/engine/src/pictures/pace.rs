@@ -52,6 +52,9 @@ impl Pace {
 mod tests {
     use super::*;
 
+    /// What a case is about, its reports, and what is left after each.
+    type Case = (&'static str, &'static [(u64, u32, u32)], &'static [Option<u64>]);
+
     /// Returns what is said to be left after each of these reports: when it comes, the step, and how many there are.
     fn left(reports: &[(u64, u32, u32)]) -> Vec<Option<u64>> {
         let mut pace = Pace::default();
@@ -63,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_seconds_left_are_measured_between_the_steps() {
-        let cases: [(&str, &[(u64, u32, u32)], &[Option<u64>]); 9] = [
+        let cases: [Case; 9] = [
             ("nothing is known before a step", &[(0, 0, 0), (60, 0, 28)], &[None, None]),
             ("a minute of loading, then a second a step", &[(61, 1, 28), (62, 2, 28)], &[None, Some(26)]),
             ("the steps between two reports count", &[(100, 3, 20), (108, 7, 20)], &[None, Some(26)]),

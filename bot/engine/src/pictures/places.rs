@@ -41,9 +41,18 @@ impl Pictures {
             let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
             let making = Making { chat, reply, persona, persona_name, is_help: false };
             let text = &caption::waiting(row, place);
+            // Whoever takes it back or delivers its message waits for this text, and so comes behind it.
+            let _placing = self.placing.lock().await;
+            if !self.is_wanted(row).await? {
+                continue;
+            }
             streaming.progress(making, PictureProgress { since: row.asked_at, text, preview: None }).await;
-            // It was taken back meanwhile, and the text came after its message was removed.
-            if !self.is_wanted(row).await?
+            // It was forgotten meanwhile, and the text may have come after its message was removed. A message that says why
+            // it is not drawn stays.
+            let message = row.message.clone();
+            let is_told = self.services.blocking(move |memory| memory.pictures().is_told(&message)).await?;
+            if !is_told
+                && !self.is_wanted(row).await?
                 && let Err(error) = platform.retract(&row.chat, &row.message, row.asked_at).await
             {
                 tracing::warn!(message = %row.message, %error, "cannot remove the message about a picture");

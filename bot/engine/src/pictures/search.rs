@@ -17,12 +17,18 @@ pub(crate) fn holds_words(row: &PictureRow, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word))
 }
 
+/// Returns true if a text is how platforms write a mention of this id: `<@123>` or `<#123>` of `platform:123`.
+pub(crate) fn mentions(text: &str, id: &str) -> bool {
+    let named = ["<#", "<@!", "<@"].into_iter().find_map(|mark| text.strip_prefix(mark)?.strip_suffix('>'));
+    named.is_some_and(|named| !named.is_empty() && (id == named || id.rsplit(':').next() == Some(named)))
+}
+
 /// Whose pictures are listed.
 #[derive(Clone)]
 pub(crate) enum By {
     /// Those of the person who asks.
     Asker(PersonId),
-    /// Those of people whose displayed name holds these words, in lower case.
+    /// Those of people whose displayed name holds these words, in lower case, or of the one whom they mention.
     Named(String),
 }
 
@@ -38,7 +44,25 @@ impl By {
     pub(crate) fn asked_for(&self, row: &PictureRow) -> bool {
         match self {
             Self::Asker(asker) => row.person == *asker,
-            Self::Named(name) => row.by.as_deref().is_some_and(|by| by.to_lowercase().contains(name)),
+            Self::Named(name) => {
+                let is_named = row.by.as_deref().is_some_and(|by| by.to_lowercase().contains(name));
+                is_named || mentions(name, row.person.as_str())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_names_its_id_alone() {
+        for (text, id) in [("<@123>", "platform:123"), ("<@!123>", "platform:123"), ("<#123>", "platform:123")] {
+            assert!(mentions(text, id), "{text}");
+        }
+        for text in ["<@12>", "<@>", "123", "<#123", "platform:123"] {
+            assert!(!mentions(text, "platform:123"), "{text}");
         }
     }
 }

@@ -204,8 +204,10 @@ impl Pictures {
     /// Keeps a picture for its person alone. Returns its id; the inner error says why it is not kept.
     pub(super) async fn keep(&self, person: &PersonId, png: Vec<u8>) -> Result<Result<String, &'static str>, Error> {
         let waiting = self.services.blocking(|memory| memory.pictures().waiting()).await?;
+        // A request that keeps a copy of its own needs none here.
+        let waiting = waiting.into_iter().filter(|row| row.start.is_none());
         let needed = |row: PictureRow| serde_json::from_value::<PictureLook>(row.settings).ok()?.uploaded;
-        let needed: HashSet<String> = waiting.into_iter().filter_map(needed).collect();
+        let needed: HashSet<String> = waiting.filter_map(needed).collect();
         Ok(self.services.references.keep(person, png, self.services.clock.now(), &needed))
     }
 

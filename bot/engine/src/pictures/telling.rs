@@ -3,11 +3,12 @@
 
 use azera_adapter::Platform;
 use azera_memory::PictureRow;
-use azera_types::Text;
+use azera_types::{Span, Text, Timestamp};
 
 use super::draw::deliverable;
 use super::{NO_BACKEND, PictureRequest, Pictures};
 use crate::error::Error;
+use crate::references::KEPT_HOURS;
 
 impl Pictures {
     /// Tells a person why a picture that a reply asks for is not queued.
@@ -53,10 +54,24 @@ impl Pictures {
     pub(super) async fn end_waiting(&self) -> Result<(), Error> {
         for row in self.services.blocking(|memory| memory.pictures().waiting()).await? {
             // The picture waits until its platform is attached.
-            let Ok(platform) = self.services.platform(&row.platform) else { continue };
+            let Ok(platform) = self.services.platform(&row.platform) else {
+                self.drop_old_start(&row).await?;
+                continue;
+            };
             self.give_up_saying(platform.as_ref(), &row, NO_BACKEND).await?;
         }
         Ok(())
+    }
+
+    /// Drops what a picture came with that waits for its platform longer than uploads are kept: the platform may never come
+    /// back.
+    pub(super) async fn drop_old_start(&self, row: &PictureRow) -> Result<(), Error> {
+        let until = row.asked_at.checked_add(Span::new().hours(KEPT_HOURS)).unwrap_or(Timestamp::MAX);
+        if row.start.is_none() || self.services.clock.now() < until {
+            return Ok(());
+        }
+        let message = row.message.clone();
+        self.services.blocking(move |memory| memory.pictures().let_start_go(&message)).await
     }
 
     /// Stops drawing a picture.

@@ -114,18 +114,25 @@ impl Turns {
             parts.filter(|(_, part)| is_picture(part) && !part.is_seen).map(|(index, _)| index).collect();
         for index in waiting.into_iter().take(most) {
             looked.count += 1;
+            if is_seen_in(&looked.message, index) {
+                continue;
+            }
             let seen = self.see_part(request, &looked.message, context, index).await?;
             let (text, is_seen) = match &seen {
                 Ok(words) => (with_description(&looked.message, index, words), true),
                 Err(_) => (unseen(&looked.message, index), false),
             };
             if is_seen || text != looked.message.text {
-                let Some(message) = self.store_seen(&looked.message, index, text, is_seen).await? else {
-                    return Ok(None);
+                let stored = match self.store_seen(&looked.message, index, text, is_seen).await? {
+                    None => self.seen_meanwhile(&looked.message, context, index).await?,
+                    stored => stored,
                 };
+                let Some(message) = stored else { return Ok(None) };
                 looked.message = message;
             }
-            if let Err(why) = seen {
+            if let Err(why) = seen
+                && !is_seen_in(&looked.message, index)
+            {
                 if let NotSeen::Failed(error) = &why {
                     tracing::warn!(message = %looked.message.id, %error, "a picture was not seen");
                 }
@@ -183,6 +190,22 @@ impl Turns {
         self.services.blocking(move |memory| memory.pictures().file_at(&read_scope, &id, index)).await
     }
 
+    /// Returns a message as it is now, if another turn saw this picture of it meanwhile; `None` if the message was changed
+    /// or forgotten.
+    async fn seen_meanwhile(
+        &self,
+        message: &MessageRow,
+        context: Option<&TurnContext>,
+        index: usize,
+    ) -> Result<Option<MessageRow>, Error> {
+        let (read_scope, id) = (context.map(|context| context.read_scope.clone()), message.id.clone());
+        let found = self.services.blocking(move |memory| match read_scope {
+            Some(read_scope) => memory.messages().get(&read_scope, &id),
+            None => memory.turns().open(&id),
+        });
+        Ok(found.await?.filter(|found| found.edited_at == message.edited_at && is_seen_in(found, index)))
+    }
+
     async fn store_seen(
         &self,
         message: &MessageRow,
@@ -219,6 +242,11 @@ impl Turns {
 /// Returns true if a part is a picture.
 fn is_picture(part: &Part) -> bool {
     part.kind == PartKind::Image
+}
+
+/// Returns true if a part of a message is a picture that was seen.
+fn is_seen_in(message: &MessageRow, index: usize) -> bool {
+    message.parts.get(index).is_some_and(|part| part.is_seen)
 }
 
 /// Returns what a person said as a prompt shows it, if it replies to a message with pictures: with what that says and shows.

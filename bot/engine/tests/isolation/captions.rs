@@ -1,11 +1,12 @@
 //! Captions of calls: who agreed to them, and that they go with what they show.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use azera_adapter::{Outcome, VoiceHost as _};
 use azera_types::MessageId;
 
-use crate::findings::{AN, ANN, BOB, COMMONS, Scene};
+use crate::findings::{AN, ANN, BOB, COMMONS, DEN, Scene};
 use crate::test_engine::{chat, person};
 use crate::voice_fakes::Channels;
 
@@ -80,4 +81,22 @@ async fn only_those_who_agree_to_captions_are_heard_while_they_run() {
     assert!(scene.command(AN, COMMONS, "/voice captions no").await.starts_with("I do not hear you"));
     assert_eq!(scene.command(ANN, COMMONS, "/voice captions off").await, "The captions are off.");
     assert!(scene.command(ANN, COMMONS, "/voice captions sideways").await.contains("`/voice captions on`"));
+}
+
+#[tokio::test]
+async fn the_settings_of_a_call_tell_the_consent_to_that_call() {
+    let scene = Scene::open(true, false).await;
+    let channels = scene.channels();
+    *channels.call.lock().unwrap() = Some(chat(COMMONS));
+    // Ann is in a call and asks from the text chat of another voice channel, where she agreed.
+    scene.command(ANN, DEN, "/voice consent yes").await;
+    let settings = scene.command(ANN, DEN, "/voice settings").await;
+    assert!(settings.contains("I do not hear you"), "{settings}");
+    scene.command(ANN, COMMONS, "/voice consent yes").await;
+    let settings = scene.command(ANN, DEN, "/voice settings").await;
+    assert!(settings.contains("I hear you") && settings.contains("Nothing is recorded"), "{settings}");
+    // Nobody is told that nothing is recorded while it is not known.
+    channels.is_record_lost.store(true, Ordering::Relaxed);
+    let settings = scene.command(ANN, DEN, "/voice settings").await;
+    assert_eq!(settings, "This recording has ended.");
 }

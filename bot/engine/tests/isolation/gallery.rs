@@ -25,6 +25,9 @@ async fn pictures_are_listed_by_the_person_who_asked_and_only_where_they_may_be_
         assert!(!found.contains("heliotrope"), "{who} in {place}: {found}");
     }
     assert!(scene.ask(ANN, DM_ANN, "/gallery by me").await.text.contains("heliotrope"));
+    // As platforms write a mention.
+    let mentioned = scene.ask(ANN, COMMONS, &format!("/gallery by <@{}>", PEOPLE[AN].0)).await.text;
+    assert!(mentioned.contains("crimson") && !mentioned.contains("violet"), "{mentioned}");
     assert!(scene.ask(ANN, COMMONS, "/gallery by nobody").await.text.contains("by a person of that name"));
 }
 

@@ -69,7 +69,7 @@ pub const WRITTEN: [&str; 7] = [
 /// Functions of the memory that return something that could hold people's words, but show it to nobody. Turns,
 /// deliveries and embeddings are the engine's own work, and their results are judged where they come out. None of these
 /// functions takes a read scope.
-const SHOWN_TO_NOBODY: [&str; 86] = [
+const SHOWN_TO_NOBODY: [&str; 87] = [
     // Opening, and the settings of chats: no words that people said.
     "open",
     "config",
@@ -121,6 +121,7 @@ const SHOWN_TO_NOBODY: [&str; 86] = [
     "pictures().keep_at_most",
     "pictures().served",
     "pictures().start_of",
+    "pictures().let_start_go",
     // Words that a place forbids, and a switch.
     "pictures().wishes",
     // These return what was written to the writer, or look it up for a post.

@@ -96,25 +96,25 @@ async fn a_waiting_picture_is_followed_by_the_person_who_asked() {
         let own = azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap();
         assert_eq!(own, Some(PictureState::Drawing { step: 1, steps: 2, preview: None }));
         assert_eq!(azera.picture_state(&sim, at(AN, COMMONS), number).await.unwrap(), None);
-        let listed = azera.waiting_pictures(&sim, at(ANN, COMMONS)).await.unwrap();
+        let listed = azera.waiting_pictures(&sim, &at(ANN, COMMONS).person).await.unwrap();
         let state = PictureState::Drawing { step: 1, steps: 2, preview: None };
-        assert_eq!(listed, [WaitingPicture { number, prompt: "a boat".into(), state }]);
-        // The next one waits behind it. Each is listed for who asked, where they asked.
+        let drawn = WaitingPicture { chat: at(ANN, COMMONS).chat, number, prompt: "a boat".into(), state };
+        assert_eq!(listed, std::slice::from_ref(&drawn));
+        // The next one is the first of those that wait. All are listed, for who asked alone.
         let next = asked(&scene, ANN, DM_ANN, wish("a heliotrope ship")).await;
-        let listed = azera.waiting_pictures(&sim, at(ANN, DM_ANN)).await.unwrap();
-        assert_eq!((listed.len(), listed[0].number), (1, next));
-        assert_eq!(listed[0].state, PictureState::Waits { place: 2 });
-        for (who, place) in [(AN, COMMONS), (AN, DM_AN), (AN, DM_ANN), (ANN, DEN)] {
-            let listed = azera.waiting_pictures(&sim, at(who, place)).await.unwrap();
-            assert_eq!(listed, [], "{who} in {place}");
-        }
+        let (chat, state) = (at(ANN, DM_ANN).chat, PictureState::Waits { place: 1 });
+        assert_eq!(azera.picture_state(&sim, at(ANN, DM_ANN), next).await.unwrap(), Some(state.clone()));
+        let waits = WaitingPicture { chat, number: next, prompt: "a heliotrope ship".into(), state };
+        let listed = azera.waiting_pictures(&sim, &at(ANN, COMMONS).person).await.unwrap();
+        assert_eq!(listed, [drawn, waits]);
+        assert_eq!(azera.waiting_pictures(&sim, &at(AN, COMMONS).person).await.unwrap(), []);
         scene.command_meanwhile(ANN, DM_ANN, "/picture cancel").await;
         scene.command_meanwhile(ANN, COMMONS, "/picture cancel").await
     };
     let (settled, _) = tokio::join!(azera.settle(), watching);
     settled.unwrap();
     assert_eq!(azera.picture_state(&sim, at(ANN, COMMONS), number).await.unwrap(), None, "it was taken back");
-    assert_eq!(azera.waiting_pictures(&sim, at(ANN, COMMONS)).await.unwrap(), []);
+    assert_eq!(azera.waiting_pictures(&sim, &at(ANN, COMMONS).person).await.unwrap(), []);
     painter.hangs.store(false, Ordering::SeqCst);
     painter.failures.store(100, Ordering::SeqCst);
     let number = asked(&scene, ANN, COMMONS, wish("a ship")).await;

@@ -233,7 +233,9 @@ impl Looking<'_> {
         }
         // An empty wish asks for nothing, so that looking changes nothing.
         let asked = azera.ask(platform, at.clone(), PictureWish::default()).await;
-        let waiting = azera.waiting_pictures(platform, at.clone()).await.unwrap();
+        // The list is of all chats of the person. What is of this one is judged here.
+        let mut waiting = azera.waiting_pictures(platform, &at.person).await.unwrap();
+        waiting.retain(|it| it.chat == at.chat);
         let kept = azera.keep_reference(platform, at.clone(), FileContent(vec![0; 4])).await;
         let reference = azera.reference(platform, at.clone(), "00112233445566778899aabbccddeeff").await.unwrap();
         let words = |it: &ShownPicture| format!("{} {:?} {:?}", &*it.prompt, it.by.as_deref(), it.place.as_deref());

@@ -27,6 +27,7 @@ mod files;
 mod findings;
 mod gallery;
 mod garden;
+mod grammars;
 mod graph;
 mod guard;
 mod hearth;

@@ -1,9 +1,9 @@
 //! Pictures made from pictures: which ones may be started from where, and what the rules make of them.
 
 use azera_adapter::{CommandAnswer, CommandLine, FileContent, GivenPicture, Host, Platform};
-use azera_memory::blob_id;
+use azera_memory::{NewPicture, PictureQuota, blob_id};
 use azera_model_image::Picture;
-use azera_types::{InboundPart, MessageId, Part, Text};
+use azera_types::{InboundPart, MessageId, Part, PlatformId, Text};
 
 use std::sync::atomic::Ordering;
 
@@ -278,4 +278,41 @@ async fn a_picture_whose_start_is_damaged_says_that_it_is_gone() {
     let told = scene.delivered().pop().unwrap_or_default();
     assert!(told.contains("the picture that it starts from is gone"), "{told}");
     assert!(scene.engine.memory.pictures().waiting().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn waiting_requests_that_keep_their_own_copies_take_no_room_from_uploads() {
+    let (scene, _) = Scene::with_waiting_photo().await;
+    for shade in 10..16 {
+        let given = Some(GivenPicture { description: None, content: FileContent(photo(shade)) });
+        let answer = scene.give_meanwhile((ANN, COMMONS), "/imagine a heliotrope knight", None, given).await;
+        assert!(answer.ok, "{}", answer.text);
+    }
+    scene.engine.azera.stop().await;
+}
+
+#[tokio::test]
+async fn the_start_of_a_request_is_dropped_after_a_day_without_its_platform() {
+    let (mut scene, _) = Scene::with_waiting_photo().await;
+    scene.engine.azera.stop().await;
+    let mut row = scene.engine.memory.pictures().waiting().unwrap().remove(0);
+    scene.engine.memory.pictures().cancel(&row.message).unwrap();
+    row.platform = PlatformId::new("removed").unwrap();
+    let quota = PictureQuota {
+        day: "2026-03-01".into(),
+        by_person: 10,
+        in_place: 10,
+        waiting: 10,
+        waiting_by_person: 10,
+        waiting_in_place: 10,
+    };
+    scene.engine.memory.pictures().ask(NewPicture { row, quota, start: Some(photo(9)) }).unwrap();
+    scene.engine.reopen().await;
+    scene.settled().await;
+    assert_eq!(scene.kept_files(), [photo(9)], "its platform may come back");
+    scene.pass(25 * 3_600);
+    scene.settled().await;
+    assert!(scene.kept_files().is_empty());
+    assert_eq!(scene.engine.memory.pictures().waiting().unwrap().len(), 1, "it waits on");
+    assert!(scene.engine.memory.check().unwrap().is_sound());
 }

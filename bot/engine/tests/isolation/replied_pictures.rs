@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use azera_adapter::Outcome;
 use azera_model_api::{ChatMessage, ScriptedModel};
+use azera_model_image::{SeeError, Verdict, Viewer};
 use azera_types::MessageId;
+use tokio::sync::Barrier;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_AN, DM_ANN, DM_BOB, GUILD, Scene};
 use crate::held::text_of;
 use crate::remix::photo;
-use crate::shown_pictures::shown;
+use crate::shown_pictures::{Eye, shown};
 use crate::world::{Change, Target};
 
 /// What is seen in the pictures here.
@@ -150,4 +153,44 @@ async fn without_a_vision_model_nobody_guesses_what_is_replied_to() {
     let answer = scene.reply(AN, COMMONS, "I want to kill myself", &alone).await;
     assert!(azera_affect::Help::Crisis.stands_in(text_of(&answer)), "{}", text_of(&answer));
     assert!(!text_of(&answer).starts_with(BLIND), "{}", text_of(&answer));
+}
+
+/// Looks at pictures like [`Eye`], and only while two look at the same time.
+struct TwoEyes(Barrier);
+
+#[async_trait]
+impl Viewer for TwoEyes {
+    fn max_bytes(&self) -> u64 {
+        Eye.max_bytes()
+    }
+
+    async fn describe(&self, file: Vec<u8>) -> Result<String, SeeError> {
+        self.0.wait().await;
+        Eye.describe(file).await
+    }
+
+    async fn judge(&self, file: Vec<u8>) -> Result<Verdict, SeeError> {
+        Eye.judge(file).await
+    }
+}
+
+#[tokio::test]
+async fn two_replies_that_look_at_the_same_pictures_are_both_answered() {
+    let mut scene = Scene::with_echo(false).await;
+    scene.engine.is_blind = true;
+    scene.engine.reopen().await;
+    scene.engine.azera.give_sight(Arc::new(TwoEyes(Barrier::new(2))));
+    let mut pictures = scene.message(ANN, DEN, "look");
+    pictures.parts.extend((20..24).map(|shade| shown(&photo(shade))));
+    pictures.mentions_bot = false;
+    let id = pictures.id.clone();
+    scene.submit(pictures).await.unwrap();
+    scene.settled().await;
+    let (mut first, mut second) = (scene.message(ANN, DEN, "what is this?"), scene.message(AN, DM_AN, "and this?"));
+    (first.reply_to, second.reply_to) = (Some(id.clone()), Some(id));
+    let (first, second) = tokio::join!(scene.submit(first), scene.submit(second));
+    for answer in [first.unwrap(), second.unwrap()] {
+        let told = text_of(&answer);
+        assert!(told.matches(SEEN).count() >= 4, "{told}");
+    }
 }

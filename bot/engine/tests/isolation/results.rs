@@ -67,18 +67,17 @@ async fn what_was_seen_in_a_picture_counts_for_those_made_of_it() {
 #[tokio::test(start_paused = true)]
 async fn a_picture_that_could_not_be_looked_at_is_not_shown_and_not_drawn_anew() {
     let (scene, painter) = Scene::with_painter(|settings| settings.per_person = 2).await;
-    let mut drawn = 0;
-    for (shade, told) in [
+    let shades = [
         (UNANSWERED, "the model that sees does not answer, though I kept asking"),
         (UNCLEAR, "the model that sees gave no clear answer, though I asked it three times"),
         (TORN, "cannot read the picture that came out"),
-    ] {
+    ];
+    for (drawn, (shade, told)) in (1..).zip(shades) {
         let (text, _) = scene.drawn_as(&painter, shade, "/imagine a knight").await;
         assert!(text.contains(told), "{text}");
         for _ in 0..3 {
             scene.settled().await;
         }
-        drawn += 1;
         assert_eq!((painter.asked.lock().unwrap().len(), scene.posts().len()), (drawn, drawn), "it is over");
     }
     // What the model answered counts, and the outage does not.

@@ -10,6 +10,7 @@ use azera_types::{InboundPart, Part};
 
 use crate::findings::{AN, ANN, COMMONS, DEN, DM_AN, DM_ANN, Scene};
 use crate::held::text_of;
+use crate::remix::photo;
 
 const SECRET: &str = "the lighthouse password is heliotrope, quiet";
 
@@ -37,8 +38,12 @@ pub const UNCLEAR: u8 = 207;
 /// The shade of a picture for which the model does not answer the first times.
 pub const RETURNS: u8 = 208;
 
+/// The shade of a picture that the model describes only when it is asked once more.
+const BLINKS: u8 = 209;
+
 /// How often the model was asked about a picture that it hesitates about, and about one for which it returns. One test asks.
 static HESITATIONS: AtomicUsize = AtomicUsize::new(0);
+static BLINKED: AtomicUsize = AtomicUsize::new(0);
 static OUTAGES: AtomicUsize = AtomicUsize::new(0);
 
 /// Sees the shade of a picture, or the words in its bytes where they are no picture.
@@ -59,6 +64,9 @@ impl Viewer for Eye {
             Some(&CHILD) => Ok("a child on a beach, quiet".to_owned()),
             Some(&UNANSWERED) => Err(SeeError::Unavailable("it does not answer".to_owned())),
             Some(&TORN) => Err(unreadable()),
+            Some(&BLINKS) if BLINKED.fetch_add(1, Ordering::SeqCst) == 0 => {
+                Err(SeeError::Unavailable("it does not answer".to_owned()))
+            }
             _ => Ok("a plain wall, quiet".to_owned()),
         }
     }
@@ -147,6 +155,17 @@ async fn a_picture_that_cannot_be_seen_is_answered_with_one_sentence() {
     let first = scene.show(ANN, DM_ANN, "look, quiet", b"\xff", true).await;
     assert_eq!(text_of(&first), format!("Noted.\n\n{sentence}"));
     assert_eq!(text_of(&scene.show(ANN, DM_ANN, "and this, quiet", b"\xff", true).await), "Noted.");
+}
+
+#[tokio::test]
+async fn a_picture_that_was_missed_once_is_seen_when_the_answer_is_made_again() {
+    let mut scene = Scene::open(false, false).await;
+    // The platform has it no second time.
+    let answer = scene.show(ANN, DM_ANN, "look, quiet", &photo(BLINKS), true).await;
+    let missed = text_of(&answer);
+    assert!(missed.contains("at the moment") && !scene.holds("plain wall"), "{missed}");
+    let again = scene.command(ANN, DM_ANN, "/regenerate").await;
+    assert!(scene.holds("look, quiet\\n[seen in photo.png, a guess] a plain wall, quiet"), "{again}");
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ impl Looking<'_> {
         let memory: &Memory = &engine.memory;
         let names = read!(self, memory.graph().names(read_scope), |found| format!("{:?}", found.most));
         read!(self, memory.graph().new_names(read_scope, Timestamp::MIN, MAX_SUGGESTED), |found| {
-            found.iter().map(|new| format!("{} {:?} {}\n", new.name, new.relation, new.memory)).collect()
+            found.names.iter().map(|new| format!("{} {:?} {}\n", new.name, new.relation, new.memory)).collect()
         });
         let secrets = engine.watch.oracle().secrets.len();
         let secret = |secret| [format!("Mia-{}", word(secret, false)), format!("Mia-{}", word(secret, true))];
