@@ -33,8 +33,8 @@ mod lab;
     feature = "redis"
 )))]
 mod left_out;
-#[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only the web shows the newest lines"))]
 mod local_speech;
+#[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only the web shows the newest lines"))]
 mod log_ring;
 mod loras;
 mod machine;
