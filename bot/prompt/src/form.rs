@@ -100,8 +100,8 @@ pub struct Form {
     pub language: bool,
     /// True if a rule stands again next to the message that it is about. Models of a billion weights forget it otherwise.
     pub reminders: bool,
-    /// True if the reply is one sentence that begins with "I can't" where the message asks for a story, a poem, a sum or a
-    /// deed. Without it, a model of a hundred million weights writes what only looks like an answer.
+    /// True if the reply is one sentence that begins with what the persona cannot do where the message asks for a story, a
+    /// poem, a sum or a deed. Without it, a model of a hundred million weights writes what only looks like an answer.
     pub declines: bool,
     /// True if the model's template accepts only turns that alternate between person and persona.
     pub alternates: bool,
