@@ -64,22 +64,27 @@ impl Decoding<'_> {
             }
             let (token, probability) = self.pick(&step, decoded.tokens.is_empty());
             if token == self.tokens.end {
-                let kept = before_fragment(&decoded.tokens, self.tokens);
-                decoded.truncate(kept);
-                return Ok(decoded);
+                return Ok(self.whole(decoded));
             }
             decoded.tokens.push(token);
             decoded.probabilities.push(probability);
             decoded.attention.push(std::mem::take(&mut step.attention));
             if let Some(kept) = before_repetition(&decoded.tokens, self.seconds <= SHORT_SECONDS) {
                 decoded.truncate(kept);
-                return Ok(decoded);
+                return Ok(self.whole(decoded));
             }
             step = self.decoder.step(&mut cache, token)?;
         }
         let kept = before_new_beginning(&decoded.tokens);
         decoded.truncate(kept);
-        Ok(decoded)
+        Ok(self.whole(decoded))
+    }
+
+    /// Takes a fragment off the end of what was decoded. What is left of a repetition may end in one, too.
+    fn whole(&self, mut decoded: Decoded) -> Decoded {
+        let kept = before_fragment(&decoded.tokens, |tokens| self.tokens.text(tokens));
+        decoded.truncate(kept);
+        decoded
     }
 
     /// Returns the likeliest token with its probability among those that may be picked.
@@ -132,14 +137,14 @@ fn before_new_beginning(tokens: &[usize]) -> usize {
 
 /// Returns how many tokens to keep if the transcript ends in a fragment: after its last sentence, a part of its
 /// beginning comes again and breaks off.
-fn before_fragment(tokens: &[usize], texts: &Tokens) -> usize {
-    let ends_sentence = |token: &usize| matches!(texts.bytes(*token), b"." | b"?" | b"!");
+fn before_fragment(tokens: &[usize], text: impl Fn(&[usize]) -> String) -> usize {
+    let ends_sentence = |token: &usize| matches!(text(&[*token]).as_str(), "." | "?" | "!");
     let fragment = tokens.iter().rposition(ends_sentence).map_or(0, |last| last + 1);
     if fragment == 0 || fragment == tokens.len() {
         return tokens.len();
     }
     let (whole, tail) = tokens.split_at(fragment);
-    let comes_again = texts.text(whole).to_lowercase().starts_with(&texts.text(tail).to_lowercase());
+    let comes_again = text(whole).to_lowercase().starts_with(&text(tail).to_lowercase());
     if comes_again { fragment } else { tokens.len() }
 }
 
@@ -170,5 +175,21 @@ mod tests {
         check(&[1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5], 6);
         check(&[1, 2, 3, 4, 5, 6, 7, 8], 8);
         check(&[], 0);
+    }
+
+    #[test]
+    fn a_fragment_at_the_end_that_is_the_beginning_again_goes() {
+        const WORDS: [&str; 6] = ["the", " The", " bakery", " closes", ".", " But"];
+        let text = |tokens: &[usize]| tokens.iter().map(|token| WORDS[*token]).collect::<String>().trim().to_owned();
+        let check = |tokens: &[usize], kept: usize| assert_eq!(before_fragment(tokens, text), kept, "{tokens:?}");
+        check(&[0, 2, 3, 4, 1], 4);
+        check(&[0, 2, 3, 4, 1, 2], 4);
+        check(&[0, 2, 3, 4, 5], 5);
+        check(&[0, 2, 3, 4], 4);
+        check(&[0, 2], 2);
+        // What is left if "The bakery closes." is decoded over and over, with another first token from the second time on.
+        let again = [0, 2, 3, 4, 1, 2, 3, 4, 1];
+        assert_eq!(before_repetition(&again, true), Some(5));
+        check(&again[..5], 4);
     }
 }
