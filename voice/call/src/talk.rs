@@ -57,6 +57,8 @@ pub struct Talk<P> {
     is_paused: bool,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
+    /// True while nobody can hear the line.
+    is_silenced: bool,
     /// True once the voice failed, until it says a sentence again.
     is_voiceless: bool,
     /// True once a reply that was stopped is to go on.
@@ -89,6 +91,7 @@ impl<P: Player> Talk<P> {
             is_opening: false,
             is_paused: false,
             is_muted: false,
+            is_silenced: false,
             is_voiceless: false,
             goes_on: false,
             tell,
@@ -145,7 +148,7 @@ impl<P: Player> Talk<P> {
             }
             Request::Decided(person, decision) => self.react(Event::Decided(person, decision)).await,
             Request::Persona(names, manner) => self.set_persona(names, &manner).await,
-            Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_muted => {
+            Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_quiet() => {
                 self.mouth.refuse(&reply);
             }
             Request::Manner(reply, manner) => self.mouth.begin(&reply, &manner),
@@ -158,6 +161,7 @@ impl<P: Player> Talk<P> {
                     self.end_sound().await;
                 }
             }
+            Request::Say(_) if self.is_silenced => {}
             Request::Say(text) => self.mouth.say(&text),
             Request::Stop => self.be_silent().await,
             Request::Mute(is_muted) => {
@@ -166,6 +170,13 @@ impl<P: Player> Talk<P> {
                     self.be_silent().await;
                 }
                 self.react(Event::Muted(is_muted)).await;
+            }
+            Request::Silence(is_silenced) => {
+                self.is_silenced = is_silenced;
+                if is_silenced {
+                    self.be_silent().await;
+                }
+                self.react(Event::Silenced(is_silenced)).await;
             }
         }
         self.speak_on().await;
@@ -323,6 +334,11 @@ impl<P: Player> Talk<P> {
         self.asked_until.filter(|_| is_waiting).map(|asked| asked + BRIDGE_AFTER)
     }
 
+    /// Returns true if nothing is to be said, because somebody asked for it or because nobody can hear it.
+    fn is_quiet(&self) -> bool {
+        self.is_muted || self.is_silenced
+    }
+
     fn report(&self, report: Report) {
         // Nobody listens to a conversation that is being ended.
         self.reports.send(report).ok();
@@ -339,7 +355,7 @@ impl<P: Player> Talk<P> {
             Action::Expect(expected) => self.report(Report::Expected(expected)),
             Action::Said(said) => self.said(said),
             Action::GoOn(said) => {
-                self.goes_on = !self.is_muted && self.mouth.resume();
+                self.goes_on = !self.is_quiet() && self.mouth.resume();
                 if !self.goes_on {
                     self.said(said);
                 }
@@ -365,7 +381,7 @@ impl<P: Player> Talk<P> {
 
     fn said(&mut self, said: Said) {
         let ago = self.now().saturating_sub(said.began);
-        if said.is_for_bot && !self.is_muted {
+        if said.is_for_bot && !self.is_quiet() {
             (self.asked_until, self.is_bridged) = (Some(said.ended), false);
             self.trace(said.ended, "the question is whole");
             self.open_line();

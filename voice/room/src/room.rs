@@ -96,6 +96,8 @@ pub enum Event {
     Silent,
     /// The bot is to speak and answer, or not.
     Muted(bool),
+    /// Nobody can hear the bot from now on, or people can again.
+    Silenced(bool),
     /// People call the bot by other names from now on.
     Named(Vec<String>),
     /// Time passed.
@@ -114,6 +116,7 @@ impl std::fmt::Debug for Event {
             Self::Saying(_) => "Saying",
             Self::Silent => "Silent",
             Self::Muted(_) => "Muted",
+            Self::Silenced(_) => "Silenced",
             Self::Named(_) => "Named",
             Self::Tick => "Tick",
         })
@@ -236,12 +239,16 @@ pub struct Room {
     streams: BTreeMap<StreamId, Stream>,
     conversation: Conversation,
     voice: Voice,
+    /// When the bot began to speak.
+    speaks_since: Duration,
     /// What the bot says now, and said last.
     saying: String,
     said_at: Duration,
     /// When a reply was stopped that may go on.
     stopped_at: Option<Duration>,
     is_muted: bool,
+    /// True while nobody can hear the bot.
+    is_silenced: bool,
     recognitions: u64,
     /// Since when nobody else is there.
     alone_since: Option<Duration>,
@@ -257,10 +264,12 @@ impl Room {
             streams: BTreeMap::new(),
             conversation: Conversation::default(),
             voice: Voice::Silent,
+            speaks_since: Duration::ZERO,
             saying: String::new(),
             said_at: Duration::ZERO,
             stopped_at: None,
             is_muted: false,
+            is_silenced: false,
             recognitions: 0,
             alone_since: Some(Duration::ZERO),
         }
@@ -295,7 +304,7 @@ impl Room {
             Event::Recognised(id, transcript) => self.recognised(at, id, transcript, &mut actions),
             Event::Saying(sentence) => {
                 if self.voice == Voice::Silent {
-                    self.voice = Voice::Speaking;
+                    (self.voice, self.speaks_since) = (Voice::Speaking, at);
                     self.saying.clear();
                 }
                 self.saying.push(' ');
@@ -309,9 +318,11 @@ impl Room {
                 }
                 self.voice = Voice::Silent;
                 self.said_at = at;
+                self.conversation.answered(self.speaks_since);
                 self.conversation.replied(at);
             }
             Event::Muted(is_muted) => self.is_muted = is_muted,
+            Event::Silenced(is_silenced) => self.is_silenced = is_silenced,
             Event::Named(names) => self.settings.names = names,
             Event::Tick => {}
         }
@@ -370,6 +381,7 @@ impl Room {
 
     fn left(&mut self, person: &PersonId, at: Duration, actions: &mut Vec<Action>) {
         self.present.remove(person);
+        self.conversation.left(person);
         self.drop_streams(person, actions);
         if self.present.is_empty() {
             self.alone_since.get_or_insert(at);
@@ -389,10 +401,16 @@ impl Room {
         }
     }
 
-    /// Goes on to speak if this stream made the bot pause.
+    /// Goes on to speak if this stream made the bot pause, unless somebody else speaks by now.
     fn resume(&mut self, stream: StreamId, actions: &mut Vec<Action>) {
-        if self.voice == Voice::Paused(stream) {
-            self.voice = Voice::Speaking;
+        if self.voice != Voice::Paused(stream) {
+            return;
+        }
+        let barge_in = self.settings.barge_in;
+        let speaks = |other: &Stream| other.endpointer.utterance.as_ref().is_some_and(|said| said.voiced >= barge_in);
+        let other = self.streams.iter().find(|(id, other)| **id != stream && speaks(other)).map(|(id, _)| *id);
+        self.voice = other.map_or(Voice::Speaking, Voice::Paused);
+        if other.is_none() {
             actions.push(Action::Resume);
         }
     }

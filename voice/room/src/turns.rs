@@ -7,16 +7,49 @@ use azera_types::PersonId;
 
 use crate::words;
 
+/// How long somebody counts as waiting for an answer, if none comes.
+const ANSWER: Duration = Duration::from_secs(60);
+
 /// Who talked with the bot last, and when.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     partner: Option<(PersonId, Duration)>,
+    /// Who waits for an answer or hears it now, and when they asked.
+    askers: BTreeMap<PersonId, Duration>,
 }
 
 impl Conversation {
     /// Records that the bot talks with somebody.
     pub(crate) fn with(&mut self, person: &PersonId, at: Duration) {
         self.partner = Some((person.clone(), at));
+    }
+
+    /// Records that somebody asked the bot something.
+    pub(crate) fn asked(&mut self, person: &PersonId, at: Duration) {
+        self.with(person, at);
+        self.askers.insert(person.clone(), at);
+    }
+
+    /// Records that the bot said everything that it began at `since`. Who asked later still waits.
+    pub(crate) fn answered(&mut self, since: Duration) {
+        self.askers.retain(|_, asked| *asked > since);
+    }
+
+    /// Records that a person left.
+    pub(crate) fn left(&mut self, person: &PersonId) {
+        self.askers.remove(person);
+    }
+
+    /// Records that nobody gets an answer any more.
+    pub(crate) fn stopped(&mut self) {
+        self.askers.clear();
+    }
+
+    /// Returns true if what somebody says ends the reply that is being said: it is the answer to them, or to nobody and
+    /// they speak to the bot. Talk of others with each other does not.
+    pub(crate) fn interrupts(&self, person: &PersonId, is_for_bot: bool, at: Duration) -> bool {
+        let mut waiting = self.askers.iter().filter(|(_, asked)| at.saturating_sub(**asked) <= ANSWER).peekable();
+        if waiting.peek().is_none() { is_for_bot } else { waiting.any(|(asker, _)| asker == person) }
     }
 
     /// Records that the bot ended its reply.
@@ -58,6 +91,10 @@ impl Conversation {
 
     /// Returns true if the bot just talked with a person.
     fn is_with(&self, person: &PersonId, at: Duration, attention: Duration) -> bool {
+        let asked = self.askers.get(person);
+        if asked.is_some_and(|asked| at.saturating_sub(*asked) <= ANSWER) {
+            return true;
+        }
         let partner = self.partner.as_ref();
         partner.is_some_and(|(partner, since)| partner == person && at.saturating_sub(*since) <= attention)
     }

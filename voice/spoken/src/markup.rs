@@ -32,6 +32,7 @@ impl Marks<'_> {
     fn note(&self) -> &'static str {
         match self.options.code {
             CodeNote::InChat => self.phrases.code_in_chat,
+            CodeNote::InMessage => self.phrases.code_in_message,
             CodeNote::NotRead => self.phrases.code_not_read,
         }
     }

@@ -4,9 +4,13 @@
 //! Each test runs in a process of its own, because songbird trusts the certificates that `SSL_CERT_FILE` names.
 
 mod captions;
+mod code;
 mod deafened;
 mod encrypted;
 mod engine;
+mod joining;
+mod lost_gateway;
+mod moderators;
 mod people;
 mod recordings;
 mod soak;

@@ -183,6 +183,26 @@ pub struct MadeUp {
     pub uttered: Vec<(String, bool)>,
     /// How often it was told that the voice fails.
     pub voiceless: usize,
+    /// Who speaks.
+    pub speaker: &'static str,
+}
+
+/// Returns engines whose voice fails at sentences with these words.
+pub fn engines(fails_at: &str) -> (Engines, Arc<Hearing>, Arc<Speaking>) {
+    let hearing = Arc::<Hearing>::default();
+    let voice = |id: &str, language: &str| Voice {
+        id: id.into(),
+        language: language.into(),
+        rate: RATE,
+        engine: "made-up".into(),
+    };
+    let speaking = Arc::new(Speaking {
+        voices: vec![voice("joe", "en"), voice("ann", "en"), voice("karl", "de")],
+        styles: Mutex::default(),
+        fails_at: Mutex::new(fails_at.into()),
+    });
+    let engines = Engines::new(hearing.clone(), speaking.clone(), Style::of("joe"), Arc::new(|| Box::new(Loud)));
+    (engines, hearing, speaking)
 }
 
 pub fn id(name: &str) -> MessageId {
@@ -197,23 +217,12 @@ impl MadeUp {
 
     /// Opens such a room with a voice that fails at sentences with these words.
     pub async fn open_with(fails_at: &str) -> Self {
-        let hearing = Arc::<Hearing>::default();
-        let voice = |id: &str, language: &str| Voice {
-            id: id.into(),
-            language: language.into(),
-            rate: RATE,
-            engine: "made-up".into(),
-        };
-        let speaking = Arc::new(Speaking {
-            voices: vec![voice("joe", "en"), voice("ann", "en"), voice("karl", "de")],
-            styles: Mutex::default(),
-            fails_at: Mutex::new(fails_at.into()),
-        });
-        let engines = Engines::new(hearing.clone(), speaking.clone(), Style::of("joe"), Arc::new(|| Box::new(Loud)));
+        let (engines, hearing, speaking) = engines(fails_at);
         let line = Line::default();
         let heard = line.heard.clone();
         let (report, reports) = unbounded_channel();
-        let (talk, told) = Talk::begin(engines, Settings::default(), line, report);
+        let settings = Settings { names: vec!["Azera".into()], ..Settings::default() };
+        let (talk, told) = Talk::begin(engines, settings, line, report);
         let mut made_up = Self {
             talk,
             told,
@@ -227,10 +236,16 @@ impl MadeUp {
             reach: Vec::new(),
             uttered: Vec::new(),
             voiceless: 0,
+            speaker: "Ann",
         };
-        let person = PersonId::new("ann").unwrap();
-        made_up.talk.request(Request::Joined { person, name: "Ann".into(), decision: Some(true) }).await;
+        made_up.join("Ann").await;
         made_up
+    }
+
+    /// Lets a person come who may be heard.
+    pub async fn join(&mut self, name: &str) {
+        let person = PersonId::new(name.to_lowercase()).unwrap();
+        self.talk.request(Request::Joined { person, name: name.into(), decision: Some(true) }).await;
     }
 
     /// Lets time pass, in which the person speaks or not.
@@ -240,7 +255,8 @@ impl MadeUp {
         while Instant::now() < until {
             frames.tick().await;
             if speaks {
-                let (stream, person) = (StreamId(1), PersonId::new("ann").unwrap());
+                let person = PersonId::new(self.speaker.to_lowercase()).unwrap();
+                let stream = StreamId(self.speaker.bytes().map(u64::from).sum());
                 let samples = Box::new([0.9; FRAME_SAMPLES]);
                 self.talk.event(Event::Frame { stream, person, samples, probability: 0.9 }).await;
             }

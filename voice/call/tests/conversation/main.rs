@@ -172,6 +172,29 @@ async fn a_muted_bot_hears_and_does_not_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bot_that_nobody_can_hear_says_nothing_that_counts_as_heard() {
+    let mut room = MadeUp::open().await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(SECOND, false).await;
+    room.talk.request(Request::Silence(true)).await;
+    room.pass(SECOND / 10, false).await;
+    assert_eq!(room.reach.len(), 1);
+    assert!(!room.reach[0].1 && !room.reach[0].0.contains("bench"), "{:?}", room.reach);
+    let before = room.heard.lock().unwrap().len();
+    room.talk.request(Request::Whole(id("b"), "It leaves at six.".into())).await;
+    room.talk.request(Request::Say("Good day.".into())).await;
+    room.say("Azera, you can talk again.", 2 * SECOND).await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.pass(5 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), before);
+    assert_eq!(room.reach[1..], [(String::new(), false)]);
+    room.talk.request(Request::Silence(false)).await;
+    room.talk.request(Request::Whole(id("c"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    assert_eq!(room.uttered.last(), Some(&("It leaves at six.".to_owned(), true)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bot_that_is_muted_before_its_answer_says_nothing() {
     let mut room = MadeUp::open().await;
     room.say("What is the meaning of life?", 2 * SECOND).await;
@@ -211,6 +234,30 @@ async fn the_small_sound_waits_for_somebody_who_goes_on_speaking() {
     "And when does it come back, I mean today?".clone_into(&mut room.hearing.0.lock().unwrap());
     room.pass(2 * SECOND, true).await;
     assert!(room.heard.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn talk_of_others_with_each_other_costs_nobody_their_answer() {
+    let mut room = MadeUp::open().await;
+    room.join("Bob").await;
+    room.join("Cid").await;
+    room.say("Azera, when does the ferry leave?", 2 * SECOND).await;
+    room.is_slow = true;
+    room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
+    room.speaker = "Bob";
+    room.say("Cid, did you bring the umbrella?", SECOND).await;
+    room.is_slow = false;
+    room.pass(3 * SECOND, false).await;
+    assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)], "it had not begun");
+    room.speaker = "Ann";
+    room.say("Azera, how do I get to the beach?", 2 * SECOND).await;
+    room.talk.request(Request::Whole(id("b"), LONG.into())).await;
+    room.pass(LETTER * 20, false).await;
+    room.speaker = "Bob";
+    room.say("Cid, did you bring the umbrella?", SECOND).await;
+    room.pass(LETTER * 130, false).await;
+    assert_eq!(room.uttered[1..], [(LONG.to_owned(), true)], "it went on");
+    assert!(room.reach.is_empty(), "{:?}", room.reach);
 }
 
 #[tokio::test(start_paused = true)]

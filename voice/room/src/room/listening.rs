@@ -12,6 +12,9 @@ use crate::words;
 /// Less speech than this is a cough or a key.
 const LEAST_VOICED: Duration = Duration::from_millis(130);
 
+/// How long after their last sound somebody still counts as speaking, for the turns of others.
+const SPEAKS: Duration = Duration::from_millis(200);
+
 /// How long after the bot fell silent its own words may come back.
 const ECHO: Duration = Duration::from_millis(1_500);
 
@@ -86,6 +89,11 @@ impl Room {
         }
     }
 
+    /// Returns true if the bot answers nobody: it was asked to be quiet, or nobody can hear it.
+    fn is_quiet(&self) -> bool {
+        self.is_muted || self.is_silenced
+    }
+
     fn is_for_bot(&self, person: &PersonId, text: &str, at: Duration) -> bool {
         let Self { settings, present, .. } = self;
         self.conversation.is_for_bot(person, text, &settings.names, present, at, settings.attention)
@@ -109,7 +117,10 @@ impl Room {
                     self.resume(id, actions);
                 }
                 Step::Recognise => self.recognise(id, actions),
-                Step::End(transcript) => self.end(at, id, transcript, actions),
+                Step::End(transcript) => {
+                    self.end_before(at, id, &transcript.text, actions);
+                    self.end(at, id, transcript, actions);
+                }
             }
         }
     }
@@ -128,7 +139,7 @@ impl Room {
             Some(Guess { transcript: Some(Some(transcript)), .. }) => {
                 if transcript.text.trim().is_empty() {
                     Step::Drop
-                } else if silence >= self.silence_after(&transcript.text) || utterance.is_full() {
+                } else if silence >= self.silence_after(at, id, &transcript.text) || utterance.is_full() {
                     Step::End(transcript.clone())
                 } else {
                     Step::Wait
@@ -148,8 +159,14 @@ impl Room {
         }
     }
 
-    /// Returns how much silence ends an utterance with these words.
-    fn silence_after(&self, text: &str) -> Duration {
+    /// Returns how much silence ends an utterance with these words. While somebody else speaks, a pause may be there for
+    /// them, and nobody waits for an answer.
+    fn silence_after(&self, at: Duration, id: StreamId, text: &str) -> Duration {
+        let speaks = |said: &Utterance| said.voiced >= LEAST_VOICED && at.saturating_sub(said.last_voiced) <= SPEAKS;
+        let others = self.streams.iter().filter(|(other, _)| **other != id);
+        if others.filter_map(|(_, stream)| stream.endpointer.utterance.as_ref()).any(speaks) {
+            return self.settings.end_silence;
+        }
         match (words::seems_whole(text), words::is_question(text)) {
             (false, _) => self.settings.end_silence,
             (true, false) => self.settings.whole_silence,
@@ -157,11 +174,29 @@ impl Room {
         }
     }
 
+    /// Somebody says something to the bot. Whoever paused before them gave up their turn, and is heard first.
+    fn end_before(&mut self, at: Duration, id: StreamId, text: &str, actions: &mut Vec<Action>) {
+        let began = |stream: &Stream| stream.endpointer.utterance.as_ref().map(|said| said.began);
+        let Some((stream, since)) = self.streams.get(&id).and_then(|stream| Some((stream, began(stream)?))) else {
+            return;
+        };
+        if !self.is_for_bot(&stream.person, text, since) {
+            return;
+        }
+        let earlier = self.streams.iter().filter(|(_, other)| began(other).is_some_and(|other| other < since));
+        let earlier: Vec<StreamId> = earlier.map(|(id, _)| *id).collect();
+        for id in earlier {
+            if let Understood::Words(transcript) = self.understood(id) {
+                self.end(at, id, transcript, actions);
+            }
+        }
+    }
+
     /// Nothing is prepared for people who talk with others, or while the bot speaks.
     fn step_while_speaking(&self, stream: &Stream, utterance: &Utterance) -> Step {
         let attention = self.settings.attention;
         let may = self.conversation.may_be_for_bot(&stream.person, &self.present, utterance.began, attention);
-        if !may || self.voice != Voice::Silent || self.is_muted || utterance.voiced < self.settings.barge_in {
+        if !may || self.voice != Voice::Silent || self.is_quiet() || utterance.voiced < self.settings.barge_in {
             return Step::Wait;
         }
         let Partial { id, voiced, is_announced } = &stream.partial;
@@ -218,28 +253,41 @@ impl Room {
         if is_speaking && words::is_backchannel(&text) {
             return self.resume(id, actions);
         }
+        let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
+        let mute = words::asks_to_mute(&text, &self.settings.names).filter(|_| is_for_bot);
         if is_speaking {
-            self.voice = Voice::Silent;
-            (self.said_at, self.stopped_at) = (at, Some(at));
-            actions.push(Action::Stop);
-            if words::is_stop(&text, &self.settings.names) {
+            let is_order = words::is_stop(&text, &self.settings.names);
+            if is_order || mute == Some(true) || self.conversation.interrupts(&person, is_for_bot, at) {
+                self.stop(at, actions);
+            } else {
+                // What is being said goes on; if this was a question, its answer comes after it.
+                self.resume(id, actions);
+            }
+            if is_order {
                 return self.conversation.replied(at);
             }
         }
-        let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
-        if is_for_bot && let Some(is_muted) = words::asks_to_mute(&text, &self.settings.names) {
+        if let Some(is_muted) = mute {
             self.is_muted = is_muted;
             self.conversation.with(&person, at);
             return actions.push(Action::Mute(is_muted));
         }
-        let is_for_bot = is_for_bot && !self.is_muted;
+        let is_for_bot = is_for_bot && !self.is_quiet();
         if is_for_bot {
-            self.conversation.with(&person, at);
+            self.conversation.asked(&person, at);
         }
         let goes_on = is_for_bot && self.is_to_go_on(at, &text);
         let name = self.present.get(&person).cloned().unwrap_or_default();
         let said = Said { person, name, text, began: utterance.began, ended: guess.up_to, is_for_bot };
         actions.push(if goes_on { Action::GoOn(said) } else { Action::Said(said) });
+    }
+
+    /// Ends what is being said, for good.
+    fn stop(&mut self, at: Duration, actions: &mut Vec<Action>) {
+        self.voice = Voice::Silent;
+        (self.said_at, self.stopped_at) = (at, Some(at));
+        self.conversation.stopped();
+        actions.push(Action::Stop);
     }
 
     /// Returns true if somebody asks for the rest of a reply that was stopped a short time ago.

@@ -193,6 +193,67 @@ fn talk_stops_the_bot_and_a_small_sound_does_not() {
 }
 
 #[test]
+fn side_talk_pauses_the_bot_and_only_the_one_it_answers_stops_it() {
+    let mut room = MadeUp::of(&["ann", "bob", "cid"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    room.event(Event::Saying("Well, it goes at six in the evening from the old pier.".to_owned()));
+    room.says("bob", "Cid, did you bring the umbrella?", 1_500);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+    // His own question is answered after hers.
+    room.says("bob", "Azera, do you know the train station?", 1_500);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"].repeat(2));
+    let for_bot: Vec<bool> = room.said.iter().map(|said| said.is_for_bot).collect();
+    assert_eq!(for_bot, [true, false, true]);
+    room.says("ann", "No, I mean the morning one.", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log[4..], ["pause", "stop"]);
+    assert_eq!(room.texts()[3..], [("ann", "No, I mean the morning one.", true)]);
+    // Anybody may tell it to be quiet.
+    room.event(Event::Saying("Well, it goes at six in the evening from the old pier.".to_owned()));
+    room.says("cid", "Azera, stop.", 700);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log[6..], ["pause", "stop"]);
+}
+
+#[test]
+fn it_stays_paused_until_the_last_of_several_fell_silent() {
+    let mut room = MadeUp::of(&["ann", "bob", "cid"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    room.event(Event::Saying("Well, it goes at six in the evening from the old pier.".to_owned()));
+    room.says("bob", "Cid, I was at the market.", 800);
+    room.words.insert(person("cid"), "So was I, with my sister.".to_owned());
+    room.pass(600, &["bob", "cid"]);
+    room.pass(2_000, &["cid"]);
+    assert_eq!((room.log.as_slice(), room.said.len()), (["pause"].as_slice(), 2), "Bob ended, and Cid goes on");
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+}
+
+#[test]
+fn a_turn_does_not_end_soon_while_somebody_else_speaks() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.words.insert(person("bob"), "I think it is rather late.".to_owned());
+    room.pass(800, &["bob"]);
+    assert!(room.said.is_empty(), "she may wait for Bob");
+    room.pass(300, &["bob"]);
+    assert_eq!(room.texts(), [("ann", "Azera, when does the ferry leave?", true)]);
+}
+
+#[test]
+fn whoever_calls_it_ends_the_unfinished_turn_of_another() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "I thought that", 800);
+    room.says("bob", "Azera, why?", 350);
+    room.pass(380, &[]);
+    assert_eq!(room.texts(), [("ann", "I thought that", false), ("bob", "Azera, why?", true)]);
+}
+
+#[test]
 fn a_voice_that_ended_while_it_was_paused_is_not_paused_any_more() {
     let mut room = MadeUp::of(&["ann"]);
     room.words.insert(person("ann"), "Mhm.".into());
