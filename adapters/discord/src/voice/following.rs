@@ -105,21 +105,22 @@ impl VoiceCalls {
     /// Handles that the bot itself was moved, or has arrived or left.
     async fn own_state(self: &Arc<Self>, guild: GuildId, state: VoiceState) {
         let known = self.calls().get(&guild).map(|ongoing| (ongoing.key(guild), ongoing.is_muted));
+        let has_left = state.channel_id.is_none() && self.asked_moves().entry(guild).or_default().left();
         match (state.channel_id, known) {
             (None, None) => {}
-            (None, Some((key, _))) => {
-                if self.with_call(key, |ongoing| ongoing.link.is_out()) == Some(false) {
-                    self.end_call(key);
-                }
+            (None, Some((key, _))) if has_left => {
+                // It comes again, in another session.
+                self.with_call(key, |ongoing| ongoing.link.session = None);
             }
+            (None, Some((key, _))) => self.end_call(key),
             (Some(channel), Some((before, _))) if channel == before.channel => {
-                self.update(guild, |ongoing| ongoing.link.is_in(state.session_id.clone()));
+                self.update(guild, |ongoing| ongoing.link.session = Some(state.session_id.clone()));
                 self.may_be_silenced(guild, &state);
             }
             // Somebody moved the bot: the people there are others. It stays as quiet as it was asked to be.
             (Some(channel), Some((_, is_muted))) => match self.open(guild, channel, is_muted).await {
                 Ok(()) => {
-                    self.update(guild, |ongoing| ongoing.link.is_in(state.session_id.clone()));
+                    self.update(guild, |ongoing| ongoing.link.session = Some(state.session_id.clone()));
                     self.may_be_silenced(guild, &state);
                     if let Some(key) = self.call_of(guild, channel) {
                         self.expect_arrival(key, Entry::Moved);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use azera_adapter::{CallPersona, VoiceError};
@@ -14,7 +14,7 @@ use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
-use super::link::{Leaving, Link};
+use super::link::{AskedMoves, Link};
 use super::personas::{Speakers, manner};
 use super::{CallKey, Ongoing, VoiceCalls, VoiceEvent};
 use crate::id;
@@ -184,13 +184,7 @@ impl VoiceCalls {
             Entry::Again | Entry::Come => &[Some(channel)],
         };
         for to in moves.iter().copied() {
-            let is_wanted = self.with_call(key, |ongoing| {
-                let is_wanted = ongoing.link.number == link;
-                if is_wanted && to.is_none() {
-                    ongoing.link.leaving = Leaving::Asked;
-                }
-                is_wanted
-            });
+            let is_wanted = self.with_call(key, |ongoing| ongoing.link.number == link);
             if is_wanted != Some(true) {
                 return false;
             }
@@ -248,8 +242,14 @@ impl VoiceCalls {
         let Some((_, runner)) = runners.iter().find(|(id, _)| id.0 == shard) else {
             return Err(VoiceError::Unavailable("My connection to Discord is down. Try again in a minute.".to_owned()));
         };
+        let was_in = self.is_in_voice(guild);
+        self.asked_moves().entry(guild).or_default().ask(channel.is_some(), was_in);
         runner.runner_tx.websocket_message(Frame::Text(request.to_string()));
         Ok(())
+    }
+
+    pub(super) fn asked_moves(&self) -> MutexGuard<'_, HashMap<GuildId, AskedMoves>> {
+        self.asked_moves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a call for a channel, before Discord names its server.

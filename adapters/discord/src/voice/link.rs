@@ -10,14 +10,29 @@ use super::Ongoing;
 /// How long a renewed connection must hold until it counts as repaired.
 const HELD_S: i64 = 5 * 60;
 
-/// Whether the bot leaves its channel in order to come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaving {
-    No,
-    /// Discord was asked to take the bot out.
-    Asked,
-    /// Discord took it out, and was asked to let it in again.
-    Out,
+/// What Discord was asked for in a server.
+#[derive(Debug, Default)]
+pub(super) struct AskedMoves {
+    /// True if the bot asked last to be let into a channel.
+    is_in: bool,
+    /// True while Discord did not tell yet that the bot left, as it was asked to.
+    is_leaving: bool,
+}
+
+impl AskedMoves {
+    /// Takes in that the bot asks for something. `was_in` tells whether it is in a channel, as Discord told until now.
+    pub(super) fn ask(&mut self, wants_in: bool, was_in: bool) {
+        // Discord tells nothing to a bot that leaves and is nowhere.
+        self.is_leaving |= !wants_in && (self.is_in || was_in);
+        self.is_in = wants_in;
+    }
+
+    /// Takes in that the bot left. Returns true if it asked for that, and false if somebody threw it out.
+    pub(super) fn left(&mut self) -> bool {
+        let was_asked = std::mem::take(&mut self.is_leaving);
+        self.is_in &= was_asked;
+        was_asked
+    }
 }
 
 /// The connection of a call to Discord's voice server.
@@ -27,7 +42,6 @@ pub(super) struct Link {
     /// Id of the voice session, and the server with its secret, once Discord named them.
     pub(super) session: Option<String>,
     pub(super) server: Option<(String, String)>,
-    pub(super) leaving: Leaving,
     /// True from the moment in which Discord cut the connection until it names a server again.
     pub(super) is_cut: bool,
     /// True once Discord let the bot in and named a server.
@@ -43,7 +57,6 @@ impl Link {
             number: 0,
             session: None,
             server: None,
-            leaving: Leaving::No,
             is_cut: false,
             arrived: watch::Sender::new(false),
             has_asked_to_speak: false,
@@ -54,27 +67,9 @@ impl Link {
     /// Forgets the connection, because it is made anew.
     pub(super) fn begin_anew(&mut self) {
         self.number += 1;
-        (self.session, self.server, self.leaving) = (None, None, Leaving::No);
+        (self.session, self.server) = (None, None);
         (self.is_cut, self.has_asked_to_speak) = (false, false);
         self.arrived.send_replace(false);
-    }
-
-    /// Takes in that Discord moved the bot out of its channel. Returns false if the bot did not ask for that.
-    pub(super) fn is_out(&mut self) -> bool {
-        let was_asked = self.leaving != Leaving::No;
-        if was_asked {
-            // The next session has another id.
-            (self.leaving, self.session) = (Leaving::Out, None);
-        }
-        was_asked
-    }
-
-    /// Takes in that the bot is in its channel, in this voice session.
-    pub(super) fn is_in(&mut self, session: String) {
-        self.session = Some(session);
-        if self.leaving == Leaving::Out {
-            self.leaving = Leaving::No;
-        }
     }
 }
 
@@ -129,18 +124,24 @@ mod tests {
     }
 
     #[test]
-    fn only_a_leave_that_was_asked_for_is_no_end() {
-        let mut link = Link::new();
-        link.is_in("a".to_owned());
-        assert!(!link.is_out(), "somebody threw it out");
-        link.begin_anew();
-        assert!(!link.is_out(), "Discord was not asked to take it out yet");
-        link.leaving = Leaving::Asked;
-        // Its mute changed just before.
-        link.is_in("a".to_owned());
-        assert!(link.is_out());
-        assert_eq!(link.session, None, "that session is over");
-        link.is_in("b".to_owned());
-        assert!(!link.is_out(), "and then somebody threw it out");
+    fn only_a_leave_that_was_asked_for_is_no_kick() {
+        let mut moves = AskedMoves::default();
+        moves.ask(true, false);
+        assert!(!moves.left(), "somebody threw it out");
+        moves.ask(true, false);
+        moves.ask(false, true);
+        // It comes again before Discord tells that it left.
+        moves.ask(true, true);
+        assert!(moves.left());
+        assert!(!moves.left(), "and then somebody threw it out");
+        // It gave up before Discord told that it was in.
+        moves.ask(true, false);
+        moves.ask(false, false);
+        moves.ask(true, false);
+        assert!(moves.left());
+        moves.ask(false, false);
+        assert!(moves.left());
+        moves.ask(false, false);
+        assert!(!moves.left(), "it was nowhere");
     }
 }

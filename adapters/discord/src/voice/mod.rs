@@ -50,7 +50,7 @@ use crate::id;
 use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use code::code_of;
-use link::Link;
+use link::{AskedMoves, Link};
 use personas::Speakers;
 use recording::{Recorder, Recording};
 
@@ -148,6 +148,7 @@ pub(crate) struct VoiceCalls {
     calls: Mutex<HashMap<GuildId, Ongoing>>,
     /// How many calls were opened.
     opened: AtomicU64,
+    asked_moves: Mutex<HashMap<GuildId, AskedMoves>>,
     waits: Mutex<CallWaits>,
     /// How often the gateway was connected again.
     returns: watch::Sender<u64>,
@@ -178,6 +179,7 @@ impl VoiceCalls {
             host: OnceLock::new(),
             calls: Mutex::default(),
             opened: AtomicU64::new(0),
+            asked_moves: Mutex::default(),
             waits: Mutex::default(),
             returns: watch::Sender::new(0),
             ending: Mutex::default(),
@@ -215,6 +217,8 @@ impl VoiceCalls {
                     VoiceEvent::State(state) => self.state(*state).await,
                     VoiceEvent::Look => self.look().await,
                     VoiceEvent::Back => {
+                        // What was asked before may be lost.
+                        self.asked_moves().clear();
                         self.returns.send_modify(|returns| *returns += 1);
                         self.look().await;
                     }
