@@ -175,8 +175,10 @@ pub struct MadeUp {
     pub speaking: Arc<Speaking>,
     /// The beginnings of what can be heard.
     pub heard: Arc<Mutex<Vec<Instant>>>,
-    /// What was said to the bot.
+    /// What was said.
     pub said: Vec<String>,
+    /// Whether each of it was for the bot.
+    pub for_bot: Vec<bool>,
     /// How far replies were heard: the words, and whether that is all.
     pub reach: Vec<(String, bool)>,
     /// What was said of replies, and whether that was all.
@@ -217,7 +219,11 @@ impl MadeUp {
 
     /// Opens such a room with a voice that fails at sentences with these words.
     pub async fn open_with(fails_at: &str) -> Self {
-        let (engines, hearing, speaking) = engines(fails_at);
+        Self::open_by(engines(fails_at)).await
+    }
+
+    /// Opens such a room with these engines.
+    pub async fn open_by((engines, hearing, speaking): (Engines, Arc<Hearing>, Arc<Speaking>)) -> Self {
         let line = Line::default();
         let heard = line.heard.clone();
         let (report, reports) = unbounded_channel();
@@ -233,6 +239,7 @@ impl MadeUp {
             speaking,
             heard,
             said: Vec::new(),
+            for_bot: Vec::new(),
             reach: Vec::new(),
             uttered: Vec::new(),
             voiceless: 0,
@@ -295,7 +302,10 @@ impl MadeUp {
     fn read(&mut self) {
         while let Ok(report) = self.reports.try_recv() {
             match report {
-                Report::Said(said, _) => self.said.push(said.text.as_str().to_owned()),
+                Report::Said(said, _) => {
+                    self.said.push(said.text.as_str().to_owned());
+                    self.for_bot.push(said.is_for_bot);
+                }
                 Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
                 Report::Uttered { heard, is_whole, .. } => self.uttered.push((heard, is_whole)),
                 Report::Voiceless => self.voiceless += 1,

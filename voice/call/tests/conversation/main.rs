@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod made_up;
+mod turns;
 
 use std::time::Duration;
 
@@ -234,30 +235,6 @@ async fn the_small_sound_waits_for_somebody_who_goes_on_speaking() {
     "And when does it come back, I mean today?".clone_into(&mut room.hearing.0.lock().unwrap());
     room.pass(2 * SECOND, true).await;
     assert!(room.heard.lock().unwrap().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn talk_of_others_with_each_other_costs_nobody_their_answer() {
-    let mut room = MadeUp::open().await;
-    room.join("Bob").await;
-    room.join("Cid").await;
-    room.say("Azera, when does the ferry leave?", 2 * SECOND).await;
-    room.is_slow = true;
-    room.talk.request(Request::Whole(id("a"), "It leaves at six.".into())).await;
-    room.speaker = "Bob";
-    room.say("Cid, did you bring the umbrella?", SECOND).await;
-    room.is_slow = false;
-    room.pass(3 * SECOND, false).await;
-    assert_eq!(room.uttered, [("It leaves at six.".to_owned(), true)], "it had not begun");
-    room.speaker = "Ann";
-    room.say("Azera, how do I get to the beach?", 2 * SECOND).await;
-    room.talk.request(Request::Whole(id("b"), LONG.into())).await;
-    room.pass(LETTER * 20, false).await;
-    room.speaker = "Bob";
-    room.say("Cid, did you bring the umbrella?", SECOND).await;
-    room.pass(LETTER * 130, false).await;
-    assert_eq!(room.uttered[1..], [(LONG.to_owned(), true)], "it went on");
-    assert!(room.reach.is_empty(), "{:?}", room.reach);
 }
 
 #[tokio::test(start_paused = true)]

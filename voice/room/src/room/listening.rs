@@ -1,4 +1,4 @@
-//! What becomes of the sound of one stream: barge-in, recognition at pauses, and the end of an utterance.
+//! What becomes of the sound of one stream: recognition at pauses, and the end of an utterance.
 
 use std::time::Duration;
 
@@ -9,14 +9,11 @@ use super::{Action, Expected, Guess, Partial, RecognitionId, Room, Said, Stream,
 use crate::endpoint::{Endpointer, Utterance};
 use crate::words;
 
-/// Less speech than this is a cough or a key.
-const LEAST_VOICED: Duration = Duration::from_millis(130);
-
 /// How long after their last sound somebody still counts as speaking, for the turns of others.
 const SPEAKS: Duration = Duration::from_millis(200);
 
 /// How long after the bot fell silent its own words may come back.
-const ECHO: Duration = Duration::from_millis(1_500);
+pub(super) const ECHO: Duration = Duration::from_millis(1_500);
 
 /// How long after a reply was stopped it can go on.
 const GO_ON: Duration = Duration::from_secs(120);
@@ -51,11 +48,7 @@ impl Room {
         }
         // The utterance goes on, so what was recognised of it is not all.
         actions.extend(stream.guess.take().map(|guess| Action::Cancel(guess.id)));
-        let voiced = stream.endpointer.utterance.as_ref().map_or(Duration::ZERO, |utterance| utterance.voiced);
-        if self.voice == Voice::Speaking && voiced >= self.settings.barge_in {
-            self.voice = Voice::Paused(id);
-            actions.push(Action::Pause);
-        }
+        self.give_way(at, id, actions);
     }
 
     pub(super) fn recognised(
@@ -114,7 +107,7 @@ impl Room {
                         let recognitions = stream.guess.take().map(|guess| guess.id).into_iter().chain(partial.id);
                         actions.extend(recognitions.map(Action::Cancel));
                     }
-                    self.resume(id, actions);
+                    self.resume(at, id, actions);
                 }
                 Step::Recognise => self.recognise(id, actions),
                 Step::End(transcript) => {
@@ -132,7 +125,7 @@ impl Room {
         let is_paused = silence >= self.settings.pause || utterance.is_full();
         match &stream.guess {
             _ if !is_paused => self.step_while_speaking(stream, utterance),
-            None if utterance.voiced < LEAST_VOICED => Step::Drop,
+            None if utterance.is_too_short() => Step::Drop,
             None => Step::Recognise,
             Some(Guess { transcript: None, .. }) => Step::Wait,
             Some(Guess { transcript: Some(None), .. }) => Step::Drop,
@@ -154,7 +147,7 @@ impl Room {
         let Some(utterance) = &stream.endpointer.utterance else { return Understood::Nothing };
         match stream.guess.as_ref().and_then(|guess| guess.transcript.as_ref()) {
             Some(Some(transcript)) if !transcript.text.trim().is_empty() => Understood::Words(transcript.clone()),
-            None if utterance.voiced >= LEAST_VOICED => Understood::Unknown,
+            None if !utterance.is_too_short() => Understood::Unknown,
             _ => Understood::Nothing,
         }
     }
@@ -162,7 +155,7 @@ impl Room {
     /// Returns how much silence ends an utterance with these words. While somebody else speaks, a pause may be there for
     /// them, and nobody waits for an answer.
     fn silence_after(&self, at: Duration, id: StreamId, text: &str) -> Duration {
-        let speaks = |said: &Utterance| said.voiced >= LEAST_VOICED && at.saturating_sub(said.last_voiced) <= SPEAKS;
+        let speaks = |said: &Utterance| !said.is_too_short() && at.saturating_sub(said.last_voiced) <= SPEAKS;
         let others = self.streams.iter().filter(|(other, _)| **other != id);
         if others.filter_map(|(_, stream)| stream.endpointer.utterance.as_ref()).any(speaks) {
             return self.settings.end_silence;
@@ -248,20 +241,23 @@ impl Room {
         let is_speaking = self.voice != Voice::Silent;
         let may_echo = is_speaking || at.saturating_sub(self.said_at) <= ECHO;
         if may_echo && words::is_echo(&text, &self.saying) {
-            return self.resume(id, actions);
+            return self.resume(at, id, actions);
         }
-        if is_speaking && words::is_backchannel(&text) {
-            return self.resume(id, actions);
+        // "Go on" is no interruption of somebody who speaks.
+        if is_speaking && (words::is_backchannel(&text) || words::is_go_on(&text, &self.settings.names)) {
+            return self.resume(at, id, actions);
         }
         let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
         let mute = words::asks_to_mute(&text, &self.settings.names).filter(|_| is_for_bot);
         if is_speaking {
             let is_order = words::is_stop(&text, &self.settings.names);
-            if is_order || mute == Some(true) || self.conversation.interrupts(&person, is_for_bot, at) {
+            if is_order || mute == Some(true) {
                 self.stop(at, actions);
+            } else if self.conversation.interrupts(&person, is_for_bot) {
+                self.cut(at, actions);
             } else {
                 // What is being said goes on; if this was a question, its answer comes after it.
-                self.resume(id, actions);
+                self.resume(at, id, actions);
             }
             if is_order {
                 return self.conversation.replied(at);
@@ -280,14 +276,6 @@ impl Room {
         let name = self.present.get(&person).cloned().unwrap_or_default();
         let said = Said { person, name, text, began: utterance.began, ended: guess.up_to, is_for_bot };
         actions.push(if goes_on { Action::GoOn(said) } else { Action::Said(said) });
-    }
-
-    /// Ends what is being said, for good.
-    fn stop(&mut self, at: Duration, actions: &mut Vec<Action>) {
-        self.voice = Voice::Silent;
-        (self.said_at, self.stopped_at) = (at, Some(at));
-        self.conversation.stopped();
-        actions.push(Action::Stop);
     }
 
     /// Returns true if somebody asks for the rest of a reply that was stopped a short time ago.
