@@ -27,10 +27,10 @@ pub enum VoiceError {
     /// The channel takes no more people.
     #[error("That voice channel is full. Make room for me, or give me the permission Move Members there.")]
     Full,
-    /// Discord did not let the bot in, and did not say why.
+    /// The bot was not let in, and nobody said why.
     #[error(
-        "I did not get into that voice channel: Discord did not let me in, and did not say why. Check my permission \
-         Connect and how many people the channel takes, then try `/voice join` again."
+        "I was not let into that voice channel in time, and was not told why. Check my permission Connect and how many \
+         people the channel takes, then try `/voice join` again."
     )]
     Refused,
     /// Somebody moved the bot, threw it out or let it leave before it was in.
