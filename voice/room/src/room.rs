@@ -241,6 +241,8 @@ struct Stream {
     /// The recognition of the utterance up to its last pause.
     guess: Option<Guess>,
     partial: Partial,
+    /// The beginning of an utterance for which the bot waited long enough.
+    talked_over: Option<Duration>,
 }
 
 /// What is known of an utterance while it goes on.

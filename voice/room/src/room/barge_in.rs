@@ -38,6 +38,7 @@ impl Room {
     pub(super) fn end_long_pause(&mut self, at: Duration, actions: &mut Vec<Action>) {
         let Voice::Paused(id) = self.voice else { return };
         let Some(stream) = self.streams.get(&id) else { return };
+        let began = stream.endpointer.utterance.as_ref().map(|said| said.began);
         let interrupts = self.may_interrupt(at, stream);
         let before = if interrupts { Duration::ZERO } else { self.waited };
         if before + at.saturating_sub(self.paused_at) < self.settings.longest_pause {
@@ -46,6 +47,9 @@ impl Room {
         if interrupts && stream.endpointer.utterance.as_ref().is_some_and(|said| said.voiced >= LONG_TALK) {
             self.cut(at, actions);
         } else {
+            if let Some(stream) = self.streams.get_mut(&id) {
+                stream.talked_over = began;
+            }
             self.resume(at, id, actions);
         }
     }
@@ -54,7 +58,7 @@ impl Room {
     /// people who talk with each other, and then no more.
     fn is_waited_for(&self, at: Duration, stream: &Stream) -> bool {
         let Some(said) = &stream.endpointer.utterance else { return false };
-        let is_long_enough = said.voiced >= self.settings.barge_in;
+        let is_long_enough = said.voiced >= self.settings.barge_in && stream.talked_over != Some(said.began);
         is_long_enough && (self.waited < self.settings.longest_pause || self.may_interrupt(at, stream))
     }
 

@@ -36,6 +36,7 @@ impl Room {
             endpointer: Endpointer::default(),
             guess: None,
             partial: Partial::default(),
+            talked_over: None,
         });
         // A stream belongs to the person who began it.
         if stream.person != person {
@@ -250,10 +251,12 @@ impl Room {
         let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
         let mute = words::asks_to_mute(&text, &self.settings.names).filter(|_| is_for_bot);
         if is_speaking {
-            let is_order = words::is_stop(&text, &self.settings.names);
+            let interrupts = self.conversation.interrupts(&person, is_for_bot);
+            // "Wait" between others is no order.
+            let is_order = (is_for_bot || interrupts) && words::is_stop(&text, &self.settings.names);
             if is_order || mute == Some(true) {
                 self.stop(at, actions);
-            } else if self.conversation.interrupts(&person, is_for_bot) {
+            } else if interrupts {
                 self.cut(at, actions);
             } else {
                 // What is being said goes on; if this was a question, its answer comes after it.

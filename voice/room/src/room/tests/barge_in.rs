@@ -174,6 +174,33 @@ fn an_asker_who_talks_for_ten_seconds_has_interrupted_it() {
 }
 
 #[test]
+fn broken_noise_of_the_asker_pauses_an_answer_once() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    room.bot_says(FERRY);
+    for _ in 0..240 {
+        room.pass(32, &["ann"]);
+        room.pass(64, &[]);
+    }
+    assert_eq!(room.log, ["pause", "resume"]);
+}
+
+#[test]
+fn an_order_to_stop_between_others_is_side_talk() {
+    let mut room = MadeUp::of(&["ann", "bob", "cid"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    room.bot_says(FERRY);
+    room.says("bob", "Wait.", 600);
+    room.pass(1_000, &[]);
+    assert_eq!((room.log.as_slice(), room.said.len()), (["pause", "resume"].as_slice(), 2));
+    room.says("ann", "Wait.", 600);
+    room.pass(1_000, &[]);
+    assert_eq!((room.log[2..].to_vec(), room.said.len()), (vec!["pause", "stop"], 2), "it is an order of hers");
+}
+
+#[test]
 fn whoever_gets_no_answer_does_not_count_as_waiting() {
     let mut room = MadeUp::of(&["ann", "bob"]);
     for way in 0..3 {
