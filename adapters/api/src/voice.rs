@@ -19,8 +19,32 @@ pub enum VoiceError {
     #[error("I am talking in another voice channel. `/voice leave` there frees me.")]
     Elsewhere,
     /// The bot lacks a permission.
-    #[error("I may not do that: I need the permissions View Channel, Connect and Speak in that channel.")]
+    #[error(
+        "I may not join that voice channel. Give me the permissions View Channel and Connect there, and Speak if it is \
+         no stage."
+    )]
     NoPermission,
+    /// The channel takes no more people.
+    #[error("That voice channel is full. Make room for me, or give me the permission Move Members there.")]
+    Full,
+    /// The bot was not let in, and nobody said why.
+    #[error(
+        "I was not let into that voice channel in time, and was not told why. Check my permission Connect and how many \
+         people the channel takes, then try `/voice join` again."
+    )]
+    Refused,
+    /// Somebody moved the bot, threw it out or let it leave before it was in.
+    #[error(
+        "I did not stay in that voice channel: before I was connected, I was moved or disconnected, or left. \
+         `/voice join` tries again."
+    )]
+    Interrupted,
+    /// Nobody can hear the bot there.
+    #[error(
+        "I say nothing, because nobody can hear me in that voice channel: a moderator muted me, I may not speak there, or \
+         everybody there is deafened."
+    )]
+    Silenced,
     /// The captions that a button belongs to run no longer.
     #[error("These captions have ended.")]
     CaptionsEnded,

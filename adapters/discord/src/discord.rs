@@ -278,7 +278,7 @@ impl Discord {
     fn take(&self, registry: &Arc<ChannelRegistry>, event: Event) {
         match event {
             Event::Ready(session) => {
-                self.voice.take(VoiceEvent::Look);
+                self.voice.take(VoiceEvent::Back);
                 self.came_back(&session);
                 for channel in self.sync_cursor.directs() {
                     registry.dispatch(channel, ChannelEvent::Missed);
@@ -286,13 +286,16 @@ impl Discord {
             }
             Event::Resumed => {
                 tracing::info!("Discord repeated the missed events");
-                self.voice.take(VoiceEvent::Look);
+                self.voice.take(VoiceEvent::Back);
             }
             Event::Guild(guild) => {
                 self.voice.take(VoiceEvent::Look);
                 self.guild(registry, &guild);
             }
-            Event::GuildGone(guild) => self.left(guild),
+            Event::GuildGone(guild) => {
+                self.voice.take(VoiceEvent::Gone(guild));
+                self.left(guild);
+            }
             Event::Channel(channel) => self.channel(registry, &channel),
             Event::Said(message) => {
                 registry.context.shown.fresh(message.id);

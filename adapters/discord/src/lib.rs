@@ -59,4 +59,4 @@ pub use error::Error;
 pub use id::PLATFORM;
 pub use settings::{Limits, Settings, invite};
 #[cfg(feature = "voice")]
-pub use voice::{Engines, RecordingFolder, Speech};
+pub use voice::{CallWaits, Engines, RecordingFolder, Speech};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use azera_adapter::{CommandAnswer, Host, Making, Outbound, PlatformError, StreamEvent};
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlatformId, ReadableScopes};
-use serenity::all::{ChannelId, Http, Message, VoiceServerUpdateEvent, VoiceState};
+use serenity::all::{ChannelId, GuildId, Http, Message, VoiceServerUpdateEvent, VoiceState};
 use serenity::gateway::ShardManager;
 
 use crate::directory::Directory;
@@ -14,6 +14,8 @@ pub(crate) enum VoiceEvent {
     State(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceState>),
     Server(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceServerUpdateEvent>),
     Look,
+    Back,
+    Gone(#[expect(dead_code, reason = "nobody reads it here")] GuildId),
 }
 
 /// No calls.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use azera_types::{MessageId, PersonId};
 use azera_voice_api::{Audio, Error, Manner, MissingVoices, SpeechToText, Style, TextToSpeech, VoiceActivity};
 use azera_voice_room::{Expected, Said};
-use azera_voice_spoken::Options;
+use azera_voice_spoken::{CodeNote, Options};
 
 /// Returns a detector of speech for a new stream.
 pub type OpenActivity = Arc<dyn Fn() -> Box<dyn VoiceActivity> + Send + Sync>;
@@ -58,6 +58,12 @@ impl Engines {
     /// Returns the engines with the manner of the conversation's persona.
     pub fn with_manner(mut self, manner: &Manner) -> Self {
         self.style = self.style_of(manner);
+        self
+    }
+
+    /// Returns the engines for a line whose listeners get code as a direct message, because they see no chat of it.
+    pub fn sending_code(mut self) -> Self {
+        self.reading.code = CodeNote::InMessage;
         self
     }
 
@@ -140,6 +146,8 @@ pub enum Request {
     Stop,
     /// Be quiet from now on, or talk again.
     Mute(bool),
+    /// Nobody can hear the line from now on, or people can again. Until then nothing is said.
+    Silence(bool),
 }
 
 /// What happens in the conversation.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use azera_types::{MessageId, PersonId};
 use azera_voice_api::{Audio, Manner, Style};
 use azera_voice_room::Script;
-use azera_voice_spoken::{Options, Reader, Sentence};
+use azera_voice_spoken::{CodeNote, Options, Reader, Sentence};
 use tokio::sync::mpsc;
 
 use crate::contract::Engines;
@@ -89,6 +89,12 @@ impl Speech {
             self.sentences.extend(self.reader.finish());
         }
     }
+
+    /// Returns how far it reaches, if so much of it was played; `None` if it is no reply.
+    fn reach(&self, played: Duration) -> Option<Reach> {
+        let heard = self.script.heard(played).text;
+        Some(Reach { reply: self.reply.clone()?, heard, is_whole: false, is_resumed: self.is_resumed })
+    }
 }
 
 /// What is left of a reply that was stopped.
@@ -115,6 +121,8 @@ pub(crate) struct Mouth {
     making: Option<Making>,
     /// Replies that were cut: the rest of their text is not said.
     cut: VecDeque<MessageId>,
+    /// Replies that came, and for those that go on, who asked for it.
+    begun: Vec<(MessageId, Option<PersonId>)>,
     /// Replies that were dropped before they were said.
     dropped: Vec<MessageId>,
     rest: Option<Rest>,
@@ -133,6 +141,7 @@ impl Mouth {
             speeches: VecDeque::new(),
             making: None,
             cut: VecDeque::new(),
+            begun: Vec::new(),
             dropped: Vec::new(),
             rest: None,
             names: BTreeMap::new(),
@@ -206,7 +215,11 @@ impl Mouth {
     /// Says words that are no reply.
     pub(crate) fn say(&mut self, text: &str) {
         let style = self.engines.style.clone();
-        let options = self.options(&style);
+        let mut options = self.options(&style);
+        if options.code == CodeNote::InChat {
+            // Such a text stands in no chat.
+            options.code = CodeNote::NotRead;
+        }
         let mut speech = Speech::new(None, style, options, Script::new(self.take_before_next()));
         speech.push(text);
         speech.finish(text);
@@ -231,6 +244,7 @@ impl Mouth {
         let known = self.speeches.iter().position(|speech| speech.reply.as_ref() == Some(reply));
         let at = known.unwrap_or_else(|| {
             self.rest = None;
+            self.begun.push((reply.clone(), None));
             self.make_room();
             let style = self.engines.style.clone();
             let options = self.options(&style);
@@ -246,6 +260,7 @@ impl Mouth {
         if !self.cut.contains(reply) {
             self.cut.push_back(reply.clone());
             self.forget_old_cuts();
+            self.begun.push((reply.clone(), None));
             self.dropped.push(reply.clone());
         }
     }
@@ -257,6 +272,11 @@ impl Mouth {
 
     fn take_before_next(&mut self) -> Duration {
         std::mem::take(&mut self.before_next)
+    }
+
+    /// Returns the replies that came, and for those that go on, who asked for it.
+    pub(crate) fn take_begun(&mut self) -> Vec<(MessageId, Option<PersonId>)> {
+        std::mem::take(&mut self.begun)
     }
 
     /// Returns the replies that were dropped before anything of them was said.
@@ -277,8 +297,9 @@ impl Mouth {
         }
     }
 
-    /// Begins to make the sound of the next sentence, unless enough is there. Returns its words, if it has any.
-    pub(crate) fn go_on(&mut self, ahead: Duration) -> Option<String> {
+    /// Begins to make the sound of the next sentence, unless enough is there. Returns its words, if it has any, and the
+    /// reply that it is part of.
+    pub(crate) fn go_on(&mut self, ahead: Duration) -> Option<(Option<MessageId>, String)> {
         if self.making.is_some() || ahead >= AHEAD {
             return None;
         }
@@ -305,7 +326,7 @@ impl Mouth {
                     tell.send(Told::Failed(number)).ok();
                 }
             });
-            return Some(words);
+            return Some((speech.reply.clone(), words));
         }
         None
     }
@@ -361,32 +382,37 @@ impl Mouth {
         (true, reach)
     }
 
-    /// Drops everything that is to be said. Returns how far each reply reached, if so much of the present one was played.
-    pub(crate) fn stop(&mut self, played: Duration) -> Vec<Reach> {
+    /// Drops what is being said, and keeps what waits. Returns how far its reply reached, if so much of it was played.
+    pub(crate) fn cut_present(&mut self, played: Duration) -> Option<Reach> {
         if let Some(making) = self.making.take() {
             making.is_wanted.store(false, Ordering::Release);
         }
         self.before_next = Duration::ZERO;
-        let mut dropped: Vec<Speech> = self.speeches.drain(..).collect();
-        self.cut.extend(dropped.iter().filter_map(|speech| speech.reply.clone()));
+        let speech = self.speeches.pop_front()?;
+        self.cut.extend(speech.reply.clone());
         self.forget_old_cuts();
-        let reach = |(at, speech): (usize, &Speech)| {
-            let heard = speech.script.heard(if at == 0 { played } else { Duration::ZERO }).text;
-            Some(Reach { reply: speech.reply.clone()?, heard, is_whole: false, is_resumed: speech.is_resumed })
-        };
-        let reached = dropped.iter().enumerate().filter_map(reach).collect();
-        if !dropped.is_empty() {
-            self.rest = rest(dropped.swap_remove(0), played);
-        }
+        let reach = speech.reach(played);
+        self.rest = rest(speech, played);
+        reach
+    }
+
+    /// Drops everything that is to be said. Returns how far each reply reached, if so much of the present one was played.
+    pub(crate) fn stop(&mut self, played: Duration) -> Vec<Reach> {
+        let mut reached: Vec<Reach> = self.cut_present(played).into_iter().collect();
+        reached.extend(self.speeches.iter().filter_map(|speech| speech.reach(Duration::ZERO)));
+        self.cut.extend(self.speeches.drain(..).filter_map(|speech| speech.reply));
+        self.forget_old_cuts();
         reached
     }
 
-    /// Goes on with the reply that was stopped. Returns false if there is none, or if its text was not known to the end.
-    pub(crate) fn resume(&mut self) -> bool {
+    /// Goes on with the reply that was stopped, because this person asked for it. Returns false if there is none, or if
+    /// its text was not known to the end.
+    pub(crate) fn resume(&mut self, asker: &PersonId) -> bool {
         let Some(Rest { reply, style, text, heard, whole_sentences, sentences }) = self.rest.take() else {
             return false;
         };
         self.cut.retain(|cut| *cut != reply);
+        self.begun.push((reply.clone(), Some(asker.clone())));
         let script = Script::resumed(self.take_before_next(), whole_sentences, heard);
         let options = self.options(&style);
         let begun = Speech::new(Some(reply), style, options, script);

@@ -57,9 +57,11 @@ pub struct Talk<P> {
     is_paused: bool,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
+    /// True while nobody can hear the line.
+    is_silenced: bool,
     /// True once the voice failed, until it says a sentence again.
     is_voiceless: bool,
-    /// True once a reply that was stopped is to go on.
+    /// True once something is to be said: a reply that was stopped goes on, or the next one begins.
     goes_on: bool,
     tell: mpsc::UnboundedSender<Told>,
     reports: mpsc::UnboundedSender<Report>,
@@ -89,6 +91,7 @@ impl<P: Player> Talk<P> {
             is_opening: false,
             is_paused: false,
             is_muted: false,
+            is_silenced: false,
             is_voiceless: false,
             goes_on: false,
             tell,
@@ -145,7 +148,7 @@ impl<P: Player> Talk<P> {
             }
             Request::Decided(person, decision) => self.react(Event::Decided(person, decision)).await,
             Request::Persona(names, manner) => self.set_persona(names, &manner).await,
-            Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_muted => {
+            Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_quiet() => {
                 self.mouth.refuse(&reply);
             }
             Request::Manner(reply, manner) => self.mouth.begin(&reply, &manner),
@@ -157,7 +160,9 @@ impl<P: Player> Talk<P> {
                 if std::mem::take(&mut self.is_opening) {
                     self.end_sound().await;
                 }
+                self.react(Event::Unanswered).await;
             }
+            Request::Say(_) if self.is_silenced => {}
             Request::Say(text) => self.mouth.say(&text),
             Request::Stop => self.be_silent().await,
             Request::Mute(is_muted) => {
@@ -166,6 +171,13 @@ impl<P: Player> Talk<P> {
                     self.be_silent().await;
                 }
                 self.react(Event::Muted(is_muted)).await;
+            }
+            Request::Silence(is_silenced) => {
+                self.is_silenced = is_silenced;
+                if is_silenced {
+                    self.be_silent().await;
+                }
+                self.react(Event::Silenced(is_silenced)).await;
             }
         }
         self.speak_on().await;
@@ -204,7 +216,7 @@ impl<P: Player> Talk<P> {
     /// Takes in what happened in the room, such as a frame of somebody's sound.
     pub async fn event(&mut self, event: Event) {
         self.react(event).await;
-        if std::mem::take(&mut self.goes_on) {
+        if self.goes_on {
             self.speak_on().await;
         }
     }
@@ -245,23 +257,38 @@ impl<P: Player> Talk<P> {
 
     /// Makes and plays what is still to be said. Call it when a piece was played to its end.
     pub async fn speak_on(&mut self) {
+        self.goes_on = true;
+        // What happens meanwhile may end what is being said, and then the next reply begins.
+        while std::mem::take(&mut self.goes_on) {
+            self.speak_next().await;
+        }
+    }
+
+    async fn speak_next(&mut self) {
+        for (reply, asker) in self.mouth.take_begun() {
+            self.react(Event::Replying { reply, asker }).await;
+        }
         for reply in self.mouth.take_dropped() {
+            self.react(Event::Dropped(reply.clone())).await;
             self.report(Report::Heard { reply, heard: String::new(), is_whole: false });
         }
         while let (true, reach) = self.mouth.end_present(self.player.is_done()) {
+            self.player.restart_clock();
+            let failed = reach.as_ref().filter(|reach| reach.is_whole && reach.heard.is_empty());
+            if let Some(reply) = failed.map(|reach| reach.reply.clone()) {
+                self.react(Event::Failed(reply)).await;
+            }
             if let Some(reach) = reach {
                 self.report_reach(reach);
             }
-            self.player.restart_clock();
-            if self.mouth.is_silent() {
-                self.react(Event::Silent).await;
-            }
+            let ended = if self.mouth.is_silent() { Event::Silent } else { Event::Ended };
+            self.react(ended).await;
         }
-        if let Some(words) = self.mouth.go_on(self.player.ahead()) {
+        if let Some((reply, words)) = self.mouth.go_on(self.player.ahead()) {
             if let Some(asked) = self.asked_until.filter(|_| self.mouth.is_before_first_sound()) {
                 self.trace(asked, "the first clause of an answer is written");
             }
-            self.react(Event::Saying(words)).await;
+            self.react(Event::Saying { reply, words }).await;
         }
     }
 
@@ -315,12 +342,17 @@ impl<P: Player> Talk<P> {
         played
     }
 
-    /// Returns when a small sound says that an answer is coming. Nothing is said to somebody who goes on speaking.
+    /// Returns when a small sound says that an answer is coming. It does not come while somebody speaks.
     fn bridge_at(&self) -> Option<Duration> {
         self.bridge.as_ref()?;
-        let is_quiet = self.is_opening || self.player.is_done();
+        let is_quiet = (self.is_opening || self.player.is_done()) && !self.room.is_somebody_speaking();
         let is_waiting = !self.is_bridged && !self.is_paused && self.mouth.is_before_first_sound() && is_quiet;
         self.asked_until.filter(|_| is_waiting).map(|asked| asked + BRIDGE_AFTER)
+    }
+
+    /// Returns true if nothing is to be said, because somebody asked for it or because nobody can hear it.
+    fn is_quiet(&self) -> bool {
+        self.is_muted || self.is_silenced
     }
 
     fn report(&self, report: Report) {
@@ -339,8 +371,9 @@ impl<P: Player> Talk<P> {
             Action::Expect(expected) => self.report(Report::Expected(expected)),
             Action::Said(said) => self.said(said),
             Action::GoOn(said) => {
-                self.goes_on = !self.is_muted && self.mouth.resume();
-                if !self.goes_on {
+                if !self.is_quiet() && self.mouth.resume(&said.person) {
+                    self.goes_on = true;
+                } else {
                     self.said(said);
                 }
             }
@@ -357,6 +390,13 @@ impl<P: Player> Talk<P> {
                 self.is_paused = false;
                 self.player.resume();
             }
+            Action::Cut => {
+                let played = self.stop_sound().await;
+                if let Some(reach) = self.mouth.cut_present(played) {
+                    self.report_reach(reach);
+                }
+                self.goes_on = true;
+            }
             Action::Stop => self.stop_speaking().await,
             Action::Ask(person) => self.report(Report::Ask(person)),
             Action::Leave => self.report(Report::Alone),
@@ -365,7 +405,7 @@ impl<P: Player> Talk<P> {
 
     fn said(&mut self, said: Said) {
         let ago = self.now().saturating_sub(said.began);
-        if said.is_for_bot && !self.is_muted {
+        if said.is_for_bot && !self.is_quiet() {
             (self.asked_until, self.is_bridged) = (Some(said.ended), false);
             self.trace(said.ended, "the question is whole");
             self.open_line();
@@ -406,14 +446,19 @@ impl<P: Player> Talk<P> {
 
     /// Stops speaking, and reports what was heard of each reply.
     async fn stop_speaking(&mut self) {
-        self.is_paused = false;
-        let played = self.player.stop().await;
-        // The silence of an open line is no part of a reply.
-        let played = if std::mem::take(&mut self.is_opening) { Duration::ZERO } else { played };
+        let played = self.stop_sound().await;
         for reach in self.mouth.stop(played) {
             self.report_reach(reach);
         }
+    }
+
+    /// Ends the sound that is played, for good. Returns how much of it was, and starts the clock of the next.
+    async fn stop_sound(&mut self) -> Duration {
+        self.is_paused = false;
+        let played = self.player.stop().await;
         self.player.restart_clock();
+        // The silence of an open line is no part of a reply.
+        if std::mem::take(&mut self.is_opening) { Duration::ZERO } else { played }
     }
 
     fn report_reach(&self, reach: Reach) {

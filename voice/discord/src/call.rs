@@ -29,6 +29,8 @@ pub struct Server {
     pub session: String,
     /// Secret of the voice session.
     pub token: String,
+    /// Names the connection in [`Report`]s: another number for each one.
+    pub link: u64,
 }
 
 impl Server {
@@ -45,15 +47,26 @@ impl Server {
     }
 }
 
+/// Why a connection was lost.
+#[derive(Debug)]
+pub struct Lost {
+    /// The reason, for the log.
+    pub why: String,
+    /// True if Discord cut it on purpose: the bot was moved or thrown out, or the call goes on at another server.
+    pub was_cut: bool,
+    /// The connection, by [`Server::link`].
+    pub link: u64,
+}
+
 /// What happens in the call.
 #[derive(Debug)]
 pub enum Report {
     /// Something happened in the conversation.
     Room(RoomReport),
-    /// People speak, and no packet can be read: the connection must be made anew.
-    Deaf,
+    /// People speak, and no packet can be read: the connection must be made anew. With [`Server::link`].
+    Deaf(u64),
     /// The connection was lost for good.
-    Lost(String),
+    Lost(Lost),
     /// A recording ended by itself.
     RecordingEnded(RecordingEnd),
 }
@@ -166,6 +179,11 @@ impl Call {
     /// Lets the bot be quiet from now on, or talk again.
     pub fn mute(&self, is_muted: bool) {
         self.talk(TalkRequest::Mute(is_muted));
+    }
+
+    /// Nobody can hear the bot from now on, or people can again. Until then it says nothing, and nothing counts as heard.
+    pub fn silence(&self, is_silenced: bool) {
+        self.talk(TalkRequest::Silence(is_silenced));
     }
 
     /// Returns the counts of packets; `None` if the call is over.

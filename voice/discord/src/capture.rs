@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use azera_voice_room::{SealedPacket, StreamId};
-use songbird::events::context_data::RtpData;
-use songbird::model::SpeakingState;
+use songbird::events::context_data::{DisconnectKind, DisconnectReason, RtpData};
+use songbird::model::{CloseCode, SpeakingState};
 use songbird::{CoreEvent, Driver, Event, EventContext, EventHandler};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -103,6 +103,28 @@ fn sealed(data: &RtpData) -> Option<(u32, SealedPacket)> {
     Some((ssrc, SealedPacket::new(sequence, timestamp, payload.to_vec())))
 }
 
+/// What songbird says about a connection that ended or was not made.
+pub(crate) struct Disconnected {
+    /// See [`crate::Lost`].
+    pub(crate) why: String,
+    /// See [`crate::Lost`].
+    pub(crate) was_cut: bool,
+    /// True if it stood before.
+    pub(crate) has_stood: bool,
+}
+
+impl Disconnected {
+    /// Returns what a reason means for the call; `None` if the call itself asked for another connection or for none.
+    fn read(kind: DisconnectKind, reason: DisconnectReason) -> Option<Self> {
+        if matches!(reason, DisconnectReason::AttemptDiscarded | DisconnectReason::Requested) {
+            return None;
+        }
+        let cut = [Some(CloseCode::Disconnected), Some(CloseCode::CallTerminated)].map(DisconnectReason::WsClosed);
+        let has_stood = kind != DisconnectKind::Connect;
+        Some(Self { why: format!("{reason:?}"), was_cut: cut.contains(&reason), has_stood })
+    }
+}
+
 #[async_trait::async_trait]
 impl EventHandler for Capture {
     async fn act(&self, context: &EventContext<'_>) -> Option<Event> {
@@ -123,8 +145,8 @@ impl EventHandler for Capture {
                 self.inbox.send(Inbox::Connected).ok();
             }
             EventContext::DriverDisconnect(gone) => {
-                if let Some(why) = gone.reason {
-                    self.inbox.send(Inbox::Disconnected(format!("{why:?}"))).ok();
+                if let Some(told) = gone.reason.and_then(|reason| Disconnected::read(gone.kind, reason)) {
+                    self.inbox.send(Inbox::Disconnected(told)).ok();
                 }
             }
             _ => {}
@@ -136,6 +158,16 @@ impl EventHandler for Capture {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_that_the_call_gave_up_itself_is_not_lost() {
+        let cut = DisconnectReason::WsClosed(Some(CloseCode::Disconnected));
+        let read = |kind, reason| Disconnected::read(kind, reason).map(|told| (told.was_cut, told.has_stood));
+        assert_eq!(read(DisconnectKind::Runtime, cut), Some((true, true)));
+        assert_eq!(read(DisconnectKind::Connect, DisconnectReason::TimedOut), Some((false, false)));
+        assert_eq!(read(DisconnectKind::Runtime, DisconnectReason::Requested), None);
+        assert_eq!(read(DisconnectKind::Connect, DisconnectReason::AttemptDiscarded), None);
+    }
 
     #[test]
     fn a_stream_belongs_to_the_person_who_spoke_first_in_it() {

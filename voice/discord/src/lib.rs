@@ -23,5 +23,5 @@ mod session;
 
 pub use azera_voice_api::Manner;
 pub use azera_voice_call::{Engines, Report as RoomReport};
-pub use call::{Call, Counts, Report, Server, join};
+pub use call::{Call, Counts, Lost, Report, Server, join};
 pub use recorder::{RecordedPart, RecordingEnd};

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::call::{Counts, RecordRequest, Report, Request};
-use crate::capture::{Capture, Captured};
+use crate::call::{Counts, Lost, RecordRequest, Report, Request};
+use crate::capture::{Capture, Captured, Disconnected};
 use crate::ear::Ear;
 use crate::player::CallPlayer;
 use crate::recorder::{OwnTap, RecordingEnd, Tape};
@@ -33,7 +33,7 @@ pub(crate) enum Inbox {
     /// Discord said that somebody speaks.
     Speaks,
     Connected,
-    Disconnected(String),
+    Disconnected(Disconnected),
     /// A piece was played.
     Over(u64),
 }
@@ -50,6 +50,10 @@ struct Session {
     unheard_since: Option<Duration>,
     /// True once it was reported that nothing can be decrypted in this connection.
     is_deaf: bool,
+    /// The connection that is made or stands: see [`crate::Server::link`].
+    link: u64,
+    /// True once it stands.
+    is_connected: bool,
     person_of: fn(u64) -> Option<PersonId>,
     reports: mpsc::UnboundedSender<Report>,
     /// The way of the bot's own sound to a recorder.
@@ -87,6 +91,8 @@ pub(crate) async fn run(
         decoded: 0,
         unheard_since: None,
         is_deaf: false,
+        link: 0,
+        is_connected: false,
         person_of,
         reports,
         own,
@@ -155,6 +161,7 @@ impl Session {
                 self.capture.forget();
                 self.forget_all();
                 (self.unheard_since, self.is_deaf) = (None, false);
+                (self.link, self.is_connected) = (server.link, false);
                 if let Some(info) = server.info() {
                     // The result comes as an event.
                     self.drive(|driver| drop(driver.connect(info)));
@@ -207,8 +214,18 @@ impl Session {
                 let now = self.talk.now();
                 self.unheard_since.get_or_insert(now);
             }
-            Inbox::Connected => tracing::info!("connected to a voice channel"),
-            Inbox::Disconnected(why) => self.report(Report::Lost(why)),
+            Inbox::Connected => {
+                self.is_connected = true;
+                tracing::info!("connected to a voice channel");
+            }
+            Inbox::Disconnected(gone) => {
+                // What stood before another connection was asked for is the one before.
+                if gone.has_stood == self.is_connected {
+                    self.is_connected = false;
+                    let Disconnected { why, was_cut, .. } = gone;
+                    self.report(Report::Lost(Lost { why, was_cut, link: self.link }));
+                }
+            }
             Inbox::Over(number) => {
                 self.talk.player().over(number);
                 self.talk.speak_on().await;
@@ -232,7 +249,7 @@ impl Session {
             ear.push(sound, at);
             if ear.is_garbled && !self.is_deaf {
                 self.is_deaf = true;
-                self.report(Report::Deaf);
+                self.report(Report::Deaf(self.link));
             }
         }
         self.hear(captured.stream).await;
@@ -284,7 +301,7 @@ impl Session {
         let now = self.talk.now();
         if self.unheard_since.is_some_and(|since| now.saturating_sub(since) >= DEAF) {
             self.unheard_since = None;
-            self.report(Report::Deaf);
+            self.report(Report::Deaf(self.link));
         }
         self.talk.tick().await;
     }

@@ -16,6 +16,9 @@ const AFTER: Duration = Duration::from_millis(200);
 /// The longest utterance. A longer one is cut.
 const LONGEST: Duration = Duration::from_secs(28);
 
+/// Less speech than this is a cough or a key.
+const LEAST_VOICED: Duration = Duration::from_millis(130);
+
 /// The duration of a frame.
 pub(crate) const FRAME: Duration = Duration::from_millis(32);
 
@@ -36,6 +39,11 @@ impl Utterance {
     pub(crate) fn audio(&self) -> Audio {
         let end = (self.voiced_to + RECOGNITION_RATE.samples(AFTER)).min(self.samples.len());
         Audio { rate: RECOGNITION_RATE, samples: self.samples.iter().take(end).copied().collect() }
+    }
+
+    /// Returns true if so far it may be a cough or a key.
+    pub(crate) fn is_too_short(&self) -> bool {
+        self.voiced < LEAST_VOICED
     }
 
     /// Returns true if no more fits.

@@ -1,5 +1,6 @@
 //! The room: who is there, who speaks, and whose turn it is.
 
+mod barge_in;
 mod listening;
 #[cfg(test)]
 mod tests;
@@ -7,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use azera_types::{PersonId, Text};
+use azera_types::{MessageId, PersonId, Text};
 use azera_voice_api::{Audio, FRAME_SAMPLES, Transcript};
 
 use crate::endpoint::Endpointer;
@@ -40,6 +41,9 @@ pub struct Settings {
     pub end_silence: Duration,
     /// Speech that makes the bot pause.
     pub barge_in: Duration,
+    /// How long the bot pauses in one answer while others talk with each other. It also is how long whoever gets the
+    /// answer can talk until that counts as an interruption, although nothing of it is recognised yet.
+    pub longest_pause: Duration,
     /// How long after an exchange the same person is answered without a call.
     pub attention: Duration,
     /// How long the bot stays where nobody else is.
@@ -56,6 +60,7 @@ impl Default for Settings {
             whole_silence: Duration::from_millis(400),
             end_silence: Duration::from_millis(900),
             barge_in: Duration::from_millis(250),
+            longest_pause: Duration::from_secs(10),
             attention: Duration::from_secs(15),
             alone: Duration::from_secs(60),
         }
@@ -90,12 +95,34 @@ pub enum Event {
     },
     /// A recognition is done; `None` if it failed.
     Recognised(RecognitionId, Option<Transcript>),
+    /// A reply comes that is to be said. Replies come in the order of their questions.
+    Replying {
+        /// The reply.
+        reply: MessageId,
+        /// Who asked for the rest of it, if it was stopped and goes on.
+        asker: Option<PersonId>,
+    },
     /// The bot begins to say a sentence.
-    Saying(String),
-    /// The bot said everything.
+    Saying {
+        /// The reply that it is part of; `None` if it is something else.
+        reply: Option<MessageId>,
+        /// The sentence.
+        words: String,
+    },
+    /// What the bot was saying ended. Something else may follow.
+    Ended,
+    /// A reply is dropped before anything of it is said.
+    Dropped(MessageId),
+    /// A reply came to nothing. It may be tried again.
+    Failed(MessageId),
+    /// The oldest question that has no answer gets none.
+    Unanswered,
+    /// The bot said everything, or nothing more of it is said.
     Silent,
     /// The bot is to speak and answer, or not.
     Muted(bool),
+    /// Nobody can hear the bot from now on, or people can again.
+    Silenced(bool),
     /// People call the bot by other names from now on.
     Named(Vec<String>),
     /// Time passed.
@@ -111,9 +138,15 @@ impl std::fmt::Debug for Event {
             Self::Decided(..) => "Decided",
             Self::Frame { .. } => "Frame",
             Self::Recognised(..) => "Recognised",
-            Self::Saying(_) => "Saying",
+            Self::Replying { .. } => "Replying",
+            Self::Saying { .. } => "Saying",
+            Self::Ended => "Ended",
+            Self::Dropped(_) => "Dropped",
+            Self::Failed(_) => "Failed",
+            Self::Unanswered => "Unanswered",
             Self::Silent => "Silent",
             Self::Muted(_) => "Muted",
+            Self::Silenced(_) => "Silenced",
             Self::Named(_) => "Named",
             Self::Tick => "Tick",
         })
@@ -182,7 +215,9 @@ pub enum Action {
     Pause,
     /// Go on: it was not an interruption.
     Resume,
-    /// Stop for good. The rest of the reply is not said.
+    /// End what is being said, for good. Other answers that wait are said after it.
+    Cut,
+    /// End what is being said and everything that waits, for good.
     Stop,
     /// Ask a person whether they may be heard.
     Ask(PersonId),
@@ -206,6 +241,8 @@ struct Stream {
     /// The recognition of the utterance up to its last pause.
     guess: Option<Guess>,
     partial: Partial,
+    /// The beginning of an utterance for which the bot waited long enough.
+    talked_over: Option<Duration>,
 }
 
 /// What is known of an utterance while it goes on.
@@ -236,12 +273,18 @@ pub struct Room {
     streams: BTreeMap<StreamId, Stream>,
     conversation: Conversation,
     voice: Voice,
+    /// When the bot paused, or began to wait for the one who speaks now.
+    paused_at: Duration,
+    /// How long it waited in this answer for people who talk with each other.
+    waited: Duration,
     /// What the bot says now, and said last.
     saying: String,
     said_at: Duration,
     /// When a reply was stopped that may go on.
     stopped_at: Option<Duration>,
     is_muted: bool,
+    /// True while nobody can hear the bot.
+    is_silenced: bool,
     recognitions: u64,
     /// Since when nobody else is there.
     alone_since: Option<Duration>,
@@ -257,10 +300,13 @@ impl Room {
             streams: BTreeMap::new(),
             conversation: Conversation::default(),
             voice: Voice::Silent,
+            paused_at: Duration::ZERO,
+            waited: Duration::ZERO,
             saying: String::new(),
             said_at: Duration::ZERO,
             stopped_at: None,
             is_muted: false,
+            is_silenced: false,
             recognitions: 0,
             alone_since: Some(Duration::ZERO),
         }
@@ -281,41 +327,38 @@ impl Room {
     pub fn on(&mut self, at: Duration, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Joined { person, name, decision } => self.joined(person, name, decision, &mut actions),
-            Event::Left(person) => self.left(&person, at, &mut actions),
+            Event::Joined { person, name, decision } => self.joined(at, (person, name), decision, &mut actions),
+            Event::Left(person) => self.left(at, &person, &mut actions),
             Event::Decided(person, decision) => {
                 self.gate.decide(person.clone(), Some(decision));
                 if !decision {
-                    self.drop_streams(&person, &mut actions);
+                    self.drop_streams(at, &person, &mut actions);
                 }
             }
             Event::Frame { stream, person, samples, probability } => {
                 self.frame(at, stream, person, &samples, probability, &mut actions);
             }
             Event::Recognised(id, transcript) => self.recognised(at, id, transcript, &mut actions),
-            Event::Saying(sentence) => {
-                if self.voice == Voice::Silent {
-                    self.voice = Voice::Speaking;
-                    self.saying.clear();
-                }
-                self.saying.push(' ');
-                self.saying.push_str(&sentence);
-                self.said_at = at;
+            Event::Replying { reply, asker } => self.conversation.replies(reply, asker.as_ref()),
+            Event::Saying { reply, words } => self.saying(at, reply, &words),
+            Event::Ended => {
+                self.fell_silent(at, &mut actions);
+                self.conversation.ended(at);
             }
+            Event::Dropped(reply) => drop(self.conversation.over(&reply)),
+            Event::Failed(reply) => self.conversation.failed(&reply),
+            Event::Unanswered => self.conversation.unanswered(),
             Event::Silent => {
-                // The last sound may have ended just as somebody began to speak. The next answer must not wait for them.
-                if matches!(self.voice, Voice::Paused(_)) {
-                    actions.push(Action::Resume);
-                }
-                self.voice = Voice::Silent;
-                self.said_at = at;
-                self.conversation.replied(at);
+                self.fell_silent(at, &mut actions);
+                self.conversation.all_ended(at);
             }
             Event::Muted(is_muted) => self.is_muted = is_muted,
+            Event::Silenced(is_silenced) => self.is_silenced = is_silenced,
             Event::Named(names) => self.settings.names = names,
             Event::Tick => {}
         }
         self.end_utterances(at, &mut actions);
+        self.end_long_pause(at, &mut actions);
         if self.alone_since.is_some_and(|since| at.saturating_sub(since) >= self.settings.alone) {
             self.alone_since = None;
             actions.push(Action::Leave);
@@ -352,7 +395,35 @@ impl Room {
         if speaking { Some(at + SOON) } else { alone }
     }
 
-    fn joined(&mut self, person: PersonId, name: String, decision: Option<bool>, actions: &mut Vec<Action>) {
+    /// Returns true while somebody speaks, or just paused.
+    pub fn is_somebody_speaking(&self) -> bool {
+        let speaks = |stream: &Stream| stream.endpointer.utterance.as_ref().is_some_and(|said| !said.is_too_short());
+        self.streams.values().any(speaks)
+    }
+
+    fn saying(&mut self, at: Duration, reply: Option<MessageId>, words: &str) {
+        if self.voice == Voice::Silent {
+            self.voice = Voice::Speaking;
+            // The end of what was said before may still come back.
+            if at.saturating_sub(self.said_at) > listening::ECHO {
+                self.saying.clear();
+            }
+        }
+        if self.conversation.says(reply) {
+            self.waited = Duration::ZERO;
+        }
+        self.saying.push(' ');
+        self.saying.push_str(words);
+        self.said_at = at;
+    }
+
+    fn joined(
+        &mut self,
+        at: Duration,
+        (person, name): (PersonId, String),
+        decision: Option<bool>,
+        actions: &mut Vec<Action>,
+    ) {
         self.alone_since = None;
         let is_new = self.present.insert(person.clone(), name).is_none();
         // News of somebody who is there already may be older than their last decision. It takes consent away and never
@@ -361,23 +432,24 @@ impl Room {
             self.gate.decide(person.clone(), decision);
         }
         if decision == Some(false) {
-            self.drop_streams(&person, actions);
+            self.drop_streams(at, &person, actions);
         }
         if is_new && decision.is_none() {
             actions.push(Action::Ask(person));
         }
     }
 
-    fn left(&mut self, person: &PersonId, at: Duration, actions: &mut Vec<Action>) {
+    fn left(&mut self, at: Duration, person: &PersonId, actions: &mut Vec<Action>) {
         self.present.remove(person);
-        self.drop_streams(person, actions);
+        self.conversation.left(person);
+        self.drop_streams(at, person, actions);
         if self.present.is_empty() {
             self.alone_since.get_or_insert(at);
         }
     }
 
     /// Drops everything that was heard of a person and is no utterance yet.
-    fn drop_streams(&mut self, person: &PersonId, actions: &mut Vec<Action>) {
+    fn drop_streams(&mut self, at: Duration, person: &PersonId, actions: &mut Vec<Action>) {
         let theirs: Vec<StreamId> =
             self.streams.iter().filter(|(_, stream)| stream.person == *person).map(|(id, _)| *id).collect();
         for id in theirs {
@@ -385,15 +457,7 @@ impl Room {
                 let recognitions = stream.guess.map(|guess| guess.id).into_iter().chain(stream.partial.id);
                 actions.extend(recognitions.map(Action::Cancel));
             }
-            self.resume(id, actions);
-        }
-    }
-
-    /// Goes on to speak if this stream made the bot pause.
-    fn resume(&mut self, stream: StreamId, actions: &mut Vec<Action>) {
-        if self.voice == Voice::Paused(stream) {
-            self.voice = Voice::Speaking;
-            actions.push(Action::Resume);
+            self.resume(at, id, actions);
         }
     }
 }

@@ -1,22 +1,134 @@
-//! Whether an utterance is for the bot.
+//! Whether an utterance is for the bot, and whom the bot answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use azera_types::PersonId;
+use azera_types::{MessageId, PersonId};
 
 use crate::words;
 
-/// Who talked with the bot last, and when.
+/// How long somebody counts as waiting for an answer, if none comes and the bot says nothing else.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// Most questions that are kept. The oldest one is dropped for a newer one.
+const MAX_QUESTIONS: usize = 32;
+
+/// A question to the bot, until its answer was said.
+#[derive(Debug)]
+struct Question {
+    /// Who asked; `None` once they left.
+    person: Option<PersonId>,
+    at: Duration,
+    /// The reply that answers it, once it comes.
+    reply: Option<MessageId>,
+    /// True if that reply came to nothing. It may be tried again.
+    has_failed: bool,
+}
+
+/// Who talked with the bot last, and who waits for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
+    /// Who talked with the bot last, and when.
     partner: Option<(PersonId, Duration)>,
+    /// The questions in the order in which they were asked. Their replies come in this order, too.
+    questions: Vec<Question>,
+    is_speaking: bool,
+    /// The reply that is being said; `None` while the bot says something else.
+    present: Option<MessageId>,
 }
 
 impl Conversation {
     /// Records that the bot talks with somebody.
     pub(crate) fn with(&mut self, person: &PersonId, at: Duration) {
         self.partner = Some((person.clone(), at));
+    }
+
+    /// Records that somebody asked the bot something.
+    pub(crate) fn asked(&mut self, person: &PersonId, at: Duration) {
+        self.with(person, at);
+        let is_speaking = self.is_speaking;
+        self.questions.retain(|question| is_speaking || !question.is_old(at));
+        if self.questions.len() >= MAX_QUESTIONS {
+            self.questions.remove(0);
+        }
+        self.questions.push(Question { person: Some(person.clone()), at, reply: None, has_failed: false });
+    }
+
+    /// Records that a reply comes. It answers the oldest question that has no reply, or the newest one of `asker`.
+    pub(crate) fn replies(&mut self, reply: MessageId, asker: Option<&PersonId>) {
+        if let Some(failed) = self.questions.iter_mut().find(|question| question.reply.as_ref() == Some(&reply)) {
+            failed.has_failed = false;
+            return;
+        }
+        let mut open = self.questions.iter_mut().filter(|question| question.reply.is_none());
+        let question = match asker {
+            Some(asker) => open.rfind(|question| question.person.as_ref() == Some(asker)),
+            None => open.next(),
+        };
+        if let Some(question) = question {
+            question.reply = Some(reply);
+        }
+    }
+
+    /// Records that the bot begins to say a part of a reply, or of something else. Returns true if that is another one
+    /// than before.
+    pub(crate) fn says(&mut self, reply: Option<MessageId>) -> bool {
+        let is_new = !self.is_speaking || self.present != reply;
+        (self.is_speaking, self.present) = (true, reply);
+        is_new
+    }
+
+    /// Records that nothing more is said of a reply. Returns who asked for it.
+    pub(crate) fn over(&mut self, reply: &MessageId) -> Option<PersonId> {
+        let question = self.questions.iter().position(|question| question.reply.as_ref() == Some(reply))?;
+        self.questions.remove(question).person
+    }
+
+    /// Records that a reply came to nothing. Nobody waits for it, but it may be tried again.
+    pub(crate) fn failed(&mut self, reply: &MessageId) {
+        for question in self.questions.iter_mut().filter(|question| question.reply.as_ref() == Some(reply)) {
+            question.has_failed = true;
+        }
+    }
+
+    /// Records that a question gets no answer: the oldest one that has none.
+    pub(crate) fn unanswered(&mut self) {
+        if let Some(at) = self.questions.iter().position(|question| question.has_failed || question.reply.is_none()) {
+            self.questions.remove(at);
+        }
+    }
+
+    /// Records that a person left. Their questions keep their places, so that each reply finds its own.
+    pub(crate) fn left(&mut self, person: &PersonId) {
+        for question in &mut self.questions {
+            question.person.take_if(|asker| asker == person);
+        }
+    }
+
+    /// Records that nothing more is said of what is being said.
+    pub(crate) fn ended(&mut self, at: Duration) {
+        if std::mem::take(&mut self.is_speaking) {
+            self.replied(at);
+        }
+        if let Some(reply) = self.present.take()
+            && let Some(asker) = self.over(&reply)
+        {
+            self.partner = Some((asker, at));
+        }
+    }
+
+    /// Records that nothing more is said of all replies that came.
+    pub(crate) fn all_ended(&mut self, at: Duration) {
+        self.ended(at);
+        self.questions.retain(|question| question.has_failed || question.reply.is_none());
+    }
+
+    /// Returns true if what somebody says ends the reply that is being said: it is the answer to them, or to nobody and
+    /// they speak to the bot. Talk of others with each other does not.
+    pub(crate) fn interrupts(&self, person: &PersonId, is_for_bot: bool) -> bool {
+        let is_present = |question: &&Question| self.present.is_some() && question.reply == self.present;
+        let asker = self.questions.iter().find(is_present).and_then(|question| question.person.as_ref());
+        asker.map_or(is_for_bot, |asker| asker == person)
     }
 
     /// Records that the bot ended its reply.
@@ -58,8 +170,25 @@ impl Conversation {
 
     /// Returns true if the bot just talked with a person.
     fn is_with(&self, person: &PersonId, at: Duration, attention: Duration) -> bool {
+        let waits = |question: &Question| question.person.as_ref() == Some(person) && self.is_waiting(question, at);
+        if self.questions.iter().any(waits) {
+            return true;
+        }
         let partner = self.partner.as_ref();
         partner.is_some_and(|(partner, since)| partner == person && at.saturating_sub(*since) <= attention)
+    }
+
+    /// Returns true if the answer to a question may still come, or is being said. A long answer to somebody else comes
+    /// before.
+    fn is_waiting(&self, question: &Question, at: Duration) -> bool {
+        !question.has_failed && (self.is_speaking || !question.is_old(at))
+    }
+}
+
+impl Question {
+    /// Returns true if nobody waits for a reply any more, because none came for long.
+    fn is_old(&self, at: Duration) -> bool {
+        (self.reply.is_none() || self.has_failed) && at.saturating_sub(self.at) > ANSWER
     }
 }
 

@@ -60,6 +60,7 @@ pub(crate) fn told_by_words(text: &str) -> Option<Language> {
 /// What is said in place of what is not read aloud.
 pub(crate) struct Phrases {
     pub(crate) code_in_chat: &'static str,
+    pub(crate) code_in_message: &'static str,
     pub(crate) code_not_read: &'static str,
     pub(crate) some_code: &'static str,
     pub(crate) picture: &'static str,
@@ -75,6 +76,7 @@ impl Phrases {
     pub(crate) fn of(language: Language) -> &'static Self {
         const ENGLISH: Phrases = Phrases {
             code_in_chat: "I've put the code in the chat",
+            code_in_message: "I'm sending you the code as a direct message",
             code_not_read: "There is code here that I don't read aloud",
             some_code: "some code",
             picture: "a picture, ",
@@ -86,6 +88,7 @@ impl Phrases {
         };
         const GERMAN: Phrases = Phrases {
             code_in_chat: "Den Code habe ich in den Chat geschrieben",
+            code_in_message: "Den Code schicke ich dir als Direktnachricht",
             code_not_read: "Hier steht Code, den ich nicht vorlese",
             some_code: "etwas Code",
             picture: "ein Bild, ",
@@ -97,6 +100,7 @@ impl Phrases {
         };
         const OTHER: Phrases = Phrases {
             code_in_chat: "",
+            code_in_message: "",
             code_not_read: "",
             some_code: "",
             picture: "",

@@ -88,6 +88,8 @@ pub enum DayOrder {
 pub enum CodeNote {
     /// The listener finds the code in a chat.
     InChat,
+    /// The listener gets the code as a message of their own.
+    InMessage,
     /// There is no chat, so nobody can look the code up.
     NotRead,
 }

@@ -32,6 +32,7 @@ impl Marks<'_> {
     fn note(&self) -> &'static str {
         match self.options.code {
             CodeNote::InChat => self.phrases.code_in_chat,
+            CodeNote::InMessage => self.phrases.code_in_message,
             CodeNote::NotRead => self.phrases.code_not_read,
         }
     }
@@ -42,7 +43,11 @@ fn without_code(text: &str, note: &str, noted: &mut bool) -> String {
     let pattern = pattern!(r"(?s)```(.*?)(?:```+|$)|(?m:^[ \t]{0,3}~~~)(.*?)(?:~~~+|$)");
     let replaced = pattern.replace_all(text, |found: &regex::Captures<'_>| {
         let body = group(found, 1);
-        if group(found, 0).starts_with('`') && !body.contains('\n') && group(found, 0).len() > 6 {
+        // Nothing is sent or shown of a block without code.
+        if body.trim().is_empty() && group(found, 2).trim().is_empty() {
+            return " ".to_owned();
+        }
+        if group(found, 0).starts_with('`') && !body.contains('\n') {
             return format!("`{}`", body.trim());
         }
         let is_silent = std::mem::replace(noted, true) || note.is_empty();

@@ -106,4 +106,6 @@ fn what_is_not_read_is_said_in_german() {
     );
     let options = Options { code: CodeNote::NotRead, ..in_language("de") };
     assert_eq!(spoken("```\na\n```", &options), "Hier steht Code, den ich nicht vorlese.");
+    let options = Options { code: CodeNote::InMessage, ..in_language("de") };
+    assert_eq!(spoken("```\na\n```", &options), "Den Code schicke ich dir als Direktnachricht.");
 }

@@ -258,6 +258,19 @@ fn a_listener_without_a_chat_is_not_sent_there() {
 }
 
 #[test]
+fn a_listener_who_gets_the_code_as_a_message_is_told_so() {
+    let options = Options { code: CodeNote::InMessage, ..Options::default() };
+    assert_eq!(spoken("Look:\n~~~\na = 1\n~~~", &options), "Look: I'm sending you the code as a direct message.");
+}
+
+#[test]
+fn a_block_without_code_is_not_mentioned() {
+    for text in ["Look.\n```\n```", "Look.\n~~~\n\n~~~", "Look.\n```"] {
+        assert_eq!(spoken(text, &Options::default()), "Look.", "{text}");
+    }
+}
+
+#[test]
 fn a_day_without_its_year_follows_the_order_of_the_options() {
     let day_first = Options { day_order: DayOrder::DayFirst, ..Options::default() };
     assert_eq!(spoken("It is due 14/7.", &day_first), "It is due July fourteenth.");

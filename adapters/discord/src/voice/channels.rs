@@ -5,14 +5,12 @@ use azera_adapter::{
     CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError, VoiceStatus,
 };
 use azera_types::{ChatId, MessageId, PersonId};
-use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
+use serenity::all::{ChannelId, ChannelType, GuildId, UserId};
 
 use super::VoiceCalls;
+use super::code::code_of;
 use crate::id;
 use azera_voice_discord::Call;
-
-/// Permissions that the bot needs in a voice channel.
-const NEEDED: Permissions = Permissions::VIEW_CHANNEL.union(Permissions::CONNECT).union(Permissions::SPEAK);
 
 /// The way to the calls for commands.
 pub(crate) struct Channels(pub(crate) std::sync::Arc<VoiceCalls>);
@@ -77,23 +75,9 @@ impl VoiceChannels for Channels {
     async fn join(&self, chat: &ChatId, person: &PersonId) -> Result<String, VoiceError> {
         let user = id::user_of(person).ok_or(VoiceError::NotInChannel)?;
         let (guild, channel) = self.whereabouts(chat, user).ok_or(VoiceError::NotInChannel)?;
-        let directory = &self.0.line()?.directory;
-        if !directory.own_permissions(channel).contains(NEEDED) {
-            return Err(VoiceError::NoPermission);
-        }
-        let name = directory.channel(channel).map_or_else(|| "your voice channel".to_owned(), |found| found.name);
-        let present = self.0.calls().get(&guild).map(|ongoing| ongoing.channel);
-        match present {
-            Some(there) if there == channel => return Ok(name),
-            Some(there) if !self.0.people(guild, there).is_empty() => return Err(VoiceError::Elsewhere),
-            _ => {}
-        }
-        self.0.open(guild, channel, false).await?;
-        if let Err(error) = self.0.ask_to_move(guild, Some(channel)).await {
-            self.0.end(guild);
-            return Err(error);
-        }
-        Ok(name)
+        self.0.join(guild, channel).await?;
+        let found = self.0.line()?.directory.channel(channel);
+        Ok(found.map_or_else(|| "your voice channel".to_owned(), |found| found.name))
     }
 
     async fn leave(&self, chat: &ChatId, person: &PersonId) -> Result<(), VoiceError> {
@@ -103,11 +87,17 @@ impl VoiceChannels for Channels {
     }
 
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
-        let (guild, _, call) = self.call_with(chat, person)?;
+        let (guild, channel, call) = self.call_with(chat, person)?;
+        if self.0.is_silenced(channel) {
+            return Err(VoiceError::Silenced);
+        }
         if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
             self.mute(chat, person, false).await?;
         }
         call.say(text);
+        if let Some(code) = code_of(text) {
+            tokio::spawn(self.0.clone().send_code(channel, Some(person.clone()), code));
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serenity::all::{ChannelId, GuildId, UserId};
 use tokio::task::JoinSet;
 
-use super::{Ongoing, VoiceCalls};
+use super::{CallKey, Ongoing, VoiceCalls};
 
 /// How long calls may take to end when the process does.
 const ENDING: Duration = Duration::from_secs(5);
@@ -47,6 +47,14 @@ impl VoiceCalls {
         let mut calls = self.calls();
         let ongoing = calls.remove(&guild);
         self.close(calls, guild, ongoing);
+    }
+
+    /// Ends a call, unless it is over.
+    pub(super) fn end_call(&self, key: CallKey) {
+        let mut calls = self.calls();
+        let is_there = calls.get(&key.guild).is_some_and(|ongoing| ongoing.number == key.number);
+        let ongoing = if is_there { calls.remove(&key.guild) } else { None };
+        self.close(calls, key.guild, ongoing);
     }
 
     /// Closes a call that was just taken from the others. Its room stays a place, without a gap, until

@@ -37,12 +37,17 @@ impl VoiceCalls {
             NOT_WRITTEN
         };
         // The record of the room holds what the room heard, and not what the person alone reads.
-        match self.call_in(channel) {
-            Some(call) => {
+        let call = self.call_in(channel);
+        if let Some(call) = &call {
+            // The sentence is no reply, and nothing else answers the question aloud.
+            call.unanswered();
+        }
+        match call {
+            Some(call) if !self.is_silenced(channel) => {
                 call.say(sentence);
                 self.heard(&outbound.id, sentence, true).await;
             }
-            None => self.heard(&outbound.id, "", false).await,
+            _ => self.heard(&outbound.id, "", false).await,
         }
         Ok(())
     }

@@ -6,38 +6,41 @@
 //!
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
 //! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
-//! if everybody agreed, `ending` ends calls, `people` tells who is in a channel, `help` takes care of people in danger, and this file follows
-//! the gateway.
+//! if everybody agreed, `joining` brings the bot into channels, `link` is the connection of a call, `following` follows the
+//! gateway, `silence` knows when nobody can hear the bot, `code` sends the code of replies, `ending` ends calls, `people`
+//! tells who is in a channel, and `help` takes care of people in danger.
 
 mod attendance;
 mod captions;
 mod channels;
+mod code;
 mod ending;
+mod following;
 mod help;
+mod joining;
+mod link;
 mod people;
 mod personas;
 mod recording;
 mod reports;
 mod setup;
+mod silence;
 mod utterances;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use azera_adapter::{CallPersona, Host, Making, Outbound, PlatformError, StreamEvent, VoiceError, VoiceHost};
+use azera_adapter::{Host, Making, Outbound, PlatformError, StreamEvent, VoiceError, VoiceHost};
 use azera_types::{ChatId, Clock, MessageId, PersonId, Place, PlaceKind, PlatformId, ReadableScopes, Text};
-use azera_voice_discord::{Call, Server, join};
-use azera_voice_room::Settings;
-use serde_json::json;
+use azera_voice_discord::Call;
 use serenity::all::{ChannelId, GuildId, Http, UserId, VoiceServerUpdateEvent, VoiceState};
 use serenity::gateway::ShardManager;
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_tungstenite::tungstenite::Message as Frame;
 
 pub use azera_voice_call_recordings::RecordingFolder;
 pub use azera_voice_discord::Engines;
@@ -46,11 +49,13 @@ use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
-use personas::{Speakers, manner};
+use code::code_of;
+use link::{AskedMoves, Link};
+use personas::Speakers;
 use recording::{Recorder, Recording};
-use reports::{Renewals, code_of};
 
 pub(crate) use channels::Channels;
+pub use joining::CallWaits;
 
 /// Loads the engines of speech.
 #[async_trait]
@@ -66,18 +71,29 @@ struct Line {
     shards: Arc<ShardManager>,
 }
 
+/// A call among all of this process. What one of them reports is not about a later one in the same channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CallKey {
+    guild: GuildId,
+    channel: ChannelId,
+    number: u64,
+}
+
 /// A voice channel with the bot in it.
 struct Ongoing {
     channel: ChannelId,
+    /// See [`CallKey`].
+    number: u64,
     call: Call,
-    /// Id of the voice session, and the server with its secret, once Discord named them.
-    session: Option<String>,
-    server: Option<(String, String)>,
-    /// True while the bot leaves and comes again to renew the connection.
-    is_rejoining: bool,
-    renewals: Renewals,
+    link: Link,
+    /// The people whom the call knows to be there.
+    told: BTreeSet<UserId>,
     /// True if somebody asked the bot to be quiet from now on.
     is_muted: bool,
+    /// True while nobody can hear the bot, because a moderator muted it or it may not speak.
+    is_silenced: bool,
+    /// True while nobody is there who hears, because everybody left or is deafened.
+    is_unheard: bool,
     /// The name of the persona that usually talks.
     persona: String,
     speakers: Speakers,
@@ -90,6 +106,10 @@ struct Ongoing {
 }
 
 impl Ongoing {
+    fn key(&self, guild: GuildId) -> CallKey {
+        CallKey { guild, channel: self.channel, number: self.number }
+    }
+
     /// Ends the call and its captions.
     fn close(self) {
         self.call.close();
@@ -105,6 +125,10 @@ pub(crate) enum VoiceEvent {
     Server(Box<VoiceServerUpdateEvent>),
     /// Servers were described anew, so other people may be in the channels than events told.
     Look,
+    /// The gateway is connected again. What it was asked before may be lost.
+    Back,
+    /// The bot was removed from a server.
+    Gone(GuildId),
 }
 
 /// The calls of the bot, at most one in each server.
@@ -122,6 +146,12 @@ pub(crate) struct VoiceCalls {
     line: OnceLock<Line>,
     host: OnceLock<Arc<dyn Host>>,
     calls: Mutex<HashMap<GuildId, Ongoing>>,
+    /// How many calls were opened.
+    opened: AtomicU64,
+    asked_moves: Mutex<HashMap<GuildId, AskedMoves>>,
+    waits: Mutex<CallWaits>,
+    /// How often the gateway was connected again.
+    returns: watch::Sender<u64>,
     /// The rooms of calls that end. They stay places until what was said there is recorded.
     ending: Mutex<Vec<(GuildId, ChannelId)>>,
     /// How many utterances wait to be recorded.
@@ -148,6 +178,10 @@ impl VoiceCalls {
             line: OnceLock::new(),
             host: OnceLock::new(),
             calls: Mutex::default(),
+            opened: AtomicU64::new(0),
+            asked_moves: Mutex::default(),
+            waits: Mutex::default(),
+            returns: watch::Sender::new(0),
             ending: Mutex::default(),
             unrecorded: AtomicUsize::new(0),
             followed: Mutex::default(),
@@ -181,7 +215,14 @@ impl VoiceCalls {
                 match event {
                     VoiceEvent::Server(server) => self.server(*server),
                     VoiceEvent::State(state) => self.state(*state).await,
-                    VoiceEvent::Look => self.look_at_recordings().await,
+                    VoiceEvent::Look => self.look().await,
+                    VoiceEvent::Back => {
+                        // What was asked before may be lost.
+                        self.asked_moves().clear();
+                        self.returns.send_modify(|returns| *returns += 1);
+                        self.look().await;
+                    }
+                    VoiceEvent::Gone(guild) => self.end(guild),
                 }
             }
         };
@@ -200,66 +241,15 @@ impl VoiceCalls {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads or changes a call; returns `None` if it is over.
+    fn with_call<T>(&self, key: CallKey, act: impl FnOnce(&mut Ongoing) -> T) -> Option<T> {
+        let mut calls = self.calls();
+        calls.get_mut(&key.guild).filter(|ongoing| ongoing.number == key.number).map(act)
+    }
+
     /// Returns the call in a voice channel.
     fn call_in(&self, channel: ChannelId) -> Option<Call> {
         self.calls().values().find(|ongoing| ongoing.channel == channel).map(|ongoing| ongoing.call.clone())
-    }
-
-    /// Asks Discord to move the bot into a channel, or out of the one it is in.
-    async fn ask_to_move(&self, guild: GuildId, channel: Option<ChannelId>) -> Result<(), VoiceError> {
-        let line = self.line()?;
-        let is_muted = self.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted);
-        let request = json!({"op": 4, "d": {"guild_id": guild, "channel_id": channel, "self_mute": is_muted, "self_deaf": false}});
-        let runners = line.shards.runners.lock().await;
-        let shard = line.shard_of(guild);
-        let Some((_, runner)) = runners.iter().find(|(id, _)| id.0 == shard) else {
-            return Err(VoiceError::Unavailable("My connection to Discord is down. Try again in a minute.".to_owned()));
-        };
-        runner.runner_tx.websocket_message(Frame::Text(request.to_string()));
-        Ok(())
-    }
-
-    /// Opens a call for a channel, before Discord names its server.
-    async fn open(self: &Arc<Self>, guild: GuildId, channel: ChannelId, is_muted: bool) -> Result<(), VoiceError> {
-        let unavailable = |why: String| VoiceError::Unavailable(why);
-        let (speech, host) =
-            self.speech.get().ok_or_else(|| unavailable("Speech is off in this process.".to_owned()))?;
-        let engines = speech.engines().await.map_err(unavailable)?;
-        let chat = id::voice_chat(channel).map_err(|error| unavailable(error.to_string()))?;
-        let persona = host.call_persona(&self.platform, &chat).await.map_err(|error| unavailable(error.in_words()))?;
-        let CallPersona { names, manner: own } = persona;
-        let engines = engines.with_manner(&manner(own));
-        let persona = names.first().cloned().unwrap_or_default();
-        let settings = Settings { names, ..Settings::default() };
-        let (call, reports) = join(engines, settings, person_of).map_err(|error| unavailable(error.to_string()))?;
-        let ongoing = Ongoing {
-            channel,
-            call: call.clone(),
-            session: None,
-            server: None,
-            is_rejoining: false,
-            renewals: Renewals::default(),
-            is_muted,
-            persona,
-            speakers: Speakers::default(),
-            captions: None,
-            captions_turn: Arc::default(),
-            caption_threads: HashMap::new(),
-            recording: None,
-        };
-        if is_muted {
-            call.mute(true);
-        }
-        {
-            let mut calls = self.calls();
-            let before = calls.insert(guild, ongoing);
-            self.close(calls, guild, before);
-        }
-        self.followed().spawn(self.clone().follow(guild, channel, reports));
-        for user in self.people(guild, channel) {
-            self.joined(guild, channel, user).await;
-        }
-        Ok(())
     }
 
     /// Shows in Discord whether the bot is quiet from now on.
@@ -271,114 +261,6 @@ impl VoiceCalls {
             ongoing.channel
         };
         self.ask_to_move(guild, Some(channel)).await
-    }
-
-    /// Tells a call that a person is in its channel.
-    async fn joined(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId) {
-        let Some(call) = self.call_in(channel) else { return };
-        let (Ok(chat), Ok(person)) = (id::voice_chat(channel), id::person(user)) else { return };
-        if self.hearers(guild, channel).contains(&user) {
-            self.attendance.came(channel, user, self.clock.now());
-        }
-        let Some((_, host)) = self.speech.get() else { return };
-        let decision = match host.may_be_heard(&chat, &person).await {
-            Ok(decision) => self.heard_now(channel, &person, decision),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read whether a person may be heard; they are not");
-                Some(false)
-            }
-        };
-        call.joined(person, self.name(guild, user), decision);
-    }
-
-    /// Handles that somebody joined, left or changed channels.
-    async fn state(self: &Arc<Self>, state: VoiceState) {
-        let (Some(guild), Ok(line)) = (state.guild_id, self.line()) else { return };
-        if state.user_id == line.directory.me {
-            return self.own_state(guild, state).await;
-        }
-        let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
-        let hearers = self.hearers(guild, channel);
-        let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
-        if state.channel_id != Some(channel) {
-            self.recording_is_left_by(channel, state.user_id);
-        } else if !is_bot
-            && hearers.contains(&state.user_id)
-            && !self.attendance.is_there(channel, state.user_id)
-            && let Some(call) = self.call_in(channel)
-        {
-            // What is being said may rest on what was said before they came. That a recording pauses is said after it.
-            call.stop();
-        }
-        // Nothing is kept while somebody is there who did not agree.
-        self.recording_has_other_people(guild, channel).await;
-        // Talk goes on without those who left or hear nothing.
-        if !hearers.contains(&state.user_id)
-            && !hearers.is_empty()
-            && let Err(error) = self.said_before(channel, &hearers).await
-        {
-            tracing::error!(%error, "cannot write who hears no more in a voice channel; ending the call");
-            return self.end(guild);
-        }
-        if state.channel_id == Some(channel) && !is_bot {
-            self.joined(guild, channel, state.user_id).await;
-        } else if let (Some(call), Ok(person)) = (self.call_in(channel), id::person(state.user_id)) {
-            call.left(person);
-        }
-    }
-
-    /// Handles that the bot itself was moved, or has arrived or left.
-    async fn own_state(self: &Arc<Self>, guild: GuildId, state: VoiceState) {
-        let call = |ongoing: &Ongoing| (ongoing.channel, ongoing.is_rejoining, ongoing.is_muted);
-        let known = self.calls().get(&guild).map(call);
-        match (state.channel_id, known) {
-            (None, Some((_, true, _))) | (None, None) => {}
-            (None, Some(_)) => self.end(guild),
-            (Some(channel), Some((before, ..))) if channel == before => {
-                self.update(guild, |ongoing| {
-                    ongoing.session = Some(state.session_id);
-                    ongoing.is_rejoining = false;
-                });
-            }
-            // Somebody moved the bot: the people there are others. It stays as quiet as it was asked to be.
-            (Some(channel), Some((.., is_muted))) => match self.open(guild, channel, is_muted).await {
-                Ok(()) => self.update(guild, |ongoing| ongoing.session = Some(state.session_id)),
-                Err(error) => {
-                    tracing::warn!(%error, "cannot follow to another voice channel");
-                    self.end(guild);
-                }
-            },
-            // A call of an earlier process.
-            (Some(_), None) => {
-                if let Err(error) = self.ask_to_move(guild, None).await {
-                    tracing::debug!(%error, "cannot leave a voice channel");
-                }
-            }
-        }
-    }
-
-    fn server(&self, server: VoiceServerUpdateEvent) {
-        // Without an endpoint, another event follows.
-        if let (Some(guild), Some(endpoint)) = (server.guild_id, server.endpoint) {
-            self.update(guild, |ongoing| ongoing.server = Some((endpoint, server.token)));
-        }
-    }
-
-    /// Changes a call, and connects it once everything is known.
-    fn update(&self, guild: GuildId, change: impl FnOnce(&mut Ongoing)) {
-        let mut calls = self.calls();
-        let (Some(ongoing), Ok(line)) = (calls.get_mut(&guild), self.line()) else { return };
-        change(ongoing);
-        let (Some(session), Some((endpoint, token))) = (&ongoing.session, &ongoing.server) else { return };
-        ongoing.call.connect(Server {
-            guild: guild.get(),
-            channel: ongoing.channel.get(),
-            user: line.directory.me.get(),
-            endpoint: endpoint.clone(),
-            session: session.clone(),
-            token: token.clone(),
-        });
-        ongoing.server = None;
     }
 
     /// Returns what the room of a voice channel is: a place that only the people who hear it read. `None` unless the bot is
@@ -458,8 +340,9 @@ impl VoiceCalls {
         if !outbound.help.is_empty() {
             return self.deliver_help(outbound).await;
         }
-        let call = id::voice_channel_of(&outbound.chat).and_then(|channel| self.call_in(channel));
-        let Some(call) = call else {
+        let there = id::voice_channel_of(&outbound.chat);
+        let there = there.and_then(|channel| Some((channel, self.call_in(channel)?)));
+        let Some((channel, call)) = there else {
             let (calls, reply) = (self.clone(), outbound.id.clone());
             // The engine delivers in the middle of a turn, and takes this in after it.
             tokio::spawn(async move { calls.heard(&reply, "", false).await });
@@ -468,7 +351,7 @@ impl VoiceCalls {
         self.begin_reply(&outbound.chat, &outbound.id, &outbound.persona, &outbound.persona_name).await;
         call.whole(&outbound.id, &outbound.text);
         if let Some(code) = code_of(&outbound.text) {
-            tokio::spawn(self.clone().send_code(outbound.asker.clone(), code));
+            tokio::spawn(self.clone().send_code(channel, outbound.asker.clone(), code));
         }
         Ok(())
     }
@@ -479,9 +362,4 @@ impl VoiceCalls {
             tracing::error!(%reply, %error, "cannot record how much of a reply was heard");
         }
     }
-}
-
-/// Returns the person of a user id.
-fn person_of(user: u64) -> Option<PersonId> {
-    if user == 0 { None } else { id::person(UserId::new(user)).ok() }
 }

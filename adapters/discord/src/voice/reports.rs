@@ -1,46 +1,30 @@
 //! What happens in a room.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use azera_adapter::{Choice, ExpectedMessage};
 use azera_types::{ChatId, Inbound, PersonId, Timestamp};
-use azera_voice_discord::{Report, RoomReport};
+use azera_voice_discord::{Lost, RecordingEnd, Report, RoomReport};
 use azera_voice_room::{Expected, Said};
-use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
+use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
 use tokio::sync::mpsc;
 
-use super::VoiceCalls;
+use super::joining::Entry;
 use super::utterances::Utterances;
+use super::{CallKey, VoiceCalls};
 use crate::commands::choices;
 use crate::error::in_words;
 use crate::id;
 use crate::replies::nobody;
-use crate::split::split;
 
 /// How often a broken connection is renewed before the bot leaves.
 const MAX_REJOINED: u32 = 3;
 
-/// How long a renewed connection must hold until it counts as repaired.
-const HELD_S: i64 = 5 * 60;
-
-/// How often the connection of a call was renewed since it last held.
-#[derive(Default)]
-pub(super) struct Renewals {
-    count: u32,
-    last: Option<Timestamp>,
-}
-
-impl Renewals {
-    /// Counts a renewal, and returns how many there were in a row.
-    fn count(&mut self, now: Timestamp) -> u32 {
-        if self.last.is_some_and(|last| now.as_second() - last.as_second() >= HELD_S) {
-            self.count = 0;
-        }
-        (self.count, self.last) = (self.count + 1, Some(now));
-        self.count
-    }
-}
+/// What people read when the connection is renewed, and when it was renewed too often.
+const ANEW: &str = "I cannot hear you just now, so I connect anew.";
+const GIVEN_UP: &str = "I left this voice channel: my connection broke again and again. `/voice join` tries again.";
 
 /// What people read when the voice fails.
 const VOICELESS: &str = "I could not say all of my answer: my voice does not work at the moment. The operator finds the \
@@ -53,39 +37,53 @@ const QUESTION: &str = "may I hear you in this voice channel? I recognise what y
 
 impl VoiceCalls {
     /// Handles the reports of a call until it is over and what was said in it is recorded.
-    pub(super) async fn follow(
-        self: Arc<Self>,
-        guild: GuildId,
-        channel: ChannelId,
-        mut reports: mpsc::UnboundedReceiver<Report>,
-    ) {
+    pub(super) async fn follow(self: Arc<Self>, key: CallKey, mut reports: mpsc::UnboundedReceiver<Report>) {
         let (mut number, mut utterances) = (0, Utterances::new(self.clone()));
+        let room = (key.guild, key.channel);
         while let Some(report) = reports.recv().await {
             match report {
                 Report::Room(RoomReport::Said(said, ago)) => {
                     number += 1;
-                    self.said(&mut utterances, (guild, channel), (said, ago), number).await;
+                    self.said(&mut utterances, room, (said, ago), number).await;
                 }
-                Report::Room(report) => self.in_room(guild, channel, report).await,
-                Report::Deaf => self.rejoin(guild, channel, "nothing that people say can be decrypted").await,
-                Report::Lost(why) => self.rejoin(guild, channel, &why).await,
-                Report::RecordingEnded(why) => self.recording_ended(guild, channel, why).await,
+                Report::Room(report) => self.in_room(key, report).await,
+                Report::Deaf(link) => {
+                    let why = "nothing that people say can be decrypted".to_owned();
+                    self.was_lost(key, Lost { why, was_cut: false, link }).await;
+                }
+                Report::Lost(lost) => self.was_lost(key, lost).await,
+                Report::RecordingEnded(RecordingEnd::CallOver) => {
+                    self.recording_ended(room.0, room.1, RecordingEnd::CallOver).await;
+                }
+                Report::RecordingEnded(why) if self.goes_on(key) => self.recording_ended(room.0, room.1, why).await,
+                Report::RecordingEnded(_) => {}
             }
         }
         utterances.recorded().await;
         let mut ending = self.ending();
-        if let Some(at) = ending.iter().position(|room| *room == (guild, channel)) {
+        if let Some(at) = ending.iter().position(|ended| *ended == room) {
             ending.swap_remove(at);
         }
     }
 
-    async fn in_room(self: &Arc<Self>, guild: GuildId, channel: ChannelId, report: RoomReport) {
+    /// Returns true until a call is over. Then another one may be in its channel.
+    fn goes_on(&self, key: CallKey) -> bool {
+        self.with_call(key, |_| ()).is_some()
+    }
+
+    async fn in_room(self: &Arc<Self>, key: CallKey, report: RoomReport) {
+        let CallKey { guild, channel, .. } = key;
         match report {
             RoomReport::Said(..) => {}
             RoomReport::Expected(expected) => self.expect(channel, expected),
             RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
-            RoomReport::Uttered { reply, heard, is_whole } => self.caption_reply(channel, &reply, &heard, is_whole),
+            RoomReport::Uttered { reply, heard, is_whole } => {
+                self.uttered(guild, channel).await;
+                self.caption_reply(channel, &reply, &heard, is_whole);
+            }
             RoomReport::Voiceless => self.tell(channel, VOICELESS).await,
+            // What an earlier call in the channel asked for is not about this one.
+            RoomReport::Muted(_) | RoomReport::Ask(_) | RoomReport::Alone if !self.goes_on(key) => {}
             RoomReport::Muted(is_muted) => {
                 if let Err(error) = self.show_mute(guild, is_muted).await {
                     tracing::debug!(%error, "cannot show that the bot is quiet");
@@ -97,8 +95,23 @@ impl VoiceCalls {
             }
             RoomReport::Alone => {
                 tracing::info!(%channel, "nobody else is in the voice channel");
-                self.leave(guild).await;
+                self.leave(key).await;
             }
+        }
+    }
+
+    /// Returns the people who hear what is said in a voice channel now. While the gateway is lost, nobody is known to.
+    async fn hearers_now(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<UserId> {
+        if self.is_connected(guild).await { self.hearers(guild, channel) } else { BTreeSet::new() }
+    }
+
+    /// Takes in that the bot said something. Nobody counts as having heard it if the gateway was lost meanwhile.
+    async fn uttered(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
+        if !self.is_connected(guild).await
+            && let Err(error) = self.said_before(channel, &BTreeSet::new()).await
+        {
+            tracing::error!(%error, "cannot write who hears what is said; ending the call");
+            self.end(guild);
         }
     }
 
@@ -125,7 +138,7 @@ impl VoiceCalls {
     ) {
         // Before the disk is waited for: whoever comes meanwhile did not hear it.
         let now = self.clock.now();
-        let hearers = self.hearers(guild, channel);
+        let hearers = self.hearers_now(guild, channel).await;
         if let Err(error) = self.said_before(channel, &hearers).await {
             tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
             return;
@@ -178,35 +191,30 @@ impl VoiceCalls {
         }
     }
 
-    async fn leave(&self, guild: GuildId) {
-        self.end(guild);
-        if let Err(error) = self.ask_to_move(guild, None).await {
+    async fn leave(&self, key: CallKey) {
+        self.end_call(key);
+        if let Err(error) = self.ask_to_move(key.guild, None).await {
             tracing::debug!(%error, "cannot leave a voice channel");
         }
     }
 
     /// Renews a broken connection: leaves the channel and comes again.
-    async fn rejoin(&self, guild: GuildId, channel: ChannelId, why: &str) {
-        let rejoined = {
-            let mut calls = self.calls();
-            let Some(ongoing) = calls.get_mut(&guild).filter(|ongoing| ongoing.channel == channel) else { return };
-            let rejoined = ongoing.renewals.count(self.clock.now());
-            (ongoing.session, ongoing.server, ongoing.is_rejoining) = (None, None, true);
-            rejoined
-        };
-        tracing::warn!(%channel, why, rejoined, "the connection to a voice channel is broken");
-        if rejoined == 1 {
-            self.tell(channel, "I cannot hear you just now, so I connect anew.").await;
-        }
+    pub(super) async fn rejoin(self: &Arc<Self>, key: CallKey, why: &str) {
+        let rejoined = self.with_call(key, |ongoing| {
+            ongoing.link.begin_anew();
+            ongoing.link.renewals.count(self.clock.now())
+        });
+        let Some(rejoined) = rejoined else { return };
+        tracing::warn!(channel = %key.channel, why, rejoined, "the connection to a voice channel is broken");
         if rejoined > MAX_REJOINED {
-            self.tell(channel, "I cannot connect to this voice channel. `/voice join` tries again.").await;
-            return self.leave(guild).await;
+            self.leave(key).await;
+            return self.tell(key.channel, GIVEN_UP).await;
         }
-        for channel in [None, Some(channel)] {
-            if let Err(error) = self.ask_to_move(guild, channel).await {
-                tracing::warn!(%error, "cannot join a voice channel again");
-                return self.end(guild);
-            }
+        self.expect_arrival(key, Entry::Again);
+        if rejoined == 1 {
+            // Discord may take long to show it, and the bot must not miss meanwhile that it is thrown out.
+            let calls = self.clone();
+            tokio::spawn(async move { calls.tell(key.channel, ANEW).await });
         }
     }
 
@@ -217,51 +225,5 @@ impl VoiceCalls {
         if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {
             tracing::debug!(error = in_words(&error), "cannot write a notice");
         }
-    }
-
-    /// Sends the code of a reply to the person who asked. Others who read the channel's text chat were not in the room.
-    pub(super) async fn send_code(self: Arc<Self>, asker: Option<PersonId>, code: String) {
-        let user = asker.as_ref().and_then(id::user_of);
-        let (Ok(line), Some(user)) = (self.line(), user) else { return };
-        let Some(channel) = line.directory.direct_with(user).await else { return };
-        for part in split(&code) {
-            let message = CreateMessage::new().content(part).allowed_mentions(nobody());
-            if let Err(error) = line.http.send_message(channel, Vec::new(), &message).await {
-                tracing::warn!(error = in_words(&error), "cannot send the code of a reply");
-                return;
-            }
-        }
-    }
-}
-
-/// Returns the code blocks of a text.
-pub(super) fn code_of(text: &str) -> Option<String> {
-    /// What begins and ends a code block.
-    const FENCE: &str = "```";
-    let blocks = text.split(FENCE).skip(1).step_by(2).filter(|block| !block.trim().is_empty());
-    let code: Vec<String> = blocks.map(|block| format!("{FENCE}{}\n{FENCE}", block.trim_end())).collect();
-    (!code.is_empty()).then(|| code.join("\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_connection_that_held_may_break_as_often_again() {
-        let at = |minutes: i64| Timestamp::from_second(minutes * 60).unwrap();
-        let mut renewals = Renewals::default();
-        let counted: Vec<u32> = [0, 1, 2, 60, 61, 120, 180].map(|minutes| renewals.count(at(minutes))).into();
-        assert_eq!(counted, [1, 2, 3, 1, 2, 1, 1]);
-    }
-
-    #[test]
-    fn code_is_found_in_a_reply() {
-        assert_eq!(code_of("Hello there."), None);
-        assert_eq!(
-            code_of("Run:\n```sh\nls\n```\nor\n```\nls -l\n```").as_deref(),
-            Some("```sh\nls\n```\n```\nls -l\n```")
-        );
-        assert_eq!(code_of("An open one:\n```sh\nls").as_deref(), Some("```sh\nls\n```"));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use azera_adapter::VoiceHost;
 use azera_voice_call_recordings::RecordingFolder;
 
-use super::Speech;
+use super::{CallWaits, Speech};
 use crate::discord::Discord;
 
 impl Discord {
@@ -14,6 +14,11 @@ impl Discord {
     /// joins no voice channel.
     pub fn set_speech(&self, speech: Arc<dyn Speech>, host: Arc<dyn VoiceHost>) {
         self.voice.set_speech(speech, host);
+    }
+
+    /// Sets how long Discord may take in voice channels. Without it, it may take as long as [`CallWaits::default`] says.
+    pub fn set_call_waits(&self, waits: CallWaits) {
+        self.voice.set_waits(waits);
     }
 
     /// Lets people record calls, if all of them agree: where recordings are kept, and how long one may be. Only the first

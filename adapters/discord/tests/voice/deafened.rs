@@ -1,6 +1,6 @@
 //! People who deafened themselves: they are in the room and hear nothing of it.
 
-use azera_adapter::{CallWish, Platform as _};
+use azera_adapter::{CallWish, Platform as _, VoiceError};
 use azera_fake_discord::{Mode, Network};
 
 use crate::engine::since;
@@ -64,5 +64,38 @@ fn whoever_is_deafened_gets_no_recording_of_what_they_did_not_hear() {
         check("now I am alone in the kitchen with seven chickens", second);
         check("I was at the market yesterday", third);
         assert_eq!(words(1, 2), [first.clone(), third.clone()]);
+    });
+}
+
+/// An answer that takes long to say.
+const LONG_ANSWER: &[&str] = &[
+    "The first ferry leaves at seven in the morning and comes back at nine. ",
+    "The second ferry leaves at noon, and on Sundays it stops at the lighthouse. ",
+    "The last ferry leaves at six in the evening and stays on the island over night.",
+];
+
+#[test]
+fn it_says_nothing_to_somebody_who_is_deafened_and_alone_with_it() {
+    in_own_process("deafened::it_says_nothing_to_somebody_who_is_deafened_and_alone_with_it", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], LONG_ANSWER);
+        room.press(0, "Hear me");
+        room.say(0, "When does the last ferry leave today?", Network::default());
+        room.fake.wait("it to speak", |world| (world.voice.heard.len() > 50).then_some(()));
+        room.fake.world(|world| world.deafen(room.people[0], true));
+        let heard = room.until("the answer to end", || room.engine.kept().cut.first().cloned());
+        assert!(heard.len() < LONG_ANSWER.concat().len(), "the rest was not heard: {heard:?}");
+        // What she says is recorded. She does not hear an answer, so there is none.
+        room.say(0, "Azera, the password of the lighthouse is banana.", Network::default());
+        room.said(2);
+        let (second, _) = room.engine.kept().said[1].clone();
+        assert!(!second.mentions_bot);
+        let say = |text: &str| room.runtime.block_on(room.channels().say(&room.chat(), &room.person(0), text));
+        assert_eq!(say("Good morning."), Err(VoiceError::Silenced));
+        room.fake.world(|world| world.deafen(room.people[0], false));
+        room.until("it to speak", || say("Good morning, and welcome to the garden.").ok());
+        let from = room.spoken();
+        check("good morning and welcome to the garden", &room.hear(from));
+        let place = room.runtime.block_on(room.discord.place(&second.chat, &room.person(0))).expect("an answer");
+        assert!(since(&place.expect("she is there")) > second.at, "she heard nothing of what was said meanwhile");
     });
 }

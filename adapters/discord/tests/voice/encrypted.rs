@@ -36,6 +36,37 @@ fn people_who_encrypt_end_to_end_are_heard_and_hear_the_bot() {
     });
 }
 
+#[test]
+fn a_group_that_somebody_joins_and_leaves_is_heard_and_hears_the_bot() {
+    in_own_process("encrypted::a_group_that_somebody_joins_and_leaves_is_heard_and_hears_the_bot", |root| {
+        let (voice, ears) = (Voice::open(), Ears::open());
+        let speech = OwnSpeech::of(&voice, &ears);
+        let mut room = Room::begin(&root, server(true), &["Ann", "Robert"], ANSWER, (voice, ears, speech));
+        room.press(0, "Hear me");
+        let cid = room.fake.world(|world| {
+            let cid = world.user("Cid");
+            world.invite(world.channels[&room.channel].guild.expect("a channel of a server"), cid);
+            world.join_voice(room.channel, cid);
+            cid
+        });
+        room.people.push(cid);
+        room.press(2, "Hear me");
+        room.say(2, "Azera, when does the last ferry leave today?", Network::default());
+        check("when does the last ferry leave today", &room.said(1));
+        check(&ANSWER.concat(), &room.hear(0));
+        room.say(0, "Cid, I was at the market yesterday.", Network::default());
+        check("I was at the market yesterday", &room.said(2));
+        room.fake.world(|world| world.leave_voice(room.people[1]));
+        room.fake.world(|world| world.leave_voice(cid));
+        let from = room.spoken();
+        room.say(0, "When does the first ferry leave tomorrow?", Network::default());
+        check("when does the first ferry leave tomorrow", &room.said(3));
+        check(&ANSWER.concat(), &room.hear(from));
+        let (transitions, connected) = room.fake.world(|world| (world.voice.transitions, world.voice.connected));
+        assert_eq!((transitions, connected), (3, 1), "it never had to connect anew");
+    });
+}
+
 /// Measures the level of what it hears, and understands nothing.
 #[derive(Default)]
 struct Meter(Mutex<Vec<f32>>);

@@ -39,7 +39,9 @@ pub struct Kept {
     pub forgotten: Vec<MessageId>,
     /// A person about whom nothing is answered for now.
     pub held: Option<PersonId>,
-    /// How many questions about that person wait.
+    /// True while it is not taken in how much of a reply was heard.
+    pub holds_heard: bool,
+    /// How many of both wait.
     pub waiting: usize,
 }
 
@@ -68,9 +70,10 @@ impl Engine {
         self.discord.get().expect("it is attached")
     }
 
-    /// Answers again whether everybody may be heard.
+    /// Answers everything again.
     pub fn release(&self) {
         self.kept().held = None;
+        self.kept().holds_heard = false;
         self.released.notify_waiters();
     }
 }
@@ -106,6 +109,11 @@ impl VoiceHost for Engine {
     }
 
     async fn heard(&self, _: &MessageId, heard: Text, is_whole: bool) -> Result<(), HostError> {
+        let released = self.released.notified();
+        if self.kept().holds_heard {
+            self.kept().waiting += 1;
+            released.await;
+        }
         let mut kept = self.kept();
         kept.cut.push(heard.as_str().to_owned());
         kept.whole += usize::from(is_whole);
@@ -162,7 +170,8 @@ impl Engine {
         if !inbound.mentions_bot {
             return Ok(Outcome::Skipped(SkipReason::NotAddressed));
         }
-        let outbound = self.answer_to(&inbound.id, &inbound.chat);
+        let asker = Some(inbound.person.clone());
+        let outbound = Outbound { asker, ..self.answer_to(&inbound.id, &inbound.chat) };
         let (reply, persona) = (&outbound.id, &outbound.persona);
         let making = Making { chat: &inbound.chat, reply, persona, persona_name: "Azera", is_help: false };
         let streaming = discord.streaming().expect("Discord streams");

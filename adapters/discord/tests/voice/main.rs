@@ -4,9 +4,13 @@
 //! Each test runs in a process of its own, because songbird trusts the certificates that `SSL_CERT_FILE` names.
 
 mod captions;
+mod code;
 mod deafened;
 mod encrypted;
 mod engine;
+mod joining;
+mod lost_gateway;
+mod moderators;
 mod people;
 mod recordings;
 mod soak;
@@ -221,12 +225,20 @@ impl Room {
     /// Waits until the bot fell silent, and returns what it said from the packet `from` on.
     #[track_caller]
     fn hear(&self, from: usize) -> String {
-        let packets = self.fake.wait("the bot to speak", |world| {
-            let heard = &world.voice.heard[from..];
-            let is_over = heard.len() > 25 && heard.last().is_some_and(|last| last.at.elapsed() > SILENCE);
-            is_over.then(|| heard.iter().map(|packet| packet.opus.clone()).collect::<Vec<_>>())
-        });
-        self.ears.recognise(&packets)
+        let mut silent = 25;
+        loop {
+            let packets = self.fake.wait("the bot to speak", |world| {
+                let heard = &world.voice.heard[from..];
+                let is_over = heard.len() > silent && heard.last().is_some_and(|last| last.at.elapsed() > SILENCE);
+                is_over.then(|| heard.iter().map(|packet| packet.opus.clone()).collect::<Vec<_>>())
+            });
+            let words = self.ears.recognise(&packets);
+            if !words.is_empty() {
+                return words;
+            }
+            // The line was opened, and the answer is still to come.
+            silent = packets.len();
+        }
     }
 
     fn spoken(&self) -> usize {

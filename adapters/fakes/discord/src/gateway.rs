@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -49,7 +50,13 @@ pub(crate) async fn listen(shared: Arc<Shared>) -> SocketAddr {
     let address = listener.local_addr().expect("an address");
     let app = Router::new().fallback(move |upgrade: WebSocketUpgrade| {
         let shared = shared.clone();
-        async move { welcome(shared, upgrade) }
+        async move {
+            let is_refused = shared.change(|world| {
+                world.refused += usize::from(world.is_gateway_down);
+                world.is_gateway_down
+            });
+            if is_refused { StatusCode::SERVICE_UNAVAILABLE.into_response() } else { welcome(shared, upgrade) }
+        }
     });
     tokio::spawn(async move { axum::serve(listener, app).await });
     address
@@ -256,6 +263,17 @@ impl World {
     /// Drops the connections without a close frame.
     pub fn drop_sockets(&mut self) {
         self.to_lines(|| Out::Drop);
+    }
+
+    /// Breaks the gateway: connections end, and new ones are refused until [`World::restore_gateway`].
+    pub fn break_gateway(&mut self) {
+        self.is_gateway_down = true;
+        self.drop_sockets();
+    }
+
+    /// Takes connections to the gateway again.
+    pub fn restore_gateway(&mut self) {
+        self.is_gateway_down = false;
     }
 
     /// Tells the bot to reconnect and resume (op 7).

@@ -26,6 +26,10 @@ impl Bits {
     pub const CONNECT: Self = Self(1 << 20);
     /// Speak in voice channels.
     pub const SPEAK: Self = Self(1 << 21);
+    /// Mute others, and speak on a stage.
+    pub const MUTE_MEMBERS: Self = Self(1 << 22);
+    /// Ask to speak on a stage.
+    pub const REQUEST_TO_SPEAK: Self = Self(1 << 32);
     /// Manage webhooks.
     pub const WEBHOOKS: Self = Self(1 << 29);
     /// Make threads that everyone in their channel sees.

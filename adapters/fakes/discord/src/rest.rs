@@ -106,6 +106,7 @@ pub(crate) fn handle(world: &mut World, call: &Call) -> Reply {
             }
             _ => unknown(10_007, "Member"),
         },
+        ("PATCH", ["guilds", _, "voice-states", "@me"]) => world.change_own_voice(number(1), call),
         ("POST", ["users", "@me", "channels"]) => {
             let user = call.body.as_ref().and_then(|body| body["recipient_id"].as_str()?.parse().ok());
             let channel = world.dm(user.unwrap_or(0));

@@ -14,7 +14,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
-pub(crate) use dave::{Group, Proposer, VERSION};
+pub(crate) use dave::{Change, Group, Proposer, VERSION};
 pub use network::Network;
 pub(crate) use network::talk;
 pub use rtp::Mode;
@@ -22,7 +22,7 @@ pub(crate) use rtp::{listen, send};
 pub(crate) use socket::welcome;
 
 use crate::permissions::Bits;
-use crate::world::{BOT, World};
+use crate::world::{BOT, Kind, World};
 
 /// A packet that the bot sent.
 #[derive(Debug, Clone)]
@@ -78,13 +78,31 @@ pub struct Voice {
     pub fell_silent: Option<Instant>,
     /// True while the server sends what nobody can decrypt.
     pub is_garbled: bool,
-    /// True if people encrypt what they say for each other and for the bot. Set it before the bot joins; who comes later
-    /// is not in the group.
+    /// True if people encrypt what they say for each other and for the bot. Set it before the bot joins.
     pub is_end_to_end: bool,
     pub(crate) proposer: Option<Proposer>,
     pub(crate) group: Option<Group>,
+    /// How often the group changed since it was founded.
+    pub transitions: u16,
+    /// The session of a connection that broke, and how often the bot resumed one.
+    pub(crate) broken: Option<Session>,
+    /// See `broken`.
+    pub resumed: usize,
     /// True if the bot muted itself.
     pub is_bot_muted: bool,
+    /// True if a moderator muted the bot, and if it is in the audience of a stage.
+    pub(crate) is_bot_silenced: bool,
+    pub(crate) is_bot_suppressed: bool,
+    /// How often the bot asked to speak on a stage.
+    pub asked_to_speak: usize,
+    /// How many people each channel takes, bots included; no entry means any number.
+    pub(crate) limits: BTreeMap<u64, usize>,
+    /// True while the gateway does not answer when the bot asks to move.
+    pub ignores_moves: bool,
+    /// The channels into which the bot asked to be moved, in order; `None` if it asked to leave.
+    pub asked: Vec<Option<u64>>,
+    /// How many voice connections ended on both sides.
+    pub closed: usize,
     /// Number of times that the bot connected.
     pub connected: usize,
 }
@@ -101,7 +119,7 @@ impl World {
     pub fn voice_channel(&mut self, guild: u64, name: &str) -> u64 {
         let id = self.channel(guild, name, Vec::new());
         if let Some(channel) = self.channels.get_mut(&id) {
-            channel.kind = crate::world::Kind::Voice;
+            channel.kind = Kind::Voice;
         }
         let json = self.channel_json(id);
         self.emit("CHANNEL_UPDATE", json);
@@ -111,7 +129,10 @@ impl World {
     /// Lets a person join a voice channel, or change to it.
     pub fn join_voice(&mut self, channel: u64, user: u64) {
         let guild = self.channels[&channel].guild.expect("a channel of a server");
-        self.voice.there.insert(user, (guild, channel));
+        if self.voice.there.insert(user, (guild, channel)) != Some((guild, channel)) {
+            self.out_of_group(user);
+            self.into_group(channel, user);
+        }
         self.tell_state(guild, user, Some(channel));
     }
 
@@ -119,6 +140,7 @@ impl World {
     pub fn leave_voice(&mut self, user: u64) {
         if let Some((guild, _)) = self.voice.there.remove(&user) {
             self.tell_state(guild, user, None);
+            self.out_of_group(user);
             self.tell_by_voice(json!({"op": 13, "d": {"user_id": user.to_string()}}));
         }
     }
@@ -129,16 +151,6 @@ impl World {
         is_there
             && (!self.voice.is_end_to_end || self.voice.group.as_ref().is_some_and(|group| group.is_ready))
             && self.voice.session.as_ref().is_some_and(|session| session.cipher.is_some() && session.address.is_some())
-    }
-
-    /// Returns the voice state of a user.
-    pub(crate) fn voice_state(&self, guild: u64, user: u64, channel: Option<u64>) -> Value {
-        let is_muted = user == BOT && self.voice.is_bot_muted;
-        let is_deaf = self.voice.deaf.contains(&user);
-        json!({"guild_id": guild.to_string(), "channel_id": channel.map(|id| id.to_string()),
-            "user_id": user.to_string(), "member": self.member_json(guild, user),
-            "session_id": format!("voice-session-{user}"), "deaf": false, "mute": false, "self_deaf": is_deaf,
-            "self_mute": is_muted, "self_video": false, "suppress": false, "request_to_speak_timestamp": null})
     }
 
     /// Returns the voice states of a server.
@@ -162,35 +174,38 @@ impl World {
     pub(crate) fn move_bot(&mut self, data: &Value) {
         let number = |name: &str| data[name].as_str().and_then(|id| id.parse::<u64>().ok());
         let Some(guild) = number("guild_id") else { return };
+        self.voice.asked.push(number("channel_id"));
+        if self.voice.ignores_moves {
+            return;
+        }
         let Some(channel) = number("channel_id") else {
-            self.voice.there.remove(&BOT);
-            self.voice.session = None;
-            self.tell_state(guild, BOT, None);
+            // Nothing is told to a bot that is in no channel.
+            if self.voice.there.remove(&BOT).is_some() {
+                self.tell_state(guild, BOT, None);
+                self.cut_voice();
+            }
             return;
         };
-        if !self.granted(channel, BOT).has(Bits::VIEW.and(Bits::CONNECT)) {
+        if !self.granted(channel, BOT).has(Bits::VIEW.and(Bits::CONNECT)) || self.is_full(channel) {
             return;
         }
         self.voice.is_bot_muted = data["self_mute"] == true;
+        self.put_bot(guild, channel);
+    }
+
+    /// Puts the bot into a channel, and tells it where to connect.
+    pub(crate) fn put_bot(&mut self, guild: u64, channel: u64) {
         if self.voice.there.insert(BOT, (guild, channel)) == Some((guild, channel)) {
             // It changed its mute, and stays connected.
             return self.tell_state(guild, BOT, Some(channel));
         }
+        self.voice.is_bot_suppressed = self.channels[&channel].kind == Kind::Stage;
         let secret = format!("voice-secret-{}", self.id());
         self.voice.granted = Some((format!("voice-session-{BOT}"), secret.clone()));
         self.tell_state(guild, BOT, Some(channel));
         let endpoint = self.voice.endpoint.clone();
         let server = json!({"guild_id": guild.to_string(), "token": secret, "endpoint": endpoint});
         self.emit("VOICE_SERVER_UPDATE", server);
-    }
-
-    /// Lets somebody move the bot into another voice channel of its server.
-    pub fn drag_bot(&mut self, channel: u64) {
-        let Some((guild, _)) = self.voice.there.get(&BOT).copied() else { return };
-        self.voice.session = None;
-        let (guild, channel) = (guild.to_string(), channel.to_string());
-        let is_muted = self.voice.is_bot_muted;
-        self.move_bot(&json!({"guild_id": guild, "channel_id": channel, "self_mute": is_muted}));
     }
 
     /// Moves the bot's call to another voice server, as Discord does when a region changes.

@@ -52,6 +52,8 @@ pub enum Kind {
     Dm,
     /// A voice channel of a server, with a text chat.
     Voice,
+    /// A stage of a server, with a text chat.
+    Stage,
 }
 
 /// A member of a server.
@@ -141,6 +143,9 @@ pub struct World {
     pub identified: usize,
     /// Number of sessions resumed.
     pub resumed: usize,
+    pub(crate) is_gateway_down: bool,
+    /// Number of connections to the gateway that were refused while it was broken.
+    pub refused: usize,
     /// Recorded requests.
     pub requests: Vec<RecordedRequest>,
     /// Requests that violate Discord's API description.
@@ -186,6 +191,8 @@ impl World {
             held: None,
             identified: 0,
             resumed: 0,
+            is_gateway_down: false,
+            refused: 0,
             requests: Vec::new(),
             violations: Vec::new(),
             faults: Vec::new(),
@@ -395,6 +402,7 @@ impl World {
         let kind = match channel.kind {
             Kind::Text => 0,
             Kind::Voice => 2,
+            Kind::Stage => 13,
             Kind::Dm => 1,
             Kind::Thread => 11,
             Kind::PrivateThread => 12,
@@ -417,6 +425,9 @@ impl World {
         json["name"] = json!(channel.name);
         json["parent_id"] = json!(channel.parent.map(|id| id.to_string()));
         json["rate_limit_per_user"] = json!(0);
+        if let Some(limit) = self.voice.limits.get(&channel.id) {
+            json["user_limit"] = json!(limit);
+        }
         if channel.parent.is_some() {
             json["owner_id"] = json!(BOT.to_string());
             json["message_count"] = json!(channel.messages.len());

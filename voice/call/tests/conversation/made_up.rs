@@ -175,14 +175,36 @@ pub struct MadeUp {
     pub speaking: Arc<Speaking>,
     /// The beginnings of what can be heard.
     pub heard: Arc<Mutex<Vec<Instant>>>,
-    /// What was said to the bot.
+    /// What was said.
     pub said: Vec<String>,
+    /// Whether each of it was for the bot.
+    pub for_bot: Vec<bool>,
     /// How far replies were heard: the words, and whether that is all.
     pub reach: Vec<(String, bool)>,
     /// What was said of replies, and whether that was all.
     pub uttered: Vec<(String, bool)>,
     /// How often it was told that the voice fails.
     pub voiceless: usize,
+    /// Who speaks.
+    pub speaker: &'static str,
+}
+
+/// Returns engines whose voice fails at sentences with these words.
+pub fn engines(fails_at: &str) -> (Engines, Arc<Hearing>, Arc<Speaking>) {
+    let hearing = Arc::<Hearing>::default();
+    let voice = |id: &str, language: &str| Voice {
+        id: id.into(),
+        language: language.into(),
+        rate: RATE,
+        engine: "made-up".into(),
+    };
+    let speaking = Arc::new(Speaking {
+        voices: vec![voice("joe", "en"), voice("ann", "en"), voice("karl", "de")],
+        styles: Mutex::default(),
+        fails_at: Mutex::new(fails_at.into()),
+    });
+    let engines = Engines::new(hearing.clone(), speaking.clone(), Style::of("joe"), Arc::new(|| Box::new(Loud)));
+    (engines, hearing, speaking)
 }
 
 pub fn id(name: &str) -> MessageId {
@@ -197,23 +219,16 @@ impl MadeUp {
 
     /// Opens such a room with a voice that fails at sentences with these words.
     pub async fn open_with(fails_at: &str) -> Self {
-        let hearing = Arc::<Hearing>::default();
-        let voice = |id: &str, language: &str| Voice {
-            id: id.into(),
-            language: language.into(),
-            rate: RATE,
-            engine: "made-up".into(),
-        };
-        let speaking = Arc::new(Speaking {
-            voices: vec![voice("joe", "en"), voice("ann", "en"), voice("karl", "de")],
-            styles: Mutex::default(),
-            fails_at: Mutex::new(fails_at.into()),
-        });
-        let engines = Engines::new(hearing.clone(), speaking.clone(), Style::of("joe"), Arc::new(|| Box::new(Loud)));
+        Self::open_by(engines(fails_at)).await
+    }
+
+    /// Opens such a room with these engines.
+    pub async fn open_by((engines, hearing, speaking): (Engines, Arc<Hearing>, Arc<Speaking>)) -> Self {
         let line = Line::default();
         let heard = line.heard.clone();
         let (report, reports) = unbounded_channel();
-        let (talk, told) = Talk::begin(engines, Settings::default(), line, report);
+        let settings = Settings { names: vec!["Azera".into()], ..Settings::default() };
+        let (talk, told) = Talk::begin(engines, settings, line, report);
         let mut made_up = Self {
             talk,
             told,
@@ -224,13 +239,20 @@ impl MadeUp {
             speaking,
             heard,
             said: Vec::new(),
+            for_bot: Vec::new(),
             reach: Vec::new(),
             uttered: Vec::new(),
             voiceless: 0,
+            speaker: "Ann",
         };
-        let person = PersonId::new("ann").unwrap();
-        made_up.talk.request(Request::Joined { person, name: "Ann".into(), decision: Some(true) }).await;
+        made_up.join("Ann").await;
         made_up
+    }
+
+    /// Lets a person come who may be heard.
+    pub async fn join(&mut self, name: &str) {
+        let person = PersonId::new(name.to_lowercase()).unwrap();
+        self.talk.request(Request::Joined { person, name: name.into(), decision: Some(true) }).await;
     }
 
     /// Lets time pass, in which the person speaks or not.
@@ -240,7 +262,8 @@ impl MadeUp {
         while Instant::now() < until {
             frames.tick().await;
             if speaks {
-                let (stream, person) = (StreamId(1), PersonId::new("ann").unwrap());
+                let person = PersonId::new(self.speaker.to_lowercase()).unwrap();
+                let stream = StreamId(self.speaker.bytes().map(u64::from).sum());
                 let samples = Box::new([0.9; FRAME_SAMPLES]);
                 self.talk.event(Event::Frame { stream, person, samples, probability: 0.9 }).await;
             }
@@ -279,7 +302,10 @@ impl MadeUp {
     fn read(&mut self) {
         while let Ok(report) = self.reports.try_recv() {
             match report {
-                Report::Said(said, _) => self.said.push(said.text.as_str().to_owned()),
+                Report::Said(said, _) => {
+                    self.said.push(said.text.as_str().to_owned());
+                    self.for_bot.push(said.is_for_bot);
+                }
                 Report::Heard { heard, is_whole, .. } => self.reach.push((heard, is_whole)),
                 Report::Uttered { heard, is_whole, .. } => self.uttered.push((heard, is_whole)),
                 Report::Voiceless => self.voiceless += 1,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod made_up;
+mod turns;
 
 use std::time::Duration;
 
@@ -169,6 +170,29 @@ async fn a_muted_bot_hears_and_does_not_answer() {
     room.talk.request(Request::Whole(id("c"), "It leaves at six.".into())).await;
     room.pass(SECOND, false).await;
     assert!(room.heard.lock().unwrap().len() > before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bot_that_nobody_can_hear_says_nothing_that_counts_as_heard() {
+    let mut room = MadeUp::open().await;
+    room.talk.request(Request::Whole(id("a"), LONG.into())).await;
+    room.pass(SECOND, false).await;
+    room.talk.request(Request::Silence(true)).await;
+    room.pass(SECOND / 10, false).await;
+    assert_eq!(room.reach.len(), 1);
+    assert!(!room.reach[0].1 && !room.reach[0].0.contains("bench"), "{:?}", room.reach);
+    let before = room.heard.lock().unwrap().len();
+    room.talk.request(Request::Whole(id("b"), "It leaves at six.".into())).await;
+    room.talk.request(Request::Say("Good day.".into())).await;
+    room.say("Azera, you can talk again.", 2 * SECOND).await;
+    room.say("When does the ferry leave?", 2 * SECOND).await;
+    room.pass(5 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), before);
+    assert_eq!(room.reach[1..], [(String::new(), false)]);
+    room.talk.request(Request::Silence(false)).await;
+    room.talk.request(Request::Whole(id("c"), "It leaves at six.".into())).await;
+    room.pass(2 * SECOND, false).await;
+    assert_eq!(room.uttered.last(), Some(&("It leaves at six.".to_owned(), true)));
 }
 
 #[tokio::test(start_paused = true)]

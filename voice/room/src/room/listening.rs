@@ -1,4 +1,4 @@
-//! What becomes of the sound of one stream: barge-in, recognition at pauses, and the end of an utterance.
+//! What becomes of the sound of one stream: recognition at pauses, and the end of an utterance.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::{Action, Expected, Guess, Partial, RecognitionId, Room, Said, Stream,
 use crate::endpoint::{Endpointer, Utterance};
 use crate::words;
 
-/// Less speech than this is a cough or a key.
-const LEAST_VOICED: Duration = Duration::from_millis(130);
+/// How long after their last sound somebody still counts as speaking, for the turns of others.
+const SPEAKS: Duration = Duration::from_millis(200);
 
 /// How long after the bot fell silent its own words may come back.
-const ECHO: Duration = Duration::from_millis(1_500);
+pub(super) const ECHO: Duration = Duration::from_millis(1_500);
 
 /// How long after a reply was stopped it can go on.
 const GO_ON: Duration = Duration::from_secs(120);
@@ -36,6 +36,7 @@ impl Room {
             endpointer: Endpointer::default(),
             guess: None,
             partial: Partial::default(),
+            talked_over: None,
         });
         // A stream belongs to the person who began it.
         if stream.person != person {
@@ -48,11 +49,7 @@ impl Room {
         }
         // The utterance goes on, so what was recognised of it is not all.
         actions.extend(stream.guess.take().map(|guess| Action::Cancel(guess.id)));
-        let voiced = stream.endpointer.utterance.as_ref().map_or(Duration::ZERO, |utterance| utterance.voiced);
-        if self.voice == Voice::Speaking && voiced >= self.settings.barge_in {
-            self.voice = Voice::Paused(id);
-            actions.push(Action::Pause);
-        }
+        self.give_way(at, id, actions);
     }
 
     pub(super) fn recognised(
@@ -86,6 +83,11 @@ impl Room {
         }
     }
 
+    /// Returns true if the bot answers nobody: it was asked to be quiet, or nobody can hear it.
+    fn is_quiet(&self) -> bool {
+        self.is_muted || self.is_silenced
+    }
+
     fn is_for_bot(&self, person: &PersonId, text: &str, at: Duration) -> bool {
         let Self { settings, present, .. } = self;
         self.conversation.is_for_bot(person, text, &settings.names, present, at, settings.attention)
@@ -106,10 +108,13 @@ impl Room {
                         let recognitions = stream.guess.take().map(|guess| guess.id).into_iter().chain(partial.id);
                         actions.extend(recognitions.map(Action::Cancel));
                     }
-                    self.resume(id, actions);
+                    self.resume(at, id, actions);
                 }
                 Step::Recognise => self.recognise(id, actions),
-                Step::End(transcript) => self.end(at, id, transcript, actions),
+                Step::End(transcript) => {
+                    self.end_before(at, id, &transcript.text, actions);
+                    self.end(at, id, transcript, actions);
+                }
             }
         }
     }
@@ -121,14 +126,14 @@ impl Room {
         let is_paused = silence >= self.settings.pause || utterance.is_full();
         match &stream.guess {
             _ if !is_paused => self.step_while_speaking(stream, utterance),
-            None if utterance.voiced < LEAST_VOICED => Step::Drop,
+            None if utterance.is_too_short() => Step::Drop,
             None => Step::Recognise,
             Some(Guess { transcript: None, .. }) => Step::Wait,
             Some(Guess { transcript: Some(None), .. }) => Step::Drop,
             Some(Guess { transcript: Some(Some(transcript)), .. }) => {
                 if transcript.text.trim().is_empty() {
                     Step::Drop
-                } else if silence >= self.silence_after(&transcript.text) || utterance.is_full() {
+                } else if silence >= self.silence_after(at, id, &transcript.text) || utterance.is_full() {
                     Step::End(transcript.clone())
                 } else {
                     Step::Wait
@@ -143,13 +148,19 @@ impl Room {
         let Some(utterance) = &stream.endpointer.utterance else { return Understood::Nothing };
         match stream.guess.as_ref().and_then(|guess| guess.transcript.as_ref()) {
             Some(Some(transcript)) if !transcript.text.trim().is_empty() => Understood::Words(transcript.clone()),
-            None if utterance.voiced >= LEAST_VOICED => Understood::Unknown,
+            None if !utterance.is_too_short() => Understood::Unknown,
             _ => Understood::Nothing,
         }
     }
 
-    /// Returns how much silence ends an utterance with these words.
-    fn silence_after(&self, text: &str) -> Duration {
+    /// Returns how much silence ends an utterance with these words. While somebody else speaks, a pause may be there for
+    /// them, and nobody waits for an answer.
+    fn silence_after(&self, at: Duration, id: StreamId, text: &str) -> Duration {
+        let speaks = |said: &Utterance| !said.is_too_short() && at.saturating_sub(said.last_voiced) <= SPEAKS;
+        let others = self.streams.iter().filter(|(other, _)| **other != id);
+        if others.filter_map(|(_, stream)| stream.endpointer.utterance.as_ref()).any(speaks) {
+            return self.settings.end_silence;
+        }
         match (words::seems_whole(text), words::is_question(text)) {
             (false, _) => self.settings.end_silence,
             (true, false) => self.settings.whole_silence,
@@ -157,11 +168,29 @@ impl Room {
         }
     }
 
+    /// Somebody says something to the bot. Whoever paused before them gave up their turn, and is heard first.
+    fn end_before(&mut self, at: Duration, id: StreamId, text: &str, actions: &mut Vec<Action>) {
+        let began = |stream: &Stream| stream.endpointer.utterance.as_ref().map(|said| said.began);
+        let Some((stream, since)) = self.streams.get(&id).and_then(|stream| Some((stream, began(stream)?))) else {
+            return;
+        };
+        if !self.is_for_bot(&stream.person, text, since) {
+            return;
+        }
+        let earlier = self.streams.iter().filter(|(_, other)| began(other).is_some_and(|other| other < since));
+        let earlier: Vec<StreamId> = earlier.map(|(id, _)| *id).collect();
+        for id in earlier {
+            if let Understood::Words(transcript) = self.understood(id) {
+                self.end(at, id, transcript, actions);
+            }
+        }
+    }
+
     /// Nothing is prepared for people who talk with others, or while the bot speaks.
     fn step_while_speaking(&self, stream: &Stream, utterance: &Utterance) -> Step {
         let attention = self.settings.attention;
         let may = self.conversation.may_be_for_bot(&stream.person, &self.present, utterance.began, attention);
-        if !may || self.voice != Voice::Silent || self.is_muted || utterance.voiced < self.settings.barge_in {
+        if !may || self.voice != Voice::Silent || self.is_quiet() || utterance.voiced < self.settings.barge_in {
             return Step::Wait;
         }
         let Partial { id, voiced, is_announced } = &stream.partial;
@@ -213,28 +242,38 @@ impl Room {
         let is_speaking = self.voice != Voice::Silent;
         let may_echo = is_speaking || at.saturating_sub(self.said_at) <= ECHO;
         if may_echo && words::is_echo(&text, &self.saying) {
-            return self.resume(id, actions);
+            return self.resume(at, id, actions);
         }
-        if is_speaking && words::is_backchannel(&text) {
-            return self.resume(id, actions);
+        // "Go on" is no interruption of somebody who speaks.
+        if is_speaking && (words::is_backchannel(&text) || words::is_go_on(&text, &self.settings.names)) {
+            return self.resume(at, id, actions);
         }
+        let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
+        let mute = words::asks_to_mute(&text, &self.settings.names).filter(|_| is_for_bot);
         if is_speaking {
-            self.voice = Voice::Silent;
-            (self.said_at, self.stopped_at) = (at, Some(at));
-            actions.push(Action::Stop);
-            if words::is_stop(&text, &self.settings.names) {
+            let interrupts = self.conversation.interrupts(&person, is_for_bot);
+            // "Wait" between others is no order.
+            let is_order = (is_for_bot || interrupts) && words::is_stop(&text, &self.settings.names);
+            if is_order || mute == Some(true) {
+                self.stop(at, actions);
+            } else if interrupts {
+                self.cut(at, actions);
+            } else {
+                // What is being said goes on; if this was a question, its answer comes after it.
+                self.resume(at, id, actions);
+            }
+            if is_order {
                 return self.conversation.replied(at);
             }
         }
-        let is_for_bot = self.is_for_bot(&person, &text, utterance.began);
-        if is_for_bot && let Some(is_muted) = words::asks_to_mute(&text, &self.settings.names) {
+        if let Some(is_muted) = mute {
             self.is_muted = is_muted;
             self.conversation.with(&person, at);
             return actions.push(Action::Mute(is_muted));
         }
-        let is_for_bot = is_for_bot && !self.is_muted;
+        let is_for_bot = is_for_bot && !self.is_quiet();
         if is_for_bot {
-            self.conversation.with(&person, at);
+            self.conversation.asked(&person, at);
         }
         let goes_on = is_for_bot && self.is_to_go_on(at, &text);
         let name = self.present.get(&person).cloned().unwrap_or_default();

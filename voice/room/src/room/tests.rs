@@ -1,6 +1,8 @@
 //! A made-up room with a clock.
 
-use azera_types::Text;
+mod barge_in;
+
+use azera_types::{MessageId, Text};
 use proptest::prelude::*;
 
 use super::*;
@@ -18,9 +20,15 @@ struct MadeUp {
     expected: Vec<String>,
     log: Vec<&'static str>,
     asked: Vec<PersonId>,
+    /// How many replies there were.
+    replies: usize,
 }
 
 const FRAME: Duration = crate::endpoint::FRAME;
+
+fn id(name: &str) -> MessageId {
+    MessageId::new(name).unwrap()
+}
 
 fn person(name: &str) -> PersonId {
     PersonId::new(name).unwrap()
@@ -39,6 +47,7 @@ impl MadeUp {
             expected: Vec::new(),
             log: Vec::new(),
             asked: Vec::new(),
+            replies: 0,
         };
         for name in names {
             made_up.join(name, Some(true));
@@ -78,6 +87,7 @@ impl MadeUp {
                 }
                 Action::Pause => self.log.push("pause"),
                 Action::Resume => self.log.push("resume"),
+                Action::Cut => self.log.push("cut"),
                 Action::Stop => self.log.push("stop"),
                 Action::Ask(person) => self.asked.push(person),
                 Action::Leave => self.log.push("leave"),
@@ -116,6 +126,14 @@ impl MadeUp {
         }
         self.words.insert(person(name), text.to_owned());
         self.pass(ms, &[name]);
+    }
+
+    /// Lets the bot begin to say a new reply, which answers the oldest question that has none.
+    fn bot_says(&mut self, words: &str) {
+        self.replies += 1;
+        let reply = id(&format!("r{}", self.replies));
+        self.event(Event::Replying { reply: reply.clone(), asker: None });
+        self.event(Event::Saying { reply: Some(reply), words: words.to_owned() });
     }
 
     fn texts(&self) -> Vec<(&str, &str, bool)> {
@@ -174,51 +192,30 @@ fn coughs_and_silence_are_no_utterances() {
 }
 
 #[test]
-fn talk_stops_the_bot_and_a_small_sound_does_not() {
-    let mut room = MadeUp::of(&["ann"]);
-    room.says("ann", "", 0);
-    room.event(Event::Saying("The ferry leaves at six in the evening.".to_owned()));
-    room.says("ann", "Mhm.", 350);
-    assert_eq!(room.log, ["pause"]);
-    room.pass(1_000, &[]);
-    assert_eq!(room.log, ["pause", "resume"]);
-    assert!(room.said.is_empty());
-    let began = room.at;
-    room.says("ann", "No, I mean the morning one.", 1_200);
-    assert_eq!(room.log, ["pause", "resume", "pause"]);
-    room.pass(500, &[]);
-    assert_eq!(room.log, ["pause", "resume", "pause", "stop"]);
-    assert_eq!(room.said.len(), 1);
-    assert!(room.said[0].began > began);
+fn a_turn_does_not_end_soon_while_somebody_else_speaks() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.words.insert(person("bob"), "I think it is rather late.".to_owned());
+    room.pass(800, &["bob"]);
+    assert!(room.said.is_empty(), "she may wait for Bob");
+    room.pass(300, &["bob"]);
+    assert_eq!(room.texts(), [("ann", "Azera, when does the ferry leave?", true)]);
 }
 
 #[test]
-fn a_voice_that_ended_while_it_was_paused_is_not_paused_any_more() {
-    let mut room = MadeUp::of(&["ann"]);
-    room.words.insert(person("ann"), "Mhm.".into());
-    room.event(Event::Saying("The ferry leaves at six.".into()));
-    room.pass(400, &["ann"]);
-    room.event(Event::Silent);
-    assert_eq!(room.log, ["pause", "resume"]);
-    room.pass(1_500, &[]);
-    assert_eq!(room.log, ["pause", "resume"]);
-}
-
-#[test]
-fn speech_shorter_than_the_limit_does_not_pause_the_bot() {
-    let mut room = MadeUp::of(&["ann"]);
-    room.says("ann", "", 0);
-    room.event(Event::Saying("The ferry leaves at six.".to_owned()));
-    room.says("ann", "Oh", 200);
-    room.pass(1_500, &[]);
-    assert!(room.log.is_empty());
+fn whoever_calls_it_ends_the_unfinished_turn_of_another() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "I thought that", 800);
+    room.says("bob", "Azera, why?", 350);
+    room.pass(380, &[]);
+    assert_eq!(room.texts(), [("ann", "I thought that", false), ("bob", "Azera, why?", true)]);
 }
 
 #[test]
 fn an_order_to_stop_is_no_message() {
     let mut room = MadeUp::of(&["ann"]);
     room.says("ann", "", 0);
-    room.event(Event::Saying("The ferry leaves at six.".to_owned()));
+    room.bot_says("The ferry leaves at six.");
     room.says("ann", "Azera, stop.", 700);
     room.pass(1_000, &[]);
     assert_eq!(room.log, ["pause", "stop"]);
@@ -260,7 +257,7 @@ fn what_is_said_to_the_bot_is_expected_before_it_is_whole() {
 fn a_reply_that_was_stopped_goes_on_when_asked() {
     let mut room = MadeUp::of(&["ann"]);
     room.says("ann", "", 0);
-    room.event(Event::Saying("The ferry leaves at six.".to_owned()));
+    room.bot_says("The ferry leaves at six.");
     room.says("ann", "Wait a second.", 700);
     room.pass(1_000, &[]);
     room.says("ann", "Please go on.", 700);
@@ -296,7 +293,7 @@ fn it_is_quiet_from_the_order_on_until_it_may_talk_again() {
 fn its_own_words_from_a_loudspeaker_are_not_heard() {
     let mut room = MadeUp::of(&["ann"]);
     room.says("ann", "", 0);
-    room.event(Event::Saying("The ferry leaves at six in the evening.".to_owned()));
+    room.bot_says("The ferry leaves at six in the evening.");
     room.says("ann", "leaves at six in the evening", 1_000);
     room.pass(1_000, &[]);
     assert_eq!(room.log, ["pause", "resume"]);

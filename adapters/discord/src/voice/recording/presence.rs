@@ -57,7 +57,7 @@ impl VoiceCalls {
     }
 
     /// Returns true if Discord tells what happens in a server.
-    async fn is_connected(&self, guild: GuildId) -> bool {
+    pub(in crate::voice) async fn is_connected(&self, guild: GuildId) -> bool {
         let Ok(line) = self.line() else { return false };
         let shard = line.shard_of(guild);
         let runners = line.shards.runners.lock().await;

@@ -1,5 +1,6 @@
 //! End-to-end encryption (DAVE, <https://daveprotocol.com>): the server proposes to add the people in a channel and the bot
-//! to a group, one person commits, and everybody else is welcomed.
+//! to a group, one person commits, and everybody else is welcomed. When somebody comes or leaves, it proposes that, and the
+//! group goes on with other keys.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -7,8 +8,8 @@ use std::num::NonZeroU16;
 use davey::{DaveSession, MediaType, ProposalsOperationType};
 use openmls::prelude::tls_codec::{DeserializeBytes as _, Serialize as _, VLBytes};
 use openmls::prelude::{
-    BasicCredential, ExternalProposal, ExternalSender, GroupEpoch, GroupId, KeyPackageIn, ProtocolVersion,
-    SenderExtensionIndex, SignatureScheme,
+    BasicCredential, ExternalProposal, ExternalSender, GroupEpoch, GroupId, KeyPackageIn, LeafNodeIndex,
+    ProtocolVersion, SenderExtensionIndex, SignatureScheme,
 };
 use openmls_basic_credential::SignatureKeyPair;
 use openmls_rust_crypto::OpenMlsRustCrypto;
@@ -38,20 +39,44 @@ impl Proposer {
         Self { signer, package }
     }
 
-    /// Returns the proposal to add somebody.
-    fn add(&self, channel: u64, key_package: &[u8]) -> Option<Vec<u8>> {
+    /// Returns the proposal to add somebody to the group in an epoch of it.
+    fn add(&self, channel: u64, epoch: u64, key_package: &[u8]) -> Option<Vec<u8>> {
         let provider = OpenMlsRustCrypto::default();
         let package = KeyPackageIn::tls_deserialize_exact_bytes(key_package).ok()?;
         let package = package.validate(provider.crypto(), ProtocolVersion::Mls10).ok()?;
-        let (group, epoch) = (GroupId::from_slice(&channel.to_be_bytes()), GroupEpoch::from(0));
+        let (group, epoch) = (GroupId::from_slice(&channel.to_be_bytes()), GroupEpoch::from(epoch));
         let index = SenderExtensionIndex::new(0);
         let add = ExternalProposal::new_add::<OpenMlsRustCrypto>(package, group, epoch, &self.signer, index).ok()?;
         add.tls_serialize_detached().ok()
     }
+
+    /// Returns the proposal to remove the member at a place of the group.
+    fn remove(&self, channel: u64, epoch: u64, leaf: LeafNodeIndex) -> Option<Vec<u8>> {
+        let (group, epoch) = (GroupId::from_slice(&channel.to_be_bytes()), GroupEpoch::from(epoch));
+        let index = SenderExtensionIndex::new(0);
+        let remove = ExternalProposal::new_remove::<OpenMlsRustCrypto>(leaf, group, epoch, &self.signer, index).ok()?;
+        remove.tls_serialize_detached().ok()
+    }
+}
+
+/// What the bot is told when the group changes.
+pub(crate) struct Change {
+    /// The proposals, as clients get them.
+    pub(crate) proposals: Vec<u8>,
+    /// The commit that takes them over.
+    pub(crate) commit: Vec<u8>,
+}
+
+/// Returns a person who is in no group yet.
+fn session(proposer: &Proposer, channel: u64, person: u64) -> Option<DaveSession> {
+    let mut session = DaveSession::new(NonZeroU16::new(VERSION)?, person, channel, None).ok()?;
+    session.set_external_sender(&proposer.package).ok()?;
+    Some(session)
 }
 
 /// The people of a channel in their group.
 pub(crate) struct Group {
+    channel: u64,
     people: BTreeMap<u64, DaveSession>,
     /// True once the bot said that it is ready.
     pub(crate) is_ready: bool,
@@ -66,21 +91,18 @@ impl Group {
         people: &[u64],
         bots_key_package: &[u8],
     ) -> Option<(Self, Vec<u8>)> {
-        let version = NonZeroU16::new(VERSION)?;
         let mut sessions = BTreeMap::new();
         for person in people {
-            let mut session = DaveSession::new(version, *person, channel, None).ok()?;
-            session.set_external_sender(&proposer.package).ok()?;
-            sessions.insert(*person, session);
+            sessions.insert(*person, session(proposer, channel, *person)?);
         }
         let (founder, mut others) = {
             let (_, founder) = sessions.pop_first()?;
             (founder, sessions)
         };
         let mut founder = founder;
-        let mut proposals = proposer.add(channel, bots_key_package)?;
+        let mut proposals = proposer.add(channel, 0, bots_key_package)?;
         for session in others.values_mut() {
-            proposals.extend(proposer.add(channel, &session.create_key_package().ok()?)?);
+            proposals.extend(proposer.add(channel, 0, &session.create_key_package().ok()?)?);
         }
         let proposals = VLBytes::from(proposals).tls_serialize_detached().ok()?;
         let made = founder.process_proposals(ProposalsOperationType::APPEND, &proposals, None).ok()??;
@@ -90,7 +112,48 @@ impl Group {
             session.process_welcome(&welcome).ok()?;
         }
         others.insert(founder.user_id(), founder);
-        Some((Self { people: others, is_ready: false }, welcome))
+        Some((Self { channel, people: others, is_ready: false }, welcome))
+    }
+
+    /// Returns the channel of the group.
+    pub(crate) fn channel(&self) -> u64 {
+        self.channel
+    }
+
+    /// Adds a person to the group.
+    pub(crate) fn add(&mut self, proposer: &Proposer, person: u64) -> Option<Change> {
+        let mut newcomer = session(proposer, self.channel, person)?;
+        let proposal = proposer.add(self.channel, self.epoch()?, &newcomer.create_key_package().ok()?)?;
+        let (change, welcome) = self.change(proposal)?;
+        newcomer.process_welcome(&welcome?).ok()?;
+        self.people.insert(person, newcomer);
+        Some(change)
+    }
+
+    /// Removes a person from the group; `None` if they were not in it or were the last.
+    pub(crate) fn remove(&mut self, proposer: &Proposer, person: u64) -> Option<Change> {
+        let leaf = self.people.remove(&person)?.own_leaf_index()?;
+        let proposal = proposer.remove(self.channel, self.epoch()?, leaf)?;
+        Some(self.change(proposal)?.0)
+    }
+
+    fn epoch(&self) -> Option<u64> {
+        Some(self.people.values().next()?.epoch()?.as_u64())
+    }
+
+    /// Lets everybody commit to a proposal. The first commit counts. Returns it with the welcome of a newcomer.
+    fn change(&mut self, proposal: Vec<u8>) -> Option<(Change, Option<Vec<u8>>)> {
+        let proposals = VLBytes::from(proposal).tls_serialize_detached().ok()?;
+        let mut first = None;
+        for session in self.people.values_mut() {
+            let made = session.process_proposals(ProposalsOperationType::APPEND, &proposals, None).ok()??;
+            first.get_or_insert(made);
+        }
+        let made = first?;
+        for session in self.people.values_mut() {
+            session.process_commit(&made.commit).ok()?;
+        }
+        Some((Change { proposals, commit: made.commit }, made.welcome))
     }
 
     /// Encrypts a packet of a person.

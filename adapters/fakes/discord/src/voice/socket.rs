@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::{Group, Mode, Proposer, Session, VERSION};
+use super::{Change, Group, Mode, Proposer, Session, VERSION, Voice};
 use crate::Shared;
 use crate::world::{BOT, World};
 
@@ -21,6 +21,8 @@ const INVALID: u16 = 4006;
 /// Messages of the end-to-end encryption, which are binary.
 const EXTERNAL_SENDER: u8 = 25;
 const KEY_PACKAGE: u8 = 26;
+const PROPOSALS: u8 = 27;
+const COMMIT: u8 = 29;
 const WELCOME: u8 = 30;
 
 /// Returns a binary message.
@@ -46,6 +48,8 @@ async fn talk(shared: Arc<Shared>, version: u8, mut socket: WebSocket) {
                 if let Some(code) = message["close"].as_u64() {
                     let frame = CloseFrame { code: code as u16, reason: "".into() };
                     socket.send(Message::Close(Some(frame))).await.ok();
+                    // Until the bot took it in.
+                    while let Some(Ok(_)) = socket.recv().await {}
                     break;
                 }
                 if let Some(bytes) = message["binary"].as_array() {
@@ -79,6 +83,7 @@ async fn talk(shared: Arc<Shared>, version: u8, mut socket: WebSocket) {
         }
     }
     shared.change(|world| {
+        world.voice.closed += 1;
         if world.voice.session.as_ref().is_some_and(|session| session.line.same_channel(&line)) {
             world.voice.session = None;
         }
@@ -95,7 +100,7 @@ impl World {
             Some(3) => json!({"op": 6, "d": data}),
             // The bot says that it speaks.
             Some(5) => return,
-            Some(7) if self.is_granted(data) => json!({"op": 9, "d": null}),
+            Some(7) if self.is_granted(data) && self.resume_voice(line) => json!({"op": 9, "d": null}),
             Some(7) => json!({"close": INVALID}),
             // The bot is ready for the group.
             Some(23) => {
@@ -128,6 +133,43 @@ impl World {
             let welcome: Vec<u8> = 1_u16.to_be_bytes().into_iter().chain(welcome).collect();
             line.send(binary(WELCOME, &welcome)).ok();
         }
+    }
+
+    /// Gives the session of a broken connection to another one. Returns false if there is none.
+    fn resume_voice(&mut self, line: &UnboundedSender<Value>) -> bool {
+        let Some(broken) = self.voice.broken.take() else { return false };
+        self.voice.session = Some(Session { line: line.clone(), ..broken });
+        self.voice.resumed += 1;
+        true
+    }
+
+    /// Takes a person who came into the group of the bot's channel, if people encrypt what they say.
+    pub(crate) fn into_group(&mut self, channel: u64, user: u64) {
+        let Voice { proposer: Some(proposer), group: Some(group), .. } = &mut self.voice else { return };
+        if group.channel() != channel {
+            return;
+        }
+        let change = group.add(proposer, user);
+        self.tell_by_voice(json!({"op": 11, "d": {"user_ids": [user.to_string()]}}));
+        self.tell_change(change);
+    }
+
+    /// Takes a person who left out of the group.
+    pub(crate) fn out_of_group(&mut self, user: u64) {
+        let Voice { proposer: Some(proposer), group: Some(group), .. } = &mut self.voice else { return };
+        let change = group.remove(proposer, user);
+        self.tell_change(change);
+    }
+
+    /// Tells the bot that the group goes on with other members.
+    fn tell_change(&mut self, change: Option<Change>) {
+        let Some(Change { proposals, commit }) = change else { return };
+        self.voice.transitions += 1;
+        let append: Vec<u8> = std::iter::once(0).chain(proposals).collect();
+        let transition = (self.voice.transitions + 1).to_be_bytes();
+        let commit: Vec<u8> = transition.into_iter().chain(commit).collect();
+        self.tell_by_voice(binary(PROPOSALS, &append));
+        self.tell_by_voice(binary(COMMIT, &commit));
     }
 
     fn is_granted(&self, data: &Value) -> bool {
