@@ -107,7 +107,7 @@ pub use domains::{
     Vaults, Writings,
 };
 pub use embeddings::CacheUse;
-pub use episodes::{ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Occasion, Quote};
+pub use episodes::{Cause, ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Occasion, Quote};
 pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;

@@ -449,6 +449,7 @@ impl SessionReader for Engine {
             memory: Some(MemoryId(number)),
             why: None,
             people: vec!["Ann".into()],
+            cause: None,
             names: Vec::new(),
             span: (at(number), at(number)),
             messages: 2,
@@ -456,7 +457,8 @@ impl SessionReader for Engine {
             matters: Vec::new(),
             continues: None,
         };
-        let later = ShownConversation { continues: Some(id(5)), ..talk(6, "I painted the fence.") };
+        let cause = Some((id(5), evidence(5, "cause", "The fence is grey.")));
+        let later = ShownConversation { continues: Some(id(5)), cause, ..talk(6, "I painted the fence.") };
         let why = Some(evidence(5, "reason", "because it is grey"));
         let first = talk(5, "The fence is grey.");
         Ok(vec![later, ShownConversation { ending: "resolved", matters: vec![matter], why, ..first }])
