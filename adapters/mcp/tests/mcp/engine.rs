@@ -149,6 +149,7 @@ impl Host for Engine {
                     _ => CommandAnswer { text: "I remember no such memory.".into(), ..CommandAnswer::default() },
                 }
             }
+            ("/graph", _) => CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() },
             ("/why", _) => {
                 let about = line.about.as_ref().map_or("the last reply", MessageId::as_str);
                 CommandAnswer { ok: true, text: format!("Why {about}: no memories."), ..CommandAnswer::default() }
@@ -448,8 +449,8 @@ impl SessionReader for Engine {
             title: title.into(),
             memory: Some(MemoryId(number)),
             why: None,
-            people: vec!["Ann".into()],
             cause: None,
+            people: vec!["Ann".into()],
             names: Vec::new(),
             span: (at(number), at(number)),
             messages: 2,
