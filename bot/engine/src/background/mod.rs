@@ -24,6 +24,7 @@ mod extract;
 mod flaws;
 mod imported;
 mod items;
+mod learnt_here;
 mod maintenance;
 mod material;
 mod notes;
