@@ -119,6 +119,8 @@ pub struct ShownConversation {
     pub memory: Option<MemoryId>,
     /// A reason that somebody gave in it.
     pub why: Option<ShownEvidence>,
+    /// The earlier conversation that the reason points at, and what was said there.
+    pub cause: Option<(MessageId, ShownEvidence)>,
     /// The people who spoke.
     pub people: Vec<String>,
     /// Other names that were mentioned.

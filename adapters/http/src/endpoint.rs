@@ -37,8 +37,10 @@ pub(crate) enum Need {
     Scope(Scope),
     /// Programs on this machine, and owners.
     LocalOrAdmin,
-    /// Commands on this machine, by the key in the data folder.
+    /// Commands on this machine, by the key in the data folder, for the owner.
     Local,
+    /// Commands on this machine, by the same key, for nobody's account.
+    Machine,
 }
 
 /// What a route answers.

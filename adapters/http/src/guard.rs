@@ -238,8 +238,13 @@ async fn admitted(admission: &Admission, request: Request, next: Next) -> Result
     let (shared, now) = (&admission.shared, admission.shared.clock.now());
     let client = *request.extensions().get::<Client>().ok_or_else(|| Problem::internal(&"no client"))?;
     let origin = request.extensions().get::<Origin>().ok_or_else(|| Problem::internal(&"no origin"))?;
-    let caller = identify(shared, &client, origin, request.headers()).await?;
-    allow(admission.need, caller.as_ref(), &client)?;
+    let is_command = admission.need == Need::Machine
+        && bearer(request.headers()).is_some_and(|key| shared.is_of_machine(key, &client));
+    // A command of this machine is nobody's account, and there need be none.
+    let caller = if is_command { None } else { identify(shared, &client, origin, request.headers()).await? };
+    if !is_command {
+        allow(admission.need, caller.as_ref(), &client)?;
+    }
     if let Some(caller) = &caller {
         shared.requests.take(&format!("account {}", caller.account), now).map_err(Problem::too_many)?;
         if let Some(open) = caller.session.as_ref().filter(|_| !is_safe(request.method())) {
@@ -278,6 +283,13 @@ async fn completed(request: Request, next: Next) -> Result<Response, Problem> {
     tokio::spawn(next.run(request)).await.map_err(|error| Problem::internal(&error))
 }
 
+/// Returns the key or the token that a request carries.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (kind, key) = value.split_once(' ')?;
+    kind.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
 /// Returns who sent a request; `None` for somebody unknown. A wrong key is an error, and counts as an attempt to guess.
 async fn identify(
     shared: &Shared,
@@ -285,10 +297,8 @@ async fn identify(
     origin: &Origin,
     headers: &HeaderMap,
 ) -> Result<Option<Caller>, Problem> {
-    if let Some(authorization) = headers.get(header::AUTHORIZATION) {
-        let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
-        let key = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")).map(|(_, key)| key.trim());
-        let caller = key.and_then(|key| shared.by_token(key, client, origin));
+    if headers.contains_key(header::AUTHORIZATION) {
+        let caller = bearer(headers).and_then(|key| shared.by_token(key, client, origin));
         let Some(caller) = caller else {
             // A key that works is not refused because of others that do not.
             shared.failures.take(&client.bucket("key"), shared.clock.now()).map_err(Problem::too_many)?;
@@ -333,7 +343,7 @@ pub(crate) fn permit(need: Need, caller: &Caller) -> Result<(), Problem> {
         Need::Scope(needed) => scope(needed),
         Need::LocalOrAdmin => scope(Scope::Admin),
         Need::Local if caller.is_local => Ok(()),
-        Need::Local => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
+        Need::Local | Need::Machine => Err(Problem::forbidden("local", "Only commands on this machine may do that.")),
     }
 }
 

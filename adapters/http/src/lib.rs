@@ -20,6 +20,7 @@ mod guard;
 mod limits;
 mod live;
 mod local;
+mod local_commands;
 mod log;
 mod mcp;
 mod media;
@@ -44,6 +45,9 @@ mod web;
 pub use backups::{BackupError, BackupList, BackupState, BackupSummary, Backups};
 pub use error::{Error, StoreError};
 pub use local::{Local, LocalError};
+pub use local_commands::{
+    CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, LocalCommands, ProjectAsked,
+};
 pub use log::{LogLevel, LogLine};
 pub use mcp::{Mcp, McpCaller};
 pub use persona_store::{PersonaDraft, PersonaError, PersonaStore, PersonaVersion};

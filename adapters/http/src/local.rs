@@ -1,7 +1,7 @@
 //! How commands on this machine find the running web: a file in the data folder that only its owner may read.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ pub struct Local {
     pub address: String,
     /// The link that makes the owner's account; `None` once there is one.
     pub setup: Option<String>,
-    /// A key with the owner's rights, which works from this machine until the web stops.
+    /// A key for commands on this machine, which works from there alone and until the web stops. It manages the owner's keys,
+    /// and reads and imports for people of the terminal.
     pub key: String,
 }
 
@@ -91,6 +92,11 @@ impl Local {
         TcpStream::connect(self.host()).is_ok()
     }
 
+    /// Returns true if the address is one of this machine alone. Commands send their key nowhere else.
+    pub fn is_here(&self) -> bool {
+        self.host().parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
+    }
+
     fn host(&self) -> &str {
         self.address.strip_prefix("http://").unwrap_or(&self.address)
     }
@@ -100,8 +106,22 @@ impl Local {
     /// # Errors
     /// The web does not answer, or refuses.
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, LocalError> {
+        self.call_for(method, path, body, Some(TIMEOUT))
+    }
+
+    /// Does the same, and waits at most so long for each part of the answer; without a limit if there is none.
+    ///
+    /// # Errors
+    /// The web does not answer, or refuses.
+    pub fn call_for(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        wait: Option<Duration>,
+    ) -> Result<Value, LocalError> {
         let silent = |source| LocalError::Silent { address: self.address.clone(), source };
-        let (status, answer) = self.exchange(method, path, body).map_err(silent)?;
+        let (status, answer) = self.exchange(method, path, body, wait).map_err(silent)?;
         let value: Value = serde_json::from_str(&answer).map_err(|error| silent(std::io::Error::other(error)))?;
         if status == 200 {
             return Ok(value);
@@ -111,11 +131,17 @@ impl Local {
         Err(if text("code") == Some("not_found") { LocalError::Missing(detail) } else { LocalError::Refused(detail) })
     }
 
-    fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<(u16, String)> {
+    fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        wait: Option<Duration>,
+    ) -> std::io::Result<(u16, String)> {
         let host = self.host();
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut stream = TcpStream::connect(host)?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_read_timeout(wait)?;
         stream.set_write_timeout(Some(TIMEOUT))?;
         write!(
             stream,

@@ -181,6 +181,6 @@ fn security(need: Need) -> Value {
         Need::Session => json!([{"session": []}]),
         Need::Scope(_) | Need::Account => json!([{"key": []}, {"session": []}]),
         Need::LocalOrAdmin => json!([{}, {"key": []}, {"session": []}]),
-        Need::Local => json!([{"key": []}]),
+        Need::Local | Need::Machine => json!([{"key": []}]),
     }
 }

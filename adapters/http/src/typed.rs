@@ -16,6 +16,7 @@ pub(crate) fn need(line: &str, commands: &[Command]) -> Need {
     }
     match (name.as_str(), verb) {
         ("memory", "known") if !changes_known(arguments) => Need::Scope(Scope::MemoryRead),
+        ("why", verb) if !verb.is_empty() => Need::Scope(Scope::MemoryRead),
         ("forget", "" | "last" | "chat") => Need::Scope(Scope::Chat),
         ("memory", "" | "search" | "stats" | "themes" | "files" | "file" | "export") => Need::Scope(Scope::MemoryRead),
         ("dream" | "journal" | "garden", "" | "list" | "show" | "search" | "export") => Need::Scope(Scope::MemoryRead),
@@ -55,6 +56,7 @@ mod tests {
         let model = Command { name: "model", help: "", access: Access::Member, terminal: false, forms: USE };
         for (line, wanted) in [
             ("/why", Need::Scope(Scope::Chat)),
+            ("/why m7", Need::Scope(Scope::MemoryRead)),
             (" /Forget last quotes", Need::Scope(Scope::Chat)),
             ("/forget me", Need::Scope(Scope::MemoryWrite)),
             ("/forget m7", Need::Scope(Scope::MemoryWrite)),

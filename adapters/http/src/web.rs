@@ -20,7 +20,8 @@ use crate::platform::{PLATFORM, account_of};
 use crate::problem::Problem;
 use crate::tokens::{self, Tokens};
 use crate::{
-    AccountStore, Backups, Error, Mcp, Operations, PersonaStore, Settings, VoiceSamples, routes, secrets, serve,
+    AccountStore, Backups, Error, LocalCommands, Mcp, Operations, PersonaStore, Settings, VoiceSamples, routes,
+    secrets, serve,
 };
 
 /// The beginning of the key for commands on this machine.
@@ -50,6 +51,8 @@ pub struct Parts {
     pub backups: Arc<dyn Backups>,
     /// The personas that everybody may use.
     pub personas: Arc<dyn PersonaStore>,
+    /// What commands on this machine ask for.
+    pub commands: Arc<dyn LocalCommands>,
     /// What answers at `/mcp`, if this build speaks the Model Context Protocol.
     pub mcp: Option<Arc<dyn Mcp>>,
 }
@@ -145,6 +148,11 @@ impl Shared {
         Ok(&self.parts()?.personas)
     }
 
+    /// Returns what does what commands on this machine ask for.
+    pub(crate) fn commands_here(&self) -> Result<&Arc<dyn LocalCommands>, Problem> {
+        Ok(&self.parts()?.commands)
+    }
+
     /// Returns what speaks the Model Context Protocol.
     pub(crate) fn mcp(&self) -> Result<&Arc<dyn Mcp>, Problem> {
         let missing = || Problem::missing("mcp_unavailable", "This build does not speak the Model Context Protocol.");
@@ -174,14 +182,17 @@ impl Shared {
         }
     }
 
+    /// Returns true if this is the key of this machine's commands, which works only from this machine.
+    pub(crate) fn is_of_machine(&self, key: &str, client: &Client) -> bool {
+        client.is_local && self.local.get().is_some_and(|(local, _)| secrets::same(local, &secrets::digest(key)))
+    }
+
     /// Returns whom a key or a token stands for. The key of this machine's commands works only from this machine.
     pub(crate) fn by_token(&self, key: &str, client: &Client, origin: &Origin) -> Option<Caller> {
         if key.starts_with(LOCAL_KEY) {
-            let (local, _) = self.local.get().filter(|_| client.is_local)?;
-            return secrets::same(local, &secrets::digest(key)).then(|| self.accounts.owner()).flatten().map(|owner| {
-                // It makes keys, and does nothing else.
-                Caller { is_local: true, scopes: Vec::new(), ..owner }
-            });
+            let owner = self.is_of_machine(key, client).then(|| self.accounts.owner()).flatten()?;
+            // It makes keys, and does nothing else for the owner.
+            return Some(Caller { is_local: true, scopes: Vec::new(), ..owner });
         }
         if tokens::is_token(key) {
             return self.accounts.by_claims(self.tokens.read(key, self.clock.now())?);

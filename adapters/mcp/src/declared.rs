@@ -10,7 +10,7 @@ use crate::chats::{Conversations, OfChat, OfReply, Timeline};
 use crate::coding::{Budget, OfProject, Procedures};
 use crate::context::{Continued, OfQuestion, Optimized, ToContinue};
 use crate::episodes::{Chain, Cues, Episodes, OfSession};
-use crate::graph::{Beginning, Entities, OfName};
+use crate::graph::{Beginning, Entities, OfName, TwoNames};
 use crate::known::{Counting, KnownPage, Knowns};
 use crate::memories::{Counts, Listed, MemoryList, OfId, OneMemory, Quoting};
 use crate::search::{AcrossProjects, Like, Results, Words};
@@ -216,6 +216,22 @@ const TOOLS: &[Declared] = &[
         Effect::Reads,
         reads,
     ),
+    without_quotes(tool::<TwoNames, Done>(
+        "relate",
+        "Say that two names mean the same",
+        "States that two names mean the same person, place or thing, as a memory of the person. Their relations then count \
+         together. The answer tells how to undo it. Use it only if the person said so.",
+        Effect::Adds,
+        writes,
+    )),
+    without_quotes(tool::<TwoNames, Done>(
+        "unrelate",
+        "Say that two names mean different ones",
+        "States that two names do not mean the same person, place or thing, as a memory of the person. The newest statement \
+         counts. The answer tells how to undo it.",
+        Effect::Adds,
+        writes,
+    )),
     tool::<themes::Asked, themes::Themes>(
         "themes",
         "Themes",

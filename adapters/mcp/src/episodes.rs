@@ -121,6 +121,15 @@ impl From<ShownEvidence> for Evidence {
     }
 }
 
+/// What the reason in a conversation points at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CausedBy {
+    /// The id of the earlier conversation.
+    session: String,
+    /// What the same person said there.
+    said: Evidence,
+}
+
 /// A coding session, or a conversation between two quiet times.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Episode {
@@ -161,6 +170,9 @@ pub(crate) struct Episode {
     /// A reason that somebody gave in a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<Evidence>,
+    /// The earlier conversation that the reason points at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caused_by: Option<CausedBy>,
     /// Other episodes about the same matter, the oldest first.
     linked: Vec<String>,
     /// The memory that the title stands in.
@@ -186,6 +198,7 @@ impl From<ShownSession> for Episode {
             problem: shown.problem.map(Evidence::from),
             solved: shown.solved.map(Evidence::from),
             why: None,
+            caused_by: None,
             linked: shown.linked.iter().map(ToString::to_string).collect(),
             memory: shown.memory.map(|id| id.to_string()),
         }
@@ -213,6 +226,7 @@ impl From<ShownConversation> for Episode {
             problem: problem.map(Evidence::from),
             solved: solved.map(Evidence::from),
             why: shown.why.map(Evidence::from),
+            caused_by: shown.cause.map(|(id, said)| CausedBy { session: id.to_string(), said: said.into() }),
             linked: Vec::new(),
             memory: shown.memory.map(|id| id.to_string()),
         }
@@ -284,12 +298,13 @@ impl Cues {
     }
 }
 
-/// Names in each conversation the others that it goes on with, or that go on with it.
+/// Names in each conversation the others that it goes on with or whose reason it points at, and those that do so with it.
 fn with_links(conversations: Vec<ShownConversation>) -> Vec<Timed> {
     let mut chain: HashMap<MessageId, usize> = HashMap::new();
     let mut chains: Vec<Vec<MessageId>> = Vec::new();
     for one in conversations.iter().rev() {
-        let before = one.continues.as_ref().and_then(|before| chain.get(before).copied());
+        let cause = || one.cause.as_ref().map(|(earlier, _)| earlier);
+        let before = one.continues.as_ref().or_else(cause).and_then(|before| chain.get(before).copied());
         let own = before.unwrap_or_else(|| {
             chains.push(Vec::new());
             chains.len() - 1

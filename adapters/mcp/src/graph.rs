@@ -1,4 +1,5 @@
-//! Tools that read the knowledge graph: `relations` and `graph_explore`.
+//! Tools of the knowledge graph: `relations` and `graph_explore` read it, `relate` and `unrelate` say whether two names mean
+//! the same.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::session::Caller;
 use crate::texts::QUOTED;
+use crate::writing::Done;
 
 /// Most steps from the first name, and the number unless given.
 const MAX_STEPS: usize = 3;
@@ -37,6 +39,16 @@ pub(crate) struct Beginning {
     /// Most steps from it, 1 to 3; 2 unless given.
     #[serde(default)]
     steps: Option<usize>,
+}
+
+/// Two names of what people spoke about.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TwoNames {
+    /// The one name, as people say it.
+    name: String,
+    /// The other name.
+    other: String,
 }
 
 /// A relation.
@@ -130,6 +142,14 @@ impl Caller {
         Ok(Entities { notice: QUOTED, entities })
     }
 
+    /// States that two names mean the same, or do not. The statement is a memory of the person, so forgetting it undoes it.
+    pub(crate) async fn relate(&self, names: TwoNames, is_same: bool) -> Result<Done, Failure> {
+        let (name, other) = (plain(&names.name, "name")?, plain(&names.other, "other")?);
+        let verb = if is_same { "merge" } else { "split" };
+        self.begin().await?;
+        Ok(Done { answer: self.command(&format!("/graph {verb} {name} = {other}")).await? })
+    }
+
     pub(crate) async fn explore(&self, from: Beginning) -> Result<Entities, Failure> {
         let most = from.steps.unwrap_or(STEPS);
         if !(1..=MAX_STEPS).contains(&most) {
@@ -160,6 +180,15 @@ impl Caller {
         }
         Ok(Entities { notice: QUOTED, entities })
     }
+}
+
+/// Returns a name that can stand in a command.
+fn plain<'a>(name: &'a str, field: &str) -> Result<&'a str, Failure> {
+    let name = name.trim();
+    if name.is_empty() || name.contains('=') || name.contains(char::is_control) {
+        return Err(Failure::invalid(format!("`{field}` must be a name on one line, without `=`.")));
+    }
+    Ok(name)
 }
 
 fn unknown(name: &str) -> Failure {

@@ -41,6 +41,8 @@ impl Caller {
             "list" => value(self.list(arguments(given)?).await?),
             "relations" => value(self.relations(arguments(given)?).await?),
             "graph_explore" => value(self.explore(arguments(given)?).await?),
+            "relate" => value(self.relate(arguments(given)?, true).await?),
+            "unrelate" => value(self.relate(arguments(given)?, false).await?),
             "themes" => value(self.themes(arguments(given)?).await?),
             "known" => value(self.known(arguments(given)?).await?),
             "set_known" => value(self.set_known(arguments(given)?).await?),

@@ -18,6 +18,7 @@ use azera_model_llama::{Dates, LlamaChat, LlamaChatConfig, LlamaEmbedder, LlamaE
 use azera_model_registry::{InstalledModel, Kind, Models, Options};
 use azera_types::Clock;
 use azera_voice_call_recordings::RecordingFolder;
+use tokio::sync::Notify;
 
 use crate::backup::{BackupJob, Backups};
 use crate::chat_config::chat_config;
@@ -30,30 +31,10 @@ use crate::room::RoomyStore;
 use crate::stores::OnServers;
 use crate::{call_recordings, chosen, loras, reranker, servers, stores, trust, vault};
 
+pub use crate::model_choice::ModelChoice;
+
 /// Size of the key-value cache, in conversations of full length.
 const FULL_CONVERSATIONS: usize = 4;
-
-/// The choice of the model that answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ModelChoice {
-    /// The configured model, or else the selected one.
-    Chosen,
-    /// The model with this name.
-    Named(String),
-    /// A short fixed acknowledgement, for timelines that only test memory.
-    Scripted,
-}
-
-impl ModelChoice {
-    /// Parses `default`, `scripted` or a model's name.
-    pub fn named(name: &str) -> Self {
-        match name {
-            "default" => Self::Chosen,
-            "scripted" => Self::Scripted,
-            name => Self::Named(name.to_owned()),
-        }
-    }
-}
 
 /// What [`open`] needs besides the configuration.
 pub struct BootstrapOptions {
@@ -74,6 +55,10 @@ pub struct App {
     pub backups: Arc<BackupJob>,
     pub servers: OnServers,
     pub recordings: RecordingFolder,
+    /// False if the model only acknowledges, as in commands that need none.
+    pub has_chat_model: bool,
+    /// Notified when a hook left a transcript.
+    pub transcripts: Arc<Notify>,
     /// Keeps the data folder locked while the stores are open.
     _folder: DataFolder,
 }
@@ -413,6 +398,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         Some(server) => Source::Ready(servers::embedder(config, server, &data).await?),
         None => Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Embedding)?).await?)),
     };
+    let has_chat_model = opening.answers != ModelChoice::Scripted;
     let chat: Source<dyn ChatModel> = match (&opening.answers, servers::configured(config, Kind::Chat)) {
         (ModelChoice::Scripted, _) => Source::Ready(Arc::new(ScriptedModel::saying("Noted."))),
         (ModelChoice::Chosen, Some(server)) => Source::Ready(servers::chat(config, server).await?),
@@ -482,5 +468,18 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
     engine.add_job(Arc::new(Backups(backups.clone())));
     let recordings = call_recordings::open(config, &data)?;
     engine.give_recordings(Arc::new(recordings.clone()));
-    Ok(App { engine, memory, model, embedder, data, backups, servers, recordings, _folder: folder })
+    let transcripts = Arc::new(Notify::new());
+    Ok(App {
+        engine,
+        memory,
+        model,
+        embedder,
+        data,
+        backups,
+        servers,
+        recordings,
+        has_chat_model,
+        transcripts,
+        _folder: folder,
+    })
 }

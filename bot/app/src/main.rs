@@ -50,6 +50,7 @@ mod mcp;
 mod mcp;
 mod memory;
 mod model_catalog;
+mod model_choice;
 mod models;
 mod persona;
 mod persona_add;

@@ -157,19 +157,28 @@ async fn search(config: &Config, query: &str, limit: usize, json: bool, viewer: 
     Ok(())
 }
 
+/// Asks whether to forget, unless `yes` is set. Returns false, and says so, if the answer is no.
+pub fn is_confirmed(yes: bool) -> anyhow::Result<bool> {
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        bail!("forgetting cannot be undone: add --yes");
+    }
+    print!("This cannot be undone. Forget? [y/N] ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    let confirmed = answer.trim().eq_ignore_ascii_case("y");
+    if !confirmed {
+        println!("nothing was forgotten");
+    }
+    Ok(confirmed)
+}
+
 pub async fn forget(config: &Config, what: &Forget, quotes: bool, yes: bool) -> anyhow::Result<()> {
-    if !yes {
-        if !std::io::stdin().is_terminal() {
-            bail!("forgetting cannot be undone: add --yes");
-        }
-        print!("This cannot be undone. Forget? [y/N] ");
-        std::io::stdout().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        if !answer.trim().eq_ignore_ascii_case("y") {
-            println!("nothing was forgotten");
-            return Ok(());
-        }
+    if !is_confirmed(yes)? {
+        return Ok(());
     }
     let app = open(config).await?;
     let store = Arc::new(GivenSamples::without_server(&app.data)?);

@@ -2,7 +2,7 @@
 
 use azera_adapter::{Reading, ShownConversation, ShownEvidence, ShownMatter};
 use azera_memory::{
-    ChatEpisode, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Memory, Quote, ReadScope, Resolution,
+    Cause, ChatEpisode, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Memory, Quote, ReadScope, Resolution,
 };
 use azera_types::{ChatId, MemoryId, MessageId, PlatformId, Timestamp};
 
@@ -51,7 +51,8 @@ impl Shown<'_> {
         for matter in &episode.matters {
             matters.push(self.matter(&chat, matter)?);
         }
-        let why = episode.why.map(|why| reason(&chat, why));
+        let why = episode.why.map(|why| reason(&chat, "reason", why));
+        let cause = episode.cause.map(|cause| self.cause(&chat, cause)).transpose()?;
         let (title, memory) = match episode.title {
             Some(Quote { text, memory, .. }) => (text.to_string(), memory),
             None => (String::new(), None),
@@ -63,6 +64,7 @@ impl Shown<'_> {
             title,
             memory,
             why,
+            cause,
             people: episode.people.iter().map(|author| author.name().to_owned()).collect(),
             names: episode.names,
             span: episode.occasion.span,
@@ -72,6 +74,12 @@ impl Shown<'_> {
             continues: episode.continues,
             chat,
         })
+    }
+
+    fn cause(&self, chat: &ChatId, cause: Cause) -> Result<(MessageId, ShownEvidence), azera_memory::Error> {
+        let said_in = self.memory.messages().get(self.read_scope, &cause.said.message)?.map(|row| row.chat);
+        let evidence = reason(said_in.as_ref().unwrap_or(chat), "cause", cause.said);
+        Ok((cause.episode, evidence))
     }
 
     fn matter(&self, chat: &ChatId, matter: &Matter) -> Result<ShownMatter, azera_memory::Error> {
@@ -103,6 +111,6 @@ impl Shown<'_> {
     }
 }
 
-fn reason(chat: &ChatId, why: Quote) -> ShownEvidence {
-    ShownEvidence { kind: "reason", text: why.text.to_string(), at: why.at, session: chat.clone(), memory: why.memory }
+fn reason(chat: &ChatId, kind: &'static str, why: Quote) -> ShownEvidence {
+    ShownEvidence { kind, text: why.text.to_string(), at: why.at, session: chat.clone(), memory: why.memory }
 }

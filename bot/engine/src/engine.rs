@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, RwLock};
 
 use azera_adapter::Platform;
 use azera_affect::{Classifiers, ConversationMessage, MindParams, Tag};
-use azera_memory::{Memory, ReadScope};
+use azera_memory::{Forget, ForgetReceipt, Memory, ReadScope};
 use azera_model_api::{ChatModel, Embedder};
 use azera_types::{ChatId, Clock, MemoryId, MessageId, PersonId};
 use tokio::sync::Mutex as AsyncMutex;
@@ -220,7 +220,8 @@ impl Engine {
     }
 
     /// Marks what is worth keeping in the newest messages of an imported chat, among those that `new` names. Only the
-    /// words of `person`, who imported it, are marked. Waits for the classifiers.
+    /// words of `person`, who imported it, are marked. Waits for the classifiers. If `compares` is false, because there is no
+    /// chat model, the running bot compares later what they contradict.
     ///
     /// # Errors
     /// The record or the embedding model fails.
@@ -230,8 +231,18 @@ impl Engine {
         person: &PersonId,
         chat: &ChatId,
         new: &HashSet<MessageId>,
+        compares: bool,
     ) -> Result<(), Error> {
-        self.0.background.mark_imported(read_scope, person, chat, new).await
+        self.0.background.mark_imported(read_scope, person, chat, new, compares).await
+    }
+
+    /// Forgets what an import added, as `/forget` would, also outside the record. With `quotes`, replies that rest on it go,
+    /// too. The bytes are overwritten in the background.
+    ///
+    /// # Errors
+    /// The record or an index fails.
+    pub async fn forget_import(&self, id: &str, quotes: bool) -> Result<ForgetReceipt, Error> {
+        self.0.forgetting.forget(Forget::Import(id.to_owned()), quotes, None).await
     }
 
     /// Asks the model whether a message states a lasting fact about `who`, and which.

@@ -51,6 +51,9 @@ pub enum ImportedChat {
         scope: Scope,
         /// The imports that added something to it, by id.
         imports: BTreeMap<String, ImportedFile>,
+        /// True if statements in it wait to be compared with what the person said elsewhere.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// The chat was forgotten. It is not imported again.
     Forgotten,
@@ -311,13 +314,14 @@ impl Imports<'_> {
                     by: import.by.clone(),
                     scope: import.scope.clone(),
                     imports: BTreeMap::new(),
+                    waits: false,
                 }),
             },
         };
         if chat.persona != import.persona {
             return Err(other());
         }
-        let Some(ImportedChat::Kept { by, scope, imports }) = &mut chat.imported else { return Err(other()) };
+        let Some(ImportedChat::Kept { by, scope, imports, .. }) = &mut chat.imported else { return Err(other()) };
         if *by != import.by || *scope != import.scope {
             return Err(other());
         }
@@ -332,6 +336,30 @@ impl Imports<'_> {
             chat.title = new.title.as_deref().and_then(shown_title);
         }
         Ok(chat)
+    }
+
+    /// Notes whether statements in an imported chat wait to be compared with what the person said elsewhere.
+    pub fn set_waiting(self, chat: &ChatId, is_waiting: bool) -> Result<(), Error> {
+        let _writing = self.0.writing(chat)?;
+        // It may have been forgotten meanwhile.
+        let Some(mut chat) = self.0.chats().get(chat)? else { return Ok(()) };
+        match &mut chat.imported {
+            Some(ImportedChat::Kept { waits, .. }) if *waits != is_waiting => *waits = is_waiting,
+            _ => return Ok(()),
+        }
+        let mut batch = Batch::new();
+        codec::put(&mut batch, Table::Chats, keys::chat(&chat.id), &chat)?;
+        self.0.store.commit(batch, Durability::Soon)
+    }
+
+    /// Returns the imported chats whose statements wait to be compared: each with the person and the scope.
+    pub fn waiting(self) -> Result<Vec<(ChatId, PersonaId, PersonId, Scope)>, Error> {
+        let chats = self.kept(|_, _, _| true)?.into_iter();
+        let waiting = |chat: ChatRow| match chat.imported {
+            Some(ImportedChat::Kept { by, scope, waits: true, .. }) => Some((chat.id, chat.persona, by, scope)),
+            _ => None,
+        };
+        Ok(chats.filter_map(waiting).collect())
     }
 
     /// Writes everything that was added to disk.
@@ -438,7 +466,7 @@ impl Imports<'_> {
         codec::walk(self.0.store.as_ref(), Table::Chats, b"", |_, value| {
             let chat: ChatRow = codec::decode(Table::Chats, value)?;
             let fits = match &chat.imported {
-                Some(ImportedChat::Kept { by, scope, imports }) => wanted(by, scope, imports),
+                Some(ImportedChat::Kept { by, scope, imports, .. }) => wanted(by, scope, imports),
                 _ => false,
             };
             if fits {

@@ -11,6 +11,9 @@ use crate::{Error, ReadScope};
 /// Most hits that one search may ask for.
 pub const MAX_SEARCH_LIMIT: usize = 1_000;
 
+/// Most hits of a search that goes deeper because few of the first ones count. It reads that many rows of the record.
+pub const DEEPEST_SEARCH: usize = 16_000;
+
 /// Characters from which a word of [`TextIndex::containing`] may be the beginning of a longer word. Shorter ones begin too
 /// many.
 pub const MIN_BEGINNING_CHARS: usize = 3;
@@ -68,7 +71,7 @@ pub trait VectorIndex: Send + Sync {
     /// Adds points and replaces those with the same id. They are durable after [`VectorIndex::flush`].
     fn upsert(&self, points: Vec<Point>) -> Result<(), Error>;
 
-    /// Returns the nearest points by cosine similarity, best first, at most `limit` (at most [`MAX_SEARCH_LIMIT`]). All
+    /// Returns the nearest points by cosine similarity, best first, at most `limit` (at most [`DEEPEST_SEARCH`]). All
     /// are within `read_scope` and not newer than `until`.
     fn search(
         &self,
@@ -179,7 +182,7 @@ pub trait TextIndex: Send + Sync {
     /// Adds documents and replaces those with the same id. They are searchable and durable after [`TextIndex::commit`].
     fn upsert(&self, docs: Vec<TextDocument>) -> Result<(), Error>;
 
-    /// Returns the best documents for any word of `query`, best first, at most `limit` (at most [`MAX_SEARCH_LIMIT`]).
+    /// Returns the best documents for any word of `query`, best first, at most `limit` (at most [`DEEPEST_SEARCH`]).
     /// All are within `read_scope` and not newer than `until`. The query is plain words; nothing in it is syntax.
     fn search(
         &self,

@@ -107,7 +107,7 @@ pub use domains::{
     Vaults, Writings,
 };
 pub use embeddings::CacheUse;
-pub use episodes::{ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Occasion, Quote};
+pub use episodes::{Cause, ChatEpisode, EpisodePage, EpisodeQuery, MAX_EPISODES, Matter, MatterState, Occasion, Quote};
 pub use error::Error;
 pub use excerpt::{Shown, excerpt, shortened, show};
 pub use export::DataSubject;
@@ -128,8 +128,8 @@ pub use imports::{
     project_name, project_owner, project_realm,
 };
 pub use index::{
-    Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, MIN_BEGINNING_CHARS, Point, PointSource,
-    Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
+    DEEPEST_SEARCH, Facet, FacetWeights, Found, IndexMetadata, LexicalHits, MAX_SEARCH_LIMIT, MIN_BEGINNING_CHARS,
+    Point, PointSource, Stored, TextDocument, TextIndex, TextIndexKind, VectorIndex,
 };
 pub use indexing::{Embedded, IndexWork, TEXT_WINDOW, VECTOR_WINDOW, WINDOW_REACH, rebuild_wanted};
 pub use links::{Account, LinkOutcome, MAX_LINKED};

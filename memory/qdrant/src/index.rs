@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azera_memory::{Error, Facet, Found, MAX_SEARCH_LIMIT, Point, ReadScope, Stored, VectorIndex};
+use azera_memory::{DEEPEST_SEARCH, Error, Facet, Found, Point, ReadScope, Stored, VectorIndex};
 use azera_memory_remote::{Deadline, Failure, Server};
 use azera_types::{MemoryId, Timestamp};
 use qdrant_client::Qdrant;
@@ -129,7 +129,7 @@ impl VectorIndex for QdrantVectors {
     ) -> Result<Vec<Found>, Error> {
         let config = &self.collection.config;
         config.check_vector(vector)?;
-        let limit = limit.min(MAX_SEARCH_LIMIT);
+        let limit = limit.min(DEEPEST_SEARCH);
         if limit == 0 {
             return Ok(Vec::new());
         }

@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use azera_memory::{
-    Error, FacetWeights, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, TextDocument, TextIndex, TextIndexKind,
+    DEEPEST_SEARCH, Error, FacetWeights, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, TextDocument, TextIndex,
+    TextIndexKind,
 };
 use azera_types::{MemoryId, Timestamp};
 
@@ -72,7 +73,7 @@ impl TextIndex for TantivyText {
         limit: usize,
     ) -> Result<LexicalHits, Error> {
         let segments = self.text_index(text_index);
-        let limit = limit.min(MAX_SEARCH_LIMIT);
+        let limit = limit.min(DEEPEST_SEARCH);
         let search = Search { fields: &segments.fields, read_scope, query, weights, until, limit };
         segments.read(|searcher| search.run(searcher))
     }

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use azera_memory::{
-    Error, Facet, Found, IndexMetadata, MAX_SEARCH_LIMIT, Point, PointSource, ReadScope, Stored, VectorIndex,
+    DEEPEST_SEARCH, Error, Facet, Found, IndexMetadata, Point, PointSource, ReadScope, Stored, VectorIndex,
 };
 use azera_types::{MemoryId, Timestamp};
 
@@ -190,7 +190,7 @@ impl VectorIndex for EmbeddedVectors {
         limit: usize,
     ) -> Result<Vec<Found>, Error> {
         let vector = self.config.unit(vector)?;
-        let limit = limit.min(MAX_SEARCH_LIMIT);
+        let limit = limit.min(DEEPEST_SEARCH);
         if limit == 0 {
             return Ok(Vec::new());
         }

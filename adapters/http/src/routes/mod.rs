@@ -11,6 +11,7 @@ mod images;
 mod inner;
 mod keys;
 mod known;
+mod local;
 mod logs;
 mod mcp;
 mod models;
@@ -94,6 +95,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         system::endpoints(),
         session::endpoints(),
         keys::endpoints(),
+        local::endpoints(),
         tokens::endpoints(),
         grants::endpoints(),
         oauth::endpoints(),

@@ -11,6 +11,7 @@ mod events;
 mod images;
 mod isolation;
 mod known;
+mod local_commands;
 mod mcp;
 mod models;
 mod oauth;
@@ -88,6 +89,7 @@ impl World {
             samples: engine.clone(),
             backups: engine.clone(),
             personas: engine.clone(),
+            commands: engine.clone(),
             mcp: Some(engine.clone()),
         });
         let setup = web.begin().await.unwrap().map(|link| link.rsplit_once('=').unwrap().1.to_owned());

@@ -149,6 +149,7 @@ impl Host for Engine {
                     _ => CommandAnswer { text: "I remember no such memory.".into(), ..CommandAnswer::default() },
                 }
             }
+            ("/graph", _) => CommandAnswer { ok: true, text: format!("ran {text}"), ..CommandAnswer::default() },
             ("/why", _) => {
                 let about = line.about.as_ref().map_or("the last reply", MessageId::as_str);
                 CommandAnswer { ok: true, text: format!("Why {about}: no memories."), ..CommandAnswer::default() }
@@ -448,6 +449,7 @@ impl SessionReader for Engine {
             title: title.into(),
             memory: Some(MemoryId(number)),
             why: None,
+            cause: None,
             people: vec!["Ann".into()],
             names: Vec::new(),
             span: (at(number), at(number)),
@@ -456,7 +458,8 @@ impl SessionReader for Engine {
             matters: Vec::new(),
             continues: None,
         };
-        let later = ShownConversation { continues: Some(id(5)), ..talk(6, "I painted the fence.") };
+        let cause = Some((id(5), evidence(5, "cause", "The fence is grey.")));
+        let later = ShownConversation { continues: Some(id(5)), cause, ..talk(6, "I painted the fence.") };
         let why = Some(evidence(5, "reason", "because it is grey"));
         let first = talk(5, "The fence is grey.");
         Ok(vec![later, ShownConversation { ending: "resolved", matters: vec![matter], why, ..first }])

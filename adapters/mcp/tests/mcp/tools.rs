@@ -263,6 +263,9 @@ async fn statements_are_corrected_and_rated() {
     };
     assert_eq!(answer("supersede", json!({"older": "m1", "newer": "m2"})).await, "ran /memory replace m1 m2");
     assert_eq!(answer("supersede", json!({"older": "m1"})).await, "ran /memory current m1");
+    let names = json!({"name": " Ann ", "other": "Annie Ek"});
+    assert_eq!(answer("relate", names.clone()).await, "ran /graph merge Ann = Annie Ek");
+    assert_eq!(answer("unrelate", names).await, "ran /graph split Ann = Annie Ek");
     for rating in ["helpful", "unhelpful", "none"] {
         let want = format!("ran /memory rate m1 {rating}");
         assert_eq!(answer("search_feedback", json!({"id": "m1", "rating": rating})).await, want);
@@ -302,6 +305,9 @@ async fn refusals_say_what_to_do() {
         ("supersede", json!({"older": "m1", "newer": "second"}), "Ids look like m42"),
         ("search_feedback", json!({"id": "m1", "rating": "good"}), "unknown variant"),
         ("cross_project", json!({"query": " "}), "`query` is empty"),
+        ("relate", json!({"name": "Ann = Bob", "other": "Eve"}), "`name` must be a name"),
+        ("unrelate", json!({"name": "Ann", "other": "Eve\n/forget me"}), "`other` must be a name"),
+        ("relate", json!({"name": "Ann"}), "missing field `other`"),
         ("stats", json!({"all": true}), "unknown field"),
         ("cue_search", json!({"since": "yesterday"}), "`since` is no time"),
         ("cue_search", json!({"ending": "lost"}), "unknown variant"),

@@ -3,7 +3,7 @@
 use azera_types::Timestamp;
 use clap::{Args, Subcommand};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Viewer {
     /// Person to act as; memories that only others may see stay hidden
     #[arg(long = "as", value_name = "NAME", default_value = "You")]

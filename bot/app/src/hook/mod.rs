@@ -11,7 +11,7 @@ use anyhow::Context;
 use azera_config::Config;
 use azera_engine::project_context;
 use azera_import::Format;
-use azera_memory::ReadScope;
+use azera_memory::{Memory, ReadScope};
 use azera_types::{ReadableScopes, SystemClock};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,7 @@ use crate::data::DataFolder;
 use crate::import::{Job, Known, Target, index, mark, record, zone};
 use crate::memory::stores;
 use crate::run::cancel_on_signal;
+use crate::web::RunningAzera;
 
 use session::Session;
 use waiting::take_in_all;
@@ -40,26 +41,38 @@ const MAX_START_TOKENS: usize = 32_000;
 /// Prints what is remembered of the project. Prints nothing if nothing is.
 async fn start(config: &Config, tokens: usize, options: &HookSession) -> anyhow::Result<()> {
     let session = Session::read()?;
-    let target = Target::new(config, &options.viewer, Some(&session.project(options.project.as_deref())?))?;
-    if DataFolder::is_taken(&config.data_dir()?) {
-        // An assistant's session must start all the same.
-        eprintln!(
-            "azera: a running Azera holds the data folder, so nothing is recalled at the start of this session. Add \
-             `azera mcp` to the assistant: it recalls beside a running Azera"
-        );
-        return Ok(());
-    }
-    let stores = stores(config).await?;
-    if options.viewer.persona.is_some() {
-        target.check(&stores.memory)?;
-    }
-    // It holds only what was said in this project.
-    let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
-    let text = project_context(&stores.memory, &read_scope, &target.person.id, tokens.min(MAX_START_TOKENS))?;
+    let project = session.project(options.project.as_deref())?;
+    let target = Target::new(config, &options.viewer, Some(&project))?;
+    let text = if DataFolder::is_taken(&config.data_dir()?) {
+        match ask_running(config, options, project, tokens).await {
+            Ok(text) => text,
+            Err(error) => {
+                // An assistant's session must start all the same.
+                eprintln!("azera: nothing is recalled at the start of this session: {error:#}");
+                return Ok(());
+            }
+        }
+    } else {
+        let stores = stores(config).await?;
+        if options.viewer.persona.is_some() {
+            target.check(&stores.memory)?;
+        }
+        remembered(&stores.memory, &target, tokens)?
+    };
     if !text.is_empty() {
         println!("{}", session.answer(&text));
     }
     Ok(())
+}
+
+async fn ask_running(config: &Config, options: &HookSession, project: String, tokens: usize) -> anyhow::Result<String> {
+    RunningAzera::find(config)?.project_context(&options.viewer, project, tokens).await
+}
+
+/// Returns what is remembered of the target's project, for its person. It holds only what was said in this project.
+pub fn remembered(memory: &Memory, target: &Target, tokens: usize) -> anyhow::Result<String> {
+    let read_scope = ReadScope::in_place(target.persona.clone(), &target.place()?, &ReadableScopes::default());
+    Ok(project_context(memory, &read_scope, &target.person.id, tokens.min(MAX_START_TOKENS))?)
 }
 
 /// Imports the transcript, or leaves that to the running Azera.
@@ -76,7 +89,14 @@ async fn stop(config: &Config, options: &HookSession) -> anyhow::Result<()> {
             project,
             tries: 0,
         };
-        return waiting::put(&data, &waiting);
+        waiting::put(&data, &waiting)?;
+        // Without a web that can be asked, the running Azera finds the note when it next looks.
+        if let Ok(running) = RunningAzera::find(config)
+            && let Err(error) = running.take_in_transcripts().await
+        {
+            eprintln!("azera: the transcript is imported within a minute: {error:#}");
+        }
+        return Ok(());
     }
     let target = Target::new(config, &options.viewer, Some(&project))?;
     let stop = CancellationToken::new();
@@ -113,6 +133,6 @@ async fn import(
     if report.flaws > 0 {
         tracing::warn!(flaws = report.flaws, "some lines of the transcript could not be read");
     }
-    mark(app, target, &report).await;
+    mark(&app.engine, target, &report, app.has_chat_model).await;
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Transcripts that wait for the Azera that runs: a hook cannot open the data folder beside it, so it leaves a note, and
-//! the running Azera imports the transcript.
+//! the running Azera imports the transcript. The note outlives a crash and a failed import.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,12 +77,14 @@ pub fn given_up(data: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.exists()).collect()
 }
 
-/// Imports what waits, again and again until `stop` is cancelled.
+/// Imports what waits, again and again until `stop` is cancelled: at once where a hook says so, and else every
+/// [`LOOK_EVERY`].
 pub async fn take_in_waiting(app: &App, config: &Config, stop: &CancellationToken) {
     loop {
         take_in_all(app, config, stop).await;
         tokio::select! {
             () = stop.cancelled() => return,
+            () = app.transcripts.notified() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }

@@ -1,7 +1,9 @@
 //! `azera import`: brings conversations from other programs into memory. `job` reads one file into the record, `author`
-//! finds who `--me` is, `target` says whose an import is and makes the ids, `report` says what happened.
+//! finds who `--me` is, `target` says whose an import is and makes the ids, `report` says what happened, and `beside` lets a
+//! running Azera do it.
 
 mod author;
+mod beside;
 mod job;
 mod report;
 mod target;
@@ -13,33 +15,42 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use azera_config::Config;
+use azera_engine::Engine;
 use azera_import::Format;
-use azera_memory::{Forget, Memory, ReadScope};
+use azera_memory::{Forget, ImportSummary, Memory, ReadScope};
 use azera_types::{Clock, ReadableScopes, SystemClock, TimeZone};
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::catch_up::catch_up;
 use crate::cli::ImportOptions;
+use crate::data::DataFolder;
 use crate::memory::{forget, stores};
 use crate::progress::Bar;
 use crate::run::cancel_on_signal;
+use crate::web::RunningAzera;
 
 pub use job::{Job, Known, import_file};
 pub use report::Report;
 pub use target::Target;
 
+/// The value of `--format` that lets the file tell it.
+const AUTO: &str = "auto";
+
 /// What a shell expects from a program that Ctrl-C stopped.
 const INTERRUPTED: u8 = 130;
 
 pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<ExitCode> {
+    if DataFolder::is_taken(&config.data_dir()?) {
+        return beside::run(&RunningAzera::find(config)?, &options).await;
+    }
     if options.list {
         return list(config, &options).await;
     }
     if let Some(id) = &options.undo {
         return undo(config, &options, id).await;
     }
-    let format: Option<Format> = if options.format == "auto" { None } else { Some(options.format.parse()?) };
+    let format = format_named(&options.format)?;
     let target = Target::new(config, &options.viewer, options.project.as_deref())?;
     let jobs: Vec<Job> = options
         .files
@@ -68,9 +79,13 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
     let mut interrupted = false;
     for job in jobs {
         let report = record(&app.memory, job, &stop).await?;
-        report.print(options.json)?;
+        if options.json {
+            println!("{}", report.to_json());
+        } else {
+            println!("{}", report.in_words());
+        }
         if marks && !stop.is_cancelled() {
-            mark(&app, &target, &report).await;
+            mark(&app.engine, &target, &report, app.has_chat_model).await;
         }
         interrupted |= report.interrupted;
         if stop.is_cancelled() {
@@ -81,6 +96,11 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
         interrupted |= !index(&app, &stop).await?;
     }
     Ok(if interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the format that an option names; `None` if the file tells it.
+pub fn format_named(name: &str) -> anyhow::Result<Option<Format>> {
+    Ok(if name == AUTO { None } else { Some(name.parse()?) })
 }
 
 /// Returns the zone of times without one.
@@ -101,13 +121,14 @@ pub async fn record(memory: &Arc<Memory>, job: Job, stop: &CancellationToken) ->
     tokio::task::spawn_blocking(recording).await?
 }
 
-/// Marks what is worth keeping in the words of the person who imported. Failing costs the marks alone.
-pub async fn mark(app: &App, target: &Target, report: &Report) {
+/// Marks what is worth keeping in the words of the person who imported. Without a chat model to compare it with earlier
+/// statements, it waits for one. Failing costs the marks alone.
+pub async fn mark(engine: &Engine, target: &Target, report: &Report, compares: bool) {
     let marked = async {
         let place = target.place()?;
         let read_scope = ReadScope::in_place(target.persona.clone(), &place, &ReadableScopes::default());
         for chat in report.chats.iter().filter(|_| !report.own.is_empty()) {
-            app.engine.mark_imported(&read_scope, &target.person.id, chat, &report.own).await?;
+            engine.mark_imported(&read_scope, &target.person.id, chat, &report.own, compares).await?;
         }
         anyhow::Ok(())
     };
@@ -141,17 +162,23 @@ async fn list(config: &Config, options: &ImportOptions) -> anyhow::Result<ExitCo
         println!("{}", serde_json::to_string_pretty(&imports)?);
         return Ok(ExitCode::SUCCESS);
     }
-    for import in &imports {
+    println!("{}", listed(&imports, &options.viewer.name));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the imports of a person in words, a line for each.
+pub fn listed(imports: &[ImportSummary], name: &str) -> String {
+    let line = |import: &ImportSummary| {
         let (day, scope) = (import.file.last_at.strftime("%Y-%m-%d"), &import.scope);
-        println!(
+        format!(
             "{}  {day}  {:<11}  messages: {}, chats: {}  {} ({scope}, {})",
             import.id, import.file.format, import.messages, import.chats, import.file.name, import.persona
-        );
-    }
+        )
+    };
     if imports.is_empty() {
-        println!("{} has imported nothing", options.viewer.name);
+        return format!("{name} has imported nothing");
     }
-    Ok(ExitCode::SUCCESS)
+    imports.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 async fn undo(config: &Config, options: &ImportOptions, id: &str) -> anyhow::Result<ExitCode> {

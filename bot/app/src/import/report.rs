@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use azera_import::Flaw;
 use azera_types::{ChatId, MAX_TEXT_BYTES, MessageId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Flaws that are listed; more are counted.
 const LISTED_FLAWS: usize = 20;
@@ -52,53 +52,54 @@ impl Report {
         }
     }
 
-    /// Prints the report.
-    pub fn print(&self, as_json: bool) -> anyhow::Result<()> {
-        if as_json {
-            let flaws: Vec<_> =
-                self.listed.iter().map(|flaw| json!({"position": flaw.position, "why": flaw.why})).collect();
-            let value = json!({
-                "file": self.file, "format": self.format, "import": self.id, "dry_run": self.dry_run,
-                "added": self.added, "known": self.known, "forgotten": self.forgotten, "cut": self.cut,
-                "commands": self.commands,
-                "left_out": self.left_out, "chats": self.chats.len(), "flaws": self.flaws, "listed_flaws": flaws,
-                "broken": self.broken, "interrupted": self.interrupted, "seconds": self.seconds,
-            });
-            println!("{value}");
-            return Ok(());
-        }
+    /// Returns the report for programs.
+    pub fn to_json(&self) -> Value {
+        let flaws: Vec<_> =
+            self.listed.iter().map(|flaw| json!({"position": flaw.position, "why": flaw.why})).collect();
+        json!({
+            "file": self.file, "format": self.format, "import": self.id, "dry_run": self.dry_run,
+            "added": self.added, "known": self.known, "forgotten": self.forgotten, "cut": self.cut,
+            "commands": self.commands,
+            "left_out": self.left_out, "chats": self.chats.len(), "flaws": self.flaws, "listed_flaws": flaws,
+            "broken": self.broken, "interrupted": self.interrupted, "seconds": self.seconds,
+        })
+    }
+
+    /// Returns the report in words, a line for each part.
+    pub fn in_words(&self) -> String {
         let done = if self.dry_run { "would import" } else { "imported" };
         let (messages, chats) = (counted(self.added, "message"), counted(self.chats.len(), "chat"));
-        println!("{} ({}): {done} {messages} in {chats}; known before: {}", self.file, self.format, self.known);
+        let (file, format, known) = (&self.file, self.format, self.known);
+        let mut lines = vec![format!("{file} ({format}): {done} {messages} in {chats}; known before: {known}")];
         if self.commands > 0 {
-            println!("  commands that were run: {}", self.commands);
+            lines.push(format!("  commands that were run: {}", self.commands));
         }
         if self.forgotten > 0 {
-            println!("  forgotten before, and left out: {}", self.forgotten);
+            lines.push(format!("  forgotten before, and left out: {}", self.forgotten));
         }
         if self.cut > 0 {
-            println!("  cut at {} KB: {}", MAX_TEXT_BYTES / 1024, self.cut);
+            lines.push(format!("  cut at {} KB: {}", MAX_TEXT_BYTES / 1024, self.cut));
         }
         let reasons: Vec<String> = self.left_out.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
         if !reasons.is_empty() {
-            println!("  left out: {}", reasons.join(", "));
+            lines.push(format!("  left out: {}", reasons.join(", ")));
         }
         for Flaw { position, why } in &self.listed {
-            println!("  number {position}: {why}");
+            lines.push(format!("  number {position}: {why}"));
         }
         if self.flaws > self.listed.len() {
-            println!("  and {} more", counted(self.flaws - self.listed.len(), "flaw"));
+            lines.push(format!("  and {} more", counted(self.flaws - self.listed.len(), "flaw")));
         }
         if let Some(broken) = &self.broken {
-            println!("  the rest was not read: {broken}");
+            lines.push(format!("  the rest was not read: {broken}"));
         }
         if self.interrupted {
-            println!("  stopped; the same command goes on from here");
+            lines.push("  stopped; the same command goes on from here".to_owned());
         }
         if self.added > 0 && !self.dry_run {
-            println!("  azera import --undo {} forgets it again", self.id);
+            lines.push(format!("  azera import --undo {} forgets it again", self.id));
         }
-        Ok(())
+        lines.join("\n")
     }
 }
 

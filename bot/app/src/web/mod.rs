@@ -1,11 +1,14 @@
 //! Connects the web to the configuration and to the opened parts. `store` keeps its accounts in the record, `personas`
-//! changes the personas that everybody may use, `samples` keeps recordings of voices, `backups` lists and makes backups, and
-//! `operations` measures the program and shows its log.
+//! changes the personas that everybody may use, `samples` keeps recordings of voices, `backups` lists and makes backups,
+//! `operations` measures the program and shows its log, `local` does what commands on this machine ask for, and `running` asks
+//! for it.
 
 mod backups;
+mod local;
 mod mcp;
 mod operations;
 mod personas;
+mod running;
 mod samples;
 mod store;
 
@@ -27,6 +30,8 @@ use crate::bootstrap::App;
 use crate::cli::{KeyCommand, WebCommand, WebOptions};
 use crate::log_ring::LogRing;
 use crate::run::Connection;
+
+pub use running::RunningAzera;
 
 fn settings(config: &Config) -> anyhow::Result<Settings> {
     let http = &config.http;
@@ -86,6 +91,7 @@ impl Connection for Connected {
             samples: Arc::new(samples::FolderSamples::new(&app.data)),
             operations: Arc::new(operations::AppOperations::new(app, &self.config, self.log.clone())),
             backups: Arc::new(backups::RecordBackups::new(app, &self.config)),
+            commands: Arc::new(local::RunningCommands::new(app, &self.config)),
             mcp: Some(Arc::new(mcp::Mounted::new(app, self.web.as_platform().id().clone()))),
             personas: Arc::new(personas::RecordPersonas::new(
                 app.memory.clone(),

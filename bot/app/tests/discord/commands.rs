@@ -44,6 +44,7 @@ const FORMS: &[Form] = &[
     ("persona", "portrait", &[("name", "nobody")], Admins),
     ("persona", "face", &[("number", "987654")], Admins),
     ("why", "", &[], Members),
+    ("why", "", &[("id", "m999999")], Members),
     ("branch", "new", &[("name", "aside")], Members),
     ("branch", "list", &[], Members),
     ("branch", "switch", &[("name", "main")], Members),

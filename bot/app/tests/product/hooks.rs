@@ -1,4 +1,4 @@
-//! `azera hook stop` beside a running Azera: no end of a session is lost.
+//! `azera hook` and `azera import` beside a running Azera: sessions are told what is remembered, and no end of one is lost.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,7 +7,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::azera;
-use crate::imports::{beside_a_chat, hook, search, transcript, until_taken_in, waits};
+use crate::imports::{
+    SAID, beside_a_chat, chatgpt, context, hook, import, run, search, transcript, until_taken_in, waits,
+};
 use crate::web::Running;
 
 const ARGUMENTS: [&str; 4] = ["--as", "Ann", "--project", "tower"];
@@ -18,6 +20,91 @@ fn stop(home: &Path, file: &Path) {
 
 fn finds(home: &Path, word: &str) -> bool {
     search(home, "What opens the lighthouse?", &["--as", "Ann"]).iter().any(|hit| hit.contains(word))
+}
+
+/// The running Azera tells and learns for people of the terminal, before anybody has an account. Nobody else is told.
+#[test]
+fn a_hook_asks_the_running_azera() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let file = home.join("session.jsonl");
+    let bot = Running::start(home, home.join("data").to_str().expect("a path"));
+    let start = |whose: &[&str]| hook(home, "start", "SessionStart", &file, home, whose);
+    assert_eq!(start(&ARGUMENTS), "", "nothing is remembered yet");
+    let said = [("user", "The lighthouse opens with a heliotrope key.")];
+    std::fs::write(&file, transcript("s1", &said)).expect("a file");
+    stop(home, &file);
+    until_taken_in(home, &bot);
+    let told = context(&start(&ARGUMENTS));
+    assert!(told.contains("heliotrope") && told.contains("2026-03-01"), "{told}");
+    let longest = start(&["--as", "Ann", "--project", "tower", "--tokens", "20"]);
+    assert!(longest.len() < told.len(), "{longest}");
+    for whose in [["--as", "Ben", "--project", "tower"], ["--as", "Ann", "--project", "gate"]] {
+        assert_eq!(start(&whose), "", "{whose:?}");
+    }
+    assert_eq!(start(&["--as", "Ann", "--project", "tower", "--persona", "areza"]), "", "another persona");
+    bot.stop();
+    assert_eq!(context(&start(&ARGUMENTS)), told, "the same without a running Azera");
+    assert!(finds(home, "heliotrope"));
+}
+
+/// The running Azera imports, lists and forgets for the person who asks.
+#[test]
+fn an_import_asks_the_running_azera() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let said = [("user", "The gate opens with a zeppelin."), ("assistant", "Noted.")];
+    std::fs::write(home.join("chat.json"), chatgpt(&SAID)).expect("a file");
+    std::fs::write(home.join("gate.jsonl"), transcript("s1", &said)).expect("a file");
+    let data = home.join("data");
+    let data = data.to_str().expect("a path");
+    let bot = Running::start(home, data);
+    let ann = ["--as", "Ann"];
+    let first = import(home, "chat.json", &ann);
+    assert_eq!(
+        (&first["added"], &first["format"], &first["interrupted"]),
+        (&4.into(), &"chatgpt".into(), &false.into())
+    );
+    assert_eq!(import(home, "chat.json", &ann)["known"], 4);
+    let told = run(home, &["import", home.join("gate.jsonl").to_str().expect("a path"), "--as", "Ann"]);
+    assert!(told.contains("imported 2 messages in 1 chat") && told.contains("azera import --undo"), "{told}");
+    let listed: Value = serde_json::from_str(&run(home, &["import", "--list", "--json", "--as", "Ann"])).expect("JSON");
+    assert_eq!(listed.as_array().map(Vec::len), Some(2), "{listed}");
+    assert!(run(home, &["import", "--list", "--as", "Ben"]).contains("imported nothing"));
+    let id = first["import"].as_str().expect("an id");
+    let fails = |arguments: &[&str]| {
+        let output = azera(home, &[arguments, &["--data", data]].concat(), "");
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(fails(&["import", "--undo", id, "--yes", "--as", "Ben"]).contains("Ben has no import"));
+    assert!(fails(&["import", "missing.json", "--as", "Ann"]).contains("missing.json"));
+    assert!(fails(&["import", "/dev/null", "--as", "Ann"]).contains("no export that Azera knows"));
+    let receipt: Value =
+        serde_json::from_str(&run(home, &["import", "--undo", id, "--yes", "--as", "Ann"])).expect("JSON");
+    assert_eq!(receipt["messages"], 4, "{receipt}");
+    bot.stop();
+    let found = search(home, "What opens the gate? What is my boat called?", &ann);
+    assert!(found.iter().any(|hit| hit.contains("zeppelin")), "{found:?}");
+    assert!(!found.iter().any(|hit| hit.contains("heliotrope")), "{found:?}");
+    assert_eq!(search(home, "What opens the gate?", &["--as", "Ben"]), [""; 0]);
+}
+
+/// `azera chat` serves no web. A session starts all the same, and is told why it knows nothing.
+#[test]
+fn without_a_web_a_hook_says_so() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let home = scratch.path();
+    let data = home.join("data");
+    let data = data.to_str().expect("a path");
+    beside_a_chat(home, || {
+        let started = azera(home, &["hook", "start", "--project", "tower", "--data", data], "{}");
+        let says = String::from_utf8_lossy(&started.stderr).into_owned();
+        assert!(started.status.success() && says.contains("serves no web"), "{says}");
+        let refused = azera(home, &["import", "--list", "--data", data], "");
+        let says = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && says.contains("serves no web"), "{says}");
+    });
 }
 
 /// The session goes on while its beginning is being imported.

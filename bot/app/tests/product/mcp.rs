@@ -279,6 +279,8 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
         ("core_memory", json!({})),
         ("relations", json!({"name": "Mia"})),
         ("graph_explore", json!({"name": "Mia"})),
+        ("relate", json!({"name": "Mia", "other": "Oslo"})),
+        ("unrelate", json!({"name": "Mia", "other": "Oslo"})),
         ("themes", json!({})),
         ("known", json!({})),
         ("raptor_status", json!({})),
@@ -329,9 +331,9 @@ fn every_tool(way: &str, session: &dyn Fn(&Value) -> Vec<Value>) {
     let rest = &came[1 + calls.len()..];
     let texts: std::collections::BTreeSet<String> =
         rest[0]["items"].as_array().expect("items").iter().map(|memory| memory["text"].to_string()).collect();
-    assert_eq!(texts.len(), 7, "{way}: each memory stands on one page: {rest:?}");
+    assert_eq!(texts.len(), 9, "{way}: each memory stands on one page: {rest:?}");
     assert!(rest[1].get("raised").is_some(), "{way}: a cancelled call has no answer: {}", rest[1]);
-    assert_eq!(good(&rest[2])["total"], 7, "{way}: and the session goes on");
+    assert_eq!(good(&rest[2])["total"], 9, "{way}: and the session goes on");
     assert!(rest[3..7].iter().all(|answer| answer.get("raised").is_none()), "{way}: {rest:?}");
     assert!(rest[7].get("raised").is_some() || rest[7]["isError"] == true, "{way}: {}", rest[7]);
     let called: std::collections::BTreeSet<&str> = calls.iter().map(|(tool, _)| *tool).chain(["remember"]).collect();

@@ -37,6 +37,16 @@ pub(super) struct Draft {
     pub(super) model: Option<String>,
 }
 
+impl Draft {
+    /// Returns the text with further lines below it, as they stand.
+    pub(super) fn followed_by(self, lines: &str) -> Self {
+        if lines.is_empty() {
+            return self;
+        }
+        Self { text: Text::new(format!("{}\n\n{lines}", self.text.as_str())), ..self }
+    }
+}
+
 impl Background {
     /// Returns how to ask the current model for writings.
     pub(super) fn writing_form(&self) -> Writing {

@@ -26,6 +26,14 @@ const RELATED: f32 = 0.45;
 /// Maximum number of earlier statements whose claims the model compares with a new one.
 const MAX_CLAIMS: usize = 3;
 
+/// Whether the chat model compares a statement with earlier ones when it is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Now,
+    /// There is no model that could. Somebody compares it later.
+    Later,
+}
+
 impl Background {
     /// Returns what the classifiers find worth remembering in a conversation, each with the last message that says it.
     pub(super) async fn find_salient<'a>(
@@ -71,6 +79,7 @@ impl Background {
         person: &PersonId,
         row: &MessageRow,
         mut salience: Salience,
+        comparison: Comparison,
     ) -> Result<(), Error> {
         let learning = &self.services.measurements.learning;
         let clock = StageClock::start(learning, LearningStage::Deduplicate);
@@ -120,7 +129,7 @@ impl Background {
         }
         clock.done();
         related.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        related.truncate(MAX_CLAIMS);
+        related.truncate(if comparison == Comparison::Now { MAX_CLAIMS } else { 0 });
         // Without an answer all memories stand, as if the model had not been asked.
         let (replaced, away) = match self.replaced(row.author.name(), &gist, related).await {
             Ok(replaced) => (replaced, None),

@@ -24,6 +24,7 @@ mod extract;
 mod flaws;
 mod imported;
 mod items;
+mod learnt_here;
 mod maintenance;
 mod material;
 mod notes;
@@ -79,6 +80,8 @@ pub(crate) struct Background {
     pub(crate) turns: Arc<Turns>,
     /// Held while a background job writes, so that nothing is written twice for the same reason.
     pub(crate) writing: tokio::sync::Mutex<()>,
+    /// When to look for imported chats that wait to be compared; `None` if none does.
+    imports_due: std::sync::Mutex<Option<Timestamp>>,
 }
 
 /// Wait before the retry of something that failed for a passing reason.
@@ -147,6 +150,8 @@ impl Background {
             learning: Arc::clone(&turns.learning),
             turns,
             writing: tokio::sync::Mutex::default(),
+            // Another process may have left some.
+            imports_due: std::sync::Mutex::new(Some(Timestamp::MIN)),
         }
     }
 
@@ -175,6 +180,7 @@ impl Background {
         self.load_time_zones(now).await;
         self.run_activities(now).await;
         self.learning.poll_offloaded(now).await;
+        self.compare_imports(now).await;
         self.run_maintenance(now).await;
     }
 

@@ -15,7 +15,7 @@ use azera_types::{MessageId, Timestamp};
 
 use super::agenda::{ChatActivity, PersonaPlace};
 use super::diary::LOOKED_AT;
-use super::extract::mark_of;
+use super::extract::{Comparison, mark_of};
 use super::items::Findings;
 use super::transcript::{Chunk, Transcript};
 use crate::background::Background;
@@ -196,7 +196,7 @@ impl Background {
             if !self.still_stands(&search.read_scope, row).await? {
                 continue;
             }
-            match self.mark_salient(&search.read_scope, person, row, salience).await {
+            match self.mark_salient(&search.read_scope, person, row, salience, Comparison::Now).await {
                 // The rest is marked all the same. Then everything is compared again, but not without end.
                 Err(error) if error.is_transient() => away = Some(error),
                 marked => marked?,

@@ -7,6 +7,7 @@ use azera_types::{ChatId, Place, PlaceKind, ReadableScopes, Scope, Text, Timesta
 use super::agenda::PersonaPlace;
 use super::draft::{ATTEMPTS, Draft, DraftRequest};
 use super::flaws::invents_numbers;
+use super::learnt_here::LearntHere;
 use super::material::{self, SourceLine};
 use super::prompts::{Filling, fill};
 use super::schedule::before;
@@ -51,6 +52,8 @@ struct Material {
     said: Vec<SourceLine>,
     /// Lines with numbers instead, which nobody said.
     lines: Option<String>,
+    /// What follows the text word for word, with its own sources.
+    learnt: LearntHere,
 }
 
 impl Background {
@@ -118,8 +121,9 @@ impl Background {
                 continue;
             }
             let progress = self.progress_after(home, Some(work), now, *model_calls).await?;
-            // A text made of numbers has no sources.
-            let chosen = if material.lines.is_some() { Vec::new() } else { chosen };
+            // A text made of numbers rests on what stands behind it alone.
+            let chosen = if material.lines.is_some() { material.learnt.sources } else { chosen };
+            let composed = composed.followed_by(&material.learnt.text);
             return self.keep(home, &at, work, &chosen, composed, mood, progress).await;
         }
         Ok(None)
@@ -141,14 +145,23 @@ impl Background {
         if work == WritingTask::Review {
             let newest = said.pop();
             let lines = self.numbers(home, at, now).await?;
-            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
+            // A review goes on without it.
+            let learnt = self.learnt_here(home, at, now).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot read what was learnt in a place");
+                LearntHere::default()
+            });
+            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines), learnt });
         }
         if work == WritingTask::Setback {
             let newest = said.pop();
             let Some((_, lines)) = self.learning.setback(home).await? else {
-                return Ok(Material { said: Vec::new(), lines: None });
+                return Ok(Material { said: Vec::new(), lines: None, learnt: LearntHere::default() });
             };
-            return Ok(Material { said: newest.into_iter().collect(), lines: Some(lines) });
+            return Ok(Material {
+                said: newest.into_iter().collect(),
+                lines: Some(lines),
+                learnt: LearntHere::default(),
+            });
         }
         // Prefer what was not written about yet. If somebody asks for a text, it may be about the same day again.
         let last = work.last(&self.background_progress(home).await?);
@@ -174,7 +187,7 @@ impl Background {
             };
             said.splice(0..0, older);
         }
-        Ok(Material { said, lines: None })
+        Ok(Material { said, lines: None, learnt: LearntHere::default() })
     }
 
     /// Returns a message that is typical of something that people come back to, another one each night. It is `None` if
@@ -210,7 +223,7 @@ impl Background {
         };
         let scope = context.place.scope();
         let mut source_scopes = material::source_scopes(chosen, context.owner.as_ref(), now);
-        if chosen.is_empty() {
+        if matches!(work, WritingTask::Review | WritingTask::Setback) {
             // Numbers of a place are for those who are there now.
             source_scopes.push(SourceScope { scope: home.place.clone(), from: now });
         }

@@ -129,7 +129,12 @@ pub const COMMANDS: &[Command] = &[
         Access::Operator,
         &[form("", "", "", &[needed("name", "who speaks", OptionKind::Text)])],
     ),
-    command("why", "show what the last reply rests on", Access::Member, ALONE),
+    command(
+        "why",
+        "show what the last reply rests on, or one memory with its place",
+        Access::Member,
+        &[form("", "", "", &[optional("id", "a memory to show whole, such as m42", OptionKind::Memory)])],
+    ),
     command(
         "branch",
         "continue this chat in another way; the old way stays",

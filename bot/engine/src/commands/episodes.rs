@@ -151,6 +151,9 @@ impl Shown<'_> {
         if let Some(why) = &episode.why {
             text.push_str(&format!("   - why: {}\n", quote(why)));
         }
+        if let Some(cause) = &episode.cause {
+            text.push_str(&format!("   - of that {}, on {}\n", quote(&cause.said), self.at.day(cause.said.at)));
+        }
         let wanted = |matter: &&Matter| !is_open || matter.state == MatterState::Open;
         for matter in episode.matters.iter().rev().filter(wanted).take(MATTERS) {
             text.push_str(&format!("   - {}\n", self.matter(matter)));

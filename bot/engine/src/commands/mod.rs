@@ -43,6 +43,7 @@ mod voice;
 mod voice_replies;
 mod voice_samples;
 mod why;
+mod why_memory;
 mod writings;
 
 pub use declared::{COMMANDS, MESSAGE_ACTIONS};
@@ -169,6 +170,7 @@ impl Commands {
             "chats" => self.list_chats(&at, arguments).await,
             "persona" => self.persona_command(&at, arguments).await,
             "as" => Ok(refused("`/as` works only in the terminal.".into())),
+            "why" if !arguments.is_empty() => self.why_memory(&at, arguments).await,
             "why" => self.why_command(&at).await,
             "branch" => self.branch_command(&at, arguments).await,
             "forget" if arguments.is_empty() && self.is_about_a_picture(&at).await? => {

@@ -107,6 +107,50 @@ async fn imported_conversations_are_shown_to_the_person_who_imported_them_alone(
     scene.engine.watch.verdict().unwrap();
 }
 
+/// A command without a chat model only marks. The running bot compares, also after a restart, and only where the person said it.
+#[tokio::test]
+async fn imported_statements_are_compared_later() {
+    const OLD: &str = "my dentist appointment is on tuesday. quiet";
+    let mut scene = Scene::open(false, false).await;
+    let scope = Scope::Realm(scene.project(ANN, "gate"));
+    let place = |realm: &Scope| match realm {
+        Scope::Realm(realm) => Place { chat: chat(DM_ANN), kind: PlaceKind::Public(realm.clone()), since: None },
+        _ => unreachable!("it is a realm"),
+    };
+    let persona = PersonaId::new(DEFAULT_PERSONA).unwrap();
+    let read_scope = ReadScope::in_place(persona, &place(&scope), &ReadableScopes::default());
+    // The same words elsewhere are not touched.
+    scene.say(ANN, DM_ANN, OLD).await;
+    scene.wait(24 * 3_600).await;
+    for (word, said) in [("first", OLD), ("second", "my dentist appointment is on friday now. quiet")] {
+        scene.wait(24 * 3_600).await;
+        scene.import_said(ANN, word, said);
+        let (chat, own) = (ChatId::new(format!("import:{word}")).unwrap(), format!("import:{word}:one"));
+        let new = [MessageId::new(own).unwrap()].into();
+        let marked = scene.engine.azera.mark_imported(&read_scope, &person(ANN), &chat, &new, false).await;
+        marked.unwrap();
+    }
+    let superseded = |scene: &Scene| {
+        let marked = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 10).unwrap();
+        let old = marked.iter().find(|memory| memory.text.contains("on tuesday")).expect("it is marked");
+        old.salience.as_ref().unwrap().superseded.is_some()
+    };
+    assert!(!superseded(&scene), "nobody compared it");
+    // The first one was looked at meanwhile, and contradicted nothing.
+    assert_eq!(scene.engine.memory.imports().waiting().unwrap().len(), 1);
+    scene.engine.reopen().await;
+    scene.wait(3_600).await;
+    assert!(superseded(&scene), "it was compared");
+    assert_eq!(scene.engine.memory.imports().waiting().unwrap(), []);
+    let me = scene.command(ANN, DM_ANN, "/me").await;
+    let own = me.lines().find(|line| line.contains("on tuesday") && !line.contains("until"));
+    assert!(own.is_some(), "what she said in person stands: {me}");
+    // What waits is forgotten with its chat.
+    scene.engine.memory.imports().set_waiting(&ChatId::new("import:second").unwrap(), true).unwrap();
+    scene.engine.memory.forgetting().forget(&Forget::Import("of-second".into()), false).unwrap();
+    assert_eq!(scene.engine.memory.imports().waiting().unwrap(), []);
+}
+
 /// A project's name never leads to the realm of another person's project, or to a realm of a platform.
 #[tokio::test]
 async fn a_project_is_a_realm_of_one_person() {

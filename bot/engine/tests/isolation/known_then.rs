@@ -24,6 +24,10 @@ impl Scene {
 
     /// Imports a message of Ann from long ago.
     fn import_old(&self) {
+        self.import_one(0, IMPORTED);
+    }
+
+    fn import_one(&self, number: usize, text: &str) {
         let import = Import {
             id: "of-oars".into(),
             by: person(ANN),
@@ -33,13 +37,13 @@ impl Scene {
             format: "chatgpt".into(),
         };
         let new = NewImported {
-            id: MessageId::new("import:oars:one").unwrap(),
+            id: MessageId::new(format!("import:oars:{number}")).unwrap(),
             chat: ChatId::new("import:oars").unwrap(),
             title: None,
             after: None,
             person: person(ANN),
             name: PEOPLE[ANN].1.into(),
-            text: Text::new(IMPORTED),
+            text: Text::new(text),
             at: "2024-03-01T10:00:00Z".parse().unwrap(),
         };
         let added = self.engine.memory.imports().add(&import, new, self.engine.clock.now()).unwrap();
@@ -119,6 +123,26 @@ async fn what_was_known_then_is_found_behind_what_was_said_later() {
     scene.engine.azera.settle().await.unwrap();
     assert_eq!(scene.keys(ANN, DM_ANN, "where is the spare key?", Some("June")).await, [SAID]);
     assert_eq!(scene.keys(ANN, DM_ANN, "where is the spare key?", Some("2025-05-01")).await, [""; 0]);
+}
+
+/// However much older was imported since: all of it was said before, and none of it was known.
+#[tokio::test]
+async fn what_was_known_then_is_found_behind_what_was_imported_later() {
+    let mut scene = Scene::open(false, false).await;
+    scene.say(ANN, DM_ANN, SAID).await;
+    let august: Timestamp = "2025-08-20T10:00:00Z".parse().unwrap();
+    scene.pass(august.duration_since(scene.engine.clock.now()).as_secs());
+    for number in 0..1_300 {
+        scene.import_one(number, &format!("spare key {number}"));
+    }
+    scene.engine.azera.settle().await.unwrap();
+    let asked = "where is the spare key?";
+    assert_eq!(scene.keys(ANN, DM_ANN, asked, Some("June")).await, [SAID]);
+    assert_eq!(scene.keys(ANN, DM_ANN, asked, Some("2025-05-01")).await, [""; 0]);
+    let then = scene.hits_as_of(ANN, DM_ANN, asked, Some("June")).await;
+    assert!(then.iter().all(|hit| !hit.text.starts_with("spare key")), "what was imported later was not known");
+    let now = scene.hits_as_of(ANN, DM_ANN, asked, Some("2025-08-31")).await;
+    assert!(now.iter().any(|hit| hit.text.starts_with("spare key")), "and is known now");
 }
 
 /// What replaced a statement later was not known then.

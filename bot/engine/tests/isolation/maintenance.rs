@@ -172,6 +172,71 @@ async fn a_review_is_written_once_a_week() {
     assert!(prompts.contains("I can search my memory by meaning, all I heard is filed"), "{prompts}");
 }
 
+/// Its end names what was learnt, so that everybody can open it. It rests on these messages, and goes with them.
+#[tokio::test]
+async fn a_review_names_what_was_learnt_with_its_sources() {
+    const STATED: &str = "the ferry to the island leaves at nine quiet";
+    const GRIM: [&str; 2] = ["my ferry ticket is in the drawer quiet", "I want to kill myself quiet"];
+    let mut scene = Scene::open(false, false).await;
+    scene.tell(ANN, COMMONS).await;
+    scene.pass_time(DAY).await;
+    let mark = |scene: &Scene, to: usize, importance: f32| {
+        let kind = "fact".to_owned();
+        let salience = Salience { kind, importance, from: 0, to, with: Vec::new(), superseded: None, used: None };
+        scene.engine.memory.memories().mark(&scene.last(), &salience).unwrap();
+    };
+    scene.pass_time(DAY).await;
+    scene.say(AN, SQUARE, GRIM[0]).await;
+    mark(&scene, 32, 0.9);
+    scene.say(AN, SQUARE, GRIM[1]).await;
+    scene.say(ANN, SQUARE, STATED).await;
+    mark(&scene, STATED.len(), 0.5);
+    let stated = scene.last();
+    scene.say(ANN, DM_ANN, "my password is lighthouse quiet").await;
+    mark(&scene, 25, 0.9);
+    for _ in 0..3 {
+        scene.pass_time(2 * DAY).await;
+        scene.tell(ANN, COMMONS).await;
+    }
+    scene.pass_time(DAY).await;
+    let entries = scene.written(AN, COMMONS, Kind::Reflection).await;
+    let review = entries.iter().find(|entry| entry.text.contains("What I learnt here:"));
+    let review =
+        review.unwrap_or_else(|| panic!("{:?}", entries.iter().map(|it| it.text.as_str()).collect::<Vec<_>>()));
+    let line = review.text.lines().find(|line| line.contains("leaves at nine")).expect("the statement");
+    assert!(line.contains(PEOPLE[ANN].1), "who said it: {line}");
+    assert!(!review.text.contains("drawer") && !review.text.contains("password"), "{}", review.text.as_str());
+    assert!(review.sources.contains(&stated), "it rests on the message");
+    let id = line.split('`').nth(1).expect("a number");
+    let opened = scene.command(AN, COMMONS, &format!("/why {id}")).await;
+    assert!(opened.contains(STATED) && opened.contains(PEOPLE[ANN].1) && opened.contains("told"), "{opened}");
+    let refused = scene.command(AN, COMMONS, "/why m99999").await;
+    assert!(refused.contains("I remember no `m99999`"), "{refused}");
+    // It is forgotten with what it names.
+    scene.command(ANN, COMMONS, &format!("/forget {id}")).await;
+    let entries = scene.written(AN, COMMONS, Kind::Reflection).await;
+    assert!(entries.iter().all(|entry| !entry.text.contains("leaves at nine")), "the review is gone");
+    assert!(scene.engine.memory.check().unwrap().is_sound());
+}
+
+/// A memory is opened by its number only where it may be shown.
+#[tokio::test]
+async fn a_number_opens_no_memory_of_another_place() {
+    let mut scene = Scene::open(false, false).await;
+    let secret = scene.tell(ANN, DM_ANN).await;
+    let place =
+        Platform::place(scene.engine.platform.sim.as_ref(), &chat(DM_ANN), &person(ANN)).await.unwrap().unwrap();
+    let reads = ReadScope::in_place(PersonaId::new(DEFAULT_PERSONA).unwrap(), &place, &ReadableScopes::default());
+    let own = scene.engine.memory.messages().memory_of(&reads, &scene.last()).unwrap();
+    let own = own.expect("it is remembered");
+    let opened = scene.command(ANN, DM_ANN, &format!("/why {own}")).await;
+    assert!(secrets_in(&opened).contains(&secret) && opened.contains("in direct messages"), "{opened}");
+    for (who, place) in [(ANN, COMMONS), (AN, COMMONS), (AN, DEN)] {
+        let refused = scene.command(who, place, &format!("/why {own}")).await;
+        assert!(refused.contains("I remember no"), "{refused}");
+    }
+}
+
 /// Questions in private must not change what is remembered in public.
 #[tokio::test]
 async fn a_memory_counts_as_used_only_by_replies_in_its_own_place() {

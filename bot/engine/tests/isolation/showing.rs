@@ -1,9 +1,10 @@
 //! The commands that everybody gives in every world.
 
 /// Commands that show things and change nothing.
-pub const SHOWING: [&str; 120] = [
+pub const SHOWING: [&str; 121] = [
     "/me",
     "/why",
+    "/why m99999",
     "/memory stats",
     "/graph",
     "/graph list",

@@ -1,11 +1,12 @@
 //! Episodes of everyday conversations: a chat is divided by quiet times ([`read`]), and each part has who, where, when,
-//! what and why ([`describe`]), and what a person left open in it, with what they said of it later ([`matters`],
+//! what and why ([`describe`], [`causes`]), and what a person left open in it, with what they said of it later ([`matters`],
 //! [`reports`], [`settle`]).
 //!
 //! Nothing of it is stored. It is computed from messages, each read under the [`ReadScope`], so it is forgotten with
 //! them, and a report that may not be read there changes nothing. Begin with [`Episodes::list`]. Coding sessions are in
 //! [`crate::domains::Sessions`].
 
+mod causes;
 mod describe;
 mod marks;
 mod matters;
@@ -29,6 +30,7 @@ use crate::when::Calendar;
 use crate::words::fold;
 use crate::{Error, ReadScope};
 
+use causes::Causes;
 use marks::Marks;
 use read::{Part, ReadParts, Stretch};
 use settle::Wanted;
@@ -96,6 +98,15 @@ pub struct Occasion {
     pub span: (Timestamp, Timestamp),
 }
 
+/// What the reason in an episode points at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The first message of the earlier episode.
+    pub episode: MessageId,
+    /// The statement there that the reason repeats.
+    pub said: Quote,
+}
+
 /// A conversation between two quiet times. `Debug` shows no words.
 #[derive(Clone, PartialEq)]
 pub struct ChatEpisode {
@@ -113,6 +124,8 @@ pub struct ChatEpisode {
     pub title: Option<Quote>,
     /// A reason that somebody gave in it.
     pub why: Option<Quote>,
+    /// What that reason points at, if the same person had said it in an earlier episode.
+    pub cause: Option<Cause>,
     /// What people left open in it, and what became of it.
     pub matters: Vec<Matter>,
     /// The earlier episode that it goes on with.
@@ -209,7 +222,7 @@ impl Episodes<'_> {
                 wanted.push((number, part));
             }
         }
-        let total = wanted.len();
+        let (total, causes) = (wanted.len(), Causes::new(&read.parts));
         let page = wanted.into_iter().skip(query.skip).take(query.limit);
         let mut episodes = Vec::new();
         for (number, part) in page {
@@ -218,7 +231,8 @@ impl Episodes<'_> {
             let continues = continues.get(&number).and_then(|before| read.parts.get(*before)?.first());
             let continues = continues.map(|first| first.id.clone());
             if let Some(episode) = self.described(read_scope, part, &marks)? {
-                episodes.push(ChatEpisode { names, matters, continues, ..episode });
+                let cause = self.cause(read_scope, &read.parts, &causes, (number, &episode))?;
+                episodes.push(ChatEpisode { names, cause, matters, continues, ..episode });
             }
         }
         Ok(EpisodePage { episodes, total, is_cut })
@@ -259,6 +273,21 @@ impl Episodes<'_> {
         Ok(found)
     }
 
+    /// Returns what the reason in an episode points at.
+    fn cause(
+        self,
+        read_scope: &ReadScope,
+        parts: &[Part],
+        causes: &Causes<'_>,
+        (number, episode): (usize, &ChatEpisode),
+    ) -> Result<Option<Cause>, Error> {
+        let Some((part, message, range)) = episode.why.as_ref().and_then(|why| causes.of(number, why)) else {
+            return Ok(None);
+        };
+        let Some(first) = parts.get(part).and_then(Part::first) else { return Ok(None) };
+        Ok(Some(Cause { episode: first.id.clone(), said: self.quote(read_scope, message, &range)? }))
+    }
+
     fn described(self, read_scope: &ReadScope, part: &Part, marks: &Marks) -> Result<Option<ChatEpisode>, Error> {
         let Some((first, span)) = part.first().zip(part.span()) else { return Ok(None) };
         let title = self.title(read_scope, part, marks)?;
@@ -271,6 +300,7 @@ impl Episodes<'_> {
             messages: part.messages.len(),
             title,
             why,
+            cause: None,
             matters: Vec::new(),
             continues: None,
         }))

@@ -9,6 +9,7 @@
 mod arms;
 mod authors;
 mod changes;
+mod deeper;
 mod duplicates;
 mod fuse;
 mod hit;
@@ -21,7 +22,7 @@ mod talks;
 mod time;
 mod unindexed;
 
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 
 use azera_types::{Author, MemoryId, Text, Timestamp};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -29,9 +30,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use crate::domains::Recall;
 use crate::passages::{self, entry, memory_and_passage};
 use crate::rows::{Kind, MemoryRow};
-use crate::{
-    Error, Found, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, Validity, WINDOW_REACH, excerpt, show,
-};
+use crate::{Error, LexicalHits, MAX_SEARCH_LIMIT, ReadScope, Shown, Stored, Validity, WINDOW_REACH, excerpt, show};
 
 pub(crate) use authors::AuthorCache;
 pub(crate) use duplicates::same_in_words;
@@ -43,6 +42,7 @@ pub use query::{Limits, Query};
 pub use question::{AskedEvent, AskedTalk, Question, Speaker};
 pub(crate) use question::{is_filler, name_tokens};
 
+use deeper::{NOT_REACHED, Reached, just_before};
 use duplicates::Chosen;
 use fuse::Features;
 use hit::KNOWN_RAISE;
@@ -58,8 +58,6 @@ const WINDOW_TEXT_WEIGHT: f32 = 2.0;
 /// Cosine similarity from which a remembered question counts as the same question.
 const ECHO: f32 = 0.8;
 
-/// Factor by which a search goes deeper where passages of few memories fill it.
-const DEEPER: usize = 4;
 /// Closeness to the time of a question above which a memory counts as found by its date.
 const NEAR_DATE: f32 = 0.5;
 
@@ -71,12 +69,13 @@ const ROWS_AT_ONCE: usize = 8;
 pub struct Recalled {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Indexes that failed; the hits come from the others.
+    /// Indexes that failed; the hits come from the others. `older memories` if a question about what was known at a time did
+    /// not reach all of them.
     pub missing: Vec<&'static str>,
 }
 
 /// The hits of the lexical search, to be fused with those of the semantic search. They show nothing by themselves.
-pub struct LexicalRecall(Result<Vec<LexicalHits>, Error>);
+pub struct LexicalRecall(Result<Reached<Vec<LexicalHits>>, Error>);
 
 impl std::fmt::Debug for LexicalRecall {
     /// Prints no contents: the rarity of a word would reveal places that are not shown.
@@ -93,6 +92,8 @@ struct Reading<'a> {
     windows: &'a ReadScope,
     /// Newer memories are left out.
     until: Timestamp,
+    /// Only what was known before this counts.
+    known_by: Option<Timestamp>,
     /// Candidates of each search.
     limit: usize,
 }
@@ -163,12 +164,15 @@ impl Recall<'_> {
             true => Timestamp::MAX,
             false => query.now.checked_sub(jiff_span(self.0.config.min_age)).unwrap_or(Timestamp::MIN),
         };
-        // What was said later fills a search, and does not count.
-        let limit = query.question.known_by.map_or(query.limits.candidates, |_| MAX_SEARCH_LIMIT);
+        let known_by = query.question.known_by;
+        // What was said later does not count.
+        let until = known_by.map_or(until, |by| until.min(just_before(by)));
+        // Neither does what was imported or edited later, and it may fill a search.
+        let limit = known_by.map_or(query.limits.candidates, |_| MAX_SEARCH_LIMIT);
         // Text before a horizon must not bring up a memory after it. So windows count only from [`WINDOW_REACH`] after
         // the horizon on.
         let beyond = read_scope.after_horizons(WINDOW_REACH);
-        read(Reading { read_scope, windows: beyond.as_ref().unwrap_or(read_scope), until, limit })
+        read(Reading { read_scope, windows: beyond.as_ref().unwrap_or(read_scope), until, known_by, limit })
     }
 
     fn weigh(
@@ -176,14 +180,17 @@ impl Recall<'_> {
         read_scope: &ReadScope,
         query: &Query,
         LexicalRecall(words): LexicalRecall,
-        vectors: Option<Result<Vec<MemoryId>, Error>>,
+        vectors: Option<Result<Reached<Vec<MemoryId>>, Error>>,
         wanted: usize,
     ) -> Result<Shortlist, Error> {
         let mut missing = Vec::new();
+        let is_cut = words.as_ref().is_ok_and(|words| words.is_cut)
+            || vectors.as_ref().is_some_and(|vectors| vectors.as_ref().is_ok_and(|vectors| vectors.is_cut));
+        missing.extend(is_cut.then_some(NOT_REACHED));
         let mut candidates: HashMap<MemoryId, Candidate> = HashMap::new();
         match words {
             Ok(results) => {
-                for hits in results {
+                for hits in results.found {
                     let has_time = query.question.time.is_some() || query.question.event.is_some();
                     let norm = fuse::lexical_norm(hits.idf, false);
                     let norm_beside_time = fuse::lexical_norm(hits.idf, has_time);
@@ -205,7 +212,7 @@ impl Recall<'_> {
         }
         match vectors {
             Some(Ok(ids)) => {
-                for (id, passage) in ids.into_iter().map(memory_and_passage) {
+                for (id, passage) in ids.found.into_iter().map(memory_and_passage) {
                     let candidate = candidates.entry(id).or_default();
                     candidate.found_by_vector = true;
                     candidate.add_passage(passage);
@@ -398,8 +405,7 @@ impl Recall<'_> {
     /// Returns false for what was not known yet at the time that the question asks about: "What did you know in June?" is
     /// answered from what had been said, imported and edited by then.
     fn was_known(self, query: &Query, memory: &MemoryRow) -> Result<bool, Error> {
-        let Some(by) = query.question.known_by else { return Ok(true) };
-        Ok(memory.at < by && self.0.memories().known_since(memory)? < by)
+        self.was_known_by(query.question.known_by, memory)
     }
 
     /// Returns from when and until when a memory holds, as far as that was known at the time that the question asks about.
@@ -413,20 +419,6 @@ impl Recall<'_> {
         let shown = excerpt(&hit.memory.text, &query.question.words, passage, self.0.config.snippet_chars);
         Hit { snippet: show(&hit.memory.text, &shown), shown, ..hit }
     }
-}
-
-/// Searches deeper if the best entries are passages of few memories, so that a long message does not hide others.
-fn enough_memories<T>(
-    limit: usize,
-    search: impl Fn(usize) -> Result<T, Error>,
-    entries: impl Fn(&T) -> &Vec<Found>,
-) -> Result<T, Error> {
-    let found = search(limit)?;
-    let memories: HashSet<MemoryId> = entries(&found).iter().map(|found| memory_and_passage(found.id).0).collect();
-    if entries(&found).len() < limit || 2 * memories.len() >= limit {
-        return Ok(found);
-    }
-    search(limit.saturating_mul(DEEPER).min(MAX_SEARCH_LIMIT))
 }
 
 /// A candidate whose row was not read yet.

@@ -104,6 +104,33 @@ fn everyday_conversations_are_told_apart_as_well_as_measured() {
     assert_eq!((wrong.as_slice(), right.as_slice()), (WRONG.as_slice(), RIGHT.as_slice()));
 }
 
+/// Prints how often the reason of a conversation is linked to the earlier one that it points at, and fails if it becomes worse
+/// than what `BENCHMARKS.md` says.
+#[test]
+fn reasons_point_at_what_was_said_before_as_well_as_measured() {
+    let cases: Vec<&str> = include_str!("causes.txt").split("\n\n").skip(1).map(str::trim).collect();
+    let (mut linked, mut false_links, mut wanted) = (0, 0, 0);
+    for case in &cases {
+        let (right, told) = case.split_once('\n').unwrap();
+        let world = World::of(&lines(told));
+        let episodes = world.list(&in_hall(), &all());
+        let (last, first) = (episodes.first().unwrap(), episodes.last().unwrap());
+        assert!(last.why.is_some(), "there is a reason: {case}");
+        wanted += usize::from(right == "caused");
+        match (right, &last.cause) {
+            ("caused", Some(cause)) if cause.episode == first.id => linked += 1,
+            (_, Some(_)) => false_links += 1,
+            _ => {}
+        }
+    }
+    println!("causes: {linked} of {wanted} linked, {false_links} false links in {} conversations", cases.len());
+    assert_eq!((cases.len(), wanted), (40, 20));
+    assert_eq!((linked, false_links), LINKED);
+}
+
+/// Links of reasons: right and false ones.
+const LINKED: (usize, usize) = (19, 0);
+
 /// Wrong and right labels: `open` and `resolved` of the seen set, then of the one that is held out.
 const WRONG: [usize; 4] = [1, 0, 2, 0];
 const RIGHT: [usize; 4] = [18, 12, 9, 7];

@@ -195,7 +195,8 @@ fn reply(id: MessageId, to: usize, line: &Line) -> NewReply {
 /// Returns everything that episodes say, as text.
 fn shown(episodes: &[ChatEpisode]) -> String {
     let of_one = |one: &ChatEpisode| {
-        let quotes = one.title.iter().chain(&one.why).map(|quote| quote.text.as_str().to_owned());
+        let cause = one.cause.iter().map(|cause| &cause.said);
+        let quotes = one.title.iter().chain(&one.why).chain(cause).map(|quote| quote.text.as_str().to_owned());
         let matters = one.matters.iter().map(|matter| format!("{} {:?}", matter.problem.text.as_str(), matter.state));
         let people = one.people.iter().map(|author| author.name().to_owned()).chain(one.names.clone());
         let all: Vec<String> = quotes.chain(matters).chain(people).collect();
@@ -222,6 +223,27 @@ fn conversations_end_as_people_would_say() {
         }
     }
     assert!(cases >= 25 && wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A reason names nothing from a place that may not be read, and a link goes with either of its messages.
+#[test]
+fn a_reason_points_only_at_what_may_be_read_and_goes_with_it() {
+    let world = World::told(&[
+        "10 10:00 dm ann: The boiler broke this morning.",
+        "12 10:00 hall ann: We stayed at my mother's because the boiler broke.",
+        "12 10:01 hall ben: The boiler broke, you say?",
+        "14 10:00 hall ben: I am cold because the boiler broke.",
+    ]);
+    let cause = |read_scope: &ReadScope, episode: &str| {
+        let found = world.list(read_scope, &all()).into_iter().find(|one| one.id.as_str() == episode);
+        found.unwrap().cause.map(|cause| (cause.episode.to_string(), cause.said.message.to_string()))
+    };
+    let boiler = Some(("m0".to_owned(), "m0".to_owned()));
+    assert_eq!(cause(&in_dm(), "m1"), boiler);
+    assert_eq!(cause(&in_hall(), "m1"), None, "what Ann said in private is not named");
+    assert_eq!(cause(&in_dm(), "m3"), None, "Ben asked, and Ann's words are no statement of his");
+    world.memory.forgetting().forget(&Forget::Message(MessageId::new("m0").unwrap()), true).unwrap();
+    assert_eq!(cause(&in_dm(), "m1"), None);
 }
 
 #[test]

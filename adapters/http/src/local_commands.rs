@@ -1,0 +1,99 @@
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+/// A question for what is remembered of a project.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectAsked {
+    /// The name of the person at this machine.
+    pub name: String,
+    /// The persona that remembers; null for the configured one.
+    pub persona: Option<String>,
+    /// The name of the project.
+    pub project: String,
+    /// About how many tokens to answer at most.
+    pub tokens: usize,
+}
+
+/// A file to import.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileToImport {
+    /// The name of the person at this machine.
+    pub name: String,
+    /// The persona that remembers; null for the configured one.
+    pub persona: Option<String>,
+    /// The name of the project; null for none.
+    pub project: Option<String>,
+    /// The path of the file on this machine.
+    pub path: PathBuf,
+    /// The format; null to detect it.
+    pub format: Option<String>,
+    /// The person's own account name or id in the file.
+    pub me: Option<String>,
+    /// True to count only.
+    pub dry_run: bool,
+}
+
+/// What happened, for programs and in words.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandReport {
+    /// The report for programs.
+    pub report: Value,
+    /// The same in words.
+    pub words: String,
+    /// True if it was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// A question for the imports of a person.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportsAsked {
+    /// The name of the person at this machine.
+    pub name: String,
+}
+
+/// An import to undo.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportToUndo {
+    /// The name of the person at this machine.
+    pub name: String,
+    /// The id of the import.
+    pub id: String,
+    /// True to forget the replies that rest on it, too.
+    pub quotes: bool,
+}
+
+/// Why something was not done, for the person at this machine.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct CommandRefused(pub String);
+
+/// What commands on this machine ask of the Azera that runs, because it has the data folder. They act for a person of the
+/// terminal, as they do where none runs, and not for an account of the web.
+#[async_trait]
+pub trait LocalCommands: Send + Sync {
+    /// Returns what is remembered of a project, for a coding session that starts. It holds only what was said there.
+    async fn project_context(&self, asked: ProjectAsked) -> Result<String, CommandRefused>;
+
+    /// Begins to import the transcripts that hooks left in the data folder.
+    fn take_in_transcripts(&self);
+
+    /// Imports a file. `stop` ends it early.
+    async fn import(&self, file: FileToImport, stop: CancellationToken) -> Result<CommandReport, CommandRefused>;
+
+    /// Returns what a person imported.
+    async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused>;
+
+    /// Forgets what an import added.
+    async fn undo_import(&self, import: ImportToUndo) -> Result<CommandReport, CommandRefused>;
+}

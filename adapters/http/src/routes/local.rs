@@ -1,0 +1,110 @@
+//! What commands on this machine ask of the running Azera: the hooks of coding assistants, and imports. No account is behind
+//! them, so they work before anybody owns this Azera, and no other key opens them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use crate::endpoint::{Endpoint, Json, Need};
+use crate::local_commands::{CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, ProjectAsked};
+use crate::problem::Problem;
+use crate::web::Shared;
+
+/// What is remembered of a project.
+#[derive(Serialize, JsonSchema)]
+struct ProjectContext {
+    /// Lines for a coding assistant; empty if nothing is remembered.
+    text: String,
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(
+            Method::POST,
+            "/api/local/project-context",
+            Need::Machine,
+            "Tell what is remembered of a project, for commands on this machine",
+            project_context,
+        )
+        .takes::<ProjectAsked>()
+        .answers::<ProjectContext>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/local/transcripts",
+            Need::Machine,
+            "Import the transcripts that hooks left, for commands on this machine",
+            take_in_transcripts,
+        )
+        .answers::<Done>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/local/imports",
+            Need::Machine,
+            "Import a file of this machine, for commands on it",
+            import,
+        )
+        .takes::<FileToImport>()
+        .answers::<CommandReport>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/local/imports/list",
+            Need::Machine,
+            "List the imports of a person, for commands on this machine",
+            imports,
+        )
+        .takes::<ImportsAsked>()
+        .answers::<CommandReport>(),
+        Endpoint::new(
+            Method::POST,
+            "/api/local/imports/undo",
+            Need::Machine,
+            "Forget what an import added, for commands on this machine",
+            undo_import,
+        )
+        .takes::<ImportToUndo>()
+        .answers::<CommandReport>(),
+    ]
+}
+
+fn refused(CommandRefused(detail): CommandRefused) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", detail)
+}
+
+async fn project_context(
+    State(shared): State<Arc<Shared>>,
+    Json(asked): Json<ProjectAsked>,
+) -> Result<axum::Json<ProjectContext>, Problem> {
+    let text = shared.commands_here()?.project_context(asked).await.map_err(refused)?;
+    Ok(axum::Json(ProjectContext { text }))
+}
+
+async fn take_in_transcripts(State(shared): State<Arc<Shared>>) -> Result<axum::Json<Done>, Problem> {
+    shared.commands_here()?.take_in_transcripts();
+    Ok(axum::Json(Done { status: "begun" }))
+}
+
+async fn import(
+    State(shared): State<Arc<Shared>>,
+    Json(file): Json<FileToImport>,
+) -> Result<axum::Json<CommandReport>, Problem> {
+    let stop = shared.stop.clone();
+    Ok(axum::Json(shared.commands_here()?.import(file, stop).await.map_err(refused)?))
+}
+
+async fn imports(
+    State(shared): State<Arc<Shared>>,
+    Json(asked): Json<ImportsAsked>,
+) -> Result<axum::Json<CommandReport>, Problem> {
+    Ok(axum::Json(shared.commands_here()?.imports(asked).await.map_err(refused)?))
+}
+
+async fn undo_import(
+    State(shared): State<Arc<Shared>>,
+    Json(import): Json<ImportToUndo>,
+) -> Result<axum::Json<CommandReport>, Problem> {
+    Ok(axum::Json(shared.commands_here()?.undo_import(import).await.map_err(refused)?))
+}

@@ -1,0 +1,138 @@
+//! What commands on this machine ask of the running Azera, done as the same commands do it where none runs.
+
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use async_trait::async_trait;
+use azera_adapter_http::{
+    CommandRefused, CommandReport, FileToImport, ImportToUndo, ImportsAsked, LocalCommands, ProjectAsked,
+};
+use azera_config::Config;
+use azera_engine::Engine;
+use azera_memory::Memory;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, Notify};
+use tokio_util::sync::CancellationToken;
+
+use crate::bootstrap::App;
+use crate::cli::Viewer;
+use crate::hook;
+use crate::import::{Job, Known, Target, format_named, listed, mark, record, zone};
+
+/// The parts of the running Azera that commands use.
+pub struct RunningCommands {
+    engine: Engine,
+    memory: Arc<Memory>,
+    config: Config,
+    has_chat_model: bool,
+    transcripts: Arc<Notify>,
+    /// Held during an import: files are imported one after the other.
+    importing: Mutex<()>,
+}
+
+fn refused(error: anyhow::Error) -> CommandRefused {
+    CommandRefused(format!("{error:#}"))
+}
+
+impl RunningCommands {
+    pub fn new(app: &App, config: &Config) -> Self {
+        Self {
+            engine: app.engine.clone(),
+            memory: app.memory.clone(),
+            config: config.clone(),
+            has_chat_model: app.has_chat_model,
+            transcripts: app.transcripts.clone(),
+            importing: Mutex::new(()),
+        }
+    }
+
+    fn target(&self, name: String, persona: Option<String>, project: Option<&str>) -> anyhow::Result<Target> {
+        let viewer = Viewer { name, persona };
+        let target = Target::new(&self.config, &viewer, project)?;
+        target.check(&self.memory)?;
+        Ok(target)
+    }
+
+    /// Works on the record on a blocking thread.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Memory) -> anyhow::Result<T> + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let memory = self.memory.clone();
+        tokio::task::spawn_blocking(move || work(&memory)).await?
+    }
+
+    async fn import_file(&self, file: FileToImport, stop: CancellationToken) -> anyhow::Result<CommandReport> {
+        let FileToImport { name, persona, project, path, format, me, dry_run } = file;
+        let target = self.target(name, persona, project.as_deref())?;
+        let _one = self.importing.lock().await;
+        let job = Job {
+            path,
+            format: format.as_deref().map_or(Ok(None), format_named)?,
+            target: target.clone(),
+            me,
+            zone: zone(&self.config),
+            dry_run,
+            undone: Known::ImportAgain,
+        };
+        let report = record(&self.memory, job, &stop).await?;
+        let done =
+            CommandReport { report: report.to_json(), words: report.in_words(), interrupted: report.interrupted };
+        if !dry_run {
+            self.engine.index_soon();
+            if target.project.is_some() {
+                // Marking takes longer than a command waits.
+                let (engine, compares) = (self.engine.clone(), self.has_chat_model);
+                tokio::spawn(async move { mark(&engine, &target, &report, compares).await });
+            }
+        }
+        Ok(done)
+    }
+
+    async fn list(&self, name: String) -> anyhow::Result<CommandReport> {
+        let target = Target::new(&self.config, &Viewer { name: name.clone(), persona: None }, None)?;
+        let imports = self.blocking(move |memory| Ok(memory.imports().list(&target.person.id)?)).await?;
+        let words = listed(&imports, &name);
+        Ok(CommandReport { report: serde_json::to_value(imports)?, words, interrupted: false })
+    }
+
+    async fn undo(&self, import: ImportToUndo) -> anyhow::Result<CommandReport> {
+        let ImportToUndo { name, id, quotes } = import;
+        let target = Target::new(&self.config, &Viewer { name: name.clone(), persona: None }, None)?;
+        let imports = self.blocking(move |memory| Ok(memory.imports().list(&target.person.id)?)).await?;
+        let known = imports.iter().any(|import| import.id == id);
+        ensure!(known, "{name} has no import {id}; `azera import --list` lists them");
+        let receipt = self.engine.forget_import(&id, quotes).await.context("forgetting")?;
+        // The running Azera overwrites the bytes, also those of backups and servers, in the background.
+        let report: Value = json!({
+            "messages": receipt.messages, "replies": receipt.replies, "memories": receipt.memories, "why": receipt.why,
+            "chats": receipt.chats, "still_quoted_by": receipt.quoted_by, "bytes_on_disk": "owed", "backups": "owed",
+        });
+        Ok(CommandReport { words: serde_json::to_string_pretty(&report)?, report, interrupted: false })
+    }
+}
+
+#[async_trait]
+impl LocalCommands for RunningCommands {
+    async fn project_context(&self, asked: ProjectAsked) -> Result<String, CommandRefused> {
+        let ProjectAsked { name, persona, project, tokens } = asked;
+        let target = self.target(name, persona, Some(&project)).map_err(refused)?;
+        self.blocking(move |memory| hook::remembered(memory, &target, tokens)).await.map_err(refused)
+    }
+
+    fn take_in_transcripts(&self) {
+        self.transcripts.notify_one();
+    }
+
+    async fn import(&self, file: FileToImport, stop: CancellationToken) -> Result<CommandReport, CommandRefused> {
+        self.import_file(file, stop).await.map_err(refused)
+    }
+
+    async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {
+        self.list(asked.name).await.map_err(refused)
+    }
+
+    async fn undo_import(&self, import: ImportToUndo) -> Result<CommandReport, CommandRefused> {
+        self.undo(import).await.map_err(refused)
+    }
+}

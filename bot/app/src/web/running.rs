@@ -1,0 +1,84 @@
+//! Asks the Azera that runs on the data folder, over its web on this machine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use azera_adapter_http::{CommandReport, FileToImport, ImportToUndo, ImportsAsked, Local, ProjectAsked};
+use azera_config::Config;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cli::Viewer;
+
+/// Longest wait for short answers. A coding session does not wait longer for its beginning.
+const SHORT: Duration = Duration::from_secs(20);
+
+/// The web of the running Azera.
+#[derive(Debug)]
+pub struct RunningAzera(Local);
+
+impl RunningAzera {
+    /// Finds the web of the Azera that has the data folder. Its key is sent to this machine alone.
+    pub fn find(config: &Config) -> anyhow::Result<Self> {
+        let data = config.data_dir()?;
+        match Local::read(&data).ok().filter(Local::is_running) {
+            Some(local) if local.is_here() => Ok(Self(local)),
+            Some(local) => bail!(
+                "the web of the running Azera is at {}, which this machine's commands do not use: set http.listen to \
+                 127.0.0.1, or to 0.0.0.0 for every address",
+                local.address
+            ),
+            None => bail!(
+                "another Azera works in {} and serves no web, so it cannot be asked: `azera run` with http.enabled = true \
+                 can, `azera chat` cannot. Otherwise stop it first",
+                data.display()
+            ),
+        }
+    }
+
+    async fn ask(&self, path: &'static str, body: &impl Serialize, wait: Option<Duration>) -> anyhow::Result<Value> {
+        let (local, body) = (self.0.clone(), serde_json::to_value(body)?);
+        let asked = move || local.call_for("POST", path, Some(&body), wait);
+        tokio::task::spawn_blocking(asked).await?.context("asking the running Azera")
+    }
+
+    /// Returns what is remembered of a project.
+    pub async fn project_context(&self, viewer: &Viewer, project: String, tokens: usize) -> anyhow::Result<String> {
+        let (name, persona) = (viewer.name.clone(), viewer.persona.clone());
+        let asked = ProjectAsked { name, persona, project, tokens };
+        let answer = self.ask("/api/local/project-context", &asked, Some(SHORT)).await?;
+        Ok(answer.get("text").and_then(Value::as_str).context("the running Azera answers without a text")?.to_owned())
+    }
+
+    /// Lets it look for transcripts that hooks left.
+    pub async fn take_in_transcripts(&self) -> anyhow::Result<()> {
+        self.ask("/api/local/transcripts", &json!({}), Some(SHORT)).await.map(drop)
+    }
+
+    /// Lets it import a file. It goes on even if this command ends.
+    pub async fn import(
+        &self,
+        viewer: &Viewer,
+        path: &Path,
+        options: (Option<String>, Option<String>, Option<String>),
+        dry_run: bool,
+    ) -> anyhow::Result<CommandReport> {
+        let path = path.canonicalize().with_context(|| format!("reading {}", path.display()))?;
+        let ((project, format, me), viewer) = (options, viewer.clone());
+        let file = FileToImport { name: viewer.name, persona: viewer.persona, project, path, format, me, dry_run };
+        Ok(serde_json::from_value(self.ask("/api/local/imports", &file, None).await?)?)
+    }
+
+    /// Returns what a person imported.
+    pub async fn imports(&self, viewer: &Viewer) -> anyhow::Result<CommandReport> {
+        let asked = ImportsAsked { name: viewer.name.clone() };
+        Ok(serde_json::from_value(self.ask("/api/local/imports/list", &asked, Some(SHORT)).await?)?)
+    }
+
+    /// Forgets what an import added.
+    pub async fn undo_import(&self, viewer: &Viewer, id: &str, quotes: bool) -> anyhow::Result<CommandReport> {
+        let import = ImportToUndo { name: viewer.name.clone(), id: id.to_owned(), quotes };
+        Ok(serde_json::from_value(self.ask("/api/local/imports/undo", &import, None).await?)?)
+    }
+}
