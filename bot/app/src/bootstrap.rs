@@ -394,9 +394,10 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
         async move { classifiers(&config, &embedder, &|_, _| {}).await }
     });
     app.engine.add_job(Arc::new(BackgroundWriter::of(&app.engine)));
-    crate::images::draw(&app.engine, config)?;
     // Whatever draws is judged, in the terminal too.
-    crate::vision::give_sight(&app.engine, config)?;
+    if crate::vision::give_sight(&app.engine, config) {
+        crate::images::draw(&app.engine, config);
+    }
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();
         app.engine.light(hearth).with_context(|| format!("opening {}", folder.display()))?;
@@ -472,7 +473,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
-    reranker::give_reranker(&engine, config)?;
+    reranker::give_reranker(&engine, config);
     let keys = vault::keys(config)?;
     if let Err(error) = vault::note_key(&keys, &memory.record()) {
         tracing::warn!("which key the vaults of people need is not noted: {error:#}");
