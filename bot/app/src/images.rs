@@ -26,6 +26,7 @@ pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
         kind,
         url: images.url.clone().unwrap_or_else(|| usual.to_owned()),
         model: images.model.clone().unwrap_or_default(),
+        models: images.models.clone(),
         key: images.key.as_ref().map(|key| Secret::new(key.expose())),
         workflow: workflow(images.workflow.as_deref())?,
         upscale_workflow: workflow(images.upscale_workflow.as_deref())?,
@@ -54,7 +55,6 @@ pub fn draw(engine: &Engine, config: &Config) {
     if let Some(settings) = unless_wrong("images", settings(config)) {
         engine.draw_with(settings);
     }
-    Ok(())
 }
 
 /// Returns what the engine needs to draw; `None` if nothing is configured.

@@ -51,6 +51,7 @@ mod oracle;
 mod overrides;
 mod passages;
 mod pictures;
+mod picture_choices;
 mod portraits;
 mod recordings;
 mod remix;
