@@ -46,6 +46,7 @@ use crate::directory::Directory;
 use crate::id;
 use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
+use ending::Ending;
 use personas::{Speakers, manner};
 use recording::{Recorder, Recording};
 use reports::{Renewals, code_of};
@@ -123,7 +124,7 @@ pub(crate) struct VoiceCalls {
     host: OnceLock<Arc<dyn Host>>,
     calls: Mutex<HashMap<GuildId, Ongoing>>,
     /// The rooms of calls that end. They stay places until what was said there is recorded.
-    ending: Mutex<Vec<(GuildId, ChannelId)>>,
+    ending: Ending,
     /// How many utterances wait to be recorded.
     unrecorded: AtomicUsize,
     /// The tasks that handle what calls report.
@@ -148,7 +149,7 @@ impl VoiceCalls {
             line: OnceLock::new(),
             host: OnceLock::new(),
             calls: Mutex::default(),
-            ending: Mutex::default(),
+            ending: Ending::default(),
             unrecorded: AtomicUsize::new(0),
             followed: Mutex::default(),
             events,
@@ -250,12 +251,14 @@ impl VoiceCalls {
         if is_muted {
             call.mute(true);
         }
+        // Before anybody can end the call.
+        let followed = self.ending.follow((guild, channel));
         {
             let mut calls = self.calls();
             let before = calls.insert(guild, ongoing);
             self.close(calls, guild, before);
         }
-        self.followed().spawn(self.clone().follow(guild, channel, reports));
+        self.followed().spawn(self.clone().follow(guild, channel, reports, followed));
         for user in self.people(guild, channel) {
             self.joined(guild, channel, user).await;
         }

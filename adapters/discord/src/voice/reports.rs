@@ -11,6 +11,7 @@ use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
 use tokio::sync::mpsc;
 
 use super::VoiceCalls;
+use super::ending::Followed;
 use super::utterances::Utterances;
 use crate::commands::choices;
 use crate::error::in_words;
@@ -58,6 +59,7 @@ impl VoiceCalls {
         guild: GuildId,
         channel: ChannelId,
         mut reports: mpsc::UnboundedReceiver<Report>,
+        _followed: Followed,
     ) {
         let (mut number, mut utterances) = (0, Utterances::new(self.clone()));
         while let Some(report) = reports.recv().await {
@@ -73,10 +75,6 @@ impl VoiceCalls {
             }
         }
         utterances.recorded().await;
-        let mut ending = self.ending();
-        if let Some(at) = ending.iter().position(|room| *room == (guild, channel)) {
-            ending.swap_remove(at);
-        }
     }
 
     async fn in_room(self: &Arc<Self>, guild: GuildId, channel: ChannelId, report: RoomReport) {
