@@ -66,6 +66,10 @@ pub enum OptionKind {
     Theme,
     /// A value of a text's side, written behind the text as `--name value`.
     Setting,
+    /// The name of a model that draws, written as [`OptionKind::Setting`].
+    PictureModel,
+    /// The name of a sampler of what draws, written as [`OptionKind::Setting`].
+    Sampler,
     /// A text of many lines. Platforms with forms ask for it in one, filled with the current text, which is the
     /// command's answer without this option. It must be the last option.
     Page,
@@ -92,7 +96,13 @@ pub struct MessageAction {
 impl OptionKind {
     /// Returns true if [`crate::Host::autocomplete`] suggests values.
     pub fn has_autocomplete(self) -> bool {
-        matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme)
+        let is_named = matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme);
+        is_named || matches!(self, Self::PictureModel | Self::Sampler)
+    }
+
+    /// Returns true if a value is written behind a text, as `--name value`.
+    fn is_setting(self) -> bool {
+        matches!(self, Self::Setting | Self::PictureModel | Self::Sampler)
     }
 }
 
@@ -154,7 +164,7 @@ impl Command {
                 (OptionKind::Picture, _) => {}
                 (OptionKind::Flag, Some("true")) => add(option.name),
                 (OptionKind::Flag, _) | (_, None) => {}
-                (OptionKind::Setting, Some(value)) => add(&format!("--{} {}", option.name, value.trim())),
+                (kind, Some(value)) if kind.is_setting() => add(&format!("--{} {}", option.name, value.trim())),
                 (_, Some(value)) => add(value.trim()),
             }
         }
@@ -166,7 +176,8 @@ impl Form {
     /// Returns how the form is written, without flags and without files that may replace a text.
     pub fn usage(&self) -> String {
         let is_written = |option: &&CommandOption| match option.kind {
-            OptionKind::Flag | OptionKind::Setting | OptionKind::Picture => false,
+            OptionKind::Flag | OptionKind::Picture => false,
+            kind if kind.is_setting() => false,
             OptionKind::File => option.required,
             _ => true,
         };

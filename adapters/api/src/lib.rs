@@ -54,8 +54,8 @@ pub use memories::{
 pub use mood::{GivenMood, MoodHost};
 pub use outbound::{CUT_MARK, Outbound, Post, REPLY_MARK, State, answered};
 pub use pictures::{
-    PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState, PictureWish, ShownPicture,
-    WaitingPicture,
+    PictureAsked, PictureChoices, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState, PictureWish,
+    ShownPicture, WaitingPicture,
 };
 pub use places::{
     AnswerMode, ChatPlace, PlaceChange, PlaceChanged, PlaceHost, PlatformPlaces, RealmPlaces, SpokenReplies,

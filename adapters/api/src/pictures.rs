@@ -22,6 +22,16 @@ pub struct PictureModel {
     pub upscales: bool,
 }
 
+/// What people may choose on the server that draws, by its own names. A list is empty where there is nothing to choose, or
+/// while the server does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PictureChoices {
+    /// The models.
+    pub models: Vec<String>,
+    /// The samplers.
+    pub samplers: Vec<String>,
+}
+
 /// A picture that somebody wants. What is `None` has its configured value. `Debug` shows no prompt.
 #[derive(Clone, Default, PartialEq)]
 pub struct PictureWish {
@@ -37,6 +47,10 @@ pub struct PictureWish {
     pub steps: Option<u32>,
     /// How strongly the prompt is followed.
     pub guidance: Option<f32>,
+    /// The model.
+    pub model: Option<String>,
+    /// The sampler.
+    pub sampler: Option<String>,
     /// What it is called.
     pub name: Option<String>,
     /// The picture that it starts from.
@@ -67,6 +81,13 @@ pub enum PictureAsked {
     Waits(u64),
     /// It is not drawn. The text says why.
     Refused(String),
+    /// It is not drawn: the server has no such model or sampler.
+    Unknown {
+        /// `model` or `sampler`.
+        kind: &'static str,
+        /// Those that there are, for the person who asked.
+        why: String,
+    },
     /// It is not drawn now: too many pictures wait, or were asked for today. The text says which.
     TooMany(String),
 }
@@ -139,6 +160,10 @@ pub struct ShownPicture {
     pub steps: u32,
     /// The seed.
     pub seed: u32,
+    /// The model that the person chose; `None` for the usual one.
+    pub chosen_model: Option<String>,
+    /// The sampler; `None` for the server's usual one.
+    pub sampler: Option<String>,
     /// The model that drew it.
     pub model: Option<String>,
     /// The displayed name of the person who asked for it; `None` if it is not known.
@@ -181,6 +206,9 @@ impl std::fmt::Debug for PictureSearch {
 pub trait PictureHost: Send + Sync {
     /// Returns what draws; empty if nothing is configured.
     fn picture_models(&self) -> Vec<PictureModel>;
+
+    /// Returns what people may choose on it.
+    async fn picture_choices(&self) -> PictureChoices;
 
     /// Asks for a picture, within the rules and limits of `/imagine`.
     async fn ask(&self, platform: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError>;

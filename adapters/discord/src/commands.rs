@@ -118,6 +118,8 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Memory
         | OptionKind::Theme
         | OptionKind::Setting
+        | OptionKind::PictureModel
+        | OptionKind::Sampler
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,

@@ -379,9 +379,10 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
         async move { classifiers(&config, &embedder, &|_, _| {}).await }
     });
     app.engine.add_job(Arc::new(BackgroundWriter::of(&app.engine)));
-    crate::images::draw(&app.engine, config)?;
     // Whatever draws is judged, in the terminal too.
-    crate::vision::give_sight(&app.engine, config)?;
+    if crate::vision::give_sight(&app.engine, config) {
+        crate::images::draw(&app.engine, config);
+    }
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();
         app.engine.light(hearth).with_context(|| format!("opening {}", folder.display()))?;
@@ -406,9 +407,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             Source::Ready(servers::chat(config, server).await?)
         }
         (ModelChoice::Named(name), _) => Source::File(Box::new(installed(&models, name).await?)),
-        (ModelChoice::Chosen, None) => {
-            Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Chat)?).await?))
-        }
+        (ModelChoice::Chosen, None) => Source::File(Box::new(crate::machine::chat_model(config, &models).await?)),
     };
     // Load the model and open the stores in parallel.
     let chat = {
@@ -458,7 +457,7 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
         }),
         config: chat_config(config, model.info(), opening.seed)?,
     });
-    reranker::give_reranker(&engine, config)?;
+    reranker::give_reranker(&engine, config);
     let keys = vault::keys(config)?;
     if let Err(error) = vault::note_key(&keys, &memory.record()) {
         tracing::warn!("which key the vaults of people need is not noted: {error:#}");

@@ -11,6 +11,7 @@ use azera_model_image::{ImageLimits, ImageModel, ImageSize};
 use azera_model_image_servers::{ImageServerConfig, ImageServerKind, Secret, Timeouts, connect};
 
 use crate::doctor::Found;
+use crate::set_aside::unless_wrong;
 
 /// Returns the model that draws; `None` if none is configured. Sends nothing yet.
 pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
@@ -25,6 +26,7 @@ pub fn model(images: &Images) -> anyhow::Result<Option<Arc<dyn ImageModel>>> {
         kind,
         url: images.url.clone().unwrap_or_else(|| usual.to_owned()),
         model: images.model.clone().unwrap_or_default(),
+        models: images.models.clone(),
         key: images.key.as_ref().map(|key| Secret::new(key.expose())),
         workflow: workflow(images.workflow.as_deref())?,
         upscale_workflow: workflow(images.upscale_workflow.as_deref())?,
@@ -48,12 +50,11 @@ fn workflow(path: Option<&Path>) -> anyhow::Result<Option<serde_json::Value>> {
     Ok(Some(workflow))
 }
 
-/// Lets the engine draw, if a server is configured.
-pub fn draw(engine: &Engine, config: &Config) -> anyhow::Result<()> {
-    if let Some(settings) = settings(config)? {
+/// Lets the engine draw, if a server is configured in a way that can work.
+pub fn draw(engine: &Engine, config: &Config) {
+    if let Some(settings) = unless_wrong("images", settings(config)) {
         engine.draw_with(settings);
     }
-    Ok(())
 }
 
 /// Returns what the engine needs to draw; `None` if nothing is configured.

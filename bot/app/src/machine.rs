@@ -4,7 +4,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::Command;
 
 use azera_config::Config;
-use azera_model_registry::{Kind, Machine, ModelEntry, Models, Registry};
+use azera_model_registry::{InstalledModel, Kind, Machine, ModelEntry, Models, Registry};
+
+use crate::bootstrap::{chosen, installed};
 
 /// Measures this machine. What cannot be read counts as nothing.
 pub fn machine() -> Machine {
@@ -38,58 +40,121 @@ fn gpu_bytes() -> Option<u64> {
     text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).max().map(|mib| mib << 20)
 }
 
-/// Chooses the chat model of a first pull, says why, and asks before a large download. Without a terminal, and in CI,
-/// it asks nothing and chooses the small default. `None` if somebody chose a model before.
+/// The most models that a person is asked about.
+const MAX_ASKED: usize = 6;
+
+/// Chooses the chat model of a first pull. A person at a terminal is asked. Otherwise it says that it chooses the small
+/// default. `None` if somebody chose a model before.
 pub async fn first_choice(config: &Config, models: &Models) -> anyhow::Result<Option<String>> {
-    if config.models.chat.is_some() || models.is_chosen(Kind::Chat)? {
-        return Ok(None);
-    }
-    let registry = models.registry()?;
-    let Some(default) = registry.default_of(Kind::Chat) else { return Ok(None) };
-    if models.find(&default.name)?.is_some() {
-        return Ok(None);
-    }
-    let default = default.clone();
-    let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if !is_terminal || config.in_ci() {
+    let Some(default) = unchosen(config, models)? else { return Ok(None) };
+    if !is_somebody_there(config) {
         eprintln!("choosing {}, because nobody is at a terminal; `azera models recommend` shows others", default.name);
         return Ok(Some(default.name));
     }
-    let Some(choice) = registry.choose(machine()) else { return Ok(None) };
-    if choice.entry.name == default.name {
-        eprintln!("choosing {}, because {}", default.name, choice.reason);
-        return Ok(Some(default.name));
+    ask(models, default).await.map(Some)
+}
+
+/// Returns the chat model in use, and fetches it if it is missing. At the first start a person at a terminal is asked which
+/// one that is.
+pub async fn chat_model(config: &Config, models: &Models) -> anyhow::Result<InstalledModel> {
+    let first = unchosen(config, models)?.filter(|_| is_somebody_there(config));
+    let Some(default) = first else { return installed(models, &chosen(config, models, Kind::Chat)?).await };
+    let name = ask(models, default.clone()).await?;
+    let model = installed(models, &name).await?;
+    // The default needs no choice.
+    if name != default.name {
+        models.select(&name)?;
     }
-    if !models.hub_has(&choice.entry).await {
+    Ok(model)
+}
+
+/// Returns the small default, if nobody chose a chat model and the default is not here.
+fn unchosen(config: &Config, models: &Models) -> anyhow::Result<Option<ModelEntry>> {
+    if config.models.chat.is_some() || models.is_chosen(Kind::Chat)? {
+        return Ok(None);
+    }
+    let default = models.registry()?.default_of(Kind::Chat).cloned();
+    Ok(match default {
+        Some(default) if models.find(&default.name)?.is_none() => Some(default),
+        _ => None,
+    })
+}
+
+/// Returns true if a person can answer a question.
+fn is_somebody_there(config: &Config) -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !config.in_ci()
+}
+
+/// Asks which chat model to fetch, unless only the small default can be had. Returns its name.
+async fn ask(models: &Models, default: ModelEntry) -> anyhow::Result<String> {
+    let (registry, machine) = (models.registry()?, machine());
+    let Some(choice) = registry.choose(machine) else { return Ok(default.name) };
+    if choice.entry.name != default.name && !models.hub_has(&choice.entry).await {
         eprintln!(
             "choosing {}, because the model hub cannot be reached; {} would run here",
             default.name, choice.entry.name
         );
-        return Ok(Some(default.name));
+        return Ok(default.name);
     }
     eprintln!("{} suits this machine, because {}", choice.entry.name, choice.reason);
-    let larger = ask_for(&choice.entry, &default, &mut std::io::stdin().lock(), &mut std::io::stderr())?;
-    Ok(Some(if larger { choice.entry.name } else { default.name }))
+    let offered = offered(&registry, &choice.entry, &default, machine);
+    let chosen = ask_which(&offered, &mut std::io::stdin().lock(), &mut std::io::stderr())?;
+    Ok(chosen.unwrap_or(&default).name.clone())
 }
 
-/// Asks whether to fetch the larger model. An empty line means yes; the end of the input means no.
-fn ask_for(
-    larger: &ModelEntry,
-    small: &ModelEntry,
+/// Returns the models to ask about: the one that suits the machine, the small default, and others that run well.
+fn offered<'a>(
+    registry: &'a Registry,
+    choice: &'a ModelEntry,
+    default: &'a ModelEntry,
+    machine: Machine,
+) -> Vec<&'a ModelEntry> {
+    let mut offered = vec![choice];
+    let mut others: Vec<&ModelEntry> = registry.entries().iter().filter(|entry| entry.kind == Kind::Chat).collect();
+    others.retain(|entry| !entry.sources.is_empty() && Registry::runs_well(entry, machine));
+    // Those that were tried come first.
+    others.sort_by_key(|entry| (!entry.talks, entry.parameters));
+    for entry in std::iter::once(default).chain(others) {
+        if offered.iter().all(|known| known.name != entry.name) {
+            offered.push(entry);
+        }
+    }
+    offered.truncate(MAX_ASKED);
+    offered
+}
+
+/// Asks which of these models to fetch. An empty line takes the first. `None` at the end of the input.
+fn ask_which<'a>(
+    offered: &[&'a ModelEntry],
     input: &mut dyn BufRead,
     out: &mut dyn Write,
-) -> std::io::Result<bool> {
-    write!(
-        out,
-        "fetch it ({} MB)? [Y/n] n fetches {} ({} MB), which remembers but cannot hold a conversation: ",
-        larger.download_mib, small.name, small.download_mib
-    )?;
-    out.flush()?;
-    let mut answer = String::new();
-    if input.read_line(&mut answer)? == 0 {
-        return Ok(false);
+) -> std::io::Result<Option<&'a ModelEntry>> {
+    writeln!(out, "Which model should answer? It is fetched once; `azera models use NAME` changes it later.")?;
+    for (number, entry) in (1..).zip(offered) {
+        let (download, memory) = (entry.download_mib, entry.ram_mib);
+        writeln!(
+            out,
+            "  {number}  {:<20} {download:>5} MB to fetch, {memory:>5} MB of memory. {}",
+            entry.name, entry.description
+        )?;
     }
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
+    loop {
+        write!(out, "A number or a name, or Enter for 1: ")?;
+        out.flush()?;
+        let mut answer = String::new();
+        if input.read_line(&mut answer)? == 0 {
+            return Ok(None);
+        }
+        let answer = answer.trim().to_lowercase();
+        let is_meant = |number: usize, entry: &ModelEntry| match answer.as_str() {
+            "" => number == 1,
+            answer => answer == entry.name || answer == number.to_string(),
+        };
+        if let Some((_, entry)) = (1..).zip(offered).find(|(number, entry)| is_meant(*number, entry)) {
+            return Ok(Some(entry));
+        }
+        writeln!(out, "There is no {answer:?} in this list. `azera models recommend` shows every model.")?;
+    }
 }
 
 /// Prints the chat models with what each needs, and the one that suits this machine.
@@ -123,20 +188,45 @@ pub fn recommend(models: &Models) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
+    fn first<'a>(registry: &'a Registry, machine: Machine) -> Vec<&'a ModelEntry> {
+        let default = registry.default_of(Kind::Chat).unwrap();
+        let choice = registry.choose(machine).unwrap().entry;
+        let choice = registry.get(&choice.name).unwrap();
+        offered(registry, choice, default, machine)
+    }
+
     #[test]
-    fn a_large_download_needs_a_yes() {
+    fn the_first_start_asks_with_the_model_that_suits_first_and_enter_takes_it() {
         let registry = Registry::built_in().unwrap();
-        let (large, small) = (registry.get("qwen2.5-coder-1.5b").unwrap(), registry.get("smollm2-135m").unwrap());
-        let check = |answer: &str, want: bool| {
+        let bytes = 16 << 30;
+        let machine = Machine { ram_bytes: bytes, free_bytes: bytes, cores: 8, gpu_bytes: None };
+        let offered = first(&registry, machine);
+        let names: Vec<&str> = offered.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names[..2], ["qwen2.5-coder-1.5b", "smollm2-135m"]);
+        assert!(names.len() > 2 && names.len() <= MAX_ASKED, "{names:?}");
+        let check = |answer: &str, want: Option<&str>| {
             let mut out = Vec::new();
-            assert_eq!(ask_for(large, small, &mut answer.as_bytes(), &mut out).unwrap(), want, "{answer:?}");
-            assert!(String::from_utf8(out).unwrap().contains("1066 MB"));
+            let chosen = ask_which(&offered, &mut answer.as_bytes(), &mut out).unwrap();
+            assert_eq!(chosen.map(|entry| entry.name.as_str()), want, "{answer:?}");
+            String::from_utf8(out).unwrap()
         };
-        check("\n", true);
-        check("Yes\n", true);
-        check("n\n", false);
-        check("what?\n", false);
-        check("", false);
+        let asked = check("\n", Some("qwen2.5-coder-1.5b"));
+        assert!(asked.contains("1066 MB to fetch") && asked.contains("MB of memory"), "{asked}");
+        check("2\n", Some("smollm2-135m"));
+        check(" SmolLM2-135m \n", Some("smollm2-135m"));
+        let asked = check("99\nwhat?\n1\n", Some("qwen2.5-coder-1.5b"));
+        assert!(asked.contains("no \"99\"") && asked.contains("no \"what?\""), "{asked}");
+        check("", None);
+        check("nonsense\n", None);
+    }
+
+    #[test]
+    fn a_small_machine_is_offered_the_small_model_first() {
+        let registry = Registry::built_in().unwrap();
+        let machine = Machine { ram_bytes: 2 << 30, free_bytes: 1 << 30, cores: 1, gpu_bytes: None };
+        let offered = first(&registry, machine);
+        assert_eq!(offered[0].name, "smollm2-135m");
+        assert_eq!(offered.iter().filter(|entry| entry.name == "smollm2-135m").count(), 1);
     }
 
     #[test]

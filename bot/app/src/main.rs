@@ -62,6 +62,7 @@ mod room;
 mod run;
 mod say;
 mod servers;
+mod set_aside;
 mod speech;
 mod speech_servers;
 mod stores;
@@ -127,6 +128,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     chosen::ensure_family(&config)?;
     let Logged { lines, exporter } = log(&config, cli.command.quiet())?;
+    set_aside::check(&config, &cli.command)?;
     let missing = vault::resolve(&mut config, &cli.command)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {

@@ -8,21 +8,18 @@ use azera_engine::Engine;
 use azera_model_remote::{ApiKey, Error, RemoteReranker, RemoteRerankerConfig, RerankApi, RetryPolicy};
 
 use crate::doctor::{Found, unencrypted};
+use crate::set_aside::unless_wrong;
 
 const SECTION: &str = "rerank_server";
 
 /// Where llama-server is found if the configuration names no address.
 const LLAMA_SERVER: &str = "http://127.0.0.1:8080";
 
-/// Lets the engine rerank what recall finds, if a server is configured. Sends nothing yet.
-///
-/// # Errors
-/// The configuration names a server in a way that cannot work.
-pub fn give_reranker(engine: &Engine, config: &Config) -> anyhow::Result<()> {
-    if let Some(reranker) = reranker(config)? {
+/// Lets the engine rerank what recall finds, if a server is configured in a way that can work. Sends nothing yet.
+pub fn give_reranker(engine: &Engine, config: &Config) {
+    if let Some(reranker) = unless_wrong(SECTION, reranker(config)) {
         engine.give_reranker(reranker);
     }
-    Ok(())
 }
 
 /// Returns a client of the configured server, if there is one.

@@ -11,6 +11,7 @@ use azera_voice_api::{Error, Listener, Speaker, SpeechToText, TextToSpeech};
 use azera_voice_speech::{NoteSpeaker, Open, RecordingListener};
 use azera_voice_whisper::{Options, Whisper};
 
+use crate::set_aside::unless_wrong;
 use crate::voice_clones::GivenSamples;
 use crate::{bootstrap, local_speech, speech_servers};
 
@@ -56,7 +57,7 @@ pub fn keep_samples(engine: &Engine, config: &Config) -> anyhow::Result<()> {
 }
 
 fn listener(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Listener>>> {
-    let server = speech_servers::recognizer(config, None)?;
+    let server = unless_wrong("recognition_server", speech_servers::recognizer(config, None));
     let installed = installed(config, models, Kind::Speech).context("voice.speech_model")?;
     let loading = Options { threads: threads(config).min(MAX_THREADS), language: None };
     let here = installed.map(|installed| -> Open<dyn SpeechToText> {
@@ -76,14 +77,15 @@ fn listener(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn L
 
 async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<dyn Speaker>>> {
     let threads = threads(config);
-    let open: Open<dyn TextToSpeech> = if let Some(server) = speech_servers::voices(config)? {
-        let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
-        Box::new(move || Ok(engine.clone()))
-    } else {
-        installed(config, models, Kind::Voice).context("voice.voice")?;
-        let Some(voices) = local_speech::voices(config, models, threads)? else { return Ok(None) };
-        Box::new(move || Ok(Arc::clone(&voices) as Arc<dyn TextToSpeech>))
-    };
+    let open: Open<dyn TextToSpeech> =
+        if let Some(server) = unless_wrong("speech_server", speech_servers::voices(config)) {
+            let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
+            Box::new(move || Ok(engine.clone()))
+        } else {
+            installed(config, models, Kind::Voice).context("voice.voice")?;
+            let Some(voices) = local_speech::voices(config, models, threads)? else { return Ok(None) };
+            Box::new(move || Ok(Arc::clone(&voices) as Arc<dyn TextToSpeech>))
+        };
     Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds).reading(reading(config)))))
 }
 

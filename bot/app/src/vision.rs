@@ -10,16 +10,24 @@ use azera_model_image_servers::{Secret, VisionConfig, VisionServer};
 
 use crate::doctor::Found;
 
-/// Lets the engine see pictures, if a server is configured.
-///
-/// # Errors
-/// The configuration names a server in a way that cannot work.
-pub fn give_sight(engine: &Engine, config: &Config) -> anyhow::Result<()> {
-    if let Some(server) = server(config)? {
-        tracing::info!("pictures are seen by {}", server.name());
-        engine.give_sight(Arc::new(server));
+/// Lets the engine see pictures, if a server is configured. Returns false if it is configured in a way that cannot work:
+/// then nothing may draw, because finished pictures would be shown unchecked.
+#[must_use]
+pub fn give_sight(engine: &Engine, config: &Config) -> bool {
+    match server(config) {
+        Ok(None) => true,
+        Ok(Some(server)) => {
+            tracing::info!("pictures are seen by {}", server.name());
+            engine.give_sight(Arc::new(server));
+            true
+        }
+        Err(error) => {
+            tracing::error!(
+                "[vision_server] is left out, and nothing is drawn: {error}; `azera doctor` lists what is wrong"
+            );
+            false
+        }
     }
-    Ok(())
 }
 
 /// Returns the configured server, if there is one.

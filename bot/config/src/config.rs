@@ -13,6 +13,7 @@ use crate::hearth::Hearth;
 use crate::http::Http;
 use crate::images::Images;
 use crate::known;
+use crate::left_out::{LeftOut, is_optional};
 use crate::matrix::Matrix;
 use crate::mind::Mind;
 use crate::read::Draft;
@@ -119,6 +120,8 @@ pub struct Config {
     surroundings: Surroundings,
     #[serde(skip)]
     file: Option<PathBuf>,
+    #[serde(skip)]
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl Config {
@@ -149,7 +152,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Error`] if the file cannot be read, or if a key or value in the file or the environment is unknown or not
-    /// allowed. One error lists every problem.
+    /// allowed. One error lists every problem. Only values of sections that [`Config::left_out`] can hold are no error.
     pub fn load(path: Option<&Path>, env: impl IntoIterator<Item = (String, String)>) -> Result<Self, Error> {
         let env: HashMap<String, String> = env.into_iter().collect();
         let surroundings = Surroundings::read(&env);
@@ -171,13 +174,22 @@ impl Config {
                 Self::default()
             }
         };
+        let mut optional = std::mem::take(&mut draft.optional);
         if draft.problems.is_empty() {
-            draft.problems = config.contradictions(&draft);
+            let found = config.contradictions(&draft).into_iter();
+            let (more, problems): (Vec<_>, Vec<_>) = found.partition(|(section, _)| is_optional(section));
+            // A section of which a value is missing contradicts itself.
+            let is_known = |section: &str| optional.iter().any(|(known, _)| *known == section);
+            let more: Vec<_> = more.into_iter().filter(|(section, _)| !is_known(section)).collect();
+            optional.extend(more);
+            draft.problems = problems.into_iter().map(|(_, problem)| problem).collect();
         }
         if !draft.problems.is_empty() {
+            draft.problems.extend(optional.into_iter().map(|(_, problem)| problem));
             draft.problems.sort();
             return Err(Error::Invalid(draft.problems));
         }
+        config.leave_out(optional);
         config.surroundings = surroundings;
         config.file = file;
         Ok(config)
@@ -197,13 +209,14 @@ impl Config {
         self.models.max_reply_tokens.unwrap_or(fitting)
     }
 
-    /// Returns values that are each allowed, but not together.
-    fn contradictions(&self, draft: &Draft) -> Vec<Problem> {
+    /// Returns values that are each allowed, but not together, each with its section.
+    fn contradictions(&self, draft: &Draft) -> Vec<(&'static str, Problem)> {
         let mut problems = Vec::new();
-        let mut report = |keys: [(&str, &str); 2], message: String| {
+        let mut report = |keys: [(&'static str, &str); 2], message: String| {
+            let [(section, _), _] = keys;
             let origins = keys.map(|(section, key)| draft.origin(section, key));
             let origin = origins.into_iter().find(|origin| *origin != Origin::Default).unwrap_or(Origin::Default);
-            problems.push(Problem { origin, message });
+            problems.push((section, Problem { origin, message }));
         };
         if let Some((keys, message)) = self.room_for_replies() {
             report(keys, message);

@@ -41,6 +41,10 @@ pub struct Images {
     /// The model's name on the server. ComfyUI and OpenAI-style servers need one. When unset: the server's choice.
     #[schemars(length(min = 1, max = 200), example = "sdxl.safetensors")]
     pub model: Option<String>,
+    /// The models that people may choose besides that one, by their names on the server. When empty: all that the sidecar,
+    /// AUTOMATIC1111 or ComfyUI lists, and none of an OpenAI-style server.
+    #[schemars(length(max = 100), inner(length(min = 1, max = 200)))]
+    pub models: Vec<String>,
     /// The path of a ComfyUI workflow in its API format. Texts in it such as `{prompt}`, `{negative}`, `{seed}`,
     /// `{width}`, `{height}`, `{steps}`, `{guidance}`, `{model}` and `{reference}` are filled in. When unset: a plain
     /// workflow.
@@ -114,6 +118,7 @@ impl Default for Images {
             url: None,
             key: None,
             model: None,
+            models: Vec::new(),
             workflow: None,
             upscale_workflow: None,
             upscaler: None,

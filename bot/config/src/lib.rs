@@ -7,7 +7,7 @@
 //! Invariants:
 //! - Only this crate reads the environment, and only in [`Config::from_process_env`].
 //! - An unknown key is an error, and so is a value out of range. Each error names its line or variable, and one load
-//!   reports all of them.
+//!   reports all of them. A wrong value in the section of a server that Azera works without leaves that section out.
 //! - A [`Secret`] never appears in `Debug`, in an error or in a serialized configuration.
 
 mod config;
@@ -20,6 +20,7 @@ mod http;
 mod images;
 mod keys;
 mod known;
+mod left_out;
 mod matrix;
 mod mind;
 mod read;
@@ -42,6 +43,7 @@ pub use gardener::{ExtractWithModel, Gardener};
 pub use hearth::Hearth;
 pub use http::Http;
 pub use images::{Images, ImagesKind};
+pub use left_out::LeftOut;
 pub use matrix::{Matrix, MatrixInvites};
 pub use mind::Mind;
 pub use rerank::{RerankApi, RerankServer};

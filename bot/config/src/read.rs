@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Origin, Problem};
 use crate::keys::{Key, Section, section, sections};
+use crate::left_out::is_optional;
 use crate::value::shown;
 
 /// The prefix of every override in the environment.
@@ -25,6 +26,8 @@ const MAX_SECRET_BYTES: u64 = 16 * 1024;
 pub(crate) struct Draft {
     values: BTreeMap<&'static str, BTreeMap<&'static str, (Json, Origin)>>,
     pub(crate) problems: Vec<Problem>,
+    /// Problems with values of sections that can be left out.
+    pub(crate) optional: Vec<(&'static str, Problem)>,
 }
 
 impl Draft {
@@ -84,15 +87,16 @@ impl Draft {
                 Some(secret) => {
                     let beside = variable.get(..variable.len() - SECRET_FILE.len());
                     if beside.and_then(|name| env.get(name)).is_some_and(|value| !value.is_empty()) {
-                        self.report(
-                            origin,
-                            format!("`{section_name}.{secret}` is set here and in a variable of its own"),
-                        );
+                        let message = format!("`{section_name}.{secret}` is set here and in a variable of its own");
+                        self.report_value(section, origin, message);
                         continue;
                     }
                     match secret_in(Path::new(text)) {
                         Ok(value) => self.take(section, secret, origin, |_| Toml::String(value)),
-                        Err(why) => self.report(origin, format!("the secret in {text} cannot be read: {why}")),
+                        Err(why) => {
+                            let message = format!("the secret in {text} cannot be read: {why}");
+                            self.report_value(section, origin, message);
+                        }
                     }
                 }
             }
@@ -110,7 +114,8 @@ impl Draft {
             }
             None => {
                 let found = if key.secret { "what it is".to_owned() } else { shown(&value) };
-                self.report(origin, format!("`{}.{name}` must be {}, not {found}", section.name, key.kind));
+                let message = format!("`{}.{name}` must be {}, not {found}", section.name, key.kind);
+                self.report_value(section, origin, message);
             }
         }
     }
@@ -118,6 +123,14 @@ impl Draft {
     /// Records a problem.
     pub(crate) fn report(&mut self, origin: Origin, message: String) {
         self.problems.push(Problem { origin, message });
+    }
+
+    /// Records a problem with a value of a section.
+    fn report_value(&mut self, section: &'static Section, origin: Origin, message: String) {
+        match is_optional(&section.name) {
+            true => self.optional.push((section.name.as_str(), Problem { origin, message })),
+            false => self.report(origin, message),
+        }
     }
 
     /// Returns the source of a key's value.

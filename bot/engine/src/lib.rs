@@ -63,6 +63,8 @@ mod speech;
 mod speech_host;
 mod stage_timer;
 mod surprise;
+#[cfg(test)]
+mod test_rows;
 mod turn;
 mod vault_host;
 mod vectors;

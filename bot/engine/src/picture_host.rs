@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    FileContent, HostError, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureStart, PictureState,
-    PictureWish, Reading, ShownPicture, WaitingPicture,
+    FileContent, HostError, PictureAsked, PictureChoices, PictureHost, PictureModel, PictureSearch, PictureStart,
+    PictureState, PictureWish, Reading, ShownPicture, WaitingPicture,
 };
 use azera_memory::PictureRow;
 use azera_model_image::MAX_PROMPT_CHARS;
@@ -16,7 +16,7 @@ use azera_types::{ChatId, MessageId, PersonId, PlatformId};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::pictures::{
-    AS_LARGE_AS_CAN_BE, Base, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH,
+    AS_LARGE_AS_CAN_BE, Base, Basis, NO_BACKEND, PictureLook, PictureRequest, Queued, REMIX_STRENGTH, Unknown,
     VARIATION_STRENGTH, Writer, is_suitable, style_of,
 };
 use crate::reading::Here;
@@ -40,6 +40,8 @@ pub(crate) fn shown(row: PictureRow) -> Option<ShownPicture> {
         height,
         steps: look.steps,
         seed: look.seed,
+        chosen_model: look.model,
+        sampler: look.sampler,
         model: row.model,
         by: row.by,
         place: None,
@@ -91,7 +93,8 @@ impl Engine {
             seed: wish.seed,
             steps: wish.steps,
             guidance: wish.guidance,
-            sampler: None,
+            model: wish.model,
+            sampler: wish.sampler,
             strength: wish.strength.or(strength),
             from: None,
             is_plain: false,
@@ -168,6 +171,7 @@ impl Engine {
             Queued::Refused(why) => PictureAsked::Refused(why),
             Queued::Forbidden(refusal) => PictureAsked::Refused(refusal.to_string()),
             Queued::TooMany(why) => PictureAsked::TooMany(why),
+            Queued::Unknown(Unknown { kind, why }) => PictureAsked::Unknown { kind, why },
         })
     }
 
@@ -287,6 +291,11 @@ impl PictureHost for Engine {
             }
         });
         models.collect()
+    }
+
+    async fn picture_choices(&self) -> PictureChoices {
+        let offer = self.0.pictures.choices().await;
+        PictureChoices { models: offer.models, samplers: offer.samplers }
     }
 
     async fn ask(&self, platform: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError> {

@@ -8,8 +8,11 @@ pub const MAX_NEGATIVE_CHARS: usize = 500;
 /// The longest name of a sampler, in characters.
 const MAX_SAMPLER_CHARS: usize = 40;
 
+/// The longest name of a model, in characters.
+const MAX_MODEL_CHARS: usize = 200;
+
 /// Options whose values have several words.
-const LONG: [&str; 3] = ["negative", "no", "sampler"];
+const LONG: [&str; 4] = ["negative", "no", "model", "sampler"];
 
 /// Names of sizes, with the share of the width and the height.
 const SIZES: [(&str, u32, u32); 7] = [
@@ -37,6 +40,8 @@ pub struct Wish {
     pub steps: Option<u32>,
     /// How strongly the prompt is followed.
     pub guidance: Option<f32>,
+    /// The model.
+    pub model: Option<String>,
     /// The sampler.
     pub sampler: Option<String>,
     /// How much of the picture to start from is redrawn, from 0.05 to 1.
@@ -58,7 +63,7 @@ impl std::fmt::Debug for Wish {
 pub enum WishError {
     /// There is no such option.
     #[error(
-        "There is no option `--{0}`. The options are `--size`, `--seed`, `--steps`, `--negative`, `--guidance`, `--sampler`, `--strength`, `--from` and `--style`."
+        "There is no option `--{0}`. The options are `--size`, `--seed`, `--steps`, `--negative`, `--guidance`, `--model`, `--sampler`, `--strength`, `--from` and `--style`."
     )]
     Unknown(String),
     /// The value of an option is not usable.
@@ -133,10 +138,9 @@ impl Wish {
                 self.negative = Some(value.chars().take(MAX_NEGATIVE_CHARS).collect())
             }
             "negative" | "no" => return Err(wrong("negative", "what not to draw")),
+            "model" => self.model = Some(named(value, MAX_MODEL_CHARS).ok_or(wrong("model", "the name of a model"))?),
             "sampler" => {
-                let fits = !value.is_empty() && value.chars().count() <= MAX_SAMPLER_CHARS;
-                self.sampler = Some(value.to_owned()).filter(|_| fits);
-                self.sampler.as_ref().ok_or(wrong("sampler", "the name of a sampler"))?;
+                self.sampler = Some(named(value, MAX_SAMPLER_CHARS).ok_or(wrong("sampler", "the name of a sampler"))?)
             }
             other => return Err(WishError::Unknown(other.chars().take(20).collect())),
         }
@@ -149,6 +153,10 @@ fn name_of(word: &str) -> Option<String> {
     let name = word.strip_prefix("--").or_else(|| word.strip_prefix(['—', '–']))?;
     let is_name = name.len() >= 2 && name.chars().all(|c| c.is_ascii_alphabetic());
     is_name.then(|| name.to_lowercase())
+}
+
+fn named(value: &str, most: usize) -> Option<String> {
+    (!value.is_empty() && value.chars().count() <= most).then(|| value.to_owned())
 }
 
 fn size(text: &str) -> Option<(u32, u32)> {
@@ -178,6 +186,12 @@ mod tests {
         assert!(Wish::parse("x --style none").unwrap().is_plain && !Wish::parse("x").unwrap().is_plain);
         assert_eq!(Wish::parse("x --from 12").unwrap().from, Some(12));
         assert_eq!(Wish::parse("x --negative none").unwrap().negative.as_deref(), Some(""));
+        let chosen = Wish::parse("x --model big one.safetensors --sampler Euler a --seed 3 y").unwrap();
+        assert_eq!(
+            (chosen.model.as_deref(), chosen.sampler.as_deref()),
+            (Some("big one.safetensors"), Some("Euler a"))
+        );
+        assert_eq!((chosen.prompt.as_str(), chosen.seed), ("x y", Some(3)));
         assert_eq!(Wish::parse("a -- b - c --").unwrap().prompt, "a -- b - c --");
     }
 
@@ -196,6 +210,7 @@ mod tests {
         check("x --strength nan", "`--strength` wants");
         check("x --negative", "`--negative` wants");
         check("x --style oil", "`--style` wants");
+        check("x --model", "`--model` wants");
         check("x --from that", "`--from` wants");
     }
 

@@ -1,10 +1,13 @@
 //! Formats a persona as text for a model.
 
-use azera_personas::{Persona, Section};
+use azera_personas::{Persona, Section, fill_placeholders};
 
 /// Returns the whole persona under short headings, for models that can hold it.
 pub(crate) fn full(persona: &Persona, rules: &str) -> String {
-    let mut text = format!("You are {}.", persona.name);
+    let mut text = match names_itself(persona, &persona.intent) {
+        true => String::new(),
+        false => format!("You are {}.", persona.name),
+    };
     let directive = &persona.prime_directive;
     let profile = &persona.psychological_profile;
     add(&mut text, "", &persona.intent);
@@ -35,12 +38,23 @@ pub(crate) fn brief(persona: &Persona, rules: &str) -> String {
     if rules.is_empty() {
         return text;
     }
-    let name = format!("You are {}", persona.name);
-    if !text.starts_with(&name) {
-        text.insert_str(0, &format!("{name}. "));
+    if !names_itself(persona, &text) {
+        text.insert_str(0, &format!("You are {}. ", persona.name));
     }
     add(&mut text, "", rules);
     text
+}
+
+/// Returns true if a text about the persona begins with its name, so that the name need not stand before it.
+fn names_itself(persona: &Persona, text: &str) -> bool {
+    let text = fill_placeholders(text, "", &persona.name);
+    let named =
+        ["You are ", "You're ", "Your name is ", "I am ", "I'm ", "My name is ", ""].into_iter().any(|opening| {
+            let rest = text.strip_prefix(opening).and_then(|rest| rest.strip_prefix(persona.name.as_str()));
+            // Another name may begin with this one.
+            rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-'))
+        });
+    named && !persona.name.is_empty()
 }
 
 fn sections(text: &mut String, sections: &[Section]) {
@@ -53,10 +67,56 @@ fn add(text: &mut String, title: &str, body: &str) {
     if body.is_empty() {
         return;
     }
-    text.push_str("\n\n");
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
     if !title.is_empty() {
         text.push_str(title);
         text.push_str(": ");
     }
     text.push_str(body);
+}
+
+#[cfg(test)]
+mod tests {
+    use azera_personas::BUILT_INS;
+
+    use super::*;
+
+    fn persona(name: &str, brief: &str) -> Persona {
+        let built_in = BUILT_INS.first().expect("there is one").persona();
+        Persona { name: name.to_owned(), brief: brief.to_owned(), ..built_in }
+    }
+
+    #[test]
+    fn a_brief_names_the_persona_once() {
+        #[track_caller]
+        fn check(name: &str, text: &str, want: &str) {
+            let told = brief(&persona(name, text), "Talk.");
+            assert_eq!(told, format!("{want}\n\nTalk."));
+        }
+        for named in [
+            "Your name is Mab. You are calm.",
+            "You are Mab, a queen.",
+            "You are {{char}}.",
+            "{{char}} is a queen.",
+            "Mab rules.",
+            "I'm Mab.",
+        ] {
+            check("Mab", named, named);
+        }
+        check("Mab", "You are calm.", "You are Mab. You are calm.");
+        check("Mab", "You are Mabel's sister.", "You are Mab. You are Mabel's sister.");
+        check("Mab", "Your name is known.", "You are Mab. Your name is known.");
+        // Without rules the text is as a LoRA was trained on it.
+        assert_eq!(brief(&persona("Mab", "You are calm."), ""), "You are calm.");
+    }
+
+    #[test]
+    fn a_whole_persona_begins_with_its_name_once() {
+        let named = Persona { intent: "You are Mab, the queen.".to_owned(), ..persona("Mab", "") };
+        assert!(full(&named, "").starts_with("You are Mab, the queen.\n\n"), "{}", full(&named, ""));
+        let other = Persona { intent: "Rule.".to_owned(), ..persona("Mab", "") };
+        assert!(full(&other, "").starts_with("You are Mab.\n\nRule."), "{}", full(&other, ""));
+    }
 }

@@ -291,12 +291,14 @@ impl VoiceCalls {
         if is_muted {
             call.mute(true);
         }
+        // Before anybody can end the call.
+        let followed = self.ending.follow((guild, channel));
         {
             let mut calls = self.calls();
             let before = calls.insert(guild, ongoing);
             self.close(calls, guild, before);
         }
-        self.followed().spawn(self.clone().follow(key, reports));
+        self.followed().spawn(self.clone().follow(key, reports, followed));
         self.look_who_hears(guild, channel, None);
         for user in self.people(guild, channel) {
             self.joined(guild, channel, user).await;

@@ -50,6 +50,7 @@ use crate::id;
 use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use code::code_of;
+use ending::Ending;
 use link::{AskedMoves, Link};
 use personas::Speakers;
 use recording::{Recorder, Recording};
@@ -153,7 +154,7 @@ pub(crate) struct VoiceCalls {
     /// How often the gateway was connected again.
     returns: watch::Sender<u64>,
     /// The rooms of calls that end. They stay places until what was said there is recorded.
-    ending: Mutex<Vec<(GuildId, ChannelId)>>,
+    ending: Ending,
     /// How many utterances wait to be recorded.
     unrecorded: AtomicUsize,
     /// The tasks that handle what calls report.
@@ -182,7 +183,7 @@ impl VoiceCalls {
             asked_moves: Mutex::default(),
             waits: Mutex::default(),
             returns: watch::Sender::new(0),
-            ending: Mutex::default(),
+            ending: Ending::default(),
             unrecorded: AtomicUsize::new(0),
             followed: Mutex::default(),
             events,

@@ -11,6 +11,7 @@ use azera_voice_room::{Expected, Said};
 use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
 use tokio::sync::mpsc;
 
+use super::ending::Followed;
 use super::joining::Entry;
 use super::utterances::Utterances;
 use super::{CallKey, VoiceCalls};
@@ -37,9 +38,13 @@ const QUESTION: &str = "may I hear you in this voice channel? I recognise what y
 
 impl VoiceCalls {
     /// Handles the reports of a call until it is over and what was said in it is recorded.
-    pub(super) async fn follow(self: Arc<Self>, key: CallKey, mut reports: mpsc::UnboundedReceiver<Report>) {
+    pub(super) async fn follow(
+        self: Arc<Self>,
+        key: CallKey,
+        mut reports: mpsc::UnboundedReceiver<Report>,
+        _followed: Followed,
+    ) {
         let (mut number, mut utterances) = (0, Utterances::new(self.clone()));
-        let room = (key.guild, key.channel);
         while let Some(report) = reports.recv().await {
             match report {
                 Report::Room(RoomReport::Said(said, ago)) => {
@@ -60,10 +65,6 @@ impl VoiceCalls {
             }
         }
         utterances.recorded().await;
-        let mut ending = self.ending();
-        if let Some(at) = ending.iter().position(|ended| *ended == room) {
-            ending.swap_remove(at);
-        }
     }
 
     /// Returns true until a call is over. Then another one may be in its channel.

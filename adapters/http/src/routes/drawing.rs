@@ -180,6 +180,10 @@ pub(super) fn follow(shared: Arc<Shared>, at: Reading, asked: PictureAsked, step
             Ok(Sse::new(progress(shared, drawing)).keep_alive(KeepAlive::default()).into_response())
         }
         PictureAsked::Refused(why) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", why)),
+        PictureAsked::Unknown { kind, why } => {
+            let code = if kind == "sampler" { "sampler_not_found" } else { "model_not_found" };
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, why))
+        }
         PictureAsked::TooMany(why) => Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pictures", why)),
     }
 }

@@ -66,6 +66,10 @@ pub(super) struct Image {
     seed: u32,
     /// The model that drew it.
     model: Option<String>,
+    /// The model that the person chose, if they chose one.
+    chosen_model: Option<String>,
+    /// The sampler, if it is not the server's usual one.
+    sampler: Option<String>,
     /// Its number, as in `/gallery show 7`.
     number: u64,
     /// When it was drawn (RFC 3339).
@@ -111,6 +115,10 @@ struct ImageModel {
     /// What it is and where; for callers with the scope `admin` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
+    /// The models that one may choose as `model`.
+    models: Vec<String>,
+    /// The samplers that one may choose as `sampler`.
+    samplers: Vec<String>,
     /// The longest side of a picture, in pixels.
     max_side: u32,
     /// The most steps.
@@ -237,6 +245,8 @@ impl From<ShownPicture> for Image {
             steps: picture.steps,
             seed: picture.seed,
             model: picture.model,
+            chosen_model: picture.chosen_model,
+            sampler: picture.sampler,
             number: picture.number,
             created_at: picture.at.to_string(),
             pinned: picture.is_pinned,
@@ -255,19 +265,6 @@ impl Shared {
         let detail = "I cannot draw: no server for pictures is configured. The operator can set one up in `[images]`; the \
                       page on pictures in the documentation says how.";
         Err(Problem::unconfigured("images_unavailable", detail))
-    }
-
-    /// Fails if something else is to draw than what the operator chose: a picture by another model would be a surprise.
-    fn check_model(&self, wanted: Option<&str>) -> Result<(), Problem> {
-        let Some(wanted) = wanted else { return Ok(()) };
-        let models = self.pictures()?.picture_models();
-        if models.iter().any(|model| model.name == wanted) {
-            return Ok(());
-        }
-        let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-        let detail =
-            format!("Nothing of the name {wanted:?} draws here, only {}. Leave `model` out.", names.join(", "));
-        Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "model_not_found", detail))
     }
 
     /// Returns the chat of the caller in which a persona draws.
@@ -349,8 +346,15 @@ async fn list(
 
 async fn models(State(shared): State<Arc<Shared>>, caller: Caller) -> Result<axum::Json<List<ImageModel>>, Problem> {
     let is_operator = caller.scopes.contains(&Scope::Admin);
-    let models = shared.pictures()?.picture_models().into_iter().map(|model| ImageModel {
+    let models = shared.pictures()?.picture_models();
+    if models.is_empty() {
+        return Ok(axum::Json(Vec::<ImageModel>::new().into()));
+    }
+    let choices = shared.pictures()?.picture_choices().await;
+    let models = models.into_iter().map(|model| ImageModel {
         name: model.name,
+        models: choices.models.clone(),
+        samplers: choices.samplers.clone(),
         server: is_operator.then_some(model.server),
         max_side: model.max_side,
         max_steps: model.max_steps,
@@ -367,8 +371,9 @@ async fn generate(
     Json(new): Json<NewPicture>,
 ) -> Result<Response, Problem> {
     shared.check_drawing()?;
-    shared.check_model(new.model())?;
-    let wish = new.wish()?;
+    let draws = shared.pictures()?.picture_models();
+    let draws: Vec<&str> = draws.iter().map(|model| model.name.as_str()).collect();
+    let wish = new.wish(&draws)?;
     shared.count_message(&caller)?;
     let at = shared.drawing_place(&caller, new.persona()).await?;
     let steps = wish.steps.unwrap_or(0);

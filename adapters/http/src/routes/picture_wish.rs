@@ -22,8 +22,9 @@ const GUIDANCE: std::ops::RangeInclusive<f32> = 0.0..=30.0;
 /// How much of a picture can be redrawn.
 const STRENGTH: std::ops::RangeInclusive<f32> = 0.05..=1.0;
 
-/// Longest name and longest negative prompt, in characters.
+/// Longest name of a picture, of a model or sampler, and longest negative prompt, in characters.
 const MAX_NAME_CHARS: usize = 80;
+const MAX_CHOICE_CHARS: usize = 200;
 const MAX_NEGATIVE_CHARS: usize = 500;
 
 /// Characters of the id of an uploaded picture.
@@ -37,9 +38,13 @@ pub(super) struct NewPicture {
     /// What not to draw.
     #[serde(default)]
     negative_prompt: Option<String>,
-    /// The name of what draws, as `/api/images/models` lists it. Another name is refused: the operator chooses the model.
+    /// The model, one of `models` in `/api/images/models`. Another name is refused. The `name` of what draws stands for its
+    /// usual model.
     #[serde(default)]
     model: Option<String>,
+    /// The sampler, one of `samplers` in `/api/images/models`. Another name is refused.
+    #[serde(default)]
+    sampler: Option<String>,
     /// The width in pixels, from 64 to 4096; the server may draw a smaller picture.
     #[serde(default)]
     width: Option<u32>,
@@ -114,13 +119,8 @@ impl NewPicture {
         given(self.persona_id.as_ref())
     }
 
-    /// Returns what is to draw, if it was named.
-    pub(super) fn model(&self) -> Option<&str> {
-        given(self.model.as_ref())
-    }
-
-    /// Returns what is wanted, checked.
-    pub(super) fn wish(&self) -> Result<PictureWish, Problem> {
+    /// Returns what is wanted, checked. `draws` are the names of what draws, which stand for the usual model.
+    pub(super) fn wish(&self, draws: &[&str]) -> Result<PictureWish, Problem> {
         if self.prompt.trim().is_empty() {
             return Err(Problem::invalid("`prompt` says what to draw."));
         }
@@ -153,6 +153,8 @@ impl NewPicture {
             seed,
             steps: within("steps", self.steps, &STEPS)?,
             guidance: within("cfg_scale", self.cfg_scale, &GUIDANCE)?,
+            model: short("model", given(self.model.as_ref()).filter(|model| !draws.contains(model)), MAX_CHOICE_CHARS)?,
+            sampler: short("sampler", given(self.sampler.as_ref()), MAX_CHOICE_CHARS)?,
             name: short("custom_filename", given(self.custom_filename.as_ref()), MAX_NAME_CHARS)?,
             start,
             strength: within("reference_strength", self.reference_strength, &STRENGTH)?,

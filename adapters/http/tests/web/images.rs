@@ -63,6 +63,25 @@ async fn a_picture_is_followed_until_it_is_drawn_and_then_listed() {
 }
 
 #[tokio::test]
+async fn a_model_and_a_sampler_are_chosen_from_those_that_are_listed() {
+    let world = World::start().await;
+    let mut owner = world.owner().await;
+    let listed = owner.send("GET", "/api/images/models", None).await.json()["items"][0].clone();
+    assert_eq!((&listed["models"][1], &listed["samplers"][1]), (&json!("large"), &json!("Euler a")));
+    let wish = json!({"prompt": "a boat", "model": listed["models"][1], "sampler": listed["samplers"][1]});
+    let image = draw(&mut owner, wish).await.pop().unwrap().1["image"].clone();
+    assert_eq!((&image["chosen_model"], &image["sampler"]), (&json!("large"), &json!("Euler a")));
+    // The name of what draws is no choice, and neither is an empty one.
+    for usual in ["grey", ""] {
+        draw(&mut owner, json!({"prompt": "a boat", "model": usual})).await;
+    }
+    let wishes = world.engine.studio.wishes.lock().unwrap().clone();
+    let chosen: Vec<Option<&str>> = wishes.iter().map(|wish| wish.model.as_deref()).collect();
+    assert_eq!(chosen, [Some("large"), None, None]);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_picture_is_served_whole_and_in_parts() {
     let world = World::start().await;
     let mut owner = world.owner().await;
@@ -229,10 +248,12 @@ async fn what_cannot_be_drawn_is_said() {
     ask("one too many").await.is(429, "too_many_pictures");
     let events = ask("something impossible").await.events();
     assert_eq!(events.last().unwrap().0, "error", "{events:?}");
-    let other = json!({"prompt": "x", "model": "dall-e-3"});
-    let answer = owner.send("POST", "/api/images/generate", Some(other)).await;
-    answer.is(422, "model_not_found");
-    assert!(answer.body.contains("only grey"), "{}", answer.body);
+    for (kind, wanted, has) in [("model", "dall-e-3", "small, large"), ("sampler", "eular", "euler, Euler a")] {
+        let other = json!({"prompt": "x", kind: wanted});
+        let answer = owner.send("POST", "/api/images/generate", Some(other)).await;
+        answer.is(422, if kind == "model" { "model_not_found" } else { "sampler_not_found" });
+        assert!(answer.body.contains(has), "{}", answer.body);
+    }
     let unknown = json!({"prompt": "x", "persona_id": "nobody"});
     owner.send("POST", "/api/images/generate", Some(unknown)).await.is(404, "not_found");
     world.engine.studio.is_closed.store(true, Ordering::SeqCst);

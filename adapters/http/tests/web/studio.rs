@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureHost, PictureModel, PictureSearch, PictureState,
-    PictureWish, Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest, WaitingPicture,
+    FileContent, GivenMood, HostError, MoodHost, PictureAsked, PictureChoices, PictureHost, PictureModel,
+    PictureSearch, PictureState, PictureWish, Reading, ShownPicture, SpeechAnswer, SpeechHost, SpeechRequest,
+    WaitingPicture,
 };
 use azera_adapter_http::{KeptSample, ListedSample, NewSample, SampleError, StoreError, VoiceSamples};
 use azera_types::{ChatId, MessageId, PersonId, PlatformId, Text, Timestamp};
@@ -88,6 +89,11 @@ impl PictureHost for Engine {
         self.studio.is_open().then_some(model).into_iter().collect()
     }
 
+    async fn picture_choices(&self) -> PictureChoices {
+        let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        PictureChoices { models: names(["small", "large"]), samplers: names(["euler", "Euler a"]) }
+    }
+
     async fn ask(&self, _: &PlatformId, at: Reading, wish: PictureWish) -> Result<PictureAsked, HostError> {
         if !self.may_read(&at.chat, &at.person).await {
             return Err(HostError::NotAllowed);
@@ -96,6 +102,14 @@ impl PictureHost for Engine {
             "something forbidden" => return Ok(PictureAsked::Refused("That is never drawn.".into())),
             "one too many" => return Ok(PictureAsked::TooMany("That was the last one today.".into())),
             _ => {}
+        }
+        let choices = self.picture_choices().await;
+        for (kind, wanted, has) in
+            [("model", &wish.model, choices.models), ("sampler", &wish.sampler, choices.samplers)]
+        {
+            if wanted.as_ref().is_some_and(|wanted| !has.contains(wanted)) {
+                return Ok(PictureAsked::Unknown { kind, why: format!("There are {}.", has.join(", ")) });
+            }
         }
         let mut pictures = self.studio.pictures.lock().unwrap();
         let number = pictures.len() as u64 + 1;
@@ -111,6 +125,8 @@ impl PictureHost for Engine {
             steps: wish.steps.unwrap_or(28),
             seed: wish.seed.unwrap_or(7),
             model: Some("grey".into()),
+            chosen_model: wish.model.clone(),
+            sampler: wish.sampler.clone(),
             at: Timestamp::from_second(1_800_000_000).unwrap(),
             is_pinned: false,
             by: Some("Ann".into()),

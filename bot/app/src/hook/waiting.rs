@@ -2,6 +2,7 @@
 //! the running Azera imports the transcript. The note outlives a crash and a failed import.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,7 +29,8 @@ const TAKEN: &str = "taken";
 /// The ending of a note that was given up, so that `azera doctor` can name it.
 const FAILED: &str = "failed";
 
-/// How often a transcript is tried: every 30 seconds, for an hour. Its session's next hook begins anew.
+/// How often a transcript is tried: every 30 seconds, for an hour. Its session's next hook begins anew. A full disk does not
+/// count.
 const MAX_TRIES: u32 = 120;
 
 /// Time between two looks into the folder.
@@ -132,8 +134,23 @@ async fn take_in_note(app: &App, config: &Config, note: &Path, stop: &Cancellati
     Ok(())
 }
 
+/// Returns true if an error only says that the disk is full. Then a transcript waits for room, however long that takes.
+fn is_full(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let memory = cause.downcast_ref::<azera_memory::Error>();
+        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        matches!(memory, Some(azera_memory::Error::Full { .. }))
+            || matches!(io, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
+    })
+}
+
 /// Counts a try that failed. The last one gives the transcript up, and says what to do.
 fn failed(note: &Path, taken: &Path, error: &anyhow::Error) -> anyhow::Result<()> {
+    if is_full(error) {
+        // Renaming needs no room. The log says already that there is none.
+        tracing::info!("a transcript waits until there is room on the disk");
+        return Ok(fs::rename(taken, note)?);
+    }
     let mut waiting: Waiting = serde_json::from_slice(&fs::read(taken)?)?;
     waiting.tries += 1;
     let (path, tries) = (waiting.path.display(), waiting.tries);
@@ -183,4 +200,42 @@ async fn take_in(app: &App, config: &Config, note: &Path, stop: &CancellationTok
     super::import(app, config, waiting.path, &target, stop).await?;
     app.engine.index_soon();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(folder: &Path) -> (PathBuf, PathBuf) {
+        let note = folder.join("a").with_extension(NOTE);
+        let path = folder.join("session.jsonl");
+        fs::write(&path, "").unwrap();
+        let waiting = Waiting { path, name: "ann".to_owned(), persona: None, project: "boat".to_owned(), tries: 0 };
+        write(&note, &waiting).unwrap();
+        (note.clone(), note.with_extension(TAKEN))
+    }
+
+    /// Lets imports fail so often; returns true if the transcript still waits.
+    fn waits_after(tries: u32, error: impl Fn() -> anyhow::Error) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let (note, taken) = note(folder.path());
+        for _ in 0..tries {
+            fs::rename(&note, &taken).unwrap();
+            failed(&note, &taken, &error()).unwrap();
+            if !note.exists() {
+                return false;
+            }
+        }
+        !note.with_extension(FAILED).exists() && !taken.exists()
+    }
+
+    #[test]
+    fn a_transcript_waits_for_room_on_the_disk_and_for_nothing_else_without_end() {
+        let full = || anyhow::Error::from(azera_memory::Error::Full { what: "writing" }).context("importing");
+        let no_room = || anyhow::Error::from(std::io::Error::from(ErrorKind::StorageFull)).context("importing");
+        assert!(waits_after(MAX_TRIES * 3, full) && waits_after(MAX_TRIES * 3, no_room));
+        assert!(waits_after(MAX_TRIES - 1, || anyhow::anyhow!("it is damaged")));
+        assert!(!waits_after(MAX_TRIES, || anyhow::anyhow!("it is damaged")));
+        assert!(!waits_after(MAX_TRIES, || anyhow::Error::from(std::io::Error::from(ErrorKind::NotFound))));
+    }
 }

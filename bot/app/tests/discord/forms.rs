@@ -9,18 +9,18 @@ use crate::model::Model;
 use crate::{answered_for_good, as_described, fake};
 
 /// Returns the autocomplete choices for what a person has typed so far.
+/// `form` is empty for a command with one form.
 #[track_caller]
-fn suggestions(
+pub fn suggestions(
     fake: &FakeDiscord,
     channel: u64,
     who: u64,
     command: &str,
     form: &str,
-    option: &str,
-    typed: &str,
+    (option, typed): (&str, &str),
 ) -> Vec<String> {
-    let options = json!([{"name": form, "type": 1, "options": [
-        {"name": option, "type": 3, "value": typed, "focused": true}]}]);
+    let typed = json!([{"name": option, "type": 3, "value": typed, "focused": true}]);
+    let options = if form.is_empty() { typed } else { json!([{"name": form, "type": 1, "options": typed}]) };
     let id =
         fake.world(|world| world.invoke(channel, who, Invoked::Autocomplete { name: command.to_owned(), options }));
     let first = fake.wait("an offer", |world| world.interaction(id).answer.first.clone());
@@ -48,15 +48,15 @@ fn autocomplete_offers_only_what_the_person_may_see() {
     let file = nix(&fake, square, ann);
     give(&fake, square, ann, "persona", "upload", &[("file", &file)]);
     give(&fake, square, ann, "persona", "confirm", &[]);
-    assert_eq!(suggestions(&fake, square, bob, "persona", "use", "name", "ni"), ["nix"]);
-    assert!(suggestions(&fake, square, bob, "persona", "show", "name", "").contains(&"azera".to_owned()));
-    assert!(suggestions(&fake, other, cid, "persona", "use", "name", "ni").is_empty(), "it is another server's");
-    assert!(suggestions(&fake, dm_bob, bob, "persona", "use", "name", "nix").is_empty());
-    let models = suggestions(&fake, square, bob, "model", "use", "name", "qwen");
+    assert_eq!(suggestions(&fake, square, bob, "persona", "use", ("name", "ni")), ["nix"]);
+    assert!(suggestions(&fake, square, bob, "persona", "show", ("name", "")).contains(&"azera".to_owned()));
+    assert!(suggestions(&fake, other, cid, "persona", "use", ("name", "ni")).is_empty(), "it is another server's");
+    assert!(suggestions(&fake, dm_bob, bob, "persona", "use", ("name", "nix")).is_empty());
+    let models = suggestions(&fake, square, bob, "model", "use", ("name", "qwen"));
     assert!(models.len() > 1 && models.iter().all(|name| name.contains("qwen")), "{models:?}");
     ask(&fake, square, bob);
     give(&fake, square, bob, "branch", "new", &[("name", "aside")]);
-    assert_eq!(suggestions(&fake, square, bob, "branch", "switch", "name", "as"), ["aside"]);
+    assert_eq!(suggestions(&fake, square, bob, "branch", "switch", ("name", "as")), ["aside"]);
     as_described(&fake);
 }
 

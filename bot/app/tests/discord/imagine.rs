@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bot::Bot;
 use crate::commands::{answer_text, give, square};
+use crate::forms::suggestions;
 use crate::painter::Painter;
 use crate::{answers, as_described, fake};
 
@@ -33,6 +34,29 @@ fn press(fake: &FakeDiscord, channel: u64, message: &Value, who: u64, label: &st
     let id = message["id"].as_str().and_then(|id| id.parse().ok()).expect("a number");
     let pressed = fake.world(|world| world.invoke(channel, who, Invoked::Button { message: id, custom_id }));
     answer_text(fake, pressed)
+}
+
+#[test]
+fn a_model_and_a_sampler_are_suggested_chosen_and_refused_by_name() {
+    let fake = fake();
+    let ([_, bob, _], square) = square(&fake);
+    let painter = Painter::start();
+    let mut bot =
+        Bot::new(&fake, None).with("AZERA__IMAGES__KIND", "automatic1111").with("AZERA__IMAGES__URL", &painter.url);
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    assert_eq!(suggestions(&fake, square, bob, "imagine", "", ("model", "")), ["anime", "photo"]);
+    assert_eq!(suggestions(&fake, square, bob, "imagine", "", ("sampler", "eul")), ["Euler a"]);
+    let wrong = give(&fake, square, bob, "imagine", "", &[("prompt", "a boat"), ("model", "foto")]);
+    assert!(wrong.contains("There are `anime`, `photo`"), "{wrong}");
+    let options = [("prompt", "a boat"), ("model", "photo"), ("sampler", "Heun")];
+    give(&fake, square, bob, "imagine", "", &options);
+    picture(&fake, square, "a boat");
+    let asked = painter.asked.lock().expect("nobody panics while they hold this").clone();
+    assert_eq!(asked.len(), 1, "the wrong one was not queued");
+    assert_eq!(asked[0]["override_settings"], json!({"sd_model_checkpoint": "photo"}));
+    assert_eq!(asked[0]["sampler_name"], "Heun");
+    as_described(&fake);
 }
 
 #[test]

@@ -161,3 +161,34 @@ fn a_bad_timeline_names_its_line() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2"), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn a_wrong_section_of_a_server_that_is_not_needed_stops_nothing_else() {
+    let home = tempfile::tempdir().expect("a folder");
+    let data = home.path().join("data");
+    let data = data.to_str().expect("a path");
+    let chat = ["chat", "--as", "ann", "--model", "scripted", "--data", data];
+    succeed(&azera(home.path(), &chat, "hello\n"));
+    for (variable, value, section) in [
+        ("AZERA__IMAGES__KIND", "openai", "images"),
+        ("AZERA__IMAGES__STEPS", "many", "images"),
+        ("AZERA__VISION_SERVER__URL", "http://127.0.0.1:1/?x=1", "vision_server"),
+        ("AZERA__VISION_SERVER__TIMEOUT_S", "0", "vision_server"),
+        ("AZERA__RERANK_SERVER__API", "tei", "rerank_server"),
+        ("AZERA__SPEECH_SERVER__API", "openai", "speech_server"),
+    ] {
+        let output = with(home.path(), &chat, (variable, value), "hello again\n");
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(succeed(&output).contains("Noted."), "{variable}");
+        assert!(log.contains(&format!("[{section}] is left out")) && log.contains("azera doctor"), "{variable}: {log}");
+        let doctor = refuse(&with(home.path(), &["doctor", "--data", data], (variable, value), ""));
+        assert!(doctor.contains(&format!("correct [{section}]")), "{variable}: {doctor}");
+        let list = with(home.path(), &["persona", "list", "--data", data], (variable, value), "");
+        let log = String::from_utf8_lossy(&list.stderr).into_owned();
+        assert!(succeed(&list).contains("azera") && !log.contains("left out"), "{variable}: {log}");
+    }
+    let told = refuse(&with(home.path(), &["say", "hello"], ("AZERA__SPEECH_SERVER__API", "openai"), ""));
+    assert!(told.contains("`speech_server.url` must be set"), "{told}");
+    let told = refuse(&with(home.path(), &chat, ("AZERA__IMAGES__KNID", "sidecar"), "hello\n"));
+    assert!(told.contains("there is no key"), "{told}");
+}

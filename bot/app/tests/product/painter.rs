@@ -126,6 +126,11 @@ fn answer(
             };
             (200, json!({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}))
         }
+        "/sdapi/v1/sd-models" => {
+            let model = |name: &str| json!({"title": name, "model_name": name});
+            (200, json!([model("anime"), model("photo")]))
+        }
+        "/sdapi/v1/samplers" => (200, json!([{"name": "Euler a"}, {"name": "Heun"}])),
         "/sdapi/v1/options" => (200, json!({"sd_model_checkpoint": "grey"})),
         "/internal/progress" => (200, json!({"active": true, "progress": 0.05, "live_preview": null})),
         _ => (200, Value::Null),

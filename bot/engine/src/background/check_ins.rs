@@ -310,33 +310,13 @@ impl Background {
 
 #[cfg(test)]
 mod tests {
-    use azera_types::{Author, ChatId, MessageId, PersonId, TimeZone};
+    use azera_types::{PersonId, TimeZone};
 
     use super::*;
 
     fn said(at: &str, text: &str) -> MessageRow {
         let ann = PersonId::new("ann").unwrap();
-        MessageRow {
-            id: MessageId::new(at).unwrap(),
-            chat: ChatId::new("here").unwrap(),
-            seq: 0,
-            parent: None,
-            depth: 0,
-            author: Author::Person { id: ann.clone(), name: "Ann".into() },
-            text: Text::new(text),
-            at: at.parse().unwrap(),
-            reply_to: None,
-            answers: None,
-            persona: PersonaId::new("azera").unwrap(),
-            scope: Scope::Dm(ann),
-            source_scopes: Vec::new(),
-            memorable: true,
-            edited_at: None,
-            came_at: None,
-            parts: Vec::new(),
-            undone: false,
-            ran: Vec::new(),
-        }
+        crate::test_rows::said(at, Scope::Dm(ann), at.parse().unwrap(), text)
     }
 
     #[test]

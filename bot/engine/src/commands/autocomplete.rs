@@ -43,6 +43,8 @@ impl Commands {
             OptionKind::Branch => self.branch_options(&at).await?,
             OptionKind::Memory => self.memory_options(&at).await?,
             OptionKind::Theme => themes(),
+            OptionKind::PictureModel => named(self.pictures.choices().await.models),
+            OptionKind::Sampler => named(self.pictures.choices().await.samplers),
             OptionKind::Text
             | OptionKind::Word
             | OptionKind::Sound
@@ -96,6 +98,10 @@ impl Commands {
         });
         Ok(options.collect())
     }
+}
+
+fn named(names: Vec<String>) -> Vec<AutocompleteOption> {
+    names.into_iter().map(|name| AutocompleteOption { label: name.clone(), value: name }).collect()
 }
 
 fn themes() -> Vec<AutocompleteOption> {

@@ -10,9 +10,11 @@ const FROM: CommandOption = optional("from", "the number of a drawn picture to s
 const STYLE: CommandOption = optional("style", "`none` leaves the persona's own style out", OptionKind::Setting);
 const STRENGTH: CommandOption =
     optional("strength", "how much of that picture is redrawn, from 0.05 to 1", OptionKind::Setting);
+const MODEL: CommandOption = optional("model", "a model of the server that draws", OptionKind::PictureModel);
+const SAMPLER: CommandOption = optional("sampler", "a sampler of the server that draws", OptionKind::Sampler);
 const NEW_PROMPT: CommandOption = optional("prompt", "the new prompt", OptionKind::Page);
 pub(super) const REMIX_PROMPT: CommandOption = needed("prompt", "what to make of it", OptionKind::Text);
-const REMIX: &[CommandOption] = &[REMIX_PROMPT, START, FROM, STRENGTH, STYLE];
+const REMIX: &[CommandOption] = &[REMIX_PROMPT, START, FROM, STRENGTH, STYLE, MODEL, SAMPLER];
 
 /// `/imagine`.
 pub(super) const IMAGINE: Command = command(
@@ -30,6 +32,8 @@ pub(super) const IMAGINE: Command = command(
             optional("seed", "a number; the same one draws the same picture", OptionKind::Setting),
             optional("steps", "more steps take longer", OptionKind::Setting),
             optional("guidance", "how strongly the prompt is followed, from 0 to 30", OptionKind::Setting),
+            MODEL,
+            SAMPLER,
             START,
             FROM,
             STRENGTH,

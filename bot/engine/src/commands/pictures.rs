@@ -123,6 +123,7 @@ impl Commands {
         };
         Ok(match self.pictures.ask(request).await? {
             Queued::Refused(why) | Queued::TooMany(why) => refused(why),
+            Queued::Unknown(unknown) => refused(unknown.why),
             Queued::Forbidden(refusal) => refused(refusal.to_string()),
             Queued::Waits(row, position) => {
                 let when = match position {

@@ -8,7 +8,7 @@ use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, Plat
 
 use super::naming::Besides;
 use super::start::StartBytes;
-use super::{Basis, MAX_SERVED, NO_BACKEND, PictureLook, PictureSettings, Pictures, PlaceWishes, Start};
+use super::{Basis, MAX_SERVED, NO_BACKEND, PictureLook, PictureSettings, Pictures, PlaceWishes, Start, Unknown};
 use crate::error::Error;
 use crate::turn::{any_seed, derived_seed};
 
@@ -50,6 +50,8 @@ pub(crate) enum Queued {
     Waits(Box<PictureRow>, usize),
     /// It does not. The text says why.
     Refused(String),
+    /// It does not, because there is no such model or sampler.
+    Unknown(Unknown),
     /// It does not, by a rule about what is drawn.
     Forbidden(Refusal),
     /// It does not, because of a limit that passes. The text says which.
@@ -141,6 +143,9 @@ impl Pictures {
         };
         if let Some(why) = self.unable(settings, &request) {
             return Ok(Err(Queued::Refused(why.to_owned())));
+        }
+        if let Err(unknown) = self.check_choices(&mut request.wish).await {
+            return Ok(Err(Queued::Unknown(unknown)));
         }
         if let Some(start) = &request.start {
             request.wish.size = request.wish.size.or(Some(settings.size_like(start.size)));

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `appearance.rs` | how a persona looks, by its own file |
 //! | `ask.rs` | checks rules and limits, queues a request |
+//! | `choices.rs` | which models and samplers people may choose |
 //! | `draw.rs` | draws what waits, one after another, and delivers it |
 //! | `caption.rs` | the texts of the messages |
 //! | `start.rs` | pictures that drawings start from |
@@ -22,6 +23,7 @@
 mod appearance;
 mod ask;
 mod caption;
+mod choices;
 mod draw;
 mod looking;
 mod naming;
@@ -47,6 +49,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use appearance::{APPEARANCE, Writer, appearance, style_of};
 pub(crate) use ask::{Allowed, Base, PictureRequest, Queued};
 pub(crate) use caption::shortened;
+pub(crate) use choices::Unknown;
 pub(crate) use naming::is_suitable;
 pub(crate) use search::{By, holds_words, mentions, words_of};
 pub use settings::PictureSettings;
@@ -83,6 +86,8 @@ pub(crate) struct Pictures {
     /// Held while somebody is told a new place in the queue, from the look whether the picture still waits.
     placing: tokio::sync::Mutex<()>,
     progress: Mutex<Progress>,
+    /// What the server offers, as it said last.
+    offered: tokio::sync::Mutex<Option<choices::Known>>,
 }
 
 /// What happens at the moment.
@@ -140,6 +145,7 @@ impl Pictures {
             turn: tokio::sync::Mutex::default(),
             placing: tokio::sync::Mutex::default(),
             progress: Mutex::default(),
+            offered: tokio::sync::Mutex::default(),
         }
     }
 

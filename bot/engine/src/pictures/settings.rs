@@ -117,6 +117,7 @@ impl PictureSettings {
             seed: wish.seed.unwrap_or(seed),
             guidance: wish.guidance.unwrap_or(self.guidance),
             negative: wish.negative.clone().filter(|negative| !negative.is_empty()),
+            model: wish.model.clone(),
             sampler: wish.sampler.clone().or_else(|| self.sampler.clone()),
             strength: wish.strength,
             is_plain: wish.is_plain,
@@ -179,6 +180,7 @@ impl PictureSettings {
             steps: look.steps,
             seed: look.seed,
             guidance: look.guidance,
+            model: look.model.clone(),
             sampler: look.sampler.clone(),
             reference: reference.map(|png| Reference { png, strength }),
         })
@@ -206,6 +208,9 @@ pub(crate) struct PictureLook {
     pub(crate) guidance: f32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) negative: Option<String>,
+    /// The model that the person chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sampler: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,6 +264,7 @@ impl PictureLook {
             seed: changes.seed,
             steps: changes.steps.or(Some(self.steps)),
             guidance: changes.guidance.or(Some(self.guidance)),
+            model: changes.model.clone().or_else(|| self.model.clone()),
             sampler: changes.sampler.clone().or_else(|| self.sampler.clone()),
             strength: changes.strength,
             from: None,

@@ -16,9 +16,6 @@ use crate::error::Error;
 /// The longest side of a picture to start from, in pixels. Larger ones are made smaller: no server draws larger pictures.
 pub(super) const REFERENCE_SIDE: u32 = 1_536;
 
-/// The limits of pictures to start from. Decoding takes at most some 350 MB.
-const PHOTO: PictureLimits = PictureLimits { max_bytes: 20 << 20, max_side: 8_192, max_pixels: 24_000_000 };
-
 /// The message that a picture is built on, as far as the law of reading asks.
 #[derive(Clone)]
 pub(crate) struct Basis {
@@ -160,7 +157,11 @@ impl Pictures {
             }
             let file = memory.pictures().file(&read_scope, &message)?;
             let row = memory.pictures().get(&read_scope, &message)?;
-            Ok(Some((shown, row, file.map(|(part, bytes)| (part, Picture::size_of(&bytes, &PHOTO))))))
+            Ok(Some((
+                shown,
+                row,
+                file.map(|(part, bytes)| (part, Picture::size_of(&bytes, &PictureLimits::of_photos()))),
+            )))
         });
         found.await
     }
@@ -195,7 +196,7 @@ impl Pictures {
     /// Decodes a picture within limits, and returns it as PNG with its size.
     async fn written_anew(&self, file: Vec<u8>) -> Result<Result<(Vec<u8>, (u32, u32)), PictureError>, Error> {
         self.decode(file, |file| {
-            let picture = Picture::read(&file, &PHOTO)?.thumbnail(REFERENCE_SIDE);
+            let picture = Picture::read(&file, &PictureLimits::of_photos())?.thumbnail(REFERENCE_SIDE);
             Ok((picture.to_png(&[])?, (picture.width(), picture.height())))
         })
         .await
@@ -252,7 +253,7 @@ impl Pictures {
     /// Returns a picture that this person uploaded as a start, while it is kept.
     pub(crate) fn uploaded_start(&self, person: &PersonId, id: &str) -> Option<Start> {
         let png = self.services.references.get(person, id, self.services.clock.now())?;
-        let size = Picture::size_of(&png, &PHOTO).ok()?;
+        let size = Picture::size_of(&png, &PictureLimits::of_photos()).ok()?;
         let bytes = StartBytes::Uploaded(id.to_owned());
         Some(Start { bytes, size, file_bytes: 0, words: Vec::new(), traits: Traits::default(), is_unseen: true })
     }
@@ -260,5 +261,5 @@ impl Pictures {
 
 /// Returns a picture to start from as the servers take it, with sides of at most `side` pixels.
 pub(super) fn as_reference(bytes: &[u8], side: u32) -> Result<Vec<u8>, PictureError> {
-    Picture::read(bytes, &PHOTO)?.thumbnail(side).to_png(&[])
+    Picture::read(bytes, &PictureLimits::of_photos())?.thumbnail(side).to_png(&[])
 }

@@ -145,6 +145,7 @@ impl Tags {
 fn refused(queued: Queued) -> String {
     match queued {
         Queued::Refused(why) | Queued::TooMany(why) => why,
+        Queued::Unknown(unknown) => unknown.why,
         Queued::Forbidden(refusal) => refusal.rule().to_owned(),
         // It is drawn, so nobody is told.
         Queued::Waits(..) => String::new(),

@@ -75,33 +75,12 @@ fn each(source_scopes: &[SourceScope]) -> impl Iterator<Item = (&Scope, Timestam
 
 #[cfg(test)]
 mod tests {
-    use azera_types::{Author, ChatId, PersonId, PersonaId, RealmId, Text};
+    use azera_types::{ChatId, RealmId};
 
     use super::*;
 
     fn said(id: &str, scope: Scope, second: i64, text: &str) -> MessageRow {
-        let ann = PersonId::new("ann").unwrap();
-        MessageRow {
-            id: MessageId::new(id).unwrap(),
-            chat: ChatId::new("here").unwrap(),
-            seq: 0,
-            parent: None,
-            depth: 0,
-            author: Author::Person { id: ann, name: "Ann".into() },
-            text: Text::new(text),
-            at: Timestamp::from_second(second).unwrap(),
-            reply_to: None,
-            answers: None,
-            persona: PersonaId::new("azera").unwrap(),
-            scope,
-            source_scopes: Vec::new(),
-            memorable: true,
-            edited_at: None,
-            came_at: None,
-            parts: Vec::new(),
-            undone: false,
-            ran: Vec::new(),
-        }
+        crate::test_rows::said(id, scope, Timestamp::from_second(second).unwrap(), text)
     }
 
     #[test]

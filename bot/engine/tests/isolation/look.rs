@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::index::embed;
 use crate::numbers::{BY_NUMBER, without_numbers};
 use crate::oracle::{DEFAULT_PERSONA, Showing, word};
+use crate::picture_choices::SUGGESTED;
 use crate::showing::SHOWING;
 use crate::test_engine::{TestEngine, chat, person};
 use crate::watch::WatchedHost;
@@ -64,7 +65,7 @@ pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Ve
     for command in SHOWING {
         looking.command(command).await;
     }
-    for kind in [OptionKind::Persona, OptionKind::Model, OptionKind::Branch, OptionKind::Memory, OptionKind::Theme] {
+    for kind in SUGGESTED {
         looking.autocomplete(kind).await;
     }
     looking.read_lists().await;
@@ -240,6 +241,7 @@ impl Looking<'_> {
         let reference = azera.reference(platform, at.clone(), "00112233445566778899aabbccddeeff").await.unwrap();
         let words = |it: &ShownPicture| format!("{} {:?} {:?}", &*it.prompt, it.by.as_deref(), it.place.as_deref());
         self.saw("PictureHost::picture_models", format!("{:?}", azera.picture_models()));
+        self.saw("PictureHost::picture_choices", format!("{:?}", azera.picture_choices().await));
         self.saw("PictureHost::pictures", listed.iter().map(words).collect::<Vec<_>>().join("\n"));
         self.saw("PictureHost::picture", got.join("\n"));
         self.saw("PictureHost::thumbnail", thumbnails.iter().map(words).collect::<Vec<_>>().join("\n"));

@@ -9,8 +9,8 @@ use azera_adapter::{CommandAnswer, CommandLine, Host, Platform};
 use azera_engine::PictureSettings;
 use azera_model_api::ScriptedModel;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ImageSize, Outage, Picture,
-    ProgressSender, UpscaleRequest,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageOffer, ImageProgress, ImageRequest, ImageSize, Outage,
+    Picture, ProgressSender, UpscaleRequest,
 };
 use azera_types::Text;
 use tokio::sync::Notify;
@@ -38,6 +38,10 @@ pub struct Painter {
     pub preview: Mutex<Option<Vec<u8>>>,
     /// Cannot be reached.
     pub is_away: AtomicBool,
+    /// The models and samplers that it offers.
+    pub offered: Mutex<ImageOffer>,
+    /// How often it was asked for them.
+    pub offers: AtomicUsize,
     /// Told when it begins a picture.
     pub begun: Notify,
 }
@@ -54,6 +58,14 @@ impl ImageModel for Painter {
 
     fn limits(&self) -> &ImageLimits {
         &self.limits
+    }
+
+    async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(ImageError::outage(Outage::Away, "nobody is there"));
+        }
+        self.offers.fetch_add(1, Ordering::SeqCst);
+        Ok(self.offered.lock().unwrap().clone())
     }
 
     async fn generate(

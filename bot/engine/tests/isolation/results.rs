@@ -26,7 +26,7 @@ impl Scene {
 
     /// Returns every picture file that the platform was given, finished or not.
     fn files(&self) -> usize {
-        let previews = self.engine.platform.previews.lock().unwrap().len();
+        let previews = self.engine.platform.drawing.previews.lock().unwrap().len();
         previews + self.posts().iter().map(|(_, files)| files).sum::<usize>()
     }
 }

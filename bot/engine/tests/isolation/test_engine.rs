@@ -20,6 +20,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::drawing::Drawing;
 use crate::index::{DIMENSION, Vectors, WordEmbedder, Words, embed};
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Origin, secrets_in, word};
 use crate::pictures::{Painter, settings};
@@ -115,7 +116,7 @@ impl TestEngine {
             hang: Mutex::default(),
             hung: Notify::new(),
             retract_fails: Mutex::default(),
-            previews: Mutex::default(),
+            drawing: Drawing::default(),
             retracted: Mutex::default(),
             spoken: Mutex::default(),
             sounds: Mutex::default(),

@@ -17,6 +17,7 @@ use azera_types::{
 };
 use tokio::sync::Notify;
 
+use crate::drawing::Drawing;
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Showing, secrets_in};
 use crate::voice_fakes::spoken;
 use crate::world::{CHATS, PEOPLE};
@@ -175,8 +176,7 @@ pub struct WatchedPlatform {
     pub spoken: Mutex<BTreeMap<MessageId, Vec<u8>>>,
     /// The sounds that were sent, each with its reply.
     pub sounds: Mutex<Vec<(MessageId, String)>>,
-    /// How pictures looked while they were drawn.
-    pub previews: Mutex<Vec<Vec<u8>>>,
+    pub drawing: Drawing,
     /// Whether every chat is marked as one for adults.
     pub adults: AtomicBool,
     /// The commands that answer what people were asked, in order. `None` if nobody can be asked.
@@ -371,12 +371,12 @@ impl Streaming for WatchedPlatform {
         }
     }
 
-    async fn progress(&self, Making { chat, persona, .. }: Making<'_>, progress: PictureProgress<'_>) {
+    async fn progress(&self, Making { chat, persona, reply, .. }: Making<'_>, progress: PictureProgress<'_>) {
         let Some(chat) = chat_number(chat) else { return };
         let persona = persona.as_str().replace('@', " of ");
         let showing = Showing { chat, asker: None, persona: &persona, own_words: false };
         self.watch.shown("Streaming::progress", &showing, progress.text);
-        self.previews.lock().unwrap().extend(progress.preview.map(<[u8]>::to_vec));
+        self.drawing.show(&self.delivered, reply, progress).await;
     }
 }
 

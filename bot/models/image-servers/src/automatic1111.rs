@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, ProgressSender, UPSCALE_FACTOR,
-    UpscaleRequest,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageOffer, ImageProgress, ImageRequest, ProgressSender,
+    UPSCALE_FACTOR, UpscaleRequest,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -111,6 +111,12 @@ impl Checkpoint {
     }
 }
 
+/// A sampler of the server.
+#[derive(Deserialize)]
+struct Sampler {
+    name: String,
+}
+
 #[derive(Deserialize)]
 struct Options {
     sd_model_checkpoint: Option<String>,
@@ -157,7 +163,7 @@ impl Automatic1111 {
         if let Some(sampler) = &request.sampler {
             body["sampler_name"] = json!(sampler);
         }
-        let model = &self.server.config().model;
+        let model = self.server.model_of(request);
         if !model.is_empty() {
             body["override_settings"] = json!({ "sd_model_checkpoint": model });
         }
@@ -166,6 +172,13 @@ impl Automatic1111 {
             body["denoising_strength"] = json!(reference.strength);
         }
         body
+    }
+
+    /// Asks which checkpoints the server has, each by the names that a request may use.
+    async fn checkpoints(&self) -> Result<Vec<Vec<String>>, ImageError> {
+        let list = self.server.get("sdapi/v1/sd-models");
+        let checkpoints: Vec<Checkpoint> = self.server.ask(list, self.server.timeouts().about, "").await?;
+        Ok(checkpoints.into_iter().map(Checkpoint::names).collect())
     }
 
     /// Asks how far a task is; `None` while the server draws something else, or does not say.
@@ -243,7 +256,7 @@ impl Automatic1111 {
         Ok(DrawnImage {
             bytes: self.server.base64(picture)?,
             seed: Some(info.seed.and_then(|seed| u32::try_from(seed).ok()).unwrap_or(request.seed)),
-            model: info.sd_model_name.unwrap_or_else(|| self.server.config().model.clone()),
+            model: info.sd_model_name.unwrap_or_else(|| self.server.model_of(request).to_owned()),
         })
     }
 
@@ -281,6 +294,13 @@ impl ImageModel for Automatic1111 {
         &self.limits
     }
 
+    async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        let models = self.server.choice(self.checkpoints().await?);
+        let samplers = self.server.get("sdapi/v1/samplers");
+        let samplers: Vec<Sampler> = self.server.ask(samplers, self.server.timeouts().about, "").await?;
+        Ok(ImageOffer { models, samplers: samplers.into_iter().map(|sampler| sampler.name).collect() })
+    }
+
     async fn generate(
         &self,
         request: &ImageRequest,
@@ -302,9 +322,7 @@ impl ImageModel for Automatic1111 {
 
     async fn check(&self) -> Result<String, ImageError> {
         if !self.server.config().model.is_empty() {
-            let list = self.server.get("sdapi/v1/sd-models");
-            let checkpoints: Vec<Checkpoint> = self.server.ask(list, self.server.timeouts().about, "").await?;
-            let names: Vec<Vec<String>> = checkpoints.into_iter().map(Checkpoint::names).collect();
+            let names = self.checkpoints().await?;
             let wanted = &self.server.config().model;
             if !names.iter().flatten().any(|name| name == wanted) {
                 let listed: Vec<String> = names.into_iter().filter_map(|names| names.into_iter().next()).collect();

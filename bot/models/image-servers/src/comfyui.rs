@@ -2,26 +2,28 @@
 //! `/view` gives the picture. Without the WebSocket, only the steps are missing.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, Outage, ProgressSender, Reference, UpscaleRequest,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageOffer, ImageRequest, Outage, ProgressSender, Reference,
+    UpscaleRequest,
 };
 use futures::StreamExt;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
+use tokio_rustls::rustls::ClientConfig;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ImageServerConfig;
 use crate::server::{MAX_PICTURE_BYTES, MAX_PREVIEW_BYTES, MAX_WORDS, Server};
-use crate::workflow::{filled, plain, takes_reference};
+use crate::socket::{self, Socket};
+use crate::workflow::{filled, inputs_of, plain, takes_reference};
 
 /// Bytes before the picture of a binary message: its kind and its format.
 const PREVIEW_HEAD: usize = 8;
@@ -42,6 +44,8 @@ static REQUESTS: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct ComfyUi {
     server: Server,
     limits: ImageLimits,
+    /// The certificates to trust.
+    trusted: Option<Arc<ClientConfig>>,
 }
 
 #[derive(Deserialize)]
@@ -86,9 +90,6 @@ struct File {
     kind: String,
 }
 
-/// The connection that reports steps and previews.
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
-
 impl ComfyUi {
     pub(crate) fn new(config: ImageServerConfig) -> Result<Self, ImageError> {
         if config.workflow.is_none() && config.model.trim().is_empty() {
@@ -103,28 +104,22 @@ impl ComfyUi {
         }
         let limits =
             ImageLimits { takes_reference: own.is_none_or(takes_reference), upscales, ..config.limits.clone() };
-        Ok(Self { server: Server::new(config)?, limits })
+        Ok(Self { server: Server::new(config)?, limits, trusted: socket::trusted() })
     }
 
     /// Opens the connection for progress; `None` if that is not possible, because the picture comes without it, too.
     async fn listen(&self, client: &str) -> Option<Socket> {
         let mut url = self.server.base().join("ws").ok()?;
-        // The client has no TLS for WebSockets.
-        if url.scheme() != "http" || url.set_scheme("ws").is_err() {
-            return None;
-        }
         url.query_pairs_mut().append_pair("clientId", client);
-        let config = WebSocketConfig::default()
+        let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_PREVIEW_BYTES))
             .max_frame_size(Some(MAX_PREVIEW_BYTES));
-        let connecting = tokio_tungstenite::connect_async_with_config(url.as_str(), Some(config), true);
-        match timeout(self.server.timeouts().connect, connecting).await {
-            Ok(Ok((socket, _))) => Some(socket),
-            _ => {
-                tracing::debug!("ComfyUI reports no progress");
-                None
-            }
+        let opening = socket::open(url, self.server.config().key.as_ref(), limits, self.trusted.clone());
+        let opened = timeout(self.server.timeouts().connect, opening).await.ok().flatten();
+        if opened.is_none() {
+            tracing::debug!("ComfyUI reports no progress");
         }
+        opened
     }
 
     async fn upload(&self, png: &[u8], client: &str) -> Result<String, ImageError> {
@@ -145,13 +140,32 @@ impl ComfyUi {
         own.unwrap_or_else(|| plain(request.reference.is_some()))
     }
 
+    /// Asks what the inputs of the workflow accept in which this placeholder stands. A value that not all of them accept
+    /// cannot be chosen.
+    async fn accepted(&self, workflow: &Value, placeholder: &str) -> Result<Vec<String>, ImageError> {
+        let mut accepted: Option<Vec<String>> = None;
+        for (class, input) in inputs_of(workflow, placeholder) {
+            // A name becomes a part of a path.
+            if class.is_empty() || class.contains(['/', '?', '#', '%', '\\']) {
+                return Ok(Vec::new());
+            }
+            let about = self.server.get(&format!("object_info/{class}"));
+            let about: Value = self.server.ask(about, self.server.timeouts().about, "").await?;
+            let values = values_of(&about[&class]["input"], &input);
+            accepted = Some(match accepted {
+                None => values,
+                Some(before) => before.into_iter().filter(|name| values.contains(name)).collect(),
+            });
+        }
+        Ok(accepted.unwrap_or_default())
+    }
+
     async fn submit(&self, request: &ImageRequest, workflow: &Value, client: &str) -> Result<String, ImageError> {
         let reference = match &request.reference {
             Some(reference) => Some(self.upload(&reference.png, client).await?),
             None => None,
         };
-        let config = self.server.config();
-        let nodes = filled(workflow, request, &config.model, reference.as_deref());
+        let nodes = filled(workflow, request, self.server.model_of(request), reference.as_deref());
         let post = self.server.post("prompt", &json!({ "prompt": nodes, "client_id": client }));
         let accepted: Accepted = self.server.ask(post, self.server.timeouts().about, &request.prompt).await?;
         let is_id =
@@ -214,7 +228,7 @@ impl ComfyUi {
         let wait = self.server.timeouts().about;
         let response = self.server.send(view, wait, "").await?;
         let bytes = self.server.read(response, MAX_PICTURE_BYTES, wait).await?;
-        Ok(DrawnImage { bytes, seed: Some(request.seed), model: self.server.config().model.clone() })
+        Ok(DrawnImage { bytes, seed: Some(request.seed), model: self.server.model_of(request).to_owned() })
     }
 
     /// Takes a message of the connection: a preview, or how many steps are done.
@@ -285,6 +299,17 @@ impl ComfyUi {
     }
 }
 
+/// Returns the values that an input of a node accepts; empty if it takes more than the values of a list.
+fn values_of(inputs: &Value, input: &str) -> Vec<String> {
+    let Some(kind) = ["required", "optional"].into_iter().find_map(|group| inputs[group].get(input)) else {
+        return Vec::new();
+    };
+    // Newer nodes list the values behind the name of the kind.
+    let values = if kind[0].is_array() { &kind[0] } else { &kind[1]["options"] };
+    let values = values.as_array().into_iter().flatten().filter_map(Value::as_str);
+    values.map(str::to_owned).collect()
+}
+
 /// Returns the next message of the connection; waits forever once there is none.
 async fn next(socket: &mut Option<Socket>) -> Message {
     loop {
@@ -308,6 +333,14 @@ impl ImageModel for ComfyUi {
 
     fn limits(&self) -> &ImageLimits {
         &self.limits
+    }
+
+    async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        let own = self.server.config().workflow.clone();
+        let workflow = own.unwrap_or_else(|| plain(false));
+        let models = self.accepted(&workflow, "{model}").await?;
+        let models = self.server.choice(models.into_iter().map(|name| vec![name]).collect());
+        Ok(ImageOffer { models, samplers: self.accepted(&workflow, "{sampler}").await? })
     }
 
     async fn generate(

@@ -86,6 +86,8 @@ pub struct ImageServerConfig {
     pub url: String,
     /// The model's name on the server; empty for the server's choice.
     pub model: String,
+    /// The models that requests may choose besides that one; empty for all that the server lists.
+    pub models: Vec<String>,
     /// The key: a bearer token, or `user:password` for AUTOMATIC1111.
     pub key: Option<Secret>,
     /// ComfyUI's workflow in its API format, with [`crate::PLACEHOLDERS`]; `None` for a plain one.

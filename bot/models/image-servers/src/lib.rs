@@ -19,6 +19,7 @@ mod events;
 mod openai;
 mod server;
 mod sidecar;
+mod socket;
 mod vision;
 mod workflow;
 

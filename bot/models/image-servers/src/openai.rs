@@ -1,7 +1,9 @@
 //! Servers with OpenAI's interface for pictures. They report no progress, and cannot be told to stop.
 
 use async_trait::async_trait;
-use azera_model_image::{DrawnImage, ImageError, ImageLimits, ImageModel, ImageRequest, ImageSize, ProgressSender};
+use azera_model_image::{
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageOffer, ImageRequest, ImageSize, ProgressSender,
+};
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 use serde_json::json;
@@ -57,7 +59,8 @@ impl OpenAi {
         }
         // The interface has neither seeds nor steps. A picture to start from goes to another path, which few servers have
         // besides OpenAI's own for these models.
-        let takes_reference = config.model.to_lowercase().contains(EDITING);
+        let is_editing = |model: &String| model.to_lowercase().contains(EDITING);
+        let takes_reference = is_editing(&config.model) && config.models.iter().all(is_editing);
         let limits = ImageLimits { takes_reference, takes_seed: false, ..config.limits.clone() };
         let server = Server::new(config)?;
         let path = if server.base().path() == "/" { "v1/" } else { "" };
@@ -70,7 +73,7 @@ impl OpenAi {
         let file = Part::bytes(png.to_vec()).file_name("picture.png").mime_str("image/png");
         let form = Form::new()
             .part("image", file.map_err(|error| self.server.network(error))?)
-            .text("model", self.server.config().model.clone())
+            .text("model", self.server.model_of(request).to_owned())
             .text("prompt", prompt.clone())
             .text("n", "1")
             .text("size", format!("{}x{}", request.size.width, request.size.height));
@@ -81,7 +84,7 @@ impl OpenAi {
     async fn ask(&self, request: &ImageRequest, with_format: bool) -> Result<Answer, ImageError> {
         let prompt = prompt_of(request);
         let mut body = json!({
-            "model": self.server.config().model,
+            "model": self.server.model_of(request),
             "prompt": prompt,
             "n": 1,
             "size": format!("{}x{}", request.size.width, request.size.height),
@@ -108,7 +111,7 @@ impl OpenAi {
             Some(Item { url: Some(url), .. }) => self.server.own_file(url).await?,
             _ => return Err(self.server.protocol("there is no picture in it")),
         };
-        Ok(DrawnImage { bytes, seed: None, model: self.server.config().model.clone() })
+        Ok(DrawnImage { bytes, seed: None, model: self.server.model_of(request).to_owned() })
     }
 }
 
@@ -126,6 +129,11 @@ impl ImageModel for OpenAi {
         &self.limits
     }
 
+    /// Such servers list models of every kind, so only those that the configuration names can be chosen.
+    async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        Ok(ImageOffer { models: self.server.allowed(), samplers: Vec::new() })
+    }
+
     async fn generate(
         &self,
         request: &ImageRequest,
@@ -133,7 +141,8 @@ impl ImageModel for OpenAi {
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
         let fitted = self.limits.fit(request);
-        let request = ImageRequest { size: accepted_size(&self.server.config().model, fitted.size), ..fitted };
+        let size = accepted_size(self.server.model_of(request), fitted.size);
+        let request = ImageRequest { size, ..fitted };
         tokio::select! {
             biased;
             drawn = self.server.guarded(self.draw(&request)) => drawn,

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use azera_breaker::Breaker;
-use azera_model_image::{ImageError, Outage};
+use azera_model_image::{ImageError, ImageRequest, Outage};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -152,6 +152,36 @@ impl Server {
         let listed: Vec<&str> = has.iter().map(String::as_str).take(MAX_LISTED).collect();
         let has = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
         Err(ImageError::Configuration(format!("{} has no model {wanted} (images.model); it has {has}", self.name)))
+    }
+
+    /// Returns the model of a request: the one that it chooses, or else the configured one; empty for the server's choice.
+    pub(crate) fn model_of<'a>(&'a self, request: &'a ImageRequest) -> &'a str {
+        request.model.as_deref().unwrap_or(&self.config.model)
+    }
+
+    /// Returns which of a server's models requests may choose. Each model goes by several names, the one to list first.
+    pub(crate) fn choice(&self, has: Vec<Vec<String>>) -> Vec<String> {
+        if self.config.models.is_empty() {
+            return has
+                .into_iter()
+                .filter_map(|names| names.into_iter().next())
+                .filter(|name| !name.is_empty())
+                .collect();
+        }
+        let mut wanted = self.allowed();
+        wanted.retain(|name| has.iter().flatten().any(|has| has == name));
+        wanted
+    }
+
+    /// Returns the models that the configuration names: the usual one, then those that requests may choose besides.
+    pub(crate) fn allowed(&self) -> Vec<String> {
+        let mut allowed: Vec<String> = Vec::new();
+        for name in std::iter::once(&self.config.model).chain(&self.config.models) {
+            if !name.is_empty() && !allowed.contains(name) {
+                allowed.push(name.clone());
+            }
+        }
+        allowed
     }
 
     /// Returns a picture whose address an answer names. Only the server's own files are fetched: an address elsewhere would

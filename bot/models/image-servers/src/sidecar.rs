@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_model_image::{
-    DrawnImage, ImageError, ImageLimits, ImageModel, ImageProgress, ImageRequest, Outage, ProgressSender, Reference,
-    UpscaleRequest,
+    DrawnImage, ImageError, ImageLimits, ImageModel, ImageOffer, ImageProgress, ImageRequest, Outage, ProgressSender,
+    Reference, UpscaleRequest,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -82,6 +82,8 @@ enum Event {
 #[derive(Deserialize)]
 struct Offer {
     models: Vec<String>,
+    #[serde(default)]
+    samplers: Vec<String>,
     /// Its limits; an older server does not tell them.
     max_side: Option<u32>,
     max_pixels: Option<u32>,
@@ -162,7 +164,7 @@ impl Sidecar {
     }
 
     /// Asks the server what it offers, because it refuses what is beyond its limits.
-    async fn offer(&self) -> Result<Offer, ImageError> {
+    async fn ask_offer(&self) -> Result<Offer, ImageError> {
         let models = self.server.get("v1/models");
         let offer: Offer = self.server.ask(models, self.server.timeouts().about, "").await?;
         let (usual, config) = (&self.configured, &self.server.config().limits);
@@ -214,7 +216,7 @@ impl Sidecar {
         tokio::select! {
             biased;
             () = cancelled.cancelled() => {}
-            offer = self.offer() => if let Err(error) = offer {
+            offer = self.ask_offer() => if let Err(error) = offer {
                 tracing::debug!(%error, "the sidecar does not tell its limits");
             }
         }
@@ -233,8 +235,9 @@ impl Sidecar {
         if let Some(sampler) = &request.sampler {
             body["sampler"] = json!(sampler);
         }
-        if !self.server.config().model.is_empty() {
-            body["model"] = json!(self.server.config().model);
+        let model = self.server.model_of(request);
+        if !model.is_empty() {
+            body["model"] = json!(model);
         }
         if let Some(reference) = &request.reference {
             body["image"] = json!(STANDARD.encode(&reference.png));
@@ -400,6 +403,12 @@ impl ImageModel for Sidecar {
         self.last_told().unwrap_or(&self.configured)
     }
 
+    async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        let offer = self.ask_offer().await?;
+        let models = self.server.choice(offer.models.into_iter().map(|name| vec![name]).collect());
+        Ok(ImageOffer { models, samplers: offer.samplers })
+    }
+
     async fn generate(
         &self,
         request: &ImageRequest,
@@ -431,7 +440,7 @@ impl ImageModel for Sidecar {
     }
 
     async fn check(&self) -> Result<String, ImageError> {
-        self.server.check_model(&self.offer().await?.models)?;
+        self.server.check_model(&self.ask_offer().await?.models)?;
         let health: Health = self.server.ask(self.server.get("v1/health"), self.server.timeouts().about, "").await?;
         Ok(match health.loading {
             Some(loading) => format!("{loading}, which it is still loading"),

@@ -190,7 +190,7 @@ impl VisionServer {
     /// room for thoughts.
     async fn said(&self, question: &str, file: Vec<u8>, is_answer: fn(&Said) -> bool) -> Result<Said, SeeError> {
         // Only pixels go to the server: no place and time that a camera wrote into the file.
-        let small = |file: Vec<u8>| Picture::read(&file, &PictureLimits::default())?.thumbnail(SIDE).to_jpeg();
+        let small = |file: Vec<u8>| Picture::read(&file, &PictureLimits::of_photos())?.thumbnail(SIDE).to_jpeg();
         let small = decode(file, small).await;
         let jpeg = small.ok_or_else(|| SeeError::Unreadable("the picture could not be read".into()))?;
         let jpeg = jpeg.map_err(|error| SeeError::Unreadable(error.to_string()))?;

@@ -1,5 +1,7 @@
 //! ComfyUI's workflows: JSON in which placeholders stand for what a request says.
 
+use std::collections::BTreeSet;
+
 use azera_model_image::ImageRequest;
 use serde_json::{Value, json};
 
@@ -84,6 +86,20 @@ fn text_of(text: &str, values: &[(&str, Value)]) -> Value {
     Value::String(filled)
 }
 
+/// Returns the kinds of nodes, and their inputs, whose value is this placeholder and nothing else.
+pub(crate) fn inputs_of(workflow: &Value, placeholder: &str) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for node in workflow.as_object().into_iter().flat_map(|nodes| nodes.values()) {
+        let class = node["class_type"].as_str().unwrap_or_default();
+        for (input, value) in node["inputs"].as_object().into_iter().flatten() {
+            if value == placeholder {
+                found.insert((class.to_owned(), input.clone()));
+            }
+        }
+    }
+    found
+}
+
 /// Returns true if a workflow can start from a picture.
 pub(crate) fn takes_reference(workflow: &Value) -> bool {
     match workflow {
@@ -129,6 +145,7 @@ mod tests {
             steps: 9,
             seed: 77,
             guidance: 5.5,
+            model: None,
             sampler: None,
             reference: Some(Reference { png: vec![1], strength: 0.25 }),
         }

@@ -20,7 +20,7 @@ mod viewer;
 
 pub use decoding::decode;
 pub use error::{ImageError, Outage};
-pub use model::{DrawnImage, ImageModel, ImageProgress, ProgressSender};
+pub use model::{DrawnImage, ImageModel, ImageOffer, ImageProgress, ProgressSender};
 pub use picture::{Picture, PictureError, PictureLimits};
 pub use request::{
     ImageLimits, ImageRequest, ImageSize, MAX_PROMPT_CHARS, MIN_SIDE, Reference, UPSCALE_FACTOR, UpscaleRequest,

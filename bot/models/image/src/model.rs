@@ -47,6 +47,15 @@ impl std::fmt::Debug for DrawnImage {
     }
 }
 
+/// What a request may choose from on a server. A list is empty where there is nothing to choose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageOffer {
+    /// The models, by the names that requests use.
+    pub models: Vec<String>,
+    /// The samplers, by the names that requests use.
+    pub samplers: Vec<String>,
+}
+
 /// A model that draws pictures.
 #[async_trait]
 pub trait ImageModel: Send + Sync {
@@ -58,6 +67,14 @@ pub trait ImageModel: Send + Sync {
 
     /// Returns what the model can draw.
     fn limits(&self) -> &ImageLimits;
+
+    /// Asks the server which models and samplers a request may choose from.
+    ///
+    /// # Errors
+    /// [`ImageError`], if the server does not say.
+    async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        Ok(ImageOffer::default())
+    }
 
     /// Draws a picture. Reports progress to `progress` as it comes. When `cancelled` is cancelled, tells the server to
     /// stop and returns [`ImageError::Cancelled`]; dropping the future also ends the request, but a server may go on.

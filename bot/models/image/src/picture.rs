@@ -51,6 +51,14 @@ pub enum PictureError {
     Damaged,
 }
 
+impl PictureLimits {
+    /// Returns the limits of pictures that people show, as cameras take them. They are decoded to be made smaller at once,
+    /// which takes at most some 350 MB: to be done within [`crate::decode`] alone.
+    pub fn of_photos() -> Self {
+        Self { max_bytes: 20 << 20, max_side: 16_384, max_pixels: 24_000_000 }
+    }
+}
+
 /// A decoded picture: pixels without any metadata.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Picture(RgbImage);

@@ -49,6 +49,8 @@ pub struct ImageRequest {
     pub seed: u32,
     /// How strongly the model follows the prompt.
     pub guidance: f32,
+    /// The model, by the server's own name; `None` for the configured one.
+    pub model: Option<String>,
     /// The sampler, by the server's own name; `None` for the server's default.
     pub sampler: Option<String>,
     /// A picture to start from.
@@ -168,6 +170,7 @@ mod tests {
             steps: 20,
             seed: 7,
             guidance: 7.0,
+            model: None,
             sampler: None,
             reference: None,
         }

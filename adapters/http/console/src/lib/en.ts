@@ -290,6 +290,8 @@ export const t = {
     height: "Height",
     steps: "Steps",
     guidance: "Guidance",
+    model: "Model",
+    sampler: "Sampler",
     seed: "Seed",
     usual: "as usual",
     anySeed: "any",

@@ -93,6 +93,8 @@ export type Picture = {
   steps: number;
   seed: number;
   model: string | null;
+  chosen_model: string | null;
+  sampler: string | null;
   number: number;
   created_at: string;
   pinned: boolean;
@@ -106,6 +108,8 @@ export type PictureSearch = { q: string; by: string; place: string };
 export type ImageModel = {
   name: string;
   server?: string;
+  models: string[];
+  samplers: string[];
   max_side: number;
   max_steps: number;
   takes_reference: boolean;
@@ -117,6 +121,8 @@ export type ImageModel = {
 export type Drawing = {
   prompt: string;
   negative_prompt?: string;
+  model?: string;
+  sampler?: string;
   width?: number;
   height?: number;
   steps?: number;

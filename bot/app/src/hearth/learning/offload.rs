@@ -120,7 +120,8 @@ impl OffloadTransport for FolderTransport {
             .map_err(with_path(learned))
             .map_err(or(OffloadError::NotOfIt))?;
         check_base(&made, &sent).map_err(OffloadError::NotOfIt)?;
-        fs::write(to, lora).map_err(with_path(to))?;
+        // What was learnt from people is for nobody else on this machine, also before it is in use.
+        azera_files::write_through(&to.with_extension("new"), to, &lora).map_err(with_path(to))?;
         let trained = TrainingResult { id: loras::at(to)?.id, evaluation: made.evaluation };
         Ok(OffloadResult { training_examples: sent.training_examples, older: sent.older, trained })
     }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::{ImageError, Outage, Picture};
+use azera_model_image::{ImageError, ImageRequest, Outage, Picture};
 use azera_model_image_servers::{ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -46,6 +46,7 @@ fn routes(world: Arc<World>) -> Router {
         .route("/internal/progress", post(progress))
         .route("/sdapi/v1/interrupt", post(interrupt))
         .route("/sdapi/v1/sd-models", get(models))
+        .route("/sdapi/v1/samplers", get(samplers))
         .route("/sdapi/v1/options", get(|| async { Json(json!({"sd_model_checkpoint": "tiny [abc]"})) }))
         .with_state(world)
 }
@@ -112,6 +113,11 @@ async fn progress(State(world): State<Arc<World>>, Json(body): Json<Value>) -> R
     let told = json!({"active": is_active, "queued": !is_active, "paused": false, "completed": false, "eta": null,
         "progress": shown["progress"], "live_preview": shown["live_preview"], "id_live_preview": 1, "textinfo": null});
     Json(told).into_response()
+}
+
+async fn samplers() -> Json<Value> {
+    let sampler = |name: &str| json!({"name": name, "aliases": [], "options": {}});
+    Json(json!([sampler("Euler a"), sampler("DPM++ 2M")]))
 }
 
 async fn models() -> Json<Value> {
@@ -287,4 +293,22 @@ async fn a_server_that_keeps_failing_is_left_alone() {
     let error = fake.draw(&request()).await.0.unwrap_err();
     assert!(matches!(error, ImageError::Unavailable { retry_in: Some(_), outage: Outage::Away, .. }), "{error}");
     assert_eq!(lock(&fake.world.requests).len(), sent, "nothing was sent");
+}
+
+#[tokio::test]
+async fn requests_choose_from_what_the_server_has_and_the_configuration_allows() {
+    let mut fake = fake().await;
+    let offer = fake.model.offer().await.unwrap();
+    assert_eq!(offer.models, ["tiny", "large", "sub_small", "sub_fine"]);
+    assert_eq!(offer.samplers, ["Euler a", "DPM++ 2M"]);
+    let wanted = ImageRequest { model: Some("large".into()), sampler: Some("DPM++ 2M".into()), ..request() };
+    fake.draw(&wanted).await.0.unwrap();
+    let sent = fake.world.sent("txt2img");
+    assert_eq!(sent["override_settings"], json!({"sd_model_checkpoint": "large"}));
+    assert_eq!(sent["sampler_name"], "DPM++ 2M");
+    // The configured names may be any that the server goes by. The usual model stays a choice.
+    fake.config.model = "tiny".into();
+    fake.config.models = ["large [abc]", "gone", "tiny"].map(str::to_owned).to_vec();
+    fake.model = connect(fake.config.clone()).unwrap();
+    assert_eq!(fake.model.offer().await.unwrap().models, ["tiny", "large [abc]"]);
 }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::{ImageError, Outage};
+use azera_model_image::{ImageError, ImageOffer, ImageRequest, Outage};
 use azera_model_image_servers::{ImageServerKind, connect};
 use serde_json::{Value, json};
 
@@ -34,8 +34,22 @@ fn routes(world: Arc<World>) -> Router {
                 world.stop(&format!("interrupt {body}"));
             }),
         )
+        .route("/object_info/{class}", get(about))
         .route("/system_stats", get(|| async { Json(json!({"system": {"comfyui_version": "0.4.0"}})) }))
         .with_state(world)
+}
+
+/// Describes the inputs of a node, as older and newer servers do.
+async fn about(Path(class): Path<String>) -> Json<Value> {
+    let inputs = match class.as_str() {
+        "CheckpointLoaderSimple" => json!({"ckpt_name": [["tiny.safetensors", "large.safetensors"], {"tooltip": "x"}]}),
+        "KSampler" => {
+            json!({"sampler_name": ["COMBO", {"options": ["euler", "heun"]}], "cfg": ["FLOAT", {"min": 0.0}]})
+        }
+        "OtherSampler" => json!({"sampler_name": [["heun", "ddim"]], "cfg": ["FLOAT", {}]}),
+        _ => return Json(json!({})),
+    };
+    Json(json!({ class: {"input": {"required": inputs}, "output": []} }))
 }
 
 /// Checks that every input that links to a node names one.
@@ -255,4 +269,27 @@ async fn a_workflow_that_fails_says_why_without_the_prompt() {
     failing("ValueError", &format!("cannot encode {PROMPT}"));
     let error = fake.draw(&request()).await.0.unwrap_err();
     assert!(error.to_string().ends_with("could not run the workflow"), "{error}");
+}
+
+#[tokio::test]
+async fn requests_choose_what_the_nodes_of_the_workflow_accept() {
+    let mut fake = fake().await;
+    let offer = fake.model.offer().await.unwrap();
+    assert_eq!(offer.models, ["tiny.safetensors", "large.safetensors"]);
+    assert_eq!(offer.samplers, ["euler", "heun"]);
+    let wanted = ImageRequest { model: Some("large.safetensors".into()), sampler: Some("heun".into()), ..request() };
+    fake.draw(&wanted).await.0.unwrap();
+    let sent = fake.world.sent("prompt")["prompt"].clone();
+    assert_eq!(sent["model"]["inputs"]["ckpt_name"], "large.safetensors");
+    assert_eq!(sent["sampler"]["inputs"]["sampler_name"], "heun");
+    // An own workflow has its own nodes: what all of them accept can be chosen, and nothing where it names a value itself.
+    let node = |class: &str| json!({"class_type": class, "inputs": {"sampler_name": "{sampler}", "model": "own"}});
+    fake.config.workflow = Some(json!({"1": node("KSampler"), "2": node("OtherSampler")}));
+    fake.model = connect(fake.config.clone()).unwrap();
+    let offer = fake.model.offer().await.unwrap();
+    assert_eq!((offer.models.len(), offer.samplers), (0, vec!["heun".to_owned()]));
+    // A class is a part of an address.
+    fake.config.workflow = Some(json!({"1": node("../queue")}));
+    fake.model = connect(fake.config.clone()).unwrap();
+    assert_eq!(fake.model.offer().await.unwrap(), ImageOffer::default());
 }

@@ -126,6 +126,7 @@ impl Fake {
             kind,
             url,
             model: "tiny.safetensors".into(),
+            models: Vec::new(),
             key: Some(Secret::new("user:sk-hush")),
             workflow: None,
             upscale_workflow: None,
@@ -183,6 +184,7 @@ pub fn request() -> ImageRequest {
         steps: 4,
         seed: 77,
         guidance: 5.5,
+        model: None,
         sampler: Some("euler".into()),
         reference: None,
     }

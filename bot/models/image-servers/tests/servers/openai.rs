@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use azera_model_image::ImageError;
+use azera_model_image::{ImageError, ImageRequest};
 use azera_model_image_servers::{ImageServerConfig, ImageServerKind, connect};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -144,4 +144,23 @@ async fn a_wrong_setting_is_named() {
     check(|config| config.url = "ftp://h".into(), &fake, "images.url");
     check(|config| config.url = "http://u:hush@h".into(), &fake, "images.key");
     check(|config| config.model = String::new(), &fake, "images.model");
+}
+
+#[tokio::test]
+async fn requests_choose_from_the_models_that_the_configuration_names() {
+    let mut fake = fake().await;
+    assert_eq!(
+        fake.model.offer().await.unwrap().models,
+        ["tiny.safetensors"],
+        "such servers list models for talk, too"
+    );
+    fake.config.models = vec!["large".into()];
+    fake.model = connect(fake.config.clone()).unwrap();
+    assert_eq!(fake.model.offer().await.unwrap().models, ["tiny.safetensors", "large"]);
+    fake.draw(&ImageRequest { model: Some("large".into()), ..request() }).await.0.unwrap();
+    assert_eq!(fake.world.sent("generations")["model"], "large");
+    (fake.config.model, fake.config.models) = ("gpt-image-1".into(), vec!["gpt-image-1-mini".into()]);
+    assert!(connect(fake.config.clone()).unwrap().limits().takes_reference);
+    fake.config.models.push("dall-e-3".into());
+    assert!(!connect(fake.config.clone()).unwrap().limits().takes_reference, "one of them cannot");
 }

@@ -258,3 +258,16 @@ async fn an_event_of_failure_says_whether_a_retry_helps() {
     fake.world.fail(0, "{\"type\":\"queued\",\"job\":\"../x\",\"ahead\":0}");
     assert!(matches!(fake.draw(&request()).await.0, Err(ImageError::Protocol(_))));
 }
+
+#[tokio::test]
+async fn requests_choose_from_what_the_sidecar_has_and_the_configuration_allows() {
+    let mut fake = fake().await;
+    let offer = fake.model.offer().await.unwrap();
+    assert_eq!((offer.models.len(), offer.models[1].as_str(), offer.samplers), (2, "large", vec!["euler".to_owned()]));
+    fake.draw(&ImageRequest { model: Some("large".into()), ..request() }).await.0.unwrap();
+    let sent = fake.world.sent("pictures");
+    assert_eq!((&sent["model"], &sent["sampler"]), (&json!("large"), &json!("euler")));
+    (fake.config.model, fake.config.models) = (String::new(), vec!["large".into(), "gone".into()]);
+    fake.model = connect(fake.config.clone()).unwrap();
+    assert_eq!(fake.model.offer().await.unwrap().models, ["large"]);
+}

@@ -84,6 +84,30 @@ async fn a_picture_is_described_by_its_pixels_alone() {
 }
 
 #[tokio::test]
+async fn a_photo_of_many_pixels_is_sent_smaller_and_a_hostile_one_is_refused() {
+    let (server, world) = server().await;
+    let grey = |width: u32, height: u32| {
+        Picture::from_rgb(width, height, vec![120; (width * height * 3) as usize]).unwrap().to_png(&[]).unwrap()
+    };
+    // A phone's photo, and a panorama.
+    for (width, height) in [(5_712, 4_200), (16_000, 1_200)] {
+        lock(&world.requests).clear();
+        server.describe(grey(width, height)).await.unwrap();
+        let sent = world.sent("completions");
+        let url = sent["messages"][0]["content"][1]["image_url"]["url"].as_str().unwrap().to_owned();
+        let jpeg = STANDARD.decode(url.split_once("base64,").unwrap().1).unwrap();
+        let sent = Picture::read(&jpeg, &PictureLimits::default()).unwrap();
+        assert_eq!((sent.width(), sent.height()), (1_024, 1_024 * height / width));
+    }
+    lock(&world.requests).clear();
+    for (width, height) in [(6_000, 4_001), (20_000, 10)] {
+        let error = server.describe(grey(width, height)).await.unwrap_err();
+        assert!(matches!(&error, SeeError::Unreadable(why) if why.contains("too large")), "{error}");
+    }
+    assert!(lock(&world.requests).is_empty());
+}
+
+#[tokio::test]
 async fn a_picture_is_judged_by_two_clear_answers_alone() {
     let (server, world) = server().await;
     let judge = async |said: &str| {

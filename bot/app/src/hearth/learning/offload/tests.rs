@@ -59,7 +59,12 @@ fn a_result_is_received_as_it_was_made() {
         (vec![training_example("Ann keeps it")], vec![training_example("older")])
     );
     assert_eq!(back.trained.evaluation.learned, LossChange { before: 2.0, after: 1.5 });
-    assert_eq!(fs::read(to).unwrap(), b"weights");
+    assert_eq!(fs::read(&to).unwrap(), b"weights");
+    #[cfg(unix)]
+    for file in [&job, &job.with_extension(RESULT_EXTENSION), &to] {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(file).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }
 
 #[test]
