@@ -66,6 +66,8 @@ pub enum OptionKind {
     Theme,
     /// A value of a text's side, written behind the text as `--name value`.
     Setting,
+    /// The name of a voice that can speak there, written like a [`OptionKind::Setting`].
+    Voice,
     /// A text of many lines. Platforms with forms ask for it in one, filled with the current text, which is the
     /// command's answer without this option. It must be the last option.
     Page,
@@ -92,7 +94,7 @@ pub struct MessageAction {
 impl OptionKind {
     /// Returns true if [`crate::Host::autocomplete`] suggests values.
     pub fn has_autocomplete(self) -> bool {
-        matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme)
+        matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme | Self::Voice)
     }
 }
 
@@ -154,7 +156,9 @@ impl Command {
                 (OptionKind::Picture, _) => {}
                 (OptionKind::Flag, Some("true")) => add(option.name),
                 (OptionKind::Flag, _) | (_, None) => {}
-                (OptionKind::Setting, Some(value)) => add(&format!("--{} {}", option.name, value.trim())),
+                (OptionKind::Setting | OptionKind::Voice, Some(value)) => {
+                    add(&format!("--{} {}", option.name, value.trim()))
+                }
                 (_, Some(value)) => add(value.trim()),
             }
         }
@@ -166,7 +170,7 @@ impl Form {
     /// Returns how the form is written, without flags and without files that may replace a text.
     pub fn usage(&self) -> String {
         let is_written = |option: &&CommandOption| match option.kind {
-            OptionKind::Flag | OptionKind::Setting | OptionKind::Picture => false,
+            OptionKind::Flag | OptionKind::Setting | OptionKind::Voice | OptionKind::Picture => false,
             OptionKind::File => option.required,
             _ => true,
         };

@@ -118,6 +118,7 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Memory
         | OptionKind::Theme
         | OptionKind::Setting
+        | OptionKind::Voice
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,

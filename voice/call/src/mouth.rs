@@ -203,9 +203,9 @@ impl Mouth {
         }
     }
 
-    /// Says words that are no reply.
-    pub(crate) fn say(&mut self, text: &str) {
-        let style = self.engines.style.clone();
+    /// Says words that are no reply, in the manner of the conversation unless they have their own.
+    pub(crate) fn say(&mut self, text: &str, manner: Option<&Manner>) {
+        let style = manner.map_or_else(|| self.engines.style.clone(), |manner| self.engines.style_of(manner));
         let options = self.options(&style);
         let mut speech = Speech::new(None, style, options, Script::new(self.take_before_next()));
         speech.push(text);

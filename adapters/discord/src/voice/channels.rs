@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError, VoiceStatus,
+    CallManner, CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError,
+    VoiceStatus,
 };
 use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, Permissions, UserId};
 
-use super::VoiceCalls;
+use super::{VoiceCalls, personas};
 use crate::id;
 use azera_voice_discord::Call;
 
@@ -40,6 +41,15 @@ impl Channels {
         let (guild, channel) = self.whereabouts(chat, user).ok_or(VoiceError::NotInChannel)?;
         let call = self.0.call_in(channel).ok_or(VoiceError::NotThere)?;
         Ok((guild, channel, call))
+    }
+
+    /// Returns the call that a person takes part in. If the bot is mute there, it talks again.
+    async fn unmuted_call(&self, chat: &ChatId, person: &PersonId) -> Result<Call, VoiceError> {
+        let (guild, _, call) = self.call_with(chat, person)?;
+        if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
+            self.mute(chat, person, false).await?;
+        }
+        Ok(call)
     }
 }
 
@@ -103,11 +113,12 @@ impl VoiceChannels for Channels {
     }
 
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
-        let (guild, _, call) = self.call_with(chat, person)?;
-        if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
-            self.mute(chat, person, false).await?;
-        }
-        call.say(text);
+        self.unmuted_call(chat, person).await?.say(text);
+        Ok(())
+    }
+
+    async fn say_in(&self, chat: &ChatId, person: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError> {
+        self.unmuted_call(chat, person).await?.say_in(text, personas::manner(manner));
         Ok(())
     }
 

@@ -43,6 +43,7 @@ impl Commands {
             OptionKind::Branch => self.branch_options(&at).await?,
             OptionKind::Memory => self.memory_options(&at).await?,
             OptionKind::Theme => themes(),
+            OptionKind::Voice => self.voice_options(&at).await?,
             OptionKind::Text
             | OptionKind::Word
             | OptionKind::Sound

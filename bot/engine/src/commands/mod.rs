@@ -12,6 +12,7 @@ mod corrections;
 mod days;
 mod declared;
 mod declared_pictures;
+mod declared_voice;
 mod diary;
 mod episodes;
 mod files;
@@ -42,6 +43,7 @@ mod upload;
 mod voice;
 mod voice_replies;
 mod voice_samples;
+mod voice_say;
 mod why;
 mod writings;
 

@@ -118,6 +118,7 @@ impl TestEngine {
             previews: Mutex::default(),
             retracted: Mutex::default(),
             spoken: Mutex::default(),
+            given: Mutex::default(),
             sounds: Mutex::default(),
             adults: AtomicBool::default(),
             asked: Mutex::default(),
