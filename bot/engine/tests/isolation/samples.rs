@@ -50,7 +50,7 @@ impl Scene {
     }
 
     /// Lets somebody say something with a voice. Returns the answer.
-    async fn speak(&self, who: usize, place: usize, voice: &str) -> String {
+    async fn let_speak(&self, who: usize, place: usize, voice: &str) -> String {
         *self.engine.ear.1.spoken_in.lock().unwrap() = None;
         self.command(who, place, &format!("/voice say Good day. --voice {voice}")).await
     }
@@ -216,9 +216,9 @@ async fn a_recording_goes_with_the_place_in_which_it_was_agreed_to() {
 #[tokio::test]
 async fn a_text_is_said_with_a_chosen_voice_and_an_unknown_one_gets_the_list() {
     let scene = Scene::open(false, false).await;
-    assert_eq!(scene.speak(AN, COMMONS, "Karl").await, "Here it is as a recording.");
+    assert_eq!(scene.let_speak(AN, COMMONS, "Karl").await, "Here it is as a recording.");
     assert_eq!(scene.spoken_with().as_deref(), Some("karl"));
-    let refused = scene.speak(AN, COMMONS, "nobody").await;
+    let refused = scene.let_speak(AN, COMMONS, "nobody").await;
     assert_eq!(refused, "There is no voice `nobody` here. There are: `joe`, `karl`.");
     assert_eq!(scene.spoken_with(), None);
     assert_eq!(scene.offered(AN, COMMONS).await, ["joe (en-US)", "karl (de-DE)"]);
@@ -229,9 +229,9 @@ async fn a_text_is_said_with_a_chosen_voice_and_an_unknown_one_gets_the_list() {
     let channels = Arc::<Channels>::default();
     assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
     *channels.call.lock().unwrap() = Some(chat(COMMONS));
-    assert_eq!(scene.speak(AN, COMMONS, "karl").await, "I say it.");
+    assert_eq!(scene.let_speak(AN, COMMONS, "karl").await, "I say it.");
     assert_eq!(scene.command(AN, COMMONS, "/voice say Good night.").await, "I say it.");
-    assert!(scene.speak(AN, COMMONS, "nobody").await.starts_with("There is no voice"));
+    assert!(scene.let_speak(AN, COMMONS, "nobody").await.starts_with("There is no voice"));
     let said = [("Good day.", Some("karl")), ("Good night.", None)];
     assert_eq!(*channels.said.lock().unwrap(), said.map(|(text, voice)| (text.to_owned(), voice.map(str::to_owned))));
     assert_eq!(scene.spoken_with(), None);
@@ -242,7 +242,7 @@ async fn nobody_lets_a_recorded_voice_speak_that_is_not_theirs_to_use() {
     let scene = Scene::open(false, false).await;
     scene.add(ANN, COMMONS, "nika").await;
     let refused = async |who: usize, place: usize| {
-        let answer = scene.speak(who, place, "nika").await;
+        let answer = scene.let_speak(who, place, "nika").await;
         assert!(answer.starts_with("There is no voice `nika` here. There are: `joe`, `karl`."), "{answer}");
         assert_eq!((scene.spoken_with(), scene.offered(who, place).await.len()), (None, 2));
     };
@@ -250,22 +250,22 @@ async fn nobody_lets_a_recorded_voice_speak_that_is_not_theirs_to_use() {
     refused(ANN, COMMONS).await;
     scene.samples(ANN, COMMONS, "agree nika").await;
     let id = scene.engine.ear.1.all.lock().unwrap()[0].id.clone();
-    assert_eq!(scene.speak(ANN, COMMONS, "nika").await, "Here it is as a recording.");
+    assert_eq!(scene.let_speak(ANN, COMMONS, "nika").await, "Here it is as a recording.");
     assert_eq!(scene.spoken_with(), Some(id.clone()));
     assert!(scene.offered(ANN, DM_ANN).await.contains(&"nika (a recording)".to_owned()));
     // Others neither use it nor learn of it, also by its id, until it is in use there.
     refused(AN, COMMONS).await;
-    assert!(scene.speak(AN, COMMONS, &id).await.starts_with("There is no voice"));
+    assert!(scene.let_speak(AN, COMMONS, &id).await.starts_with("There is no voice"));
     scene.samples(ANN, COMMONS, "use nika").await;
     refused(AN, LOBBY).await;
     // Even there nobody else gets a file in which she says what they like, also not as the persona's voice.
-    assert!(scene.speak(AN, COMMONS, "nika").await.starts_with("That is somebody's recorded voice."));
+    assert!(scene.let_speak(AN, COMMONS, "nika").await.starts_with("That is somebody's recorded voice."));
     let own = scene.command(AN, COMMONS, "/voice say Good day.").await;
     assert!(own.starts_with("That is somebody's recorded voice.") && scene.spoken_with().is_none(), "{own}");
     let channels = Arc::<Channels>::default();
     assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
     *channels.call.lock().unwrap() = Some(chat(COMMONS));
-    assert_eq!(scene.speak(AN, COMMONS, "nika").await, "I say it.");
+    assert_eq!(scene.let_speak(AN, COMMONS, "nika").await, "I say it.");
     assert_eq!(channels.said.lock().unwrap().pop().unwrap().1, Some(id));
     *channels.call.lock().unwrap() = None;
     // Where its owner is no more, nothing speaks with it.

@@ -16,7 +16,9 @@ async fn a_text_may_be_said_in_a_manner_of_its_own() {
     room.talk.request(Request::SayIn("Good day.".into(), manner)).await;
     room.talk.request(Request::Say("Good night.".into())).await;
     room.pass(5 * SECOND, false).await;
-    let said = room.speaking.styles.lock().unwrap().clone();
+    let mut said = room.speaking.styles.lock().unwrap().clone();
+    // The sound that bridges a silence is made when the call begins.
+    said.retain(|(said, _)| said != "Hmm.");
     let own = Style { pitch: 1.1, ..Style::of("ann") };
     assert_eq!(said, [("Good day.".to_owned(), own), ("Good night.".to_owned(), Style::of("joe"))]);
 }
