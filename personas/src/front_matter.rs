@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 use azera_types::Dimension;
 
 use crate::hygiene::hazards;
+use crate::language_tag::language_tag;
 use crate::limits::{
-    MAX_AVATAR_CHARS, MAX_BLEND_NAME_CHARS, MAX_NAME_CHARS, MAX_PICTURE_STYLE_CHARS, MAX_REFERENCE_CHARS,
-    MAX_WAKE_NAME_CHARS, MAX_WAKE_NAMES,
+    MAX_AVATAR_CHARS, MAX_BLEND_NAME_CHARS, MAX_LANGUAGE_CHARS, MAX_NAME_CHARS, MAX_PICTURE_STYLE_CHARS,
+    MAX_REFERENCE_CHARS, MAX_WAKE_NAME_CHARS, MAX_WAKE_NAMES,
 };
 use crate::persona::{BlendLayer, MemorySettings, PersonaKind, PictureStyle, StyleBlend, VoiceSettings};
 use crate::problem::Problems;
@@ -32,7 +33,7 @@ pub(crate) struct FrontMatter {
 }
 
 const KEYS: &str = "id, name, kind, model, voice, pictures, avatar, wake_names, style_blend, memory";
-const VOICE_KEYS: &str = "name, pace, liveliness";
+const VOICE_KEYS: &str = "name, language, pace, pitch, liveliness";
 const PICTURE_KEYS: &str = "style, negative";
 const MEMORY_KEYS: &str = "top_k, prune_keep, emotion_decay_rate, working_notes_every_n_turns";
 
@@ -144,6 +145,8 @@ fn voice(key: &Key, node: &Node, problems: &mut Problems) -> VoiceSettings {
         let mut field = Field { key, problems };
         match key.text.as_str() {
             "name" => voice.name = field.voice(node),
+            "language" => voice.language = field.language(node),
+            "pitch" => voice.pitch = field.decimal(node, VoiceSettings::PITCH),
             "pace" => voice.pace = field.decimal(node, VoiceSettings::PACE),
             "liveliness" => voice.liveliness = field.decimal(node, VoiceSettings::LIVELINESS),
             _ => field.unknown("a voice setting", VOICE_KEYS),
@@ -273,6 +276,17 @@ impl Field<'_> {
         }
         self.reject(node, "must be the name of a voice: letters, digits, spaces and . _ : / - + ( ) only");
         None
+    }
+
+    /// Reads a language as a BCP 47 tag.
+    fn language(&mut self, node: &Node) -> Option<String> {
+        let text = self.text(node, MAX_LANGUAGE_CHARS)?;
+        let tag = language_tag(&text);
+        if tag.is_none() {
+            let mend = language_tag(&text.replace('_', "-")).map(|tag| format!("; write `{tag}`")).unwrap_or_default();
+            self.reject(node, &format!("must be a language as a BCP 47 tag, such as `en`, `de` or `pt-BR`{mend}"));
+        }
+        tag
     }
 
     fn avatar(&mut self, node: &Node) -> Option<String> {

@@ -15,7 +15,7 @@
 //! name: Night Watch
 //! kind: assistant            # or user, for a role that a person plays
 //! model: smollm2-135m        # optional, as are all below
-//! voice: {name: piper-en-us-joe, pace: 1.1, liveliness: 0.8}
+//! voice: {name: piper-en-us-joe, language: en-US, pace: 1.1, pitch: 0.9, liveliness: 0.8}
 //! pictures: {style: "ink wash, night", negative: photo}
 //! avatar: watch.png
 //! wake_names: [Watch, Nightie]
@@ -100,6 +100,7 @@ mod examples;
 mod fold;
 mod front_matter;
 mod hygiene;
+mod language_tag;
 pub mod limits;
 mod lines;
 mod names;

@@ -12,6 +12,8 @@ pub const MAX_PROBLEMS: usize = 100;
 pub const MAX_ID_CHARS: usize = 48;
 /// Longest name of a persona.
 pub const MAX_NAME_CHARS: usize = 64;
+/// Longest tag of a language.
+pub const MAX_LANGUAGE_CHARS: usize = 35;
 /// Longest title of a section, subsection or example.
 pub const MAX_TITLE_CHARS: usize = 120;
 /// Longest `model` or `voice` setting.

@@ -85,8 +85,12 @@ impl MemorySettings {
 pub struct VoiceSettings {
     /// The voice, by its name in the registry or on a server.
     pub name: Option<String>,
+    /// BCP 47 tag of the language that it speaks, such as `de-AT`.
+    pub language: Option<String>,
     /// Pace as a factor of the voice's own.
     pub pace: Option<f64>,
+    /// Pitch as a factor of the voice's own.
+    pub pitch: Option<f64>,
     /// Liveliness as a factor of the voice's own.
     pub liveliness: Option<f64>,
 }
@@ -94,6 +98,8 @@ pub struct VoiceSettings {
 impl VoiceSettings {
     /// Allowed values of `pace`.
     pub const PACE: RangeInclusive<f64> = 0.5..=2.0;
+    /// Allowed values of `pitch`.
+    pub const PITCH: RangeInclusive<f64> = 0.7..=1.4;
     /// Allowed values of `liveliness`.
     pub const LIVELINESS: RangeInclusive<f64> = 0.0..=1.5;
 }

@@ -73,14 +73,21 @@ impl Persona {
 
     /// Writes the voice: its name alone, or with settings of its own.
     fn write_voice(&self, out: &mut Markdown) {
-        let VoiceSettings { name, pace, liveliness } = &self.voice;
+        let VoiceSettings { name, language, pace, pitch, liveliness } = &self.voice;
         let name = name.as_ref().map(|name| scalar(name));
-        if let (Some(name), None, None) = (&name, pace, liveliness) {
+        if let (Some(name), None, None, None, None) = (&name, language, pace, pitch, liveliness) {
             out.line(&format!("voice: {name}"));
             return;
         }
         let number = |value: &Option<f64>| value.map(|value| value.to_string());
-        let settings = [("name", name), ("pace", number(pace)), ("liveliness", number(liveliness))];
+        let settings = [
+            ("name", name),
+            // `no` is Norwegian, and no answer.
+            ("language", language.as_ref().map(|language| scalar(language))),
+            ("pace", number(pace)),
+            ("pitch", number(pitch)),
+            ("liveliness", number(liveliness)),
+        ];
         if settings.iter().any(|(_, value)| value.is_some()) {
             out.line("voice:");
         }

@@ -70,6 +70,8 @@ pub enum OptionKind {
     PictureModel,
     /// The name of a sampler of what draws, written as [`OptionKind::Setting`].
     Sampler,
+    /// The name of a voice that can speak there, written like a [`OptionKind::Setting`].
+    Voice,
     /// A text of many lines. Platforms with forms ask for it in one, filled with the current text, which is the
     /// command's answer without this option. It must be the last option.
     Page,
@@ -97,12 +99,12 @@ impl OptionKind {
     /// Returns true if [`crate::Host::autocomplete`] suggests values.
     pub fn has_autocomplete(self) -> bool {
         let is_named = matches!(self, Self::Persona | Self::Model | Self::Branch | Self::Memory | Self::Theme);
-        is_named || matches!(self, Self::PictureModel | Self::Sampler)
+        is_named || matches!(self, Self::PictureModel | Self::Sampler | Self::Voice)
     }
 
     /// Returns true if a value is written behind a text, as `--name value`.
     fn is_setting(self) -> bool {
-        matches!(self, Self::Setting | Self::PictureModel | Self::Sampler)
+        matches!(self, Self::Setting | Self::PictureModel | Self::Sampler | Self::Voice)
     }
 }
 

@@ -77,5 +77,5 @@ pub use voice::{
     CallManner, CallPersona, CallWish, CaptionStatus, ExpectedMessage, VoiceChannels, VoiceError, VoiceHost,
     VoiceStatus,
 };
-pub use voice_messages::VoiceMessages;
+pub use voice_messages::{SentSound, VoiceMessages};
 pub use voice_recording::{RecordStatus, SentRecording};

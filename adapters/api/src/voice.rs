@@ -153,6 +153,9 @@ pub trait VoiceChannels: Send + Sync {
     /// Says a text in the voice channel that the person is in.
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError>;
 
+    /// Says a text there in a manner of its own.
+    async fn say_in(&self, chat: &ChatId, person: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError>;
+
     /// Is quiet from now on in the voice channel that the person is in, or talks again.
     async fn mute(&self, chat: &ChatId, person: &PersonId, is_muted: bool) -> Result<(), VoiceError>;
 
@@ -217,8 +220,12 @@ pub struct CallManner {
     pub voice: Option<String>,
     /// Pace as a factor of the voice's own.
     pub pace: Option<f32>,
+    /// Pitch as a factor of the voice's own.
+    pub pitch: Option<f32>,
     /// Liveliness as a factor of the voice's own.
     pub liveliness: Option<f32>,
+    /// BCP 47 tag of the language that it speaks, and that people probably speak with it.
+    pub language: Option<String>,
 }
 
 /// What somebody seems to be saying.

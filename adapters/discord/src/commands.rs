@@ -120,6 +120,7 @@ fn option(one: &CommandOption) -> CreateCommandOption {
         | OptionKind::Setting
         | OptionKind::PictureModel
         | OptionKind::Sampler
+        | OptionKind::Voice
         | OptionKind::Page => CommandOptionType::String,
         OptionKind::Count => CommandOptionType::Integer,
         OptionKind::Flag => CommandOptionType::Boolean,

@@ -4,15 +4,19 @@
 //! its text: both go together, and one edit adds the sound however often it is tried.
 
 use async_trait::async_trait;
-use azera_adapter::{Outbound, PlatformError, VoiceMessages};
-use azera_types::{ChatId, InboundPart, MessageId, VoiceNote};
+use azera_adapter::{Outbound, PlatformError, SentSound, VoiceMessages};
+use azera_types::{ChatId, InboundPart, MessageId, PartKind, PersonId, VoiceNote};
 use serenity::all::{CreateAttachment, EditAttachments, EditMessage, EditWebhookMessage};
 
 use crate::attachments::parts;
 use crate::discord::{Discord, target};
 use crate::error::{Failure, failure, refusal};
-use crate::id::{Target, channel_of, message_of, voice_channel_of};
+use crate::id::{Target, channel_of, message_of, user_of, voice_channel_of};
+use crate::inbound::at;
 use crate::replies::{Replies, nobody};
+
+/// The newest messages of a channel among which somebody's sound is looked for.
+const LOOKED_AT: u8 = 50;
 
 #[async_trait]
 impl VoiceMessages for Discord {
@@ -24,6 +28,23 @@ impl VoiceMessages for Discord {
             Err(error) if matches!(failure(&error), Failure::Gone | Failure::Refused) => Ok(Vec::new()),
             Err(error) => Err(refusal(&error)),
         }
+    }
+
+    async fn newest_sound(&self, chat: &ChatId, person: &PersonId) -> Result<Option<SentSound>, PlatformError> {
+        let connected = self.connected()?;
+        let Some((channel, user)) = channel_of(chat).zip(user_of(person)) else { return Ok(None) };
+        let messages = match connected.http.get_messages(channel, None, Some(LOOKED_AT)).await {
+            Ok(messages) => messages,
+            Err(error) if matches!(failure(&error), Failure::Gone | Failure::Refused) => return Ok(None),
+            Err(error) => return Err(refusal(&error)),
+        };
+        // They come newest first.
+        let mut theirs = messages.iter().filter(|message| message.author.id == user);
+        Ok(theirs.find_map(|message| {
+            let parts = parts(&connected.files, &message.attachments);
+            let sound = parts.into_iter().find(|part| part.part.kind == PartKind::Audio)?;
+            Some(SentSound { sound, at: at(message.timestamp) })
+        }))
     }
 
     fn speaks_in(&self, chat: &ChatId) -> bool {

@@ -196,5 +196,10 @@ pub(crate) async fn file_content(client: &Client, room: &Room, part: &Part, byte
     } else {
         content["url"] = json!(upload(client, bytes.to_vec(), &part.mime).await?);
     }
+    if let Some(recording) = part.recording.filter(|recording| recording.is_voice_message) {
+        content["info"]["duration"] = json!(recording.duration_ms);
+        content["org.matrix.msc1767.audio"] = json!({ "duration": recording.duration_ms });
+        content["org.matrix.msc3245.voice"] = json!({});
+    }
     Ok(content)
 }

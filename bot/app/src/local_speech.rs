@@ -1,11 +1,12 @@
 //! The models of speech on this machine: which are there, and which are missing.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::bail;
 use azera_config::{Config, RecognitionApi, SpeechApi};
 use azera_model_registry::{InstalledModel, Kind, Models, State};
-use azera_voice_engines::{LocalVoices, VoiceFile};
+use azera_voice_engines::{ESPEAK, Espeak, EspeakLimits, LocalVoices, VoiceFile};
 
 use crate::bootstrap;
 use crate::doctor::Found;
@@ -66,8 +67,33 @@ pub fn voices(config: &Config, models: &Models, threads: usize) -> anyhow::Resul
     Ok((!files.is_empty()).then(|| shared(files, threads)))
 }
 
-/// Returns the names of the models that are in use and missing, where neither another one nor a server takes their place.
-/// Calls need a detector of speech, too.
+/// Returns espeak-ng, if it speaks here: the program is installed, and neither a voice nor a server is there. The program is
+/// asked for its voices, which takes a moment.
+///
+/// # Errors
+/// Those of [`installed`].
+pub fn last_resort(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<Espeak>>> {
+    let is_wanted = config.voice.espeak && config.voice.voice.is_none();
+    let has_server = config.speech_server.api != SpeechApi::None;
+    if !is_wanted || has_server || !installed(config, models, Kind::Voice)?.is_empty() {
+        return Ok(None);
+    }
+    Ok(espeak())
+}
+
+/// Returns the voices of espeak-ng; `None` if it is not installed, or does not work.
+pub fn espeak() -> Option<Arc<Espeak>> {
+    match Espeak::open(Path::new(ESPEAK), EspeakLimits::default()) {
+        Ok(espeak) => espeak.map(Arc::new),
+        Err(error) => {
+            tracing::warn!(%error, "the last resort cannot speak");
+            None
+        }
+    }
+}
+
+/// Returns the names of the models that are in use and missing, where neither another one nor a server takes their place,
+/// nor espeak-ng that of a voice. Calls need a detector of speech, too.
 ///
 /// # Errors
 /// Those of [`installed`].
@@ -79,7 +105,8 @@ pub fn missing(config: &Config, models: &Models, for_calls: bool) -> anyhow::Res
     ];
     let mut missing = Vec::new();
     for (kind, _) in kinds.into_iter().filter(|(_, is_needed)| *is_needed) {
-        if installed(config, models, kind)?.is_empty() {
+        let is_replaced = || anyhow::Ok(kind == Kind::Voice && last_resort(config, models)?.is_some());
+        if installed(config, models, kind)?.is_empty() && !is_replaced()? {
             missing.push(bootstrap::chosen(config, models, kind)?);
         }
     }
@@ -103,18 +130,30 @@ pub fn check(config: &Config) -> Found {
             here.extend(installed(config, &models, kind)?.first().map(|model| format!("{} {does}", model.entry.name)));
         }
         let needed_by = if for_messages.is_empty() { "calls" } else { "voice messages and calls" };
-        anyhow::Ok((missing, needed_by, here))
+        let resort = match last_resort(config, &models)? {
+            Some(_) => Some(bootstrap::chosen(config, &models, Kind::Voice)?),
+            None => None,
+        };
+        anyhow::Ok((missing, needed_by, here, resort))
     });
-    match checked {
-        Err(error) => Found::Bad(format!("{error:#}"), "see [voice] in the configuration".into()),
-        // The detector of speech has no server, so something is here.
-        Ok((missing, _, here)) if missing.is_empty() => Found::Good(here.join(", ")),
-        Ok((missing, needed_by, _)) => Found::Note(format!(
+    let (missing, needed_by, mut here, resort) = match checked {
+        Err(error) => return Found::Bad(format!("{error:#}"), "see [voice] in the configuration".into()),
+        Ok(checked) => checked,
+    };
+    if !missing.is_empty() {
+        here = vec![format!(
             "not fetched: {}; {needed_by} need them: `azera models pull {}`",
             missing.join(", "),
             missing.join(" ")
-        )),
+        )];
     }
+    let resort = resort.map(|voice| {
+        format!("{ESPEAK} speaks, as the last resort; `azera models pull {voice}` fetches a voice that sounds human")
+    });
+    let is_good = missing.is_empty() && resort.is_none();
+    here.extend(resort);
+    // The detector of speech has no server, so something is here.
+    if is_good { Found::Good(here.join(", ")) } else { Found::Note(here.join("; ")) }
 }
 
 #[cfg(test)]

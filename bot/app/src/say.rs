@@ -15,11 +15,11 @@ use anyhow::{Context as _, bail};
 use azera_config::Config;
 use azera_model_registry::{InstalledModel, Kind, ModelStatus, Models, State};
 use azera_voice_api::{Style, TextToSpeech, Voice};
-use azera_voice_engines::PiperVoice;
+use azera_voice_engines::{ESPEAK, PiperVoice};
 
 use crate::chosen::hint;
 use crate::cli::SayOptions;
-use crate::{bootstrap, speech_servers};
+use crate::{bootstrap, local_speech, speech_servers};
 use note::NoteFile;
 use wav::WavWriter;
 
@@ -73,7 +73,8 @@ fn speak(
     let Voice { id: name, rate, language, .. } = voice_of(&engine.voices(), name)?;
     let sentences = &text::sentences(text, reading.in_language(&language));
     let load = begin.elapsed();
-    let style = Style { pace: options.pace, liveliness: options.liveliness, ..Style::of(name.as_str()) };
+    let style =
+        Style { pace: options.pace, pitch: options.pitch, liveliness: options.liveliness, ..Style::of(name.as_str()) };
     let begin = Instant::now();
     let sound = if options.out.as_os_str() == STANDARD {
         let mut whole = Cursor::new(Vec::new());
@@ -174,11 +175,15 @@ fn voice_of(voices: &[Voice], name: Option<String>) -> anyhow::Result<Voice> {
     bail!("there is no voice {name:?}; {}", hint(&name, &known))
 }
 
-/// Returns the configured server with the voice in use behind it, or an installed voice. A voice on this machine that is
-/// named counts more than the server.
+/// Returns the configured server with the voice in use behind it, or an installed voice, or espeak-ng where neither is there.
+/// A voice on this machine that is named counts more than the server.
 async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyhow::Result<Source> {
     let threads = threads_or_all(config.models.threads);
     let known: Vec<String> = voices(models)?.into_iter().map(|listed| listed.entry.name).collect();
+    if wanted.is_some_and(|wanted| wanted.starts_with(ESPEAK)) {
+        let espeak = local_speech::espeak().context("espeak-ng is not installed, or does not list its voices")?;
+        return Ok(Source { name: wanted.map(str::to_owned), open: Box::new(move || Ok(espeak as Arc<_>)) });
+    }
     let is_here = wanted.is_some_and(|wanted| known.iter().any(|known| known == wanted));
     if !is_here && let Some(server) = speech_servers::voices(config)? {
         let engine = speech_servers::voices_with_installed(config, models, server, threads).await?;
@@ -192,6 +197,13 @@ async fn source(config: &Config, models: &Models, wanted: Option<&str>) -> anyho
         Some(wanted) => wanted.to_owned(),
         None => bootstrap::chosen(config, models, Kind::Voice)?,
     };
+    if wanted.is_none()
+        && !std::io::stderr().is_terminal()
+        && let Some(espeak) = local_speech::last_resort(config, models)?
+    {
+        eprintln!("{ESPEAK} speaks, as the last resort; `azera models pull {name}` fetches a voice that sounds human");
+        return Ok(Source { name: None, open: Box::new(move || Ok(espeak as Arc<_>)) });
+    }
     let installed = installed(models, &name).await?;
     let open = move || Ok(Arc::new(PiperVoice::open(&installed.path, &installed.entry.name, threads)?) as Arc<_>);
     Ok(Source { name: Some(name), open: Box::new(open) })

@@ -83,8 +83,17 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<
             Box::new(move || Ok(engine.clone()))
         } else {
             installed(config, models, Kind::Voice).context("voice.voice")?;
-            let Some(voices) = local_speech::voices(config, models, threads)? else { return Ok(None) };
-            Box::new(move || Ok(Arc::clone(&voices) as Arc<dyn TextToSpeech>))
+            let voices: Arc<dyn TextToSpeech> = match local_speech::voices(config, models, threads)? {
+                Some(voices) => voices,
+                None => match local_speech::last_resort(config, models)? {
+                    Some(espeak) => {
+                        tracing::info!("espeak-ng speaks as the last resort, because no voice is on this machine");
+                        espeak
+                    }
+                    None => return Ok(None),
+                },
+            };
+            Box::new(move || Ok(Arc::clone(&voices)))
         };
     Ok(Some(Arc::new(NoteSpeaker::new(open, config.voice.max_seconds).reading(reading(config)))))
 }

@@ -65,7 +65,9 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn Tex
     if let Some(server) = speech_servers::voices(config)? {
         return speech_servers::voices_with_installed(config, models, server, threads).await;
     }
-    let voices = local_speech::voices(config, models, threads)?.context("the voice is gone")?;
+    let Some(voices) = local_speech::voices(config, models, threads)? else {
+        return Ok(local_speech::last_resort(config, models)?.context("the voice is gone")?);
+    };
     let usual = Arc::clone(&voices);
     tokio::task::spawn_blocking(move || usual.open_usual()).await??;
     Ok(voices)

@@ -17,6 +17,9 @@ pub struct Voice {
     /// The voice that speaks; by default the one in use, which `azera models list` shows. Personas may name another.
     #[schemars(length(min = 1, max = 100), example = "piper-en-us-joe")]
     pub voice: Option<String>,
+    /// Let the program espeak-ng speak where neither a voice nor a server is there, if it is installed. It knows many
+    /// languages, and sounds like a machine.
+    pub espeak: bool,
     /// When replies are also spoken, where a place has no setting of its own (`/voice replies`).
     pub replies: VoiceReplies,
     /// The longest voice message that is heard or spoken, in seconds.
@@ -52,6 +55,7 @@ impl Default for Voice {
             enabled: true,
             speech_model: None,
             voice: None,
+            espeak: true,
             replies: VoiceReplies::Auto,
             max_seconds: 300,
             record_minutes: 60,

@@ -92,25 +92,34 @@ pub(crate) fn manner_in(chat: Option<&ChatRow>, persona: &PersonaId, own: &Voice
     let chosen = chat.and_then(|chat| chat.voices.get(persona));
     Manner {
         voice: chosen.or(own.name.as_ref()).cloned(),
-        pace: own.pace.map(|pace| pace as f32),
-        liveliness: own.liveliness.map(|liveliness| liveliness as f32),
         needs_voice: false,
+        pace: own.pace.map(|pace| pace as f32),
+        pitch: own.pitch.map(|pitch| pitch as f32),
+        liveliness: own.liveliness.map(|liveliness| liveliness as f32),
+        language: own.language.clone(),
     }
 }
 
 /// The most that a mood changes the pace of a voice, as a share.
 const MOOD_PACE: f32 = 0.08;
+/// The most that a mood changes the pitch of a voice, as a share.
+const MOOD_PITCH: f32 = 0.04;
 /// The most that a mood changes the liveliness of a voice, as a share.
 const MOOD_LIVELINESS: f32 = 0.2;
 
 /// Returns a manner as a mood changes it, which stirs the persona by this much, from -1 to 1: an excited persona talks
-/// faster and livelier.
+/// faster, livelier and a little higher.
 pub(crate) fn in_mood(manner: Manner, stir: f32) -> Manner {
     if stir == 0.0 {
         return manner;
     }
     let changed = |own: Option<f32>, most: f32| Some(own.unwrap_or(1.0) * (1.0 + most * stir));
-    Manner { pace: changed(manner.pace, MOOD_PACE), liveliness: changed(manner.liveliness, MOOD_LIVELINESS), ..manner }
+    Manner {
+        pace: changed(manner.pace, MOOD_PACE),
+        pitch: changed(manner.pitch, MOOD_PITCH),
+        liveliness: changed(manner.liveliness, MOOD_LIVELINESS),
+        ..manner
+    }
 }
 
 /// Returns when a recording is deleted if nobody answers; `None` if somebody did.
@@ -165,7 +174,12 @@ impl Services {
     }
 
     /// Returns true if the person whose voice it is agreed to it and can read the chat now.
-    async fn owner_is_there(&self, platform: &dyn Platform, chat: &ChatId, voice: &str) -> Result<bool, Error> {
+    pub(crate) async fn owner_is_there(
+        &self,
+        platform: &dyn Platform,
+        chat: &ChatId,
+        voice: &str,
+    ) -> Result<bool, Error> {
         let samples = self.samples().await?;
         let Some(sample) = samples.into_iter().find(|sample| sample.id == voice) else {
             // It was removed at the command line.

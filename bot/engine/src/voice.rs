@@ -131,9 +131,9 @@ impl Engine {
 }
 
 /// Returns a manner in the form that calls take.
-fn in_call(manner: Manner) -> CallManner {
-    let Manner { voice, pace, liveliness, .. } = manner;
-    CallManner { voice, pace, liveliness }
+pub(crate) fn in_call(manner: Manner) -> CallManner {
+    let Manner { voice, needs_voice: _, pace, pitch, liveliness, language } = manner;
+    CallManner { voice, pace, pitch, liveliness, language }
 }
 
 #[async_trait]

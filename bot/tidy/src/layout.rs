@@ -114,7 +114,7 @@ pub const EDGES: &[Edge] = &[
         package: "azera-voice-whisper",
         uses: &["azera-types", "azera-voice-api", "azera-model-gguf", "azera-voice-recordings"],
     },
-    Edge { package: "azera-voice-engines", uses: &["azera-voice-api"] },
+    Edge { package: "azera-voice-engines", uses: &["azera-voice-api", "azera-voice-recordings"] },
     // Only its tests write Opus.
     Edge {
         package: "azera-voice-samples",

@@ -76,10 +76,22 @@ fn a_voice_may_have_settings_of_its_own() {
     );
     assert_eq!(spoken("voice:\n  pace: 0.5\n"), "voice:, pace: 0.5");
     assert_eq!(spoken(""), "");
-    let wrong = file("voice: {name: ../joe, pace: 3, liveliness: -1, pitch: 2}\n", "");
+    assert_eq!(
+        spoken("voice: {language: de-at, pitch: 0.9, name: joe}\n"),
+        "voice:, name: joe, language: de-AT, pitch: 0.9"
+    );
+    assert_eq!(spoken("voice: {language: no}\n"), "voice:, language: \"no\"");
+    let wrong = file("voice: {name: ../joe, pace: 3, liveliness: -1, pitch: 2, language: de_AT, mood: 1}\n", "");
     let problems = errors(&wrong);
-    assert_eq!(problems.len(), 4, "{problems:#?}");
-    for wrong in ["`name`", "`pace` must be a number from 0.5 to 2", "`liveliness`", "`pitch` is not a voice setting"] {
+    assert_eq!(problems.len(), 6, "{problems:#?}");
+    for wrong in [
+        "`name`",
+        "`pace` must be a number from 0.5 to 2",
+        "`liveliness`",
+        "`pitch` must be a number from 0.7 to 1.4",
+        "`language` must be a language as a BCP 47 tag, such as `en`, `de` or `pt-BR`; write `de-AT`",
+        "`mood` is not a voice setting; there are name, language, pace, pitch, liveliness",
+    ] {
         assert!(problems.iter().any(|problem| problem.contains(wrong)), "{wrong}: {problems:#?}");
     }
 }

@@ -19,7 +19,7 @@ use azera_types::Text;
 pub use audio::{Audio, RECOGNITION_RATE, SampleRate};
 pub use call_recordings::{CallRecording, CallRecordings, ForgottenCalls};
 pub use error::Error;
-pub use manner::{Manner, MissingVoices};
+pub use manner::{Manner, MissingVoices, main_language};
 pub use messages::{HearError, Heard, Listener, Recorded, SpeakError, Speaker};
 pub use samples::{CLONE_MARK, Given, Sample, SampleError, SampleStore};
 
@@ -37,6 +37,20 @@ pub trait SpeechToText: Send + Sync {
     /// # Errors
     /// [`Error::WrongRate`] for another rate, [`Error::TooLong`] for more than the engine takes at once.
     fn transcribe(&self, utterance: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error>;
+
+    /// Recognises one utterance like [`SpeechToText::transcribe`]. It is probably in this language, a BCP 47 tag. An engine
+    /// that has no use for the hint leaves it out.
+    ///
+    /// # Errors
+    /// Those of [`SpeechToText::transcribe`].
+    fn transcribe_in(
+        &self,
+        utterance: &Audio,
+        _language: Option<&str>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
+        self.transcribe(utterance, is_wanted)
+    }
 }
 
 /// What an engine recognised in one utterance.
@@ -117,14 +131,18 @@ pub struct Style {
     pub voice: String,
     /// Pace as a factor; 1 is the voice's own and 2 is twice as fast.
     pub pace: f32,
+    /// Pitch as a factor; 1 is the voice's own and 1.2 is 20 % higher. It does not change the pace.
+    pub pitch: f32,
     /// How lively it sounds, as a factor; 1 is the voice's own and 0 is the same each time.
     pub liveliness: f32,
+    /// BCP 47 tag of the language that is spoken; without one, the language of the voice.
+    pub language: Option<String>,
 }
 
 impl Style {
     /// Returns the style of a voice as it is.
     pub fn of(voice: impl Into<String>) -> Self {
-        Self { voice: voice.into(), pace: 1.0, liveliness: 1.0 }
+        Self { voice: voice.into(), pace: 1.0, pitch: 1.0, liveliness: 1.0, language: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Style, Voice};
+use crate::{CLONE_MARK, Style, Voice};
 
 /// The most ids of missing voices that are remembered.
 const MAX_MISSING: usize = 200;
@@ -17,21 +17,45 @@ pub struct Manner {
     pub needs_voice: bool,
     /// Pace as a factor of the voice's own.
     pub pace: Option<f32>,
+    /// Pitch as a factor of the voice's own.
+    pub pitch: Option<f32>,
     /// Liveliness as a factor of the voice's own.
     pub liveliness: Option<f32>,
+    /// BCP 47 tag of the language that it speaks.
+    pub language: Option<String>,
 }
 
 impl Manner {
-    /// Returns the style in which this manner speaks: with its own voice if `voices` has it, or else as `usual`, with its
-    /// own pace and liveliness.
+    /// Returns the style in which this manner speaks: with its own voice if `voices` has it, or else with one of its
+    /// language, or else as `usual`.
     pub fn style(&self, voices: &[Voice], usual: &Style) -> Style {
         let own = self.voice.as_ref().filter(|id| voices.iter().any(|voice| voice.id == **id));
+        let of_language = || self.language.as_deref().and_then(|language| voice_of(language, voices, &usual.voice));
         Style {
-            voice: own.unwrap_or(&usual.voice).clone(),
+            voice: own.or_else(of_language).unwrap_or(&usual.voice).clone(),
             pace: self.pace.unwrap_or(usual.pace),
+            pitch: self.pitch.unwrap_or(usual.pitch),
             liveliness: self.liveliness.unwrap_or(usual.liveliness),
+            language: self.language.clone().or_else(|| usual.language.clone()),
         }
     }
+}
+
+/// Returns the part of a BCP 47 tag that names the language, such as `de` of `de-AT`.
+pub fn main_language(tag: &str) -> &str {
+    tag.split(['-', '_']).next().unwrap_or_default()
+}
+
+/// Returns a voice that speaks a language: one of the same country if the tag names a country, or else the usual one, or
+/// else the first. A voice that somebody recorded speaks only where it was chosen.
+fn voice_of<'a>(language: &str, voices: &'a [Voice], usual: &str) -> Option<&'a String> {
+    let main = main_language(language);
+    let speaks =
+        |voice: &&Voice| !voice.id.starts_with(CLONE_MARK) && main_language(&voice.language).eq_ignore_ascii_case(main);
+    let speak = || voices.iter().filter(speaks);
+    let same = speak().find(|voice| main != language && voice.language.eq_ignore_ascii_case(language));
+    let found = same.or_else(|| speak().find(|voice| voice.id == usual)).or_else(|| speak().next());
+    found.map(|voice| &voice.id)
 }
 
 /// Voices that personas name and nobody has. The log names each of them once.
@@ -75,5 +99,34 @@ mod tests {
         assert_eq!(other, Style { pace: 1.2, ..Style::of("low") });
         assert!(missing.note(&manner("none"), &other) && !missing.note(&manner("none"), &other));
         assert!(missing.note(&manner("neither"), &other));
+    }
+
+    #[test]
+    fn a_language_chooses_a_voice_unless_a_voice_is_named() {
+        let voice = |id: &str, language: &str| Voice {
+            id: id.to_owned(),
+            language: language.to_owned(),
+            rate: SampleRate(24_000),
+            engine: "made-up".to_owned(),
+        };
+        let voices = [
+            voice("~ann", "de-DE"),
+            voice("joe", "en-US"),
+            voice("alba", "en-GB"),
+            voice("karl", "de-DE"),
+            voice("resi", "de-AT"),
+        ];
+        let speaks = |name: Option<&str>, language: &str| {
+            let (voice, language) = (name.map(str::to_owned), Some(language.to_owned()));
+            Manner { voice, language, ..Manner::default() }.style(&voices, &Style::of("joe"))
+        };
+        for (language, id) in
+            [("de", "karl"), ("de-AT", "resi"), ("de-CH", "karl"), ("en", "joe"), ("en-gb", "alba"), ("fr", "joe")]
+        {
+            let style = speaks(None, language);
+            assert_eq!((style.voice.as_str(), style.language.as_deref()), (id, Some(language)));
+        }
+        assert_eq!(speaks(Some("joe"), "de").voice, "joe");
+        assert_eq!(speaks(Some("gone"), "de").voice, "karl");
     }
 }

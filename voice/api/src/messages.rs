@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use azera_types::{Text, VoiceNote};
 use thiserror::Error;
 
-use crate::Manner;
+use crate::{Manner, Voice};
 
 /// Hears recordings.
 #[async_trait]
@@ -14,11 +14,12 @@ pub trait Listener: Send + Sync {
     /// Returns the size of the largest recording that it takes, in bytes.
     fn max_bytes(&self) -> u64;
 
-    /// Recognises what is said in a sound file of this media type. Dropping the future ends the work.
+    /// Recognises what is said in a sound file of this media type, probably in this language, a BCP 47 tag. Dropping the
+    /// future ends the work.
     ///
     /// # Errors
     /// [`HearError`] says what to tell the person who sent it.
-    async fn hear(&self, file: Vec<u8>, mime: &str) -> Result<Heard, HearError>;
+    async fn hear(&self, file: Vec<u8>, mime: &str, language: Option<&str>) -> Result<Heard, HearError>;
 }
 
 /// What a [`Listener`] heard.
@@ -51,6 +52,12 @@ pub enum HearError {
 /// Speaks texts.
 #[async_trait]
 pub trait Speaker: Send + Sync {
+    /// Returns the voices that can speak now, the usual one first.
+    ///
+    /// # Errors
+    /// [`SpeakError::Unavailable`] if the engine cannot be opened.
+    async fn voices(&self) -> Result<Vec<Voice>, SpeakError>;
+
     /// Speaks a text as somebody wrote it, with markup, numbers and links. Dropping the future ends the work.
     ///
     /// # Errors

@@ -48,11 +48,12 @@ impl Engines {
         self
     }
 
-    /// Returns how a text is read aloud in a style: in the language of its voice.
+    /// Returns how a text is read aloud in a style: in its language, or else in that of its voice.
     pub(crate) fn options_of(&self, style: &Style) -> Options {
         let voices = self.speaker.voices();
         let voice = voices.iter().find(|voice| voice.id == style.voice);
-        self.reading.clone().in_language(voice.map_or("en", |voice| voice.language.as_str()))
+        let of_voice = voice.map_or("en", |voice| voice.language.as_str());
+        self.reading.clone().in_language(style.language.as_deref().unwrap_or(of_voice))
     }
 
     /// Returns the engines with the manner of the conversation's persona.
@@ -142,6 +143,8 @@ pub enum Request {
     Unanswered,
     /// A text that is no reply.
     Say(String),
+    /// A text that is no reply, in a manner of its own.
+    SayIn(String, Manner),
     /// Stop speaking.
     Stop,
     /// Be quiet from now on, or talk again.

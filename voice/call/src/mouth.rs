@@ -212,9 +212,9 @@ impl Mouth {
         }
     }
 
-    /// Says words that are no reply.
-    pub(crate) fn say(&mut self, text: &str) {
-        let style = self.engines.style.clone();
+    /// Says words that are no reply, in the manner of the conversation unless they have their own.
+    pub(crate) fn say(&mut self, text: &str, manner: Option<&Manner>) {
+        let style = manner.map_or_else(|| self.engines.style.clone(), |manner| self.engines.style_of(manner));
         let mut options = self.options(&style);
         if options.code == CodeNote::InChat {
             // Such a text stands in no chat.

@@ -162,8 +162,9 @@ impl<P: Player> Talk<P> {
                 }
                 self.react(Event::Unanswered).await;
             }
-            Request::Say(_) if self.is_silenced => {}
-            Request::Say(text) => self.mouth.say(&text),
+            Request::Say(_) | Request::SayIn(..) if self.is_silenced => {}
+            Request::Say(text) => self.mouth.say(&text, None),
+            Request::SayIn(text, manner) => self.mouth.say(&text, Some(&manner)),
             Request::Stop => self.be_silent().await,
             Request::Mute(is_muted) => {
                 self.is_muted = is_muted;
@@ -417,13 +418,16 @@ impl<P: Player> Talk<P> {
         let is_wanted = Arc::new(AtomicBool::new(true));
         self.recognising.insert(id, is_wanted.clone());
         let (recogniser, tell, turns) = (self.engines.recogniser.clone(), self.tell.clone(), self.turns.clone());
+        // People probably speak the language of the persona.
+        let language = self.engines.style.language.clone();
         tokio::spawn(async move {
             let Ok(_turn) = turns.acquire().await else { return };
             if !is_wanted.load(Ordering::Acquire) {
                 return;
             }
             let recognised = tokio::task::spawn_blocking(move || {
-                recogniser.transcribe(&audio, &|| is_wanted.load(Ordering::Acquire))
+                let is_wanted = || is_wanted.load(Ordering::Acquire);
+                recogniser.transcribe_in(&audio, language.as_deref(), &is_wanted)
             });
             let transcript = match recognised.await {
                 Ok(Ok(transcript)) => Some(transcript),

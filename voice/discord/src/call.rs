@@ -171,6 +171,11 @@ impl Call {
         self.talk(TalkRequest::Say(text.to_owned()));
     }
 
+    /// Says a text that is no reply, in a manner of its own.
+    pub fn say_in(&self, text: &str, manner: Manner) {
+        self.talk(TalkRequest::SayIn(text.to_owned(), manner));
+    }
+
     /// Stops speaking.
     pub fn stop(&self) {
         self.talk(TalkRequest::Stop);

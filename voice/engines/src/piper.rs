@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use azera_voice_api::{Audio, Error, Style, TextToSpeech, Voice};
+use azera_voice_recordings::Pitch;
 use rten_tensor::NdTensor;
 use rten_tensor::Tensor;
 use rten_tensor::prelude::*;
@@ -72,10 +73,13 @@ impl PiperVoice {
         let failed = |why: String| Error::Engine { engine: ENGINE.to_owned(), why };
         let ids = self.settings.ids(phonemes);
         let length = ids.len();
+        let pitch = Pitch::of(style.pitch);
+        // What is made slower becomes higher at the same pace.
+        let scales = self.settings.scales(pace(style) / pitch.factor(), liveliness(style));
         let mut inputs = vec![
             ("input", NdTensor::from_data([1, length], ids).into()),
             ("input_lengths", NdTensor::from_data([1], vec![length as i32]).into()),
-            ("scales", NdTensor::from_data([3], self.settings.scales(pace(style), liveliness(style)).to_vec()).into()),
+            ("scales", NdTensor::from_data([3], scales.to_vec()).into()),
         ];
         if self.graph.has("sid") {
             inputs.push(("sid", NdTensor::from_data([1], vec![0_i32]).into()));
@@ -84,7 +88,8 @@ impl PiperVoice {
         let output: Tensor<f32> = output.try_into().map_err(|_| failed("its output is no sound".to_owned()))?;
         let sound = output.to_vec();
         if sound.iter().all(|sample| sample.is_finite()) {
-            Ok(sound)
+            let [voice] = &self.voices;
+            Ok(pitch.raised(sound, voice.rate))
         } else {
             Err(failed("its output is no sound".to_owned()))
         }
@@ -120,7 +125,7 @@ impl TextToSpeech for PiperVoice {
     }
 }
 
-fn pace(style: &Style) -> f32 {
+pub(crate) fn pace(style: &Style) -> f32 {
     if style.pace.is_finite() { style.pace.clamp(MIN_PACE, MAX_PACE) } else { 1.0 }
 }
 

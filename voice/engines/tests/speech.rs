@@ -77,6 +77,48 @@ fn pace_changes_the_duration() {
     assert!(slow > own * 1.25 && fast < own * 0.75, "{slow} {own} {fast}");
 }
 
+/// Returns the median pitch of the voiced parts of a sound in Hz, by autocorrelation.
+fn hertz(audio: &Audio) -> f32 {
+    const WINDOW: usize = 1_024;
+    let mut found: Vec<f32> = Vec::new();
+    for frame in audio.samples.windows(2 * WINDOW).step_by(WINDOW / 2) {
+        let energy = |at: usize| frame[at..at + WINDOW].iter().map(|sample| sample * sample).sum::<f32>();
+        let alike = |lag: usize| {
+            let product: f32 = frame[..WINDOW].iter().zip(&frame[lag..]).map(|(a, b)| a * b).sum();
+            product / (energy(0) * energy(lag)).sqrt().max(f32::MIN_POSITIVE)
+        };
+        let least = audio.rate.0 as usize / 300;
+        let alike: Vec<f32> = (least..audio.rate.0 as usize / 60).map(alike).collect();
+        let best = alike.iter().copied().fold(0.0, f32::max);
+        if rms(frame) < 0.03 || best < 0.8 {
+            continue;
+        }
+        // The first top: a voice is nearly as much like itself after two periods.
+        let mut top = alike.iter().position(|alike| *alike > 0.93 * best).unwrap_or_default();
+        while alike.get(top + 1).is_some_and(|next| *next > alike[top]) {
+            top += 1;
+        }
+        found.push(audio.rate.0 as f32 / (least + top) as f32);
+    }
+    found.sort_by(f32::total_cmp);
+    found[found.len() / 2]
+}
+
+#[test]
+fn pitch_changes_the_height_of_the_voice_and_not_its_pace() {
+    let said = |pitch| spoken(SENTENCE, &Style { pitch, ..same_each_time() });
+    let own = said(1.0);
+    assert!(own == spoken(SENTENCE, &same_each_time()));
+    for pitch in [0.8, 1.2] {
+        let other = said(pitch);
+        let (height, length) =
+            (hertz(&other) / hertz(&own), other.duration().as_secs_f32() / own.duration().as_secs_f32());
+        assert!((height / pitch - 1.0).abs() < 0.06, "{height}, not {pitch}");
+        // Each sound lasts whole frames of the model, so a part of the length does not scale.
+        assert!((length - 1.0).abs() < 0.12, "{length} times as long");
+    }
+}
+
 #[test]
 fn a_long_sentence_comes_in_pieces_and_can_be_broken_off() {
     let all = pieces(LONG, &same_each_time());

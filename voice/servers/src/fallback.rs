@@ -61,7 +61,16 @@ impl SpeechToText for WithFallback<dyn SpeechToText> {
     }
 
     fn transcribe(&self, utterance: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
-        let error = match self.first.transcribe(utterance, is_wanted) {
+        self.transcribe_in(utterance, None, is_wanted)
+    }
+
+    fn transcribe_in(
+        &self,
+        utterance: &Audio,
+        language: Option<&str>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
+        let error = match self.first.transcribe_in(utterance, language, is_wanted) {
             Ok(transcript) => {
                 self.worked();
                 return Ok(transcript);
@@ -71,7 +80,7 @@ impl SpeechToText for WithFallback<dyn SpeechToText> {
             Err(error) => error,
         };
         self.failed(&error);
-        self.second.transcribe(utterance, is_wanted).map_err(|second| both(&error, second))
+        self.second.transcribe_in(utterance, language, is_wanted).map_err(|second| both(&error, second))
     }
 }
 

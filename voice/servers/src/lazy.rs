@@ -54,6 +54,15 @@ impl SpeechToText for LazyRecognizer {
     fn transcribe(&self, utterance: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
         self.opened.get()?.transcribe(utterance, is_wanted)
     }
+
+    fn transcribe_in(
+        &self,
+        utterance: &Audio,
+        language: Option<&str>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
+        self.opened.get()?.transcribe_in(utterance, language, is_wanted)
+    }
 }
 
 /// Voices whose engine is opened when it is first used.

@@ -2,6 +2,7 @@
 
 use azera_server_messages::SentTexts;
 use azera_voice_api::Style;
+use azera_voice_recordings::Pitch;
 use reqwest::Response;
 use serde::Deserialize;
 use serde_json::json;
@@ -60,6 +61,7 @@ pub(crate) async fn speak(
     format: SoundFormat,
     sentence: &str,
     style: &Style,
+    pitch: Pitch,
 ) -> Result<Response, ServerError> {
     let body = json!({
         "model": model,
@@ -69,7 +71,8 @@ pub(crate) async fn speak(
             SoundFormat::Wav => "wav",
             SoundFormat::Pcm => "pcm",
         },
-        "speed": style.pace.clamp(*PACES.start(), *PACES.end()),
+        // What is made slower becomes higher at the same pace.
+        "speed": (style.pace / pitch.factor()).clamp(*PACES.start(), *PACES.end()),
     });
     server.send(server.post("/audio/speech").json(&body), server.timeouts.first, &SentTexts::of_text(sentence)).await
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use azera_server_messages::SentTexts;
-use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, Transcript};
+use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, Transcript, main_language};
 use azera_voice_recordings::wav_file;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub struct RecognizerConfig {
     /// The model's name on the server. whisper.cpp's server has one model, and ignores it.
     pub model: Option<String>,
     /// The spoken language as an ISO 639-1 code, such as `en`; `auto` lets the server tell it. When unset, the server's
-    /// own setting counts: OpenAI tells the language, and whisper.cpp takes English.
+    /// own setting counts, unless a language is expected: OpenAI tells the language, and whisper.cpp takes English.
     pub language: Option<String>,
 }
 
@@ -129,16 +129,16 @@ impl ServerRecognizer {
     }
 
     /// Sends the utterance, in the plain form if the server refuses the verbose one.
-    async fn recognise(&self, sound: Vec<u8>) -> Result<Answer, ServerError> {
+    async fn recognise(&self, sound: Vec<u8>, language: Option<String>) -> Result<Answer, ServerError> {
         if self.api == RecognitionApi::WhisperCpp || self.is_plain.load(Ordering::Relaxed) {
-            return self.request(sound).await;
+            return self.request(sound, language).await;
         }
-        match self.request(sound.clone()).await {
+        match self.request(sound.clone(), language.clone()).await {
             Err(ServerError { failure: Failure::Refused { .. }, .. }) => {}
             other => return other,
         }
         self.is_plain.store(true, Ordering::Relaxed);
-        let answer = self.request(sound).await;
+        let answer = self.request(sound, language).await;
         // It refused for another reason.
         if answer.is_err() {
             self.is_plain.store(false, Ordering::Relaxed);
@@ -146,11 +146,10 @@ impl ServerRecognizer {
         answer
     }
 
-    async fn request(&self, sound: Vec<u8>) -> Result<Answer, ServerError> {
+    async fn request(&self, sound: Vec<u8>, language: Option<String>) -> Result<Answer, ServerError> {
         let file = Part::bytes(sound).file_name("utterance.wav").mime_str("audio/wav");
         let file = file.map_err(|error| self.server.protocol(error.to_string()))?;
         let form = Form::new().part("file", file);
-        let language = self.language.clone();
         let (path, form) = match self.api {
             RecognitionApi::OpenAi => {
                 let form = form.text("model", self.model.clone());
@@ -190,6 +189,15 @@ impl SpeechToText for ServerRecognizer {
     }
 
     fn transcribe(&self, utterance: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
+        self.transcribe_in(utterance, None, is_wanted)
+    }
+
+    fn transcribe_in(
+        &self,
+        utterance: &Audio,
+        language: Option<&str>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
         if utterance.rate != RECOGNITION_RATE {
             return Err(Error::WrongRate { found: utterance.rate, wanted: RECOGNITION_RATE });
         }
@@ -200,7 +208,9 @@ impl SpeechToText for ServerRecognizer {
         if utterance.samples.is_empty() {
             return Ok(Transcript { text: "".into(), words: Vec::new(), confidence: 0.0, no_speech: 1.0 });
         }
-        let mut answer = pin!(self.recognise(wav_file(utterance)));
+        // What the configuration names counts more than what is expected.
+        let expected = language.map(|tag| main_language(tag).to_ascii_lowercase());
+        let mut answer = pin!(self.recognise(wav_file(utterance), self.language.clone().or(expected)));
         let answer = loop {
             if !is_wanted() {
                 return Err(Error::Cancelled);

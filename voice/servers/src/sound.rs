@@ -1,7 +1,7 @@
 //! The sound of an answer, piece by piece, at the rate that the voices promise.
 
 use azera_voice_api::SampleRate;
-use azera_voice_recordings::Resampler;
+use azera_voice_recordings::{Pitch, Resampler};
 
 use crate::error::Failure;
 use crate::voices::SERVER_VOICE_RATE;
@@ -13,6 +13,8 @@ pub const MAX_SOUND_SECONDS: usize = 300;
 /// Decodes the sound of one answer.
 pub(crate) struct SoundStream {
     form: Form,
+    /// The pitch to which the sound is brought.
+    pitch: Pitch,
     resampler: Option<Resampler>,
     /// Samples handed out so far.
     samples: usize,
@@ -32,7 +34,7 @@ enum Form {
 impl SoundStream {
     /// Begins a sound. `kind` is the content type without and with its parameters, and `pcm_rate` the rate of bare
     /// samples unless the type names one.
-    pub(crate) fn new(kind: Option<(String, String)>, pcm_rate: SampleRate) -> Result<Self, Failure> {
+    pub(crate) fn new(kind: Option<(String, String)>, pcm_rate: SampleRate, pitch: Pitch) -> Result<Self, Failure> {
         let (kind, whole) = kind.unwrap_or_default();
         if kind == "application/json" || kind.starts_with("text/") {
             return Err(Failure::Protocol(format!("{kind} instead of a sound")));
@@ -41,7 +43,8 @@ impl SoundStream {
         let is_pcm = ["audio/pcm", "audio/l16", "application/octet-stream", ""].contains(&kind.as_str());
         let pcm_rate =
             is_pcm.then(|| named.filter(|rate| (4_000..=192_000).contains(rate)).map_or(pcm_rate, SampleRate));
-        Ok(Self { form: Form::Unknown { first: Vec::new(), pcm_rate, kind }, resampler: None, samples: 0 })
+        let form = Form::Unknown { first: Vec::new(), pcm_rate, kind };
+        Ok(Self { form, pitch, resampler: None, samples: 0 })
     }
 
     /// Returns the samples that these bytes complete.
@@ -101,6 +104,7 @@ impl SoundStream {
         };
         let Some(rate) = rate else { return Ok(Vec::new()) };
         let mut out = Vec::new();
+        let rate = self.pitch.rate(rate);
         self.resampler.get_or_insert_with(|| Resampler::new(rate, SERVER_VOICE_RATE)).push(decoded, &mut out);
         self.samples += out.len();
         let limit = MAX_SOUND_SECONDS * SERVER_VOICE_RATE.0 as usize;
@@ -121,7 +125,7 @@ mod tests {
     fn read(kind: &str, body: &[u8]) -> Result<usize, String> {
         let kind = Some((kind.split(';').next().unwrap().to_owned(), kind.to_owned()));
         let run = || {
-            let mut sound = SoundStream::new(kind, SERVER_VOICE_RATE)?;
+            let mut sound = SoundStream::new(kind, SERVER_VOICE_RATE, Pitch::of(1.0))?;
             let mut samples = 0;
             for piece in body.chunks(777) {
                 samples += sound.push(piece)?.len();

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use azera_voice_api::{Audio, CLONE_MARK, Error, SampleRate, Style, TextToSpeech, Voice};
+use azera_voice_recordings::Pitch;
 use reqwest::Response;
 use tokio::runtime::Handle;
 
@@ -64,7 +65,8 @@ impl std::fmt::Debug for VoicesConfig {
 
 /// Speaks with the voices of a server. Calls block; see the crate's documentation.
 ///
-/// Servers take no liveliness, and those with XTTS no pace: such a wish is left out.
+/// Servers take no liveliness, and those with XTTS neither pace nor pitch: such a wish is left out. Those with XTTS speak the
+/// language of the style if they can.
 pub struct ServerVoices {
     server: Server,
     handle: Handle,
@@ -186,17 +188,20 @@ impl ServerVoices {
         sentence: &str,
         style: &Style,
     ) -> Result<(Response, SoundStream), ServerError> {
-        let response = match (&self.config.api, &told.xtts) {
+        let (response, pitch) = match (&self.config.api, &told.xtts) {
             (SpeechApi::OpenAi { model, format }, _) => {
-                openai::speak(&self.server, model, *format, sentence, style).await?
+                let pitch = Pitch::of(style.pitch);
+                (openai::speak(&self.server, model, *format, sentence, style, pitch).await?, pitch)
             }
             (SpeechApi::Xtts, Some(found)) => {
-                let samples = &*self.config.samples;
-                xtts::speak(&self.server, found, sentence, &style.voice, &self.config.language, samples).await?
+                let wished = style.language.as_deref().filter(|language| found.language(language).is_some());
+                let (language, samples) = (wished.unwrap_or(&self.config.language), &*self.config.samples);
+                let spoken = xtts::speak(&self.server, found, sentence, &style.voice, language, samples);
+                (spoken.await?, Pitch::of(1.0))
             }
             (SpeechApi::Xtts, None) => return Err(self.server.protocol("nothing about itself")),
         };
-        let sound = SoundStream::new(content_type(&response), SERVER_VOICE_RATE);
+        let sound = SoundStream::new(content_type(&response), SERVER_VOICE_RATE, pitch);
         Ok((response, sound.map_err(|failure| self.server.error(failure))?))
     }
 

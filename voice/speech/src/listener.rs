@@ -38,12 +38,13 @@ impl Listener for RecordingListener {
         (u64::from(self.most_seconds) * MAX_BYTES_A_SECOND).min(MAX_BYTES)
     }
 
-    async fn hear(&self, file: Vec<u8>, mime: &str) -> Result<Heard, HearError> {
+    async fn hear(&self, file: Vec<u8>, mime: &str, language: Option<&str>) -> Result<Heard, HearError> {
         let (engine, mime, most_seconds) = (Arc::clone(&self.engine), mime.to_owned(), self.most_seconds);
+        let language = language.map(str::to_owned);
         let heard = self.slot.run(move |is_wanted| {
             let audio = read_bytes(file, &mime, most_seconds as usize).map_err(unreadable)?;
             let engine = engine.get().map_err(unavailable)?;
-            recognise(engine.as_ref(), &audio, is_wanted)
+            recognise(engine.as_ref(), &audio, language.as_deref(), is_wanted)
         });
         match heard.await {
             Ok(heard) => heard,
@@ -56,12 +57,14 @@ impl Listener for RecordingListener {
 fn recognise(
     engine: &dyn SpeechToText,
     audio: &Audio,
+    language: Option<&str>,
     is_wanted: &(dyn Fn() -> bool + Sync),
 ) -> Result<Heard, HearError> {
     let mut words: Vec<String> = Vec::new();
     for range in split(audio, PART_SECONDS) {
         let samples = audio.samples.get(range).unwrap_or_default().to_vec();
-        let transcript = engine.transcribe(&Audio { rate: audio.rate, samples }, is_wanted).map_err(unavailable)?;
+        let part = Audio { rate: audio.rate, samples };
+        let transcript = engine.transcribe_in(&part, language, is_wanted).map_err(unavailable)?;
         let said = transcript.text.trim();
         if !said.is_empty() {
             words.push(said.to_owned());
@@ -91,7 +94,7 @@ mod tests {
 
     /// Says how long each utterance is.
     #[derive(Default)]
-    struct Meter(Mutex<Vec<usize>>);
+    struct Meter(Mutex<Vec<usize>>, Mutex<Option<String>>);
 
     impl SpeechToText for Meter {
         fn name(&self) -> &str {
@@ -104,6 +107,16 @@ mod tests {
             lengths.push(utterance.samples.len());
             let text = format!(" part {} ", lengths.len());
             Ok(Transcript { text: text.into(), words: Vec::new(), confidence: 1.0, no_speech: 0.0 })
+        }
+
+        fn transcribe_in(
+            &self,
+            utterance: &Audio,
+            language: Option<&str>,
+            is_wanted: &(dyn Fn() -> bool + Sync),
+        ) -> Result<Transcript, Error> {
+            *self.1.lock().unwrap() = language.map(str::to_owned);
+            self.transcribe(utterance, is_wanted)
         }
     }
 
@@ -120,17 +133,18 @@ mod tests {
         let meter = Arc::new(Meter::default());
         let engine = Arc::clone(&meter);
         let listener = RecordingListener::new(Box::new(move || Ok(Arc::clone(&engine) as Arc<_>)), 60);
-        let heard = listener.hear(note(40), "audio/ogg").await.unwrap();
+        let heard = listener.hear(note(40), "audio/ogg", Some("de-AT")).await.unwrap();
         assert_eq!(heard.text.as_str(), "part 1 part 2");
         let heard: usize = meter.0.lock().unwrap().iter().sum();
         assert!((640_000..641_000).contains(&heard), "{heard}");
+        assert_eq!(meter.1.lock().unwrap().as_deref(), Some("de-AT"));
     }
 
     #[tokio::test]
     async fn what_cannot_be_heard_says_why() {
         let broken = || Err(Error::Model { file: "whisper.gguf".to_owned(), why: "it is gone".to_owned() });
         let listener = RecordingListener::new(Box::new(broken), 2);
-        let hear = async |file| listener.hear(file, "audio/ogg").await.unwrap_err();
+        let hear = async |file| listener.hear(file, "audio/ogg", None).await.unwrap_err();
         assert_eq!(hear(note(3)).await, HearError::TooLong { most_seconds: 2 });
         assert!(matches!(hear(b"no sound".to_vec()).await, HearError::Unreadable(_)));
         let HearError::Unavailable(why) = hear(note(1)).await else { panic!("it has no model") };

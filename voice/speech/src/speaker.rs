@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use azera_types::VoiceNote;
 use azera_voice_api::{
     Audio, CLONE_MARK, Error, Manner, MissingVoices, Recorded, SampleRate, SpeakError, Speaker, Style, TextToSpeech,
+    Voice,
 };
 use azera_voice_opus::{NOTE_RATE, NoteWriter, OpusError, Waveform};
 use azera_voice_recordings::{Resampler, wav_file};
@@ -69,6 +70,13 @@ impl NoteSpeaker {
 
 #[async_trait]
 impl Speaker for NoteSpeaker {
+    async fn voices(&self) -> Result<Vec<Voice>, SpeakError> {
+        let engine = Arc::clone(&self.engine);
+        // The engine may be opened first.
+        let voices = tokio::task::spawn_blocking(move || engine.get().map(|engine| engine.voices()));
+        voices.await.map_err(|_| SpeakError::Unavailable("the voice stopped".to_owned()))?.map_err(unavailable)
+    }
+
     async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError> {
         self.speak_into(text, manner, note).await
     }
@@ -144,8 +152,8 @@ fn recorded(speech: &Speech<'_>, most_seconds: u32) -> Result<Recorded, SpeakErr
     Ok(Recorded { duration: whole.duration(), wav: wav_file(&whole) })
 }
 
-/// Returns the style of a manner, and the language of its voice: its own voice if the engine has it, or else the engine's
-/// first one.
+/// Returns the style of a manner, and the language in which it reads: its own, or else that of its voice. Without a voice of
+/// its own that the engine has, the engine's first one speaks.
 fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<(Style, String), SpeakError> {
     let voices = engine.voices();
     let usual = voices
@@ -158,7 +166,7 @@ fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<(Style, String), 
         return Err(SpeakError::NoVoice);
     }
     let voice = voices.iter().find(|voice| voice.id == style.voice);
-    let language = voice.unwrap_or(usual).language.clone();
+    let language = style.language.clone().unwrap_or_else(|| voice.unwrap_or(usual).language.clone());
     Ok((style, language))
 }
 
@@ -228,7 +236,6 @@ fn encoding(error: OpusError) -> SpeakError {
 mod tests {
     use std::sync::Mutex;
 
-    use azera_voice_api::Voice;
     use azera_voice_recordings::read_bytes;
 
     use super::*;
@@ -302,6 +309,25 @@ mod tests {
         speaker.speak("<t:0:t>, 3 €", &Manner::default()).await.unwrap();
         let said: Vec<String> = whistle.said.lock().unwrap().iter().map(|(said, _)| said.clone()).collect();
         assert_eq!(said, ["zwei Uhr, drei Euro", "two o'clock, three euros"]);
+    }
+
+    #[tokio::test]
+    async fn a_language_chooses_the_voice_and_how_it_reads() {
+        let whistle = Whistle::new();
+        let manner = |voice: Option<&str>| Manner {
+            voice: voice.map(str::to_owned),
+            language: Some("de-AT".to_owned()),
+            pitch: Some(1.1),
+            ..Manner::default()
+        };
+        let speaker = whistle.speaker(10);
+        speaker.speak("3 €", &manner(None)).await.unwrap();
+        speaker.speak("3 €", &manner(Some("high"))).await.unwrap();
+        let style = |id: &str| Style { language: Some("de-AT".to_owned()), pitch: 1.1, ..Style::of(id) };
+        let said = |id: &str| ("drei Euro".to_owned(), style(id));
+        assert_eq!(*whistle.said.lock().unwrap(), [said("tief"), said("high")]);
+        let voices: Vec<String> = speaker.voices().await.unwrap().into_iter().map(|voice| voice.id).collect();
+        assert_eq!(voices, ["low", "high", "tief"]);
     }
 
     #[tokio::test]

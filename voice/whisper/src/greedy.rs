@@ -11,6 +11,8 @@ const TOKENS_PER_SECOND: f32 = 8.0;
 const TOKENS_BESIDES: usize = 16;
 /// The shortest block of tokens whose repetition is not the speaker's.
 const REPEATED_BLOCK: usize = 4;
+/// How many times more likely the expected language counts than it sounds.
+const EXPECTED_WEIGHT: f32 = 10.0;
 /// The longest utterance, in seconds, that ends when it begins again. In a longer one, a speaker may well begin two
 /// sentences alike.
 const SHORT_SECONDS: f32 = 10.0;
@@ -34,6 +36,8 @@ pub(crate) struct Decoding<'a> {
     pub(crate) gemm: &'a Gemm,
     /// The language's token, if the caller chose one.
     pub(crate) language: Option<usize>,
+    /// The token of the language that is probably spoken.
+    pub(crate) expected: Option<usize>,
     /// Length of the speech.
     pub(crate) seconds: f32,
 }
@@ -44,7 +48,7 @@ impl Decoding<'_> {
         let mut cache = self.decoder.begin(vectors, self.gemm)?;
         let mut step = self.decoder.step(&mut cache, self.tokens.start)?;
         let mut first = self.decoder.logits(&step);
-        let language = self.language.or_else(|| likeliest(&first, self.tokens.languages.clone()));
+        let language = self.language.or_else(|| spoken_language(&first, self.tokens.languages.clone(), self.expected));
         softmax(&mut first);
         let mut decoded = Decoded {
             tokens: Vec::new(),
@@ -105,6 +109,15 @@ impl Decoded {
     }
 }
 
+/// Returns the token of the language that the sound is in. The expected one counts [`EXPECTED_WEIGHT`] times, so that it
+/// decides where the sound does not.
+fn spoken_language(logits: &[f32], languages: std::ops::Range<usize>, expected: Option<usize>) -> Option<usize> {
+    let heard = likeliest(logits, languages)?;
+    let logit = |token: usize| logits.get(token).copied().unwrap_or(f32::NEG_INFINITY);
+    let expected = expected.filter(|expected| logit(*expected) + EXPECTED_WEIGHT.ln() > logit(heard));
+    Some(expected.unwrap_or(heard))
+}
+
 /// Returns the token in `range` with the highest number.
 fn likeliest(logits: &[f32], range: std::ops::Range<usize>) -> Option<usize> {
     range.max_by(|a, b| {
@@ -151,6 +164,16 @@ fn before_fragment(tokens: &[usize], text: impl Fn(&[usize]) -> String) -> usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_expected_language_decides_where_the_sound_does_not() {
+        // The logits of a text token and of three languages.
+        let logits = [9.0, 1.0, 2.5, -4.0];
+        assert_eq!(spoken_language(&logits, 1..4, None), Some(2));
+        assert_eq!(spoken_language(&logits, 1..4, Some(1)), Some(1), "it is nearly as likely");
+        assert_eq!(spoken_language(&logits, 1..4, Some(3)), Some(2), "the sound speaks against it");
+        assert_eq!(spoken_language(&logits, 0..0, Some(1)), None, "an English model has no languages");
+    }
 
     #[test]
     fn a_repeated_block_ends_the_transcript() {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, SpokenWord, Transcript};
+use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, SpokenWord, Transcript, main_language};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::align::token_starts;
@@ -70,7 +70,13 @@ impl Whisper {
         Ok(Self { name: name.into(), encoder, decoder, tokens, mel, gemm: Gemm, threads, language })
     }
 
-    fn recognise(&self, samples: &[f32], is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
+    /// Recognises an utterance that is probably in the language of this token.
+    fn recognise(
+        &self,
+        samples: &[f32],
+        expected: Option<usize>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
         let seconds = samples.len() as f32 / RECOGNITION_RATE.0 as f32;
         if !is_wanted() {
             return Err(Error::Cancelled);
@@ -83,7 +89,7 @@ impl Whisper {
         let mel = self.mel.spectrogram(&window, &self.gemm)?;
         let vectors = self.encoder.run(&mel, &self.gemm, is_wanted)?;
         let (decoder, tokens, gemm) = (&self.decoder, &self.tokens, &self.gemm);
-        let decoding = Decoding { decoder, tokens, gemm, language: self.language, seconds };
+        let decoding = Decoding { decoder, tokens, gemm, language: self.language, expected, seconds };
         let decoded = decoding.run(&vectors, is_wanted)?;
         let text = self.tokens.text(&decoded.tokens);
         let evidence = Evidence::of(&text, &decoded);
@@ -117,13 +123,24 @@ impl SpeechToText for Whisper {
     }
 
     fn transcribe(&self, utterance: &Audio, is_wanted: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
+        self.transcribe_in(utterance, None, is_wanted)
+    }
+
+    fn transcribe_in(
+        &self,
+        utterance: &Audio,
+        language: Option<&str>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
         if utterance.rate != RECOGNITION_RATE {
             return Err(Error::WrongRate { found: utterance.rate, wanted: RECOGNITION_RATE });
         }
         if utterance.samples.len() > MAX_SECONDS * RECOGNITION_RATE.0 as usize {
             return Err(Error::TooLong { seconds: utterance.duration().as_secs_f32(), most: MAX_SECONDS as f32 });
         }
-        self.threads.install(|| self.recognise(&utterance.samples, is_wanted))
+        let code = language.map(|tag| main_language(tag).to_ascii_lowercase());
+        let expected = code.and_then(|code| self.tokens.language(&code));
+        self.threads.install(|| self.recognise(&utterance.samples, expected, is_wanted))
     }
 }
 

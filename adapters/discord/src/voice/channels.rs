@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError, VoiceStatus,
+    CallManner, CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError,
+    VoiceStatus,
 };
 use azera_types::{ChatId, MessageId, PersonId};
 use serenity::all::{ChannelId, ChannelType, GuildId, UserId};
 
-use super::VoiceCalls;
 use super::code::code_of;
+use super::{VoiceCalls, personas};
 use crate::id;
 use azera_voice_discord::Call;
 
@@ -38,6 +39,25 @@ impl Channels {
         let (guild, channel) = self.whereabouts(chat, user).ok_or(VoiceError::NotInChannel)?;
         let call = self.0.call_in(channel).ok_or(VoiceError::NotThere)?;
         Ok((guild, channel, call))
+    }
+
+    /// Returns the call that a person takes part in, with its channel. If the bot is mute there, it talks again.
+    async fn heard_call(&self, chat: &ChatId, person: &PersonId) -> Result<(ChannelId, Call), VoiceError> {
+        let (guild, channel, call) = self.call_with(chat, person)?;
+        if self.0.is_silenced(channel) {
+            return Err(VoiceError::Silenced);
+        }
+        if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
+            self.mute(chat, person, false).await?;
+        }
+        Ok((channel, call))
+    }
+
+    /// Sends the code of a text that is said to whom asked for it.
+    fn send_code_of(&self, channel: ChannelId, person: &PersonId, text: &str) {
+        if let Some(code) = code_of(text) {
+            tokio::spawn(self.0.clone().send_code(channel, Some(person.clone()), code));
+        }
     }
 }
 
@@ -87,17 +107,16 @@ impl VoiceChannels for Channels {
     }
 
     async fn say(&self, chat: &ChatId, person: &PersonId, text: &str) -> Result<(), VoiceError> {
-        let (guild, channel, call) = self.call_with(chat, person)?;
-        if self.0.is_silenced(channel) {
-            return Err(VoiceError::Silenced);
-        }
-        if self.0.calls().get(&guild).is_some_and(|ongoing| ongoing.is_muted) {
-            self.mute(chat, person, false).await?;
-        }
+        let (channel, call) = self.heard_call(chat, person).await?;
         call.say(text);
-        if let Some(code) = code_of(text) {
-            tokio::spawn(self.0.clone().send_code(channel, Some(person.clone()), code));
-        }
+        self.send_code_of(channel, person, text);
+        Ok(())
+    }
+
+    async fn say_in(&self, chat: &ChatId, person: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError> {
+        let (channel, call) = self.heard_call(chat, person).await?;
+        call.say_in(text, personas::manner(manner));
+        self.send_code_of(channel, person, text);
         Ok(())
     }
 

@@ -39,8 +39,8 @@ impl Speakers {
 
 /// Returns how a persona speaks, as engines of speech take it.
 pub(super) fn manner(manner: CallManner) -> Manner {
-    let CallManner { voice, pace, liveliness } = manner;
-    Manner { voice, pace, liveliness, needs_voice: false }
+    let CallManner { voice, pace, pitch, liveliness, language } = manner;
+    Manner { voice, needs_voice: false, pace, pitch, liveliness, language }
 }
 
 impl VoiceCalls {

@@ -45,6 +45,7 @@ impl VoiceCalls {
         _followed: Followed,
     ) {
         let (mut number, mut utterances) = (0, Utterances::new(self.clone()));
+        let room = (key.guild, key.channel);
         while let Some(report) = reports.recv().await {
             match report {
                 Report::Room(RoomReport::Said(said, ago)) => {

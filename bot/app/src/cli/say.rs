@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use azera_voice_engines::{MAX_PACE, MIN_PACE};
+use azera_voice_recordings::Pitch;
 use clap::Args;
 
 /// The most of a voice's own liveliness.
@@ -25,6 +26,9 @@ pub struct SayOptions {
     /// Pace, from 0.5 to 2; 1 is the voice's own
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = pace)]
     pub pace: f32,
+    /// Pitch, from 0.7 to 1.4; 1 is the voice's own, and the pace stays
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = pitch)]
+    pub pitch: f32,
     /// How lively it sounds, from 0 to 1.5; 0 sounds the same each time
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = liveliness)]
     pub liveliness: f32,
@@ -35,6 +39,10 @@ pub struct SayOptions {
 
 fn pace(text: &str) -> Result<f32, String> {
     factor(text, MIN_PACE, MAX_PACE)
+}
+
+fn pitch(text: &str) -> Result<f32, String> {
+    factor(text, Pitch::MIN, Pitch::MAX)
 }
 
 fn liveliness(text: &str) -> Result<f32, String> {

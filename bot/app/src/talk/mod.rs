@@ -91,8 +91,8 @@ pub async fn run(config: &Config, options: TalkOptions) -> anyhow::Result<ExitCo
 
 /// Returns how a persona speaks, as engines of speech take it.
 fn manner(own: CallManner) -> Manner {
-    let CallManner { voice, pace, liveliness } = own;
-    Manner { voice, pace, liveliness, needs_voice: false }
+    let CallManner { voice, pace, pitch, liveliness, language } = own;
+    Manner { voice, needs_voice: false, pace, pitch, liveliness, language }
 }
 
 /// What the session hears of.

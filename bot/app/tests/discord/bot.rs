@@ -95,7 +95,7 @@ impl Bot {
         let mut command = Command::new(env!("CARGO_BIN_EXE_azera"));
         command.args(arguments).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home);
         command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
-        command.env("AZERA__HTTP__ENABLED", "false");
+        command.env("AZERA__HTTP__ENABLED", "false").env("AZERA__VOICE__ESPEAK", "false");
         command.env("AZERA__MODELS__THREADS", "1").env("AZERA__BACKUP__ENABLED", "false");
         command.env("AZERA_DATA", home.join("data")).env("AZERA_LOG", "info,azera_adapter_discord=debug");
         command.env("AZERA__DISCORD__TOKEN", &self.token).env("AZERA__DISCORD__API_ADDRESS", &self.api);

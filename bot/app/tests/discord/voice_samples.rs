@@ -145,6 +145,57 @@ fn a_persona_speaks_with_a_recorded_voice_only_while_its_owner_agrees() {
     as_described(&fake);
 }
 
+/// Gives a form of `/voice`. Returns the id of the interaction.
+fn voice(fake: &FakeDiscord, channel: u64, who: u64, form: &str, values: &[(&str, &str)]) -> u64 {
+    let values: Vec<Value> =
+        values.iter().map(|(name, value)| json!({"name": name, "type": 3, "value": value})).collect();
+    let options = json!([{"name": form, "type": 1, "options": values}]);
+    let command = Invoked::Command { name: "voice".to_owned(), kind: 1, options, target: None };
+    fake.world(|world| world.invoke(channel, who, command))
+}
+
+#[test]
+fn a_voice_message_becomes_a_voice_that_says_a_text() {
+    let (fake, xtts, scratch) = (fake(), Xtts::start(), tempfile::tempdir().expect("a folder"));
+    let ([ann, bob, _], square) = square(&fake);
+    let (mut bot, _model) = bot(&fake, &xtts);
+    let note = scratch.path().join("note.ogg");
+    let path = note.to_string_lossy();
+    let said =
+        bot.command(&["say", "--voice", "piper-en-us-joe", "--liveliness", "0", "--out", &path, SENTENCE]).output();
+    assert!(said.expect("the binary runs").status.success());
+    let note = std::fs::read(&note).expect("the file");
+    bot.start(&fake);
+    fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
+    // What somebody else said is not hers to give.
+    fake.world(|world| world.speak(square, bob, &note, 5.0));
+    let none = answer_text(&fake, voice(&fake, square, ann, "sample-add", &[("name", "ann")]));
+    assert!(none.starts_with("Send `/voice samples add NAME` with a recording"), "{none}");
+    fake.world(|world| world.speak(square, ann, b"OggS of something else", 5.0));
+    fake.world(|world| world.speak(square, ann, &note, 5.0));
+    fake.world(|world| world.say(square, ann, "That was me."));
+    let asked = voice(&fake, square, ann, "sample-add", &[("name", "ann")]);
+    let told = answer_text(&fake, asked);
+    assert!(told.starts_with("I took your voice message of 20") && told.contains("Is it your own voice"), "{told}");
+    let shown = fake.world(|world| world.interaction(asked).answer.message.clone()).expect("an answer");
+    assert!(press(&fake, square, ann, &shown, YES).contains("Thank you."));
+    // Nobody is in a call, so the text comes as a recording.
+    let say = |who: u64, voice_name: &str| {
+        let text = "We meet at the lighthouse";
+        let asked = voice(&fake, square, who, "say", &[("text", text), ("voice", voice_name)]);
+        let told = answer_text(&fake, asked);
+        (told, fake.world(|world| world.interaction(asked).answer.files.len()))
+    };
+    let (told, files) = say(ann, "ann");
+    assert_eq!((told.as_str(), files), ("Here it is as a recording.", 1));
+    assert_eq!(xtts.voice_of("lighthouse"), CLONED);
+    assert_eq!(say(bob, ANA.0).1, 1);
+    let (told, files) = say(bob, "ann");
+    assert!(told.starts_with("There is no voice `ann` here. There are: `"), "{told}");
+    assert!(told.contains(ANA.0) && files == 0, "{told}");
+    as_described(&fake);
+}
+
 #[test]
 fn the_command_line_exports_removes_and_forgets_what_was_given_in_a_chat() {
     let (fake, xtts, scratch) = (fake(), Xtts::start(), tempfile::tempdir().expect("a folder"));

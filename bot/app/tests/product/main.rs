@@ -72,6 +72,8 @@ fn command(home: &Path, arguments: &[&str]) -> Command {
     command.env("AZERA__MODELS__DIR", models()).env("AZERA__MODELS__PREFIX_CACHE_MB", "0");
     // Tests run in parallel: more threads for one model would slow the others down, and one port is for one test.
     command.env("AZERA__MODELS__THREADS", "1").env("AZERA__HTTP__ENABLED", "false");
+    // Whether it is installed is no matter of these tests.
+    command.env("AZERA__VOICE__ESPEAK", "false");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

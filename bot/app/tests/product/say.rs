@@ -74,6 +74,46 @@ fn a_voice_that_is_not_here_is_named_with_its_command() {
     assert!(!scratch.path().join("say.wav").exists());
 }
 
+/// espeak-ng with one voice, which says every text as the file beside it.
+const ESPEAK: &str = "#!/bin/sh\nhere=${0%/*}\n\
+                      [ \"$1\" = --voices ] && { printf ' 5 en-us --/M x y\\n'; exit 0; }\n\
+                      [ \"$*\" = '-v en-us -s 175 -b 1 --stdin --stdout' ] || exit 1\n\
+                      cat > \"$here/said\"; cat \"$here/sound.wav\"\n";
+
+#[test]
+fn espeak_ng_is_the_last_resort_and_doctor_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (home, program) = (scratch.path(), scratch.path().join("espeak-ng"));
+    let tone = (0..22_050).map(|n| (n as f32 * 0.05).sin() * 0.3).collect();
+    let sound_file = azera_voice_recordings::wav_file(&azera_voice_api::Audio {
+        rate: azera_voice_api::SampleRate(22_050),
+        samples: tone,
+    });
+    std::fs::write(home.join("sound.wav"), sound_file).expect("a file");
+    std::fs::write(&program, ESPEAK).expect("a file");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let run = |arguments: &[&str], espeak: &str| {
+        let mut command = command(home, arguments);
+        command.env("AZERA__MODELS__DIR", home.join("models")).env("AZERA__VOICE__ESPEAK", espeak);
+        fed(command.env("PATH", format!("{}:/usr/bin:/bin", home.display())).current_dir(home), "")
+    };
+    let output = run(&["say", "--out", "-", "It is 14:05."], "true");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (rate, seconds, peak) = sound(&output.stdout);
+    assert_eq!(rate, 22_050);
+    assert!((1.3..1.4).contains(&seconds) && peak > 2_000, "{seconds} s, {peak}");
+    assert_eq!(std::fs::read_to_string(home.join("said")).expect("a file"), "It is fourteen oh five.");
+    assert!(text(&output.stderr).contains("espeak-ng speaks, as the last resort"), "{}", text(&output.stderr));
+    let doctor = |espeak: &str| text(&run(&["doctor"], espeak).stdout);
+    let told = doctor("true");
+    let resort = "; espeak-ng speaks, as the last resort; `azera models pull piper-en-us-joe`";
+    assert!(told.contains(resort) && !told.contains("whisper-base piper-en-us-joe"), "{told}");
+    assert!(!doctor("false").contains("espeak-ng"));
+    assert!(!run(&["say", "Hello."], "false").status.success());
+}
+
 #[test]
 fn voices_are_listed_with_their_state() {
     let scratch = tempfile::tempdir().expect("a folder");

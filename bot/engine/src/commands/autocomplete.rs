@@ -45,6 +45,7 @@ impl Commands {
             OptionKind::Theme => themes(),
             OptionKind::PictureModel => named(self.pictures.choices().await.models),
             OptionKind::Sampler => named(self.pictures.choices().await.samplers),
+            OptionKind::Voice => self.voice_options(&at).await?,
             OptionKind::Text
             | OptionKind::Word
             | OptionKind::Sound

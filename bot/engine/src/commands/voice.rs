@@ -1,11 +1,12 @@
 //! `/voice`: joins and leaves voice channels, and records who may be heard there. `/voice replies` is in
-//! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`, `/voice record` in
-//! `recordings.rs`.
+//! `voice_replies.rs`, `/voice captions` in `captions.rs`, `/voice samples` in `voice_samples.rs`, `/voice say` in
+//! `voice_say.rs`, `/voice record` in `recordings.rs`.
 
 use azera_adapter::{CallWish, CaptionStatus, Choice, CommandAnswer, VoiceChannels, VoiceError};
 use azera_memory::VoiceConsent;
 use azera_types::{Author, ChatId};
 
+use super::mind::may_configure_place;
 use super::{CommandContext, done, refused};
 use crate::commands::Commands;
 use crate::error::Error;
@@ -29,10 +30,13 @@ impl Commands {
         if verb == "samples" {
             return self.voice_samples(at, rest.trim()).await;
         }
+        if verb == "say" {
+            return self.voice_say(at, rest.trim()).await;
+        }
         let Some(voice) = at.adapter.voice() else {
             let is_bare = arguments.is_empty();
-            return if is_bare {
-                self.voice_replies(at, "").await
+            return if is_bare || arguments == "settings" {
+                self.voice_settings_here(at, None).await
             } else {
                 Ok(refused("There are no voice channels here.".into()))
             };
@@ -50,7 +54,6 @@ impl Commands {
             }
             ("unmute", "") => Ok(answered(voice.mute(chat, person, false).await, "I talk again.")),
             ("stop", "") => Ok(answered(voice.stop(chat, person).await, "I am quiet.")),
-            ("say", text) if !text.is_empty() => Ok(answered(voice.say(chat, person, text).await, "I say it.")),
             ("consent", decision) => self.voice_consent(at, voice, decision).await,
             ("captions", wish) => self.voice_captions(at, voice, wish).await,
             ("record", wish) => self.voice_record(at, voice, wish).await,
@@ -104,7 +107,6 @@ impl Commands {
             Some(VoiceConsent::Refused) => "I do not hear you in this voice channel: you refused it.".into(),
             Some(VoiceConsent::Asked) | None => "I do not hear you in this voice channel until you agree to it.".into(),
         };
-        let choice = |label: &str, line: &str| Choice { label: label.into(), line: line.into() };
         let choices = vec![choice("Hear me", "/voice consent yes"), choice("Do not hear me", "/voice consent no")];
         Ok(CommandAnswer { choices, ..done(text) })
     }
@@ -139,6 +141,9 @@ impl Commands {
     async fn voice_settings(&self, at: &CommandContext<'_>, voice: &dyn VoiceChannels) -> Result<CommandAnswer, Error> {
         let status = match voice.status(&at.line.chat, &at.line.person).await {
             Ok(status) => status,
+            Err(why @ (VoiceError::NotInChannel | VoiceError::NotThere)) => {
+                return self.voice_settings_here(at, Some(&why)).await;
+            }
             Err(why) => return Ok(no(&why)),
         };
         let (chat, person) = (&at.line.chat, &at.line.person);
@@ -153,12 +158,14 @@ impl Commands {
             Ok(recording) => recording,
             Err(why) => return Ok(no(&why)),
         };
+        let is_agreed = hears == Some(VoiceConsent::Given);
+        let choices = call_choices(is_agreed, captions.is_some(), recording.is_some());
         let lines = [
             match status.people {
                 1 => "1 person is in the voice channel with me.".to_owned(),
                 people => format!("{people} people are in the voice channel with me."),
             },
-            heard(hears == Some(VoiceConsent::Given), captions.as_ref()).to_owned(),
+            heard(is_agreed, captions.as_ref()).to_owned(),
             match &captions {
                 None => "Captions are off: `/voice captions on`.".to_owned(),
                 Some(captions) => format!("{} turned captions on: `/voice captions off`.", captions.by),
@@ -176,8 +183,54 @@ impl Commands {
                 status.packets_heard, status.packets_decoded, status.packets_dropped
             ),
         ];
-        Ok(done(lines.map(|line| format!("- {line}\n")).concat()))
+        Ok(CommandAnswer { choices, ..done(lines.map(|line| format!("- {line}\n")).concat()) })
     }
+
+    /// Shows what counts in this chat without a call, and why there is none.
+    async fn voice_settings_here(
+        &self,
+        at: &CommandContext<'_>,
+        no_call: Option<&VoiceError>,
+    ) -> Result<CommandAnswer, Error> {
+        let replies = self.voice_replies(at, "").await?;
+        let speaks = match at.chat.voices.get(&at.chat.persona) {
+            Some(_) => "I speak here with a recorded voice: `/voice samples use default` ends it.",
+            None => "I speak here with my own voice: `/voice samples` lists others.",
+        };
+        let lines = no_call.map(ToString::to_string).into_iter();
+        let lines = lines.chain([format!("{} `/voice replies` changes it.", replies.text), speaks.to_owned()]);
+        let text = lines.map(|line| format!("- {line}\n")).collect();
+        let choices = match may_configure_place(at) {
+            true => vec![
+                choice("Answer voice by voice", "/voice replies auto"),
+                choice("Speak every reply", "/voice replies always"),
+                choice("Text alone", "/voice replies never"),
+            ],
+            false => Vec::new(),
+        };
+        Ok(CommandAnswer { choices, ..done(text) })
+    }
+}
+
+fn choice(label: &str, line: &str) -> Choice {
+    Choice { label: label.into(), line: line.into() }
+}
+
+/// Returns what somebody in a call can change. Captions decide for their own time who is heard.
+fn call_choices(is_agreed: bool, is_captioned: bool, is_recorded: bool) -> Vec<Choice> {
+    let mut choices = vec![match is_captioned {
+        true => choice("Captions off", "/voice captions off"),
+        false => choice("Captions on", "/voice captions on"),
+    }];
+    match (is_captioned, is_agreed) {
+        (true, _) => {}
+        (false, true) => choices.push(choice("Do not hear me", "/voice consent no")),
+        (false, false) => choices.push(choice("Hear me", "/voice consent yes")),
+    }
+    if is_recorded {
+        choices.push(choice("End the recording", "/voice record off"));
+    }
+    choices
 }
 
 /// Says whether the person who asks is heard.

@@ -1,9 +1,9 @@
 //! `/voice samples`: recordings of people's voices, with which a persona can speak. Nobody is spoken with before they
 //! agreed, and `crate::clones` keeps what that takes.
 
-use azera_adapter::{Access, Choice, CommandAnswer};
+use azera_adapter::{Access, Choice, CommandAnswer, MAX_GIVEN_SOUND_BYTES};
 use azera_memory::ChatChange;
-use azera_types::PersonId;
+use azera_types::{FetchError, PersonId};
 use azera_voice_api::{Given, Sample, SampleError, SampleStore};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ const USAGE: &str = "`/voice samples list`, `/voice samples add NAME` with a rec
 
 /// Said to somebody who adds nothing.
 const NO_RECORDING: &str = "Send `/voice samples add NAME` with a recording of 3 to 30 seconds of clear speech: WAV, MP3, Ogg \
-                            or FLAC, up to 10 MB. For somebody else's voice, name them too, and I ask them: `/voice samples \
+                            or FLAC, up to 10 MB. Where I can look, I take the newest voice message that you sent. For somebody else's voice, name them too, and I ask them: `/voice samples \
                             add NAME @SOMEBODY`.";
 
 /// The beginning of a recording that comes as text, and the mark before its bytes.
@@ -87,8 +87,8 @@ impl Commands {
             return Ok(refused(format!("{obstacle} I kept nothing.")));
         }
         let (words, file) = match split_recording(what) {
-            Ok((words, Some(file))) => (words, file),
-            Ok((_, None)) => return Ok(refused(NO_RECORDING.into())),
+            Ok(("", _)) => return Ok(refused(NO_RECORDING.into())),
+            Ok(split) => split,
             Err(why) => return Ok(refused(why.into())),
         };
         let (name, who) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
@@ -112,6 +112,13 @@ impl Commands {
                 ASKED_AGAIN_AFTER.as_secs() / 3_600
             )));
         }
+        let (file, taken) = match file {
+            Some(file) => (file, String::new()),
+            None => match self.newest_sound(at).await? {
+                Ok(found) => found,
+                Err(why) => return Ok(refused(why)),
+            },
+        };
         let given = Given {
             whose: whose.clone(),
             by: at.line.person.clone(),
@@ -121,14 +128,41 @@ impl Commands {
         };
         let sample = match store.keep(name, given, file).await {
             Ok(sample) => sample,
-            Err(SampleError::Unfit(why)) => return Ok(refused(format!("I cannot keep that: {why}."))),
+            Err(SampleError::Unfit(why)) => return Ok(refused(format!("{taken}I cannot keep that: {why}."))),
             Err(SampleError::Store(why)) => {
                 tracing::error!(error = why, "cannot keep a recording of a voice");
                 return Ok(refused("I cannot keep recordings now. The operator finds the reason in the log.".into()));
             }
         };
         self.services.note_unanswered(&sample);
-        if is_own { Ok(asks_for_own(&sample)) } else { self.ask_other(at, &sample, &whose).await }
+        let answer = if is_own { asks_for_own(&sample) } else { self.ask_other(at, &sample, &whose).await? };
+        Ok(CommandAnswer { text: format!("{taken}{}", answer.text), ..answer })
+    }
+
+    /// Returns the newest sound that the person sent in this chat, with a sentence that says which one that is. The inner
+    /// error says why there is none.
+    async fn newest_sound(&self, at: &CommandContext<'_>) -> Result<Result<(Vec<u8>, String), String>, Error> {
+        let Some(messages) = at.adapter.voice_messages() else { return Ok(Err(NO_RECORDING.into())) };
+        let Some(sent) = messages.newest_sound(&at.line.chat, &at.line.person).await? else {
+            return Ok(Err(NO_RECORDING.into()));
+        };
+        let part = &sent.sound.part;
+        let what = match part.is_voice_message() {
+            true => "voice message".to_owned(),
+            false => format!("recording `{}`", part.name.replace('`', "'")),
+        };
+        let when = sent.at.to_zoned(at.calendar.zone.clone()).strftime("%F, %H:%M").to_string();
+        let which = format!("your {what} of {when}");
+        Ok(match sent.sound.source.fetch(MAX_GIVEN_SOUND_BYTES as u64).await {
+            Ok(file) => Ok((file, format!("I took {which}. "))),
+            Err(FetchError::TooLarge) => {
+                Err(format!("Your newest recording here is {which}, and it is larger than 10 MB. I kept nothing."))
+            }
+            Err(FetchError::Failed(why)) => {
+                tracing::info!(error = why, "cannot fetch a sound for a sample of a voice");
+                Err(format!("I could not get {which}. Send it again, or give it with the command. I kept nothing."))
+            }
+        })
     }
 
     /// Returns whose voice it is said to be: somebody who is in this place, or the person who gives it.

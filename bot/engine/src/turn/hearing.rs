@@ -51,7 +51,7 @@ impl Turns {
             return Ok(true);
         }
         for index in waiting {
-            match self.hear_part(request, index).await? {
+            match self.hear_part(request, context, index).await? {
                 Ok(words) => {
                     let Some(message) = self.store_words(&request.message, index, &words).await? else {
                         return Ok(false);
@@ -65,7 +65,12 @@ impl Turns {
     }
 
     /// Returns the words of a recording, which may be none.
-    async fn hear_part(&self, request: &TurnRequest, index: usize) -> Result<Result<Text, NotHeard>, Error> {
+    async fn hear_part(
+        &self,
+        request: &TurnRequest,
+        context: &TurnContext,
+        index: usize,
+    ) -> Result<Result<Text, NotHeard>, Error> {
         let message = &request.message;
         let Some(listener) = self.services.voice().listener else { return Ok(Err(NotHeard::NoListener)) };
         let Some(part) = message.parts.get(index) else { return Ok(Err(NotHeard::Gone)) };
@@ -76,8 +81,10 @@ impl Turns {
             Ok(bytes) => bytes,
             Err(why) => return Ok(Err(why.into())),
         };
+        // People probably speak the language of the persona.
+        let language = context.persona.voice.language.as_deref();
         let heard = tokio::select! {
-            heard = listener.hear(bytes, &part.mime) => heard,
+            heard = listener.hear(bytes, &part.mime, language) => heard,
             () = self.services.stopping.cancelled() => return Err(Error::Interrupted),
         };
         Ok(heard.map(|heard| heard.text).map_err(NotHeard::Failed))

@@ -87,6 +87,9 @@ async fn only_those_who_agree_to_captions_are_heard_while_they_run() {
 async fn the_settings_of_a_call_tell_the_consent_to_that_call() {
     let scene = Scene::open(true, false).await;
     let channels = scene.channels();
+    let settings = scene.command(ANN, COMMONS, "/voice settings").await;
+    assert!(settings.starts_with("- I am not in a voice channel with you."), "{settings}");
+    assert!(settings.contains("`/voice replies` changes it") && settings.contains("my own voice"), "{settings}");
     *channels.call.lock().unwrap() = Some(chat(COMMONS));
     // Ann is in a call and asks from the text chat of another voice channel, where she agreed.
     scene.command(ANN, DEN, "/voice consent yes").await;

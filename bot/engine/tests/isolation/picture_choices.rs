@@ -11,7 +11,7 @@ use crate::test_engine::{chat, person};
 use crate::world::PEOPLE;
 
 /// The kinds of options for which values are suggested.
-pub const SUGGESTED: [OptionKind; 7] = [
+pub const SUGGESTED: [OptionKind; 8] = [
     OptionKind::Persona,
     OptionKind::Model,
     OptionKind::Branch,
@@ -19,6 +19,7 @@ pub const SUGGESTED: [OptionKind; 7] = [
     OptionKind::Theme,
     OptionKind::PictureModel,
     OptionKind::Sampler,
+    OptionKind::Voice,
 ];
 
 fn offer() -> ImageOffer {

@@ -1,12 +1,15 @@
 //! Recordings of people's voices: nobody is spoken with before they agreed, or after they changed their mind, and only those
 //! whom it concerns know of a recording.
 
-use azera_adapter::{Platform as _, VoiceHost as _};
+use std::sync::Arc;
+
+use azera_adapter::{AutocompleteRequest, Host as _, OptionKind, Platform as _, VoiceHost as _};
 use azera_memory::Forget;
 use azera_types::Clock as _;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, LOBBY, Scene};
-use crate::test_engine::chat;
+use crate::test_engine::{chat, person};
+use crate::voice_fakes::Channels;
 
 /// A recording, as adapters put it into a command.
 const RECORDING: &str = "data:audio/wav;base64,UklGRg==";
@@ -44,6 +47,25 @@ impl Scene {
         let persona = self.engine.memory.chats().get(&chat(place)).unwrap().unwrap().persona;
         let platform = self.engine.platform.sim.id().clone();
         self.engine.azera.call_manner(&platform, &chat(place), &persona).await.unwrap().voice
+    }
+
+    /// Lets somebody say something with a voice. Returns the answer.
+    async fn let_speak(&self, who: usize, place: usize, voice: &str) -> String {
+        *self.engine.ear.1.spoken_in.lock().unwrap() = None;
+        self.command(who, place, &format!("/voice say Good day. --voice {voice}")).await
+    }
+
+    /// Returns the voice of the last recording; `None` if none was made.
+    fn spoken_with(&self) -> Option<String> {
+        self.engine.ear.1.spoken_in.lock().unwrap().clone()?.voice
+    }
+
+    /// Returns the names of the voices that are suggested to a person.
+    async fn offered(&self, who: usize, place: usize) -> Vec<String> {
+        let (chat, person, name) = (chat(place), person(who), "Somebody".to_owned());
+        let line = AutocompleteRequest { chat, person, name, kind: OptionKind::Voice, typed: String::new() };
+        let options = self.engine.azera.autocomplete(self.engine.platform.sim.id(), line).await.unwrap();
+        options.into_iter().map(|option| option.label).collect()
     }
 
     /// Keeps a recording of Ann's own voice, and returns its id.
@@ -189,6 +211,84 @@ async fn a_recording_goes_with_the_place_in_which_it_was_agreed_to() {
     assert_eq!(scene.engine.azera.forget_samples(&Forget::Chat(chat(DEN))).await.unwrap(), 0);
     assert_eq!(scene.engine.azera.forget_samples(&what).await.unwrap(), 1);
     assert_eq!(scene.engine.ear.1.all.lock().unwrap()[0].name, "ann", "her own voice is kept for no place");
+}
+
+#[tokio::test]
+async fn a_text_is_said_with_a_chosen_voice_and_an_unknown_one_gets_the_list() {
+    let scene = Scene::open(false, false).await;
+    assert_eq!(scene.let_speak(AN, COMMONS, "Karl").await, "Here it is as a recording.");
+    assert_eq!(scene.spoken_with().as_deref(), Some("karl"));
+    let refused = scene.let_speak(AN, COMMONS, "nobody").await;
+    assert_eq!(refused, "There is no voice `nobody` here. There are: `joe`, `karl`.");
+    assert_eq!(scene.spoken_with(), None);
+    assert_eq!(scene.offered(AN, COMMONS).await, ["joe (en-US)", "karl (de-DE)"]);
+    assert!(scene.command(AN, COMMONS, "/voice say --voice joe").await.starts_with("`/voice say TEXT`"));
+    let long = scene.command(AN, COMMONS, &format!("/voice say {}", "la ".repeat(1_001))).await;
+    assert!(long.starts_with("That is too long") && scene.spoken_with().is_none(), "{long}");
+    // In a call it is heard there.
+    let channels = Arc::<Channels>::default();
+    assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
+    *channels.call.lock().unwrap() = Some(chat(COMMONS));
+    assert_eq!(scene.let_speak(AN, COMMONS, "karl").await, "I say it.");
+    assert_eq!(scene.command(AN, COMMONS, "/voice say Good night.").await, "I say it.");
+    assert!(scene.let_speak(AN, COMMONS, "nobody").await.starts_with("There is no voice"));
+    let said = [("Good day.", Some("karl")), ("Good night.", None)];
+    assert_eq!(*channels.said.lock().unwrap(), said.map(|(text, voice)| (text.to_owned(), voice.map(str::to_owned))));
+    assert_eq!(scene.spoken_with(), None);
+}
+
+#[tokio::test]
+async fn nobody_lets_a_recorded_voice_speak_that_is_not_theirs_to_use() {
+    let scene = Scene::open(false, false).await;
+    scene.add(ANN, COMMONS, "nika").await;
+    let refused = async |who: usize, place: usize| {
+        let answer = scene.let_speak(who, place, "nika").await;
+        assert!(answer.starts_with("There is no voice `nika` here. There are: `joe`, `karl`."), "{answer}");
+        assert_eq!((scene.spoken_with(), scene.offered(who, place).await.len()), (None, 2));
+    };
+    // It waits for her answer.
+    refused(ANN, COMMONS).await;
+    scene.samples(ANN, COMMONS, "agree nika").await;
+    let id = scene.engine.ear.1.all.lock().unwrap()[0].id.clone();
+    assert_eq!(scene.let_speak(ANN, COMMONS, "nika").await, "Here it is as a recording.");
+    assert_eq!(scene.spoken_with(), Some(id.clone()));
+    assert!(scene.offered(ANN, DM_ANN).await.contains(&"nika (a recording)".to_owned()));
+    // Others neither use it nor learn of it, also by its id, until it is in use there.
+    refused(AN, COMMONS).await;
+    assert!(scene.let_speak(AN, COMMONS, &id).await.starts_with("There is no voice"));
+    scene.samples(ANN, COMMONS, "use nika").await;
+    refused(AN, LOBBY).await;
+    // Even there nobody else gets a file in which she says what they like, also not as the persona's voice.
+    assert!(scene.let_speak(AN, COMMONS, "nika").await.starts_with("That is somebody's recorded voice."));
+    let own = scene.command(AN, COMMONS, "/voice say Good day.").await;
+    assert!(own.starts_with("That is somebody's recorded voice.") && scene.spoken_with().is_none(), "{own}");
+    let channels = Arc::<Channels>::default();
+    assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
+    *channels.call.lock().unwrap() = Some(chat(COMMONS));
+    assert_eq!(scene.let_speak(AN, COMMONS, "nika").await, "I say it.");
+    assert_eq!(channels.said.lock().unwrap().pop().unwrap().1, Some(id));
+    *channels.call.lock().unwrap() = None;
+    // Where its owner is no more, nothing speaks with it.
+    scene.engine.ear.1.all.lock().unwrap()[0].given.as_mut().unwrap().whose =
+        azera_types::PersonId::new("nobody").unwrap();
+    refused(AN, COMMONS).await;
+}
+
+#[tokio::test]
+async fn somebodys_own_newest_voice_message_can_be_the_recording() {
+    let scene = Scene::open(false, false).await;
+    scene.engine.platform.given.lock().unwrap().insert(person(ANN), b"RIFF".to_vec());
+    let asked = scene.samples(ANN, COMMONS, "add ann").await;
+    assert!(asked.starts_with("I took your voice message of 2025-06-15, 15:06. `ann` has 4 s of speech."), "{asked}");
+    assert!(asked.contains("Is it your own voice"), "{asked}");
+    assert_eq!(scene.kept(), 1);
+    // What somebody else sent is not theirs.
+    assert!(scene.samples(AN, COMMONS, "add an").await.starts_with("Send `/voice samples add NAME`"));
+    scene.engine.platform.given.lock().unwrap().insert(person(AN), b"a letter".to_vec());
+    let refused = scene.samples(AN, COMMONS, "add an").await;
+    assert!(refused.ends_with("I cannot keep that: it is no WAV, MP3, Ogg or FLAC file."), "{refused}");
+    assert!(refused.starts_with("I took your voice message of"), "{refused}");
+    assert_eq!(scene.kept(), 1);
 }
 
 #[tokio::test]

@@ -119,6 +119,7 @@ impl TestEngine {
             drawing: Drawing::default(),
             retracted: Mutex::default(),
             spoken: Mutex::default(),
+            given: Mutex::default(),
             sounds: Mutex::default(),
             adults: AtomicBool::default(),
             asked: Mutex::default(),

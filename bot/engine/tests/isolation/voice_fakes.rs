@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use azera_adapter::{
-    CallWish, CaptionStatus, PlatformError, RecordStatus, SentRecording, VoiceChannels, VoiceError, VoiceStatus,
+    CallManner, CallWish, CaptionStatus, Outbound, PlatformError, RecordStatus, SentRecording, SentSound,
+    VoiceChannels, VoiceError, VoiceMessages, VoiceStatus,
 };
 use azera_engine::Voice;
 use azera_memory::VoiceReplies;
@@ -15,8 +16,11 @@ use azera_types::{
     ChatId, FetchError, Fetching, InboundPart, MessageId, Part, PartSource, PersonId, Text, Timestamp, VoiceNote,
 };
 use azera_voice_api::{
-    Given, HearError, Heard, Listener, Manner, Recorded, Sample, SampleError, SampleStore, SpeakError, Speaker,
+    Given, HearError, Heard, Listener, Manner, Recorded, Sample, SampleError, SampleRate, SampleStore, SpeakError,
+    Speaker, Voice as SpeakingVoice,
 };
+
+use crate::watch::WatchedPlatform;
 
 /// Hears the words in the bytes, and counts how often it listens. Beside it are the recordings of voices.
 #[derive(Default)]
@@ -28,6 +32,8 @@ pub struct Recordings {
     pub all: Mutex<Vec<Sample>>,
     /// Why nothing speaks with them.
     pub obstacle: Mutex<Option<String>>,
+    /// How something was spoken last.
+    pub spoken_in: Mutex<Option<Manner>>,
 }
 
 #[async_trait]
@@ -70,7 +76,7 @@ impl Listener for Ear {
         10_000
     }
 
-    async fn hear(&self, file: Vec<u8>, _: &str) -> Result<Heard, HearError> {
+    async fn hear(&self, file: Vec<u8>, _: &str, _: Option<&str>) -> Result<Heard, HearError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         match String::from_utf8(file) {
             Ok(words) => Ok(Heard { text: Text::new(words) }),
@@ -79,12 +85,26 @@ impl Listener for Ear {
     }
 }
 
-/// Speaks words as their bytes.
-pub struct Mouth;
+/// Speaks words as their bytes, with voices of its own and with all recordings.
+pub struct Mouth(Arc<Recordings>);
 
 #[async_trait]
 impl Speaker for Mouth {
-    async fn speak(&self, text: &str, _: &Manner) -> Result<VoiceNote, SpeakError> {
+    async fn voices(&self) -> Result<Vec<SpeakingVoice>, SpeakError> {
+        let recorded: Vec<String> = self.0.all.lock().unwrap().iter().map(|sample| sample.id.clone()).collect();
+        let voice = |(id, language): (&str, &str)| SpeakingVoice {
+            id: id.to_owned(),
+            language: language.to_owned(),
+            rate: SampleRate(24_000),
+            engine: "made-up".to_owned(),
+        };
+        let own = [("joe", "en-US"), ("karl", "de-DE")].map(voice);
+        let recorded = recorded.iter().map(|id| voice((id, "en")));
+        Ok(own.into_iter().chain(recorded).collect())
+    }
+
+    async fn speak(&self, text: &str, manner: &Manner) -> Result<VoiceNote, SpeakError> {
+        *self.0.spoken_in.lock().unwrap() = Some(manner.clone());
         Ok(VoiceNote { bytes: text.as_bytes().to_vec(), duration: Duration::from_secs(1), waveform: vec![0, 255] })
     }
 
@@ -96,7 +116,7 @@ impl Speaker for Mouth {
 pub fn voice(ear: &Arc<Ear>) -> Voice {
     Voice {
         listener: Some(ear.clone()),
-        speaker: Some(Arc::new(Mouth)),
+        speaker: Some(Arc::new(Mouth(ear.1.clone()))),
         samples: Some(ear.1.clone()),
         replies: VoiceReplies::Auto,
     }
@@ -116,6 +136,34 @@ pub fn spoken(words: &[u8], expired: bool) -> InboundPart {
     let part = Part::new("voice-message.ogg", Some("audio/ogg"), words.len() as u64).spoken(Some(1_000));
     let source: Arc<dyn PartSource> = if expired { Arc::new(Expired) } else { Arc::new(words.to_vec()) };
     InboundPart { part, source }
+}
+
+#[async_trait]
+impl VoiceMessages for WatchedPlatform {
+    fn speaks_in(&self, _: &ChatId) -> bool {
+        self.watch.went("VoiceMessages::speaks_in");
+        true
+    }
+
+    async fn parts(&self, _: &ChatId, message: &MessageId) -> Result<Vec<InboundPart>, PlatformError> {
+        self.watch.went("VoiceMessages::parts");
+        let words = self.spoken.lock().unwrap().get(message).cloned();
+        Ok(words.map(|words| spoken(&words, false)).into_iter().collect())
+    }
+
+    async fn newest_sound(&self, _: &ChatId, person: &PersonId) -> Result<Option<SentSound>, PlatformError> {
+        self.watch.went("VoiceMessages::newest_sound");
+        let given = self.given.lock().unwrap().get(person).cloned();
+        let at = Timestamp::from_second(1_750_000_000).unwrap();
+        Ok(given.map(|bytes| SentSound { sound: spoken(&bytes, false), at }))
+    }
+
+    async fn speak(&self, outbound: &Outbound, note: &VoiceNote) -> Result<(), PlatformError> {
+        let words = String::from_utf8(note.bytes.clone()).unwrap();
+        self.watch.shown_for("VoiceMessages::speak", outbound.reply_to.as_ref(), &words);
+        self.sounds.lock().unwrap().push((outbound.id.clone(), words));
+        Ok(())
+    }
 }
 
 /// A recording that was sent.
@@ -138,8 +186,20 @@ pub struct Channels {
     pub blind: Mutex<BTreeSet<PersonId>>,
     /// The chat of the call that everybody is in.
     pub call: Mutex<Option<ChatId>>,
+    /// What was said in calls, and with which voice.
+    pub said: Mutex<Vec<(String, Option<String>)>>,
     /// True while nobody can tell whether a call is recorded.
     pub is_record_lost: AtomicBool,
+}
+
+impl Channels {
+    fn say_with(&self, text: &str, voice: Option<String>) -> Result<(), VoiceError> {
+        if self.call.lock().unwrap().is_none() {
+            return Err(VoiceError::NotThere);
+        }
+        self.said.lock().unwrap().push((text.to_owned(), voice));
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -167,8 +227,12 @@ impl VoiceChannels for Channels {
         Err(VoiceError::NotThere)
     }
 
-    async fn say(&self, _: &ChatId, _: &PersonId, _: &str) -> Result<(), VoiceError> {
-        Err(VoiceError::NotThere)
+    async fn say(&self, _: &ChatId, _: &PersonId, text: &str) -> Result<(), VoiceError> {
+        self.say_with(text, None)
+    }
+
+    async fn say_in(&self, _: &ChatId, _: &PersonId, text: &str, manner: CallManner) -> Result<(), VoiceError> {
+        self.say_with(text, manner.voice)
     }
 
     async fn mute(&self, _: &ChatId, _: &PersonId, _: bool) -> Result<(), VoiceError> {

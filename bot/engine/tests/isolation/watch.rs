@@ -12,14 +12,11 @@ use azera_adapter::{
 };
 use azera_affect::Help;
 use azera_fake_sim::SimPlatform;
-use azera_types::{
-    ChatId, Inbound, InboundPart, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp, VoiceNote,
-};
+use azera_types::{ChatId, Inbound, MessageId, PersonId, Place, PlatformId, ReadableScopes, RealmId, Timestamp};
 use tokio::sync::Notify;
 
 use crate::drawing::Drawing;
 use crate::oracle::{DEFAULT_PERSONA, Oracle, Showing, secrets_in};
-use crate::voice_fakes::spoken;
 use crate::world::{CHATS, PEOPLE};
 
 /// Counts showings that are only allowed because accounts are linked.
@@ -174,6 +171,8 @@ pub struct WatchedPlatform {
     pub retracted: Mutex<Vec<MessageId>>,
     /// The voice messages that people sent.
     pub spoken: Mutex<BTreeMap<MessageId, Vec<u8>>>,
+    /// The newest sound that each person sent.
+    pub given: Mutex<BTreeMap<PersonId, Vec<u8>>>,
     /// The sounds that were sent, each with its reply.
     pub sounds: Mutex<Vec<(MessageId, String)>>,
     pub drawing: Drawing,
@@ -317,27 +316,6 @@ impl Questions for WatchedPlatform {
         let mut asked = self.asked.lock().unwrap();
         let asked = asked.as_mut().ok_or_else(|| PlatformError::Refused("nobody can be asked".to_owned()))?;
         asked.push(choices.to_vec());
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl VoiceMessages for WatchedPlatform {
-    fn speaks_in(&self, _: &ChatId) -> bool {
-        self.watch.went("VoiceMessages::speaks_in");
-        true
-    }
-
-    async fn parts(&self, _: &ChatId, message: &MessageId) -> Result<Vec<InboundPart>, PlatformError> {
-        self.watch.went("VoiceMessages::parts");
-        let words = self.spoken.lock().unwrap().get(message).cloned();
-        Ok(words.map(|words| spoken(&words, false)).into_iter().collect())
-    }
-
-    async fn speak(&self, outbound: &Outbound, note: &VoiceNote) -> Result<(), PlatformError> {
-        let words = String::from_utf8(note.bytes.clone()).unwrap();
-        self.watch.shown_for("VoiceMessages::speak", outbound.reply_to.as_ref(), &words);
-        self.sounds.lock().unwrap().push((outbound.id.clone(), words));
         Ok(())
     }
 }

@@ -23,9 +23,9 @@ const RATE: SampleRate = SampleRate(16_000);
 
 const FRAME: Duration = Duration::from_millis(32);
 
-/// Hears the words that the test puts down.
+/// Hears the words that the test puts down, and keeps the language that was expected last.
 #[derive(Default)]
-pub struct Hearing(pub Mutex<String>);
+pub struct Hearing(pub Mutex<String>, pub Mutex<Option<String>>);
 
 impl SpeechToText for Hearing {
     fn name(&self) -> &str {
@@ -35,6 +35,16 @@ impl SpeechToText for Hearing {
     fn transcribe(&self, _: &Audio, _: &(dyn Fn() -> bool + Sync)) -> Result<Transcript, Error> {
         let text = Text::new(self.0.lock().unwrap().as_str());
         Ok(Transcript { text, words: Vec::new(), confidence: 0.9, no_speech: 0.0 })
+    }
+
+    fn transcribe_in(
+        &self,
+        utterance: &Audio,
+        language: Option<&str>,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Transcript, Error> {
+        *self.1.lock().unwrap() = language.map(str::to_owned);
+        self.transcribe(utterance, is_wanted)
     }
 }
 

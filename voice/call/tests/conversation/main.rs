@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod made_up;
+mod manner;
 mod turns;
 
 use std::time::Duration;

@@ -55,6 +55,29 @@ fn a_language_is_sent_and_auto_leaves_it_to_an_openai_server() {
 }
 
 #[test]
+fn an_expected_language_is_sent_unless_the_configuration_names_one() {
+    for (api, routes) in [
+        (RecognitionApi::OpenAi, openai::routes as fn(_) -> _),
+        (RecognitionApi::WhisperCpp, whisper_cpp::routes as fn(_) -> _),
+    ] {
+        let fake = Fake::start(State::default(), routes);
+        for (configured, sent) in [(None, Some("de")), (Some("en"), Some("en"))] {
+            let config = RecognizerConfig {
+                api,
+                server: config(&fake.url),
+                model: Some("whisper-1".to_owned()),
+                language: configured.map(str::to_owned),
+            };
+            let recognizer = ServerRecognizer::new(config, fake.handle()).unwrap();
+            recognizer.transcribe_in(&utterance(1), Some("de-AT"), &|| true).unwrap();
+            let asked = fake.bodies().pop().unwrap();
+            let language = asked.as_array().unwrap().iter().find(|field| field[0] == "language").cloned();
+            assert_eq!(language.and_then(|field| field[1].as_str().map(str::to_owned)).as_deref(), sent, "{api:?}");
+        }
+    }
+}
+
+#[test]
 fn whisper_cpp_gives_whole_words() {
     let fake = Fake::start(State::default(), whisper_cpp::routes);
     let recognizer = recognizer(&fake, RecognitionApi::WhisperCpp, config(&fake.url)).unwrap();

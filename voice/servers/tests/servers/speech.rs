@@ -49,6 +49,21 @@ fn the_pace_is_sent_within_what_servers_take() {
 }
 
 #[test]
+fn a_pitch_is_made_of_another_pace_and_keeps_the_duration() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let voices = voices(&fake, config(&fake.url));
+    for (pitch, speed) in [(1.25, 0.8), (0.8, 1.25)] {
+        let style = Style { pitch, ..Style::of("af_heart") };
+        let (samples, _) = spoken(&voices, &"a".repeat(100), &style).unwrap();
+        let asked = fake.bodies().pop().unwrap()["speed"].as_f64().unwrap();
+        // The steps of pitch are 2 %.
+        assert!((asked / speed - 1.0).abs() < 0.02, "{asked}");
+        let length = samples as f64 / (100 * SAMPLES_PER_CHAR) as f64;
+        assert!((length - 1.0).abs() < 0.01, "{length} times as long");
+    }
+}
+
+#[test]
 fn voices_are_listed_and_a_configured_one_need_not_be() {
     let fake = Fake::start(State::default(), openai::routes);
     let mixed = voices_config(config(&fake.url), Some("af_heart+bf_emma"));

@@ -39,6 +39,17 @@ fn a_streaming_server_speaks_with_studio_voices_and_with_samples() {
 }
 
 #[test]
+fn the_language_of_a_style_is_spoken_if_the_server_has_it() {
+    let fake = Fake::start(State::default(), xtts_streaming::routes);
+    let voices = voices(&fake, config(&fake.url), "en");
+    for (language, asked) in [("de-AT", "de"), ("zh", "zh-cn"), ("fi", "en")] {
+        let style = Style { language: Some(language.to_owned()), ..Style::of("Ana Florence") };
+        spoken(&voices, SECRET, &style).unwrap();
+        assert_eq!(fake.bodies().pop().unwrap()["language"], asked, "{language}");
+    }
+}
+
+#[test]
 fn samples_may_come_and_go_while_it_speaks() {
     let fake = Fake::start(State::default(), xtts_streaming::routes);
     let samples = Arc::new(FixedSamples::new("ann", wav(&[0.1; 240], 24_000)));

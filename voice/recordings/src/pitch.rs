@@ -1,0 +1,96 @@
+//! Another pitch for a voice, without another pace.
+
+use azera_voice_api::SampleRate;
+
+use crate::Resampler;
+
+/// Steps of a factor. All usual rates of voices are multiples of it, so that each step is exact.
+const STEPS: u32 = 50;
+
+/// A pitch as a factor of a voice's own, in steps of 2 %.
+///
+/// An engine makes the sound [`Pitch::factor`] times slower. Taken at [`Pitch::rate`], it is so much faster again: that raises
+/// the pitch, and the pace stays as it was wished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pitch(u32);
+
+impl Pitch {
+    /// The lowest factor; below, a voice is no longer one.
+    pub const MIN: f32 = 0.7;
+    /// The highest factor.
+    pub const MAX: f32 = 1.4;
+
+    /// Returns the pitch next to a factor, within the limits. What is no number is a voice's own pitch.
+    pub fn of(factor: f32) -> Self {
+        let factor = if factor.is_finite() { factor.clamp(Self::MIN, Self::MAX) } else { 1.0 };
+        Self((factor * STEPS as f32).round() as u32)
+    }
+
+    /// Returns the factor.
+    pub fn factor(self) -> f32 {
+        self.0 as f32 / STEPS as f32
+    }
+
+    /// Returns the rate at which sound made with this rate has the pitch.
+    pub fn rate(self, rate: SampleRate) -> SampleRate {
+        SampleRate(rate.0 * self.0 / STEPS)
+    }
+
+    /// Returns a whole sound at the pitch. It becomes [`Pitch::factor`] times shorter.
+    pub fn raised(self, sound: Vec<f32>, rate: SampleRate) -> Vec<f32> {
+        if self.0 == STEPS {
+            return sound;
+        }
+        let mut resampler = Resampler::new(self.rate(rate), rate);
+        let mut raised = Vec::with_capacity(sound.len());
+        resampler.push(&sound, &mut raised);
+        resampler.finish(&mut raised);
+        raised
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f32::consts::TAU;
+
+    use super::*;
+
+    /// Returns the frequency of a sound, by autocorrelation.
+    fn hertz(sound: &[f32], rate: SampleRate) -> f32 {
+        let window = &sound[sound.len() / 4..][..2_048];
+        let alike =
+            |lag: usize| window.iter().zip(&window[lag..]).map(|(a, b)| a * b).sum::<f32>() / (2_048 - lag) as f32;
+        let lags = rate.0 as usize / 400..rate.0 as usize / 80;
+        let best = lags.clone().map(alike).fold(0.0, f32::max);
+        // The first top: a sound is as much like itself after two periods.
+        let mut lag = lags.clone().find(|lag| alike(*lag) > 0.98 * best).unwrap();
+        while alike(lag + 1) > alike(lag) {
+            lag += 1;
+        }
+        // The top of the parabola through the best lag and its neighbours.
+        let (before, at, after) = (alike(lag - 1), alike(lag), alike(lag + 1));
+        let shift = (before - after) / (2.0 * (before - 2.0 * at + after));
+        rate.0 as f32 / (lag as f32 + shift)
+    }
+
+    #[test]
+    fn a_tone_gets_the_pitch_and_becomes_as_much_shorter() {
+        for rate in [16_000, 22_050, 24_000].map(SampleRate) {
+            let tone: Vec<f32> = (0..rate.0).map(|n| (n as f32 / rate.0 as f32 * 150.0 * TAU).sin()).collect();
+            assert!((hertz(&tone, rate) - 150.0).abs() < 0.5);
+            for factor in [0.7, 0.9, 1.0, 1.1, 1.4] {
+                let raised = Pitch::of(factor).raised(tone.clone(), rate);
+                let (found, wanted) = (hertz(&raised, rate), 150.0 * factor);
+                assert!((found / wanted - 1.0).abs() < 0.005, "{found} Hz, not {wanted}");
+                let shorter = tone.len() as f32 / raised.len() as f32;
+                assert!((shorter / factor - 1.0).abs() < 0.001, "{shorter}, not {factor}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pitch_beyond_measure_is_brought_back() {
+        let factors = [0.0, 9.0, f32::NAN, 1.013].map(|factor| Pitch::of(factor).factor());
+        assert_eq!(factors, [0.7, 1.4, 1.0, 1.02]);
+    }
+}
