@@ -61,7 +61,6 @@ pub async fn look_up_all(engine: &TestEngine) {
 
 /// Lets one person look at one chat in every way. Returns what they were shown, one entry per read.
 pub async fn look_closely(engine: &TestEngine, chat: usize, person: usize) -> Vec<String> {
-    use OptionKind::{Branch, Memory as Remembered, Model, Persona, Theme, Voice};
     let mut looking = Looking { engine, chat, person, seen: Vec::new() };
     for command in SHOWING {
         looking.command(command).await;
