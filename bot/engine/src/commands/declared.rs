@@ -53,6 +53,7 @@ const QUOTES: CommandOption = optional("quotes", "also forget the replies that r
 const NAME: CommandOption = needed("name", "its name", OptionKind::Word);
 const PERSONA: CommandOption = needed("name", "its name", OptionKind::Persona);
 const MEMORY: CommandOption = needed("id", "its id, such as m42", OptionKind::Memory);
+const WHY: &[Form] = &[form("", "", "", &[optional("id", "a memory to show whole, such as m42", OptionKind::Memory)])];
 const NEWER: CommandOption = needed("newer", "the id of the newer one", OptionKind::Memory);
 const NEW_TEXT: CommandOption = needed("text", "what holds now", OptionKind::Text);
 const RATING: CommandOption = needed("rating", "helpful, unhelpful, or none to take it back", OptionKind::Word);
@@ -130,12 +131,7 @@ pub const COMMANDS: &[Command] = &[
         Access::Operator,
         &[form("", "", "", &[needed("name", "who speaks", OptionKind::Text)])],
     ),
-    command(
-        "why",
-        "show what the last reply rests on, or one memory with its place",
-        Access::Member,
-        &[form("", "", "", &[optional("id", "a memory to show whole, such as m42", OptionKind::Memory)])],
-    ),
+    command("why", "show what the last reply rests on, or one memory with its place", Access::Member, WHY),
     command(
         "branch",
         "continue this chat in another way; the old way stays",
