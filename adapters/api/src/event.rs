@@ -1,4 +1,4 @@
-use azera_types::{ChatId, MessageId, PersonaId};
+use azera_types::{ChatId, MessageId, PersonId, PersonaId};
 use serde::{Deserialize, Serialize};
 
 use crate::State;
@@ -14,6 +14,8 @@ pub struct Making<'a> {
     pub persona: &'a PersonaId,
     /// The displayed name.
     pub persona_name: &'a str,
+    /// The person whom it answers; `None` for a post that nobody asked for.
+    pub asker: Option<&'a PersonId>,
     /// True if the reply is help for somebody in danger. Show it as text, and never speak it.
     pub is_help: bool,
 }

@@ -413,6 +413,7 @@ mod tests {
             reply: &outbound.id,
             persona: &outbound.persona,
             persona_name: &outbound.persona_name,
+            asker: None,
             is_help: false,
         };
         console.event(making, &piece("one")).await;
@@ -464,7 +465,7 @@ mod tests {
         console.set_above_prompt(above);
         console.set_at_prompt(true);
         let (chat, reply, persona) = (&outbound.chat, &outbound.id, &outbound.persona);
-        let making = Making { chat, reply, persona, persona_name: "Azera", is_help: false };
+        let making = Making { chat, reply, persona, persona_name: "Azera", asker: None, is_help: false };
         for text in ["🎨 a boat\nI begin … (0 s)", "🎨 a boat\n▰▱ step 1 of 2"] {
             console.progress(making, PictureProgress { since: Timestamp::UNIX_EPOCH, text, preview: None }).await;
         }

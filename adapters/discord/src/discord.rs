@@ -254,7 +254,11 @@ impl Discord {
                 why = &mut gateway.ended => break Err(why.unwrap_or_else(|_| Error::Refused("it was closed".to_owned()))),
                 _ = keep.tick() => {
                     self.sync_cursor.clone().keep_soon().await;
-                    if gateway.missed.swap(false, Ordering::AcqRel) || registry.is_behind() {
+                    let are_events_lost = gateway.missed.swap(false, Ordering::AcqRel);
+                    if are_events_lost {
+                        self.voice.take(VoiceEvent::Missed);
+                    }
+                    if are_events_lost || registry.is_behind() {
                         self.look_everywhere(&registry);
                     }
                 }
@@ -278,20 +282,22 @@ impl Discord {
     fn take(&self, registry: &Arc<ChannelRegistry>, event: Event) {
         match event {
             Event::Ready(session) => {
-                self.voice.take(VoiceEvent::Back);
+                self.voice.take(VoiceEvent::Back { shard: session.shard, is_new: true });
                 self.came_back(&session);
                 for channel in self.sync_cursor.directs() {
                     registry.dispatch(channel, ChannelEvent::Missed);
                 }
             }
-            Event::Resumed => {
+            Event::Lost(shard) => self.voice.take(VoiceEvent::Lost(shard)),
+            Event::Resumed(shard) => {
                 tracing::info!("Discord repeated the missed events");
-                self.voice.take(VoiceEvent::Back);
+                self.voice.take(VoiceEvent::Back { shard, is_new: false });
             }
             Event::Guild(guild) => {
                 self.voice.take(VoiceEvent::Look);
                 self.guild(registry, &guild);
             }
+            Event::GuildAway(guild) => self.voice.take(VoiceEvent::Away(guild)),
             Event::GuildGone(guild) => {
                 self.voice.take(VoiceEvent::Gone(guild));
                 self.left(guild);

@@ -32,7 +32,7 @@ pub(crate) struct Session {
     /// All servers of the session, including those with an outage.
     pub(crate) servers: Vec<GuildId>,
     /// Number of the shard, from 0.
-    shard: u32,
+    pub(crate) shard: u32,
     shards: u32,
 }
 
@@ -47,10 +47,14 @@ impl Session {
 pub(crate) enum Event {
     /// A new session: earlier events are not repeated.
     Ready(Session),
-    /// All events since the connection broke were repeated.
-    Resumed,
+    /// A shard lost its connection.
+    Lost(u32),
+    /// All events of a shard since the connection broke were repeated.
+    Resumed(u32),
     /// A guild's current state: at the beginning of a session, after an outage, or because the bot joined.
     Guild(Box<Guild>),
+    /// A guild has an outage.
+    GuildAway(GuildId),
     /// The bot was removed from a guild.
     GuildGone(GuildId),
     /// A channel or thread was created or changed.
@@ -125,13 +129,16 @@ impl EventHandler for Handler {
         let now = self.watch.clock.now();
         match (event.old, event.new) {
             (_, ConnectionStage::Connected) => self.watch.log.up(now),
-            (ConnectionStage::Connected, _) => self.watch.log.down(Trouble::Closed, now),
+            (ConnectionStage::Connected, _) => {
+                self.watch.log.down(Trouble::Closed, now);
+                self.pass(Event::Lost(event.shard_id.0));
+            }
             _ => {}
         }
     }
 
-    async fn resume(&self, _: Context, _: ResumedEvent) {
-        self.pass(Event::Resumed);
+    async fn resume(&self, context: Context, _: ResumedEvent) {
+        self.pass(Event::Resumed(context.shard_id.0));
     }
 
     async fn guild_create(&self, context: Context, guild: Guild, _: Option<bool>) {
@@ -144,9 +151,8 @@ impl EventHandler for Handler {
 
     async fn guild_delete(&self, _: Context, guild: UnavailableGuild, _: Option<Guild>) {
         // An outage makes a guild unavailable for a while; only a guild that is gone for good comes without that flag.
-        if !guild.unavailable {
-            self.pass(Event::GuildGone(guild.id));
-        }
+        let is_away = guild.unavailable;
+        self.pass(if is_away { Event::GuildAway(guild.id) } else { Event::GuildGone(guild.id) });
     }
 
     async fn channel_create(&self, _: Context, channel: GuildChannel) {

@@ -14,7 +14,14 @@ pub(crate) enum VoiceEvent {
     State(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceState>),
     Server(#[expect(dead_code, reason = "nobody reads it here")] Box<VoiceServerUpdateEvent>),
     Look,
-    Back,
+    Lost(#[expect(dead_code, reason = "nobody reads it here")] u32),
+    #[expect(dead_code, reason = "nobody reads it here")]
+    Back {
+        shard: u32,
+        is_new: bool,
+    },
+    Away(#[expect(dead_code, reason = "nobody reads it here")] GuildId),
+    Missed,
     Gone(#[expect(dead_code, reason = "nobody reads it here")] GuildId),
 }
 

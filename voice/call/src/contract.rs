@@ -48,12 +48,13 @@ impl Engines {
         self
     }
 
-    /// Returns how a text is read aloud in a style: in its language, or else in that of its voice.
+    /// Returns how a text is read aloud in a style: in its language if the voice can, or else in that of the voice.
     pub(crate) fn options_of(&self, style: &Style) -> Options {
         let voices = self.speaker.voices();
         let voice = voices.iter().find(|voice| voice.id == style.voice);
         let of_voice = voice.map_or("en", |voice| voice.language.as_str());
-        self.reading.clone().in_language(style.language.as_deref().unwrap_or(of_voice))
+        let can_read = |language: &&str| voice.is_none_or(|voice| self.speaker.reads(voice, language));
+        self.reading.clone().in_language(style.language.as_deref().filter(can_read).unwrap_or(of_voice))
     }
 
     /// Returns the engines with the manner of the conversation's persona.
@@ -131,6 +132,8 @@ pub enum Request {
     Decided(PersonId, bool),
     /// Another persona has the conversation, or it has changed: the names by which people call it, and its manner.
     Persona(Vec<String>, Manner),
+    /// Whom a reply answers that begins. Without it, it answers the oldest question that has no reply.
+    AskedBy(MessageId, PersonId),
     /// How a reply is said that begins. Without it, it is said in the manner of the conversation's persona.
     Manner(MessageId, Manner),
     /// The next piece of a reply. It is said as soon as it completes a sentence.
@@ -139,8 +142,8 @@ pub enum Request {
     Retracted(MessageId),
     /// The whole text of a reply. If no piece of it came before, all of it is said.
     Whole(MessageId, String),
-    /// Nobody answers the last question.
-    Unanswered,
+    /// Nobody answers the oldest question of this person that has no reply; with `None` the oldest of all.
+    Unanswered(Option<PersonId>),
     /// A text that is no reply.
     Say(String),
     /// A text that is no reply, in a manner of its own.

@@ -171,6 +171,11 @@ impl Mouth {
         Options { names: self.names.clone(), ..self.engines.options_of(style) }
     }
 
+    /// Returns true if nothing more is said of a reply.
+    pub(crate) fn is_cut(&self, reply: &MessageId) -> bool {
+        self.cut.contains(reply)
+    }
+
     /// Begins a reply that is said in a manner of its own.
     pub(crate) fn begin(&mut self, reply: &MessageId, manner: &Manner) {
         let style = self.engines.style_of(manner);

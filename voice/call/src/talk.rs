@@ -47,6 +47,8 @@ pub struct Talk<P> {
     turns: Arc<Semaphore>,
     /// When the last question to the bot ended, until its answer begins.
     asked_until: Option<Duration>,
+    /// Who asked it.
+    asked_by: Option<PersonId>,
     /// The sound for when an answer takes long, once it is made.
     bridge: Option<Audio>,
     /// True if that sound was played since the last question.
@@ -86,6 +88,7 @@ impl<P: Player> Talk<P> {
             recognising: HashMap::new(),
             turns: Arc::new(Semaphore::new(1)),
             asked_until: None,
+            asked_by: None,
             bridge: None,
             is_bridged: false,
             is_opening: false,
@@ -151,16 +154,22 @@ impl<P: Player> Talk<P> {
             Request::Manner(reply, _) | Request::Piece(reply, _) | Request::Whole(reply, _) if self.is_quiet() => {
                 self.mouth.refuse(&reply);
             }
+            // Nothing more is said of a reply that was cut.
+            Request::AskedBy(reply, _) if self.mouth.is_cut(&reply) => {}
+            Request::AskedBy(reply, asker) => self.react(Event::Replying { reply, asker: Some(asker) }).await,
             Request::Manner(reply, manner) => self.mouth.begin(&reply, &manner),
             Request::Piece(reply, text) => self.mouth.piece(&reply, &text),
             Request::Retracted(reply) => self.mouth.retracted(&reply),
             Request::Whole(reply, text) => self.mouth.whole(&reply, &text),
-            Request::Unanswered => {
-                self.asked_until = None;
-                if std::mem::take(&mut self.is_opening) {
-                    self.end_sound().await;
+            Request::Unanswered(asker) => {
+                // Somebody else may have asked meanwhile.
+                if asker.is_none() || asker == self.asked_by {
+                    self.asked_until = None;
+                    if std::mem::take(&mut self.is_opening) {
+                        self.end_sound().await;
+                    }
                 }
-                self.react(Event::Unanswered).await;
+                self.react(Event::Unanswered(asker)).await;
             }
             Request::Say(_) | Request::SayIn(..) if self.is_silenced => {}
             Request::Say(text) => self.mouth.say(&text, None),
@@ -408,6 +417,7 @@ impl<P: Player> Talk<P> {
         let ago = self.now().saturating_sub(said.began);
         if said.is_for_bot && !self.is_quiet() {
             (self.asked_until, self.is_bridged) = (Some(said.ended), false);
+            self.asked_by = Some(said.person.clone());
             self.trace(said.ended, "the question is whole");
             self.open_line();
         }

@@ -141,6 +141,11 @@ impl Call {
         self.talk(TalkRequest::Persona(names, manner));
     }
 
+    /// Tells whom a reply answers that begins.
+    pub fn asked_by(&self, reply: &MessageId, asker: &PersonId) {
+        self.talk(TalkRequest::AskedBy(reply.clone(), asker.clone()));
+    }
+
     /// Begins a reply that is said in a manner of its own.
     pub fn begin(&self, reply: &MessageId, manner: Manner) {
         self.talk(TalkRequest::Manner(reply.clone(), manner));
@@ -161,9 +166,9 @@ impl Call {
         self.talk(TalkRequest::Whole(reply.clone(), text.to_owned()));
     }
 
-    /// Nobody answers the last question.
-    pub fn unanswered(&self) {
-        self.talk(TalkRequest::Unanswered);
+    /// Nobody answers the oldest question of this person that has no reply; with `None` the oldest of all.
+    pub fn unanswered(&self, asker: Option<PersonId>) {
+        self.talk(TalkRequest::Unanswered(asker));
     }
 
     /// Says a text that is no reply.

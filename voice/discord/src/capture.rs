@@ -1,12 +1,13 @@
 //! Packets as they arrive, each with the person who speaks at that moment.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use azera_voice_room::{SealedPacket, StreamId};
 use songbird::events::context_data::{DisconnectKind, DisconnectReason, RtpData};
 use songbird::model::{CloseCode, SpeakingState};
-use songbird::{CoreEvent, Driver, Event, EventContext, EventHandler};
+use songbird::{ConnectionInfo, CoreEvent, Driver, Event, EventContext, EventHandler};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -103,6 +104,19 @@ fn sealed(data: &RtpData) -> Option<(u32, SealedPacket)> {
     Some((ssrc, SealedPacket::new(sequence, timestamp, payload.to_vec())))
 }
 
+/// A connection, as songbird names it.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Connection {
+    channel: NonZeroU64,
+    session: String,
+}
+
+impl Connection {
+    pub(crate) fn of(info: &ConnectionInfo) -> Self {
+        Self { channel: info.channel_id.0, session: info.session_id.clone() }
+    }
+}
+
 /// What songbird says about a connection that ended or was not made.
 pub(crate) struct Disconnected {
     /// See [`crate::Lost`].
@@ -146,7 +160,8 @@ impl EventHandler for Capture {
             }
             EventContext::DriverDisconnect(gone) => {
                 if let Some(told) = gone.reason.and_then(|reason| Disconnected::read(gone.kind, reason)) {
-                    self.inbox.send(Inbox::Disconnected(told)).ok();
+                    let connection = Connection { channel: gone.channel_id.0, session: gone.session_id.to_owned() };
+                    self.inbox.send(Inbox::Disconnected(told, connection)).ok();
                 }
             }
             _ => {}

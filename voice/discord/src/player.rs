@@ -12,6 +12,7 @@ use songbird::input::{Input, RawAdapter};
 use songbird::tracks::{Track, TrackHandle};
 use songbird::{Driver, Event, EventContext, EventHandler, TrackEvent};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::mixer::OwnEvent;
 use crate::recorder::OwnTap;
@@ -38,6 +39,32 @@ struct Playing {
     track: TrackHandle,
     number: u64,
     lasts: Duration,
+    watch: Stopwatch,
+}
+
+/// How long a piece was played by the clock, without its pauses.
+struct Stopwatch {
+    before: Duration,
+    /// Since when it goes on; `None` while it is paused.
+    since: Option<Instant>,
+}
+
+impl Stopwatch {
+    fn start(at: Instant) -> Self {
+        Self { before: Duration::ZERO, since: Some(at) }
+    }
+
+    fn pause(&mut self, at: Instant) {
+        (self.before, self.since) = (self.passed(at), None);
+    }
+
+    fn resume(&mut self, at: Instant) {
+        self.since.get_or_insert(at);
+    }
+
+    fn passed(&self, at: Instant) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| at.saturating_duration_since(since))
+    }
 }
 
 impl CallPlayer {
@@ -68,7 +95,8 @@ impl CallPlayer {
         }
         let track = self.driver.lock().unwrap_or_else(PoisonError::into_inner).play(track);
         self.tap.tell(|| OwnEvent::Play(audio));
-        self.playing = Some(Playing { track, number: self.number, lasts });
+        let watch = Stopwatch::start(Instant::now());
+        self.playing = Some(Playing { track, number: self.number, lasts, watch });
     }
 
     /// Records that a piece ended, and plays the next one.
@@ -92,7 +120,8 @@ impl Player for CallPlayer {
     fn pause(&mut self) {
         self.is_paused = true;
         self.tap.tell(|| OwnEvent::Hold);
-        if let Some(playing) = &self.playing {
+        if let Some(playing) = &mut self.playing {
+            playing.watch.pause(Instant::now());
             // A track that just ended cannot be paused.
             playing.track.pause().ok();
         }
@@ -101,8 +130,11 @@ impl Player for CallPlayer {
     fn resume(&mut self) {
         self.is_paused = false;
         self.tap.tell(|| OwnEvent::GoOn);
-        match &self.playing {
-            Some(playing) => drop(playing.track.play()),
+        match &mut self.playing {
+            Some(playing) => {
+                playing.watch.resume(Instant::now());
+                playing.track.play().ok();
+            }
             None => self.play_next(),
         }
     }
@@ -121,11 +153,17 @@ impl Player for CallPlayer {
         self.tap.tell(|| OwnEvent::Stop);
         let mut played = self.played;
         if let Some(playing) = self.playing.take() {
-            // Without a connection, songbird does not answer.
-            let state = tokio::time::timeout(STOPPING, playing.track.get_info()).await.ok().and_then(Result::ok);
+            let by_clock = playing.watch.passed(Instant::now());
+            let state = tokio::time::timeout(STOPPING, playing.track.get_info()).await;
             playing.track.stop().ok();
-            // A track that is gone was played to its end.
-            played += state.map_or(playing.lasts, |state| state.play_time.min(playing.lasts));
+            let reached = match state {
+                Ok(Ok(state)) => state.play_time,
+                // A track that is gone was played to its end.
+                Ok(Err(_)) => playing.lasts,
+                // Without a connection, songbird does not answer, and nobody heard more than there was time for.
+                Err(_) => by_clock,
+            };
+            played += reached.min(playing.lasts);
         }
         played
     }
@@ -160,6 +198,19 @@ mod tests {
     use songbird::input::codecs::{get_codec_registry, get_probe};
 
     use super::*;
+
+    #[test]
+    fn the_clock_of_a_piece_leaves_out_its_pauses() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let mut watch = Stopwatch::start(start);
+        assert_eq!(watch.passed(start + second), second);
+        watch.pause(start + second);
+        watch.pause(start + second * 2);
+        assert_eq!(watch.passed(start + second * 5), second);
+        watch.resume(start + second * 5);
+        watch.resume(start + second * 6);
+        assert_eq!(watch.passed(start + second * 7), second * 3);
+    }
 
     #[tokio::test]
     async fn raw_sound_can_be_decoded_by_this_crate_alone() {

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::call::{Counts, Lost, RecordRequest, Report, Request};
-use crate::capture::{Capture, Captured, Disconnected};
+use crate::capture::{Capture, Captured, Connection, Disconnected};
 use crate::ear::Ear;
 use crate::player::CallPlayer;
 use crate::recorder::{OwnTap, RecordingEnd, Tape};
@@ -33,7 +33,7 @@ pub(crate) enum Inbox {
     /// Discord said that somebody speaks.
     Speaks,
     Connected,
-    Disconnected(Disconnected),
+    Disconnected(Disconnected, Connection),
     /// A piece was played.
     Over(u64),
 }
@@ -52,6 +52,8 @@ struct Session {
     is_deaf: bool,
     /// The connection that is made or stands: see [`crate::Server::link`].
     link: u64,
+    /// The same connection, as songbird names it.
+    connection: Option<Connection>,
     /// True once it stands.
     is_connected: bool,
     person_of: fn(u64) -> Option<PersonId>,
@@ -92,6 +94,7 @@ pub(crate) async fn run(
         unheard_since: None,
         is_deaf: false,
         link: 0,
+        connection: None,
         is_connected: false,
         person_of,
         reports,
@@ -162,7 +165,9 @@ impl Session {
                 self.forget_all();
                 (self.unheard_since, self.is_deaf) = (None, false);
                 (self.link, self.is_connected) = (server.link, false);
-                if let Some(info) = server.info() {
+                let info = server.info();
+                self.connection = info.as_ref().map(Connection::of);
+                if let Some(info) = info {
                     // The result comes as an event.
                     self.drive(|driver| drop(driver.connect(info)));
                 }
@@ -218,9 +223,9 @@ impl Session {
                 self.is_connected = true;
                 tracing::info!("connected to a voice channel");
             }
-            Inbox::Disconnected(gone) => {
-                // What stood before another connection was asked for is the one before.
-                if gone.has_stood == self.is_connected {
+            Inbox::Disconnected(gone, connection) => {
+                // What stood before another connection was asked for is the one before. So is one of another session.
+                if self.connection.as_ref() == Some(&connection) && gone.has_stood == self.is_connected {
                     self.is_connected = false;
                     let Disconnected { why, was_cut, .. } = gone;
                     self.report(Report::Lost(Lost { why, was_cut, link: self.link }));

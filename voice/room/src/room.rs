@@ -95,11 +95,12 @@ pub enum Event {
     },
     /// A recognition is done; `None` if it failed.
     Recognised(RecognitionId, Option<Transcript>),
-    /// A reply comes that is to be said. Replies come in the order of their questions.
+    /// A reply comes that is to be said. The replies to one person come in the order of their questions.
     Replying {
         /// The reply.
         reply: MessageId,
-        /// Who asked for the rest of it, if it was stopped and goes on.
+        /// Whom it answers, or who asked for the rest of it; `None` if that is not known. Then it answers the oldest
+        /// question that has no reply.
         asker: Option<PersonId>,
     },
     /// The bot begins to say a sentence.
@@ -115,8 +116,8 @@ pub enum Event {
     Dropped(MessageId),
     /// A reply came to nothing. It may be tried again.
     Failed(MessageId),
-    /// The oldest question that has no answer gets none.
-    Unanswered,
+    /// The oldest question of a person that has no answer gets none; with `None` the oldest of all.
+    Unanswered(Option<PersonId>),
     /// The bot said everything, or nothing more of it is said.
     Silent,
     /// The bot is to speak and answer, or not.
@@ -143,7 +144,7 @@ impl std::fmt::Debug for Event {
             Self::Ended => "Ended",
             Self::Dropped(_) => "Dropped",
             Self::Failed(_) => "Failed",
-            Self::Unanswered => "Unanswered",
+            Self::Unanswered(_) => "Unanswered",
             Self::Silent => "Silent",
             Self::Muted(_) => "Muted",
             Self::Silenced(_) => "Silenced",
@@ -339,7 +340,7 @@ impl Room {
                 self.frame(at, stream, person, &samples, probability, &mut actions);
             }
             Event::Recognised(id, transcript) => self.recognised(at, id, transcript, &mut actions),
-            Event::Replying { reply, asker } => self.conversation.replies(reply, asker.as_ref()),
+            Event::Replying { reply, asker } => self.replying(at, reply, asker.as_ref()),
             Event::Saying { reply, words } => self.saying(at, reply, &words),
             Event::Ended => {
                 self.fell_silent(at, &mut actions);
@@ -347,7 +348,7 @@ impl Room {
             }
             Event::Dropped(reply) => drop(self.conversation.over(&reply)),
             Event::Failed(reply) => self.conversation.failed(&reply),
-            Event::Unanswered => self.conversation.unanswered(),
+            Event::Unanswered(asker) => self.conversation.unanswered(asker.as_ref()),
             Event::Silent => {
                 self.fell_silent(at, &mut actions);
                 self.conversation.all_ended(at);
@@ -399,6 +400,14 @@ impl Room {
     pub fn is_somebody_speaking(&self) -> bool {
         let speaks = |stream: &Stream| stream.endpointer.utterance.as_ref().is_some_and(|said| !said.is_too_short());
         self.streams.values().any(speaks)
+    }
+
+    fn replying(&mut self, at: Duration, reply: MessageId, asker: Option<&PersonId>) {
+        self.conversation.replies(reply, asker, at);
+        // An answer to somebody who left is nobody's.
+        if let Some(asker) = asker.filter(|asker| !self.present.contains_key(*asker)) {
+            self.conversation.left(asker);
+        }
     }
 
     fn saying(&mut self, at: Duration, reply: Option<MessageId>, words: &str) {

@@ -16,8 +16,10 @@ const MAX_QUESTIONS: usize = 32;
 /// A question to the bot, until its answer was said.
 #[derive(Debug)]
 struct Question {
-    /// Who asked; `None` once they left.
-    person: Option<PersonId>,
+    /// Who asked.
+    person: PersonId,
+    /// True once they left. From then on it is nobody's.
+    has_left: bool,
     at: Duration,
     /// The reply that answers it, once it comes.
     reply: Option<MessageId>,
@@ -30,7 +32,7 @@ struct Question {
 pub(crate) struct Conversation {
     /// Who talked with the bot last, and when.
     partner: Option<(PersonId, Duration)>,
-    /// The questions in the order in which they were asked. Their replies come in this order, too.
+    /// The questions in the order in which they were asked. The replies to one person come in this order, too.
     questions: Vec<Question>,
     is_speaking: bool,
     /// The reply that is being said; `None` while the bot says something else.
@@ -46,27 +48,30 @@ impl Conversation {
     /// Records that somebody asked the bot something.
     pub(crate) fn asked(&mut self, person: &PersonId, at: Duration) {
         self.with(person, at);
+        self.push(person, at, None);
+    }
+
+    fn push(&mut self, person: &PersonId, at: Duration, reply: Option<MessageId>) {
         let is_speaking = self.is_speaking;
         self.questions.retain(|question| is_speaking || !question.is_old(at));
         if self.questions.len() >= MAX_QUESTIONS {
             self.questions.remove(0);
         }
-        self.questions.push(Question { person: Some(person.clone()), at, reply: None, has_failed: false });
+        self.questions.push(Question { person: person.clone(), has_left: false, at, reply, has_failed: false });
     }
 
-    /// Records that a reply comes. It answers the oldest question that has no reply, or the newest one of `asker`.
-    pub(crate) fn replies(&mut self, reply: MessageId, asker: Option<&PersonId>) {
+    /// Records that a reply comes. It answers the oldest question of `asker` that has no reply, or of anybody if nobody
+    /// knows who asked. What `asker` said may have been taken for no question.
+    pub(crate) fn replies(&mut self, reply: MessageId, asker: Option<&PersonId>, at: Duration) {
         if let Some(failed) = self.questions.iter_mut().find(|question| question.reply.as_ref() == Some(&reply)) {
             failed.has_failed = false;
             return;
         }
         let mut open = self.questions.iter_mut().filter(|question| question.reply.is_none());
-        let question = match asker {
-            Some(asker) => open.rfind(|question| question.person.as_ref() == Some(asker)),
-            None => open.next(),
-        };
-        if let Some(question) = question {
+        if let Some(question) = open.find(|question| question.is_of(asker)) {
             question.reply = Some(reply);
+        } else if let Some(asker) = asker {
+            self.push(asker, at, Some(reply));
         }
     }
 
@@ -81,7 +86,8 @@ impl Conversation {
     /// Records that nothing more is said of a reply. Returns who asked for it.
     pub(crate) fn over(&mut self, reply: &MessageId) -> Option<PersonId> {
         let question = self.questions.iter().position(|question| question.reply.as_ref() == Some(reply))?;
-        self.questions.remove(question).person
+        let Question { person, has_left, .. } = self.questions.remove(question);
+        (!has_left).then_some(person)
     }
 
     /// Records that a reply came to nothing. Nobody waits for it, but it may be tried again.
@@ -91,9 +97,9 @@ impl Conversation {
         }
     }
 
-    /// Records that a question gets no answer: the oldest one that has none.
-    pub(crate) fn unanswered(&mut self) {
-        if let Some(at) = self.questions.iter().position(|question| question.has_failed || question.reply.is_none()) {
+    /// Records that a question gets no answer: the oldest one of `asker` that has none, or of anybody.
+    pub(crate) fn unanswered(&mut self, asker: Option<&PersonId>) {
+        if let Some(at) = self.questions.iter().position(|question| question.is_open() && question.is_of(asker)) {
             self.questions.remove(at);
         }
     }
@@ -101,7 +107,7 @@ impl Conversation {
     /// Records that a person left. Their questions keep their places, so that each reply finds its own.
     pub(crate) fn left(&mut self, person: &PersonId) {
         for question in &mut self.questions {
-            question.person.take_if(|asker| asker == person);
+            question.has_left |= question.person == *person;
         }
     }
 
@@ -120,14 +126,14 @@ impl Conversation {
     /// Records that nothing more is said of all replies that came.
     pub(crate) fn all_ended(&mut self, at: Duration) {
         self.ended(at);
-        self.questions.retain(|question| question.has_failed || question.reply.is_none());
+        self.questions.retain(Question::is_open);
     }
 
     /// Returns true if what somebody says ends the reply that is being said: it is the answer to them, or to nobody and
     /// they speak to the bot. Talk of others with each other does not.
     pub(crate) fn interrupts(&self, person: &PersonId, is_for_bot: bool) -> bool {
         let is_present = |question: &&Question| self.present.is_some() && question.reply == self.present;
-        let asker = self.questions.iter().find(is_present).and_then(|question| question.person.as_ref());
+        let asker = self.questions.iter().find(is_present).and_then(Question::asker);
         asker.map_or(is_for_bot, |asker| asker == person)
     }
 
@@ -170,7 +176,7 @@ impl Conversation {
 
     /// Returns true if the bot just talked with a person.
     fn is_with(&self, person: &PersonId, at: Duration, attention: Duration) -> bool {
-        let waits = |question: &Question| question.person.as_ref() == Some(person) && self.is_waiting(question, at);
+        let waits = |question: &Question| question.asker() == Some(person) && self.is_waiting(question, at);
         if self.questions.iter().any(waits) {
             return true;
         }
@@ -186,9 +192,24 @@ impl Conversation {
 }
 
 impl Question {
+    /// Returns who asked; `None` once they left.
+    fn asker(&self) -> Option<&PersonId> {
+        (!self.has_left).then_some(&self.person)
+    }
+
+    /// Returns true if `asker` asked it, whether they left or not, or if it may be anybody's.
+    fn is_of(&self, asker: Option<&PersonId>) -> bool {
+        asker.is_none_or(|asker| *asker == self.person)
+    }
+
+    /// Returns true if there is no reply to it that is or will be said.
+    fn is_open(&self) -> bool {
+        self.has_failed || self.reply.is_none()
+    }
+
     /// Returns true if nobody waits for a reply any more, because none came for long.
     fn is_old(&self, at: Duration) -> bool {
-        (self.reply.is_none() || self.has_failed) && at.saturating_sub(self.at) > ANSWER
+        self.is_open() && at.saturating_sub(self.at) > ANSWER
     }
 }
 

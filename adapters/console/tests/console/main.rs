@@ -111,6 +111,7 @@ impl Core {
             reply: &outbound.id,
             persona: &outbound.persona,
             persona_name: &outbound.persona_name,
+            asker: None,
             is_help: false,
         };
         for event in &events {

@@ -2,6 +2,9 @@
 //!
 //! It is kept on disk before anything is recorded that somebody missed. Without the file everybody starts anew, so that
 //! nobody is shown what they did not hear.
+//!
+//! While the gateway is lost, it is not known who is there. If something is said meanwhile, nobody counts as having heard
+//! anything in that channel until Discord repeated the events of that time. If it does not, that stays so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use azera_types::Timestamp;
-use serenity::all::{ChannelId, UserId};
+use serenity::all::{ChannelId, GuildId, UserId};
 
 /// By channel and person: the time in milliseconds since 1970 from which they heard everything.
 type Since = BTreeMap<ChannelId, BTreeMap<UserId, i64>>;
@@ -17,7 +20,16 @@ type Since = BTreeMap<ChannelId, BTreeMap<UserId, i64>>;
 /// What is known, and how often it changed in a way that must be on disk.
 struct Known {
     since: Since,
+    /// The channels in which something was said while it was not known who is there, with their servers.
+    in_doubt: BTreeMap<ChannelId, GuildId>,
     changes: u64,
+}
+
+impl Known {
+    /// Returns since when whom is known to have heard everything in a channel.
+    fn certain(&self, channel: ChannelId) -> Option<&BTreeMap<UserId, i64>> {
+        self.since.get(&channel).filter(|_| !self.in_doubt.contains_key(&channel))
+    }
 }
 
 /// Who heard what.
@@ -40,7 +52,7 @@ impl Attendance {
                 .inspect_err(|error| tracing::warn!(%error, "cannot read who was in voice channels; starting anew"))
                 .ok()
         });
-        let known = Known { since: since.unwrap_or_default(), changes: 0 };
+        let known = Known { since: since.unwrap_or_default(), in_doubt: BTreeMap::new(), changes: 0 };
         Self { path, known: Mutex::new(known), writing: Mutex::default(), written: AtomicU64::default() }
     }
 
@@ -66,6 +78,37 @@ impl Attendance {
         known.changes > self.written.load(Ordering::Acquire)
     }
 
+    /// Records that a person missed what was said in a channel. [`Attendance::keep`] must write it.
+    pub(super) fn missed(&self, channel: ChannelId, user: UserId) {
+        let mut known = self.lock();
+        let is_news = known.since.get_mut(&channel).is_some_and(|there| there.remove(&user).is_some());
+        known.changes += u64::from(is_news);
+    }
+
+    /// Records that something is said while it is not known who is there. Until [`Attendance::settle`], nobody counts as
+    /// having heard anything in the channel. Returns true if [`Attendance::keep`] must write that first.
+    pub(super) fn doubt(&self, guild: GuildId, channel: ChannelId) -> bool {
+        let mut known = self.lock();
+        let is_news = known.in_doubt.insert(channel, guild).is_none();
+        known.changes += u64::from(is_news);
+        known.changes > self.written.load(Ordering::Acquire)
+    }
+
+    /// Ends the doubt in some servers. If it was told meanwhile who came and left, those who missed nothing count again;
+    /// otherwise nobody does. [`Attendance::keep`] must write it.
+    pub(super) fn settle(&self, is_settled: impl Fn(GuildId) -> bool, was_told: bool) {
+        let mut known = self.lock();
+        let doubted = known.in_doubt.iter().filter(|(_, guild)| is_settled(**guild));
+        let settled: Vec<ChannelId> = doubted.map(|(channel, _)| *channel).collect();
+        for channel in &settled {
+            known.in_doubt.remove(channel);
+            if !was_told {
+                known.since.remove(channel);
+            }
+        }
+        known.changes += u64::from(!settled.is_empty());
+    }
+
     /// Writes what changed. It waits for the disk.
     ///
     /// # Errors
@@ -77,7 +120,9 @@ impl Attendance {
             if known.changes == self.written.load(Ordering::Acquire) {
                 return Ok(());
             }
-            (serde_json::to_vec(&known.since)?, known.changes)
+            let certain: BTreeMap<ChannelId, &BTreeMap<UserId, i64>> =
+                known.since.keys().filter_map(|channel| Some((*channel, known.certain(*channel)?))).collect();
+            (serde_json::to_vec(&certain)?, known.changes)
         };
         azera_files::write(&self.path, &bytes)?;
         self.written.store(changes, Ordering::Release);
@@ -87,7 +132,7 @@ impl Attendance {
     /// Returns the time from which all these people heard everything in a channel.
     pub(super) fn since(&self, channel: ChannelId, present: &BTreeSet<UserId>, now: Timestamp) -> Timestamp {
         let all = self.lock();
-        let there = all.since.get(&channel);
+        let there = all.certain(channel);
         let since = |user: &UserId| there.and_then(|there| there.get(user)).copied();
         let newest = present.iter().map(|user| since(user).unwrap_or(now.as_millisecond())).max();
         newest.and_then(|newest| Timestamp::from_millisecond(newest).ok()).unwrap_or(now)
@@ -96,7 +141,7 @@ impl Attendance {
     /// Returns the channels of which a person heard everything, each with the time since when.
     pub(super) fn of(&self, user: UserId) -> Vec<(ChannelId, Timestamp)> {
         let all = self.lock();
-        let theirs = all.since.iter().filter_map(|(channel, there)| Some((*channel, *there.get(&user)?)));
+        let theirs = all.since.keys().filter_map(|channel| Some((*channel, *all.certain(*channel)?.get(&user)?)));
         theirs.filter_map(|(channel, since)| Some((channel, Timestamp::from_millisecond(since).ok()?))).collect()
     }
 
@@ -158,6 +203,35 @@ mod tests {
         assert!(attendance.forget(&[ROOM]));
         attendance.keep().unwrap();
         assert_eq!(Attendance::open(folder.path()).of(ANN), []);
+    }
+
+    #[test]
+    fn what_was_said_in_doubt_is_for_nobody_until_it_is_told_who_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let attendance = Attendance::open(folder.path());
+        let (server, other) = (GuildId::new(1), GuildId::new(2));
+        let on_disk = |user: UserId| Attendance::open(folder.path()).of(user);
+        attendance.came(ROOM, ANN, at(100));
+        attendance.came(ROOM, BOB, at(100));
+        assert!(attendance.doubt(server, ROOM));
+        attendance.keep().unwrap();
+        assert!(!attendance.doubt(server, ROOM), "it is on disk");
+        assert_eq!((attendance.of(ANN), on_disk(ANN)), (vec![], vec![]));
+        assert_eq!(attendance.since(ROOM, &BTreeSet::from([ANN]), at(150)), at(150));
+        assert!(attendance.is_there(ROOM, ANN), "nothing is known against it");
+        attendance.settle(|guild| guild == other, true);
+        assert_eq!(attendance.of(ANN), []);
+        // Bob was away meanwhile, and Ann was not.
+        attendance.missed(ROOM, BOB);
+        attendance.settle(|guild| guild == server, true);
+        attendance.keep().unwrap();
+        assert_eq!((attendance.of(ANN), on_disk(ANN)), (vec![(ROOM, at(100))], vec![(ROOM, at(100))]));
+        assert_eq!((attendance.of(BOB), on_disk(BOB)), (vec![], vec![]));
+        // Nobody tells who was there.
+        attendance.doubt(server, ROOM);
+        attendance.settle(|guild| guild == server, false);
+        attendance.keep().unwrap();
+        assert_eq!((attendance.of(ANN), on_disk(ANN)), (vec![], vec![]));
     }
 
     #[test]

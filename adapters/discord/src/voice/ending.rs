@@ -62,6 +62,11 @@ impl Ending {
         Followed { rooms: Arc::clone(&self.0), room }
     }
 
+    /// Returns the rooms, also of calls that go on.
+    pub(super) fn rooms(&self) -> Vec<Room> {
+        locked(&self.0).followed.clone()
+    }
+
     fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
         locked(&self.0).ending.iter().find(|(_, room)| *room == channel).map(|(guild, _)| *guild)
     }

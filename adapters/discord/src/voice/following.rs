@@ -40,14 +40,15 @@ impl VoiceCalls {
         let Some(channel) = self.calls().get(&guild).map(|ongoing| ongoing.channel) else { return };
         let is_bot = state.member.as_ref().is_some_and(|member| member.user.bot);
         match (state.channel_id == Some(channel), is_bot) {
-            (true, false) => self.is_there(guild, channel, state.user_id).await,
+            (true, false) => self.is_there(guild, channel, state.user_id, state.deaf || state.self_deaf).await,
             (true, true) => self.recording_has_other_people(guild, channel).await,
             (false, _) => self.is_gone(guild, channel, state.user_id).await,
         }
     }
 
-    async fn is_there(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId) {
-        let hears = self.hearers(guild, channel).contains(&user);
+    /// Takes in that somebody is there, and whether they were deafened. They may hear again already.
+    async fn is_there(self: &Arc<Self>, guild: GuildId, channel: ChannelId, user: UserId, is_deafened: bool) {
+        let hears = !is_deafened && self.hearers(guild, channel).contains(&user);
         if hears
             && !self.attendance.is_there(channel, user)
             && let Some(call) = self.call_in(channel)
@@ -59,7 +60,7 @@ impl VoiceCalls {
         // Nothing is kept while somebody is there who did not agree.
         self.recording_has_other_people(guild, channel).await;
         // Talk goes on without somebody who hears nothing.
-        if hears || self.goes_on_without_others(guild, channel, None).await {
+        if hears || self.goes_on_without_others(guild, channel, is_deafened.then_some(user)).await {
             self.joined(guild, channel, user).await;
         }
     }
@@ -78,8 +79,8 @@ impl VoiceCalls {
         }
     }
 
-    /// Records that talk goes on without those who left or hear nothing, and without `gone`, who may be back already.
-    /// Returns false if that ended the call.
+    /// Records that talk goes on without those who left or hear nothing, and without `gone`, who may be back or hear again
+    /// already. Returns false if that ended the call.
     async fn goes_on_without_others(
         self: &Arc<Self>,
         guild: GuildId,
@@ -92,12 +93,19 @@ impl VoiceCalls {
         }
         // The bot says nothing to nobody, so nobody misses anything.
         if hearers.is_empty() {
+            let was_there = |user: &UserId| self.calls().get(&guild).is_some_and(|ongoing| ongoing.told.contains(user));
+            if let Some(gone) = gone.filter(was_there) {
+                self.was_last((guild, channel), gone);
+            }
             return true;
         }
+        let key = self.call_of(guild, channel);
         let written = self.said_before(channel, &hearers).await;
         if let Err(error) = &written {
             tracing::error!(%error, "cannot write who hears no more in a voice channel; ending the call");
-            self.end(guild);
+            if let Some(key) = key {
+                self.end_call(key);
+            }
         }
         written.is_ok()
     }
@@ -118,7 +126,7 @@ impl VoiceCalls {
                 self.may_be_silenced(guild, &state);
             }
             // Somebody moved the bot: the people there are others. It stays as quiet as it was asked to be.
-            (Some(channel), Some((_, is_muted))) => match self.open(guild, channel, is_muted).await {
+            (Some(channel), Some((before, is_muted))) => match self.open(guild, channel, is_muted).await {
                 Ok(()) => {
                     self.update(guild, |ongoing| ongoing.link.session = Some(state.session_id.clone()));
                     self.may_be_silenced(guild, &state);
@@ -128,7 +136,7 @@ impl VoiceCalls {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot follow to another voice channel");
-                    self.end(guild);
+                    self.end_call(before);
                 }
             },
             // A call of an earlier process.
@@ -186,8 +194,10 @@ impl VoiceCalls {
         let (Some(_), Ok(line)) = (self.known_people(key.guild, key.channel), self.line()) else { return };
         match self.state_of(key.guild, line.directory.me) {
             Some(state) if state.channel_id == Some(key.channel) => self.rejoin(key, why).await,
-            // The event about it is on its way, or was lost.
-            _ => self.end_call(key),
+            // It was moved. The event about that is on its way, and the call follows.
+            Some(_) => {}
+            // It was thrown out. The event about that is on its way, or was lost.
+            None => self.end_call(key),
         }
     }
 
@@ -197,7 +207,23 @@ impl VoiceCalls {
         for key in calls {
             self.look_at_call(key).await;
         }
+        self.leave_where_no_call_is().await;
         self.look_at_recordings().await;
+    }
+
+    /// Leaves the voice channels in which Discord still shows the bot after its calls there ended: a wish to leave may be
+    /// lost with the connection.
+    async fn leave_where_no_call_is(&self) {
+        let Ok(line) = self.line() else { return };
+        for guild in line.directory.cache.guilds() {
+            let has_call = self.calls().contains_key(&guild);
+            if has_call || !self.is_in_voice(guild) {
+                continue;
+            }
+            if let Err(error) = self.ask_to_move(guild, None).await {
+                tracing::debug!(%error, "cannot leave a voice channel");
+            }
+        }
     }
 
     async fn look_at_call(self: &Arc<Self>, key: CallKey) {
@@ -213,7 +239,7 @@ impl VoiceCalls {
             self.is_gone(guild, channel, *user).await;
         }
         for user in people {
-            self.is_there(guild, channel, user).await;
+            self.is_there(guild, channel, user, false).await;
         }
     }
 

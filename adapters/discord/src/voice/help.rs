@@ -40,7 +40,7 @@ impl VoiceCalls {
         let call = self.call_in(channel);
         if let Some(call) = &call {
             // The sentence is no reply, and nothing else answers the question aloud.
-            call.unanswered();
+            call.unanswered(outbound.asker.clone());
         }
         match call {
             Some(call) if !self.is_silenced(channel) => {

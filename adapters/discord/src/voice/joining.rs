@@ -29,6 +29,11 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Written when a connection cannot be renewed.
 const NOT_LET_IN: &str = "I left this voice channel: Discord did not connect me to it again in time. `/voice join` tries \
                           again.";
+const NO_ROOM: &str = "I left this voice channel: my connection broke, and the channel was full when I came again. Make room \
+                       for me, or give me the permission Move Members here, and then `/voice join` tries again.";
+const NOT_ALLOWED: &str = "I left this voice channel: my connection broke, and I may not join the channel again. Give me the \
+                           permissions View Channel and Connect here, and Speak if it is no stage, and then `/voice join` \
+                           tries again.";
 
 /// How long Discord may take in voice channels.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +105,8 @@ impl VoiceCalls {
         match self.arrive(key, Entry::Come).await {
             Arrival::There => Ok(()),
             Arrival::Ended => Err(VoiceError::Interrupted),
-            Arrival::TooLate => Err(VoiceError::Refused),
+            // Somebody may have changed it meanwhile.
+            Arrival::TooLate => self.check_way_in(guild, channel).and(Err(VoiceError::Refused)),
         }
     }
 
@@ -226,7 +232,12 @@ impl VoiceCalls {
                 Arrival::Ended => {}
                 Arrival::TooLate => {
                     tracing::warn!(channel = %key.channel, "Discord does not let the bot into a voice channel again");
-                    calls.tell(key.channel, NOT_LET_IN).await;
+                    let why = match calls.check_way_in(key.guild, key.channel) {
+                        Err(VoiceError::Full) => NO_ROOM,
+                        Err(VoiceError::NoPermission) => NOT_ALLOWED,
+                        _ => NOT_LET_IN,
+                    };
+                    calls.tell(key.channel, why).await;
                 }
             }
         });
@@ -281,6 +292,7 @@ impl VoiceCalls {
             is_muted,
             is_silenced: false,
             is_unheard: false,
+            is_deafened: false,
             persona,
             speakers: Speakers::default(),
             captions: None,

@@ -7,8 +7,8 @@
 //! `channels` implements what commands ask for, `reports` handles what happens in a room, `utterances` hands what people
 //! say to the engine, `personas` knows who talks, `captions` shows what is said in a thread, `recording` keeps the sound
 //! if everybody agreed, `joining` brings the bot into channels, `link` is the connection of a call, `following` follows the
-//! gateway, `silence` knows when nobody can hear the bot, `code` sends the code of replies, `ending` ends calls, `people`
-//! tells who is in a channel, and `help` takes care of people in danger.
+//! gateway, `gaps` knows what was said while it was lost, `silence` knows when nobody can hear the bot, `code` sends the
+//! code of replies, `ending` ends calls, `people` tells who is in a channel, and `help` takes care of people in danger.
 
 mod attendance;
 mod captions;
@@ -16,6 +16,7 @@ mod channels;
 mod code;
 mod ending;
 mod following;
+mod gaps;
 mod help;
 mod joining;
 mod link;
@@ -51,6 +52,7 @@ use attendance::Attendance;
 use captions::{CaptionLog, Captions, Intents, Withdrawn};
 use code::code_of;
 use ending::Ending;
+use gaps::Gaps;
 use link::{AskedMoves, Link};
 use personas::Speakers;
 use recording::{Recorder, Recording};
@@ -95,6 +97,8 @@ struct Ongoing {
     is_silenced: bool,
     /// True while nobody is there who hears, because everybody left or is deafened.
     is_unheard: bool,
+    /// True while a moderator deafened the bot.
+    is_deafened: bool,
     /// The name of the persona that usually talks.
     persona: String,
     speakers: Speakers,
@@ -126,8 +130,17 @@ pub(crate) enum VoiceEvent {
     Server(Box<VoiceServerUpdateEvent>),
     /// Servers were described anew, so other people may be in the channels than events told.
     Look,
-    /// The gateway is connected again. What it was asked before may be lost.
-    Back,
+    /// A shard lost the gateway.
+    Lost(u32),
+    /// A shard is connected again. What the gateway was asked before may be lost. A new session repeats no events.
+    Back {
+        shard: u32,
+        is_new: bool,
+    },
+    /// A server has an outage: it is not told who is there.
+    Away(GuildId),
+    /// Events were lost.
+    Missed,
     /// The bot was removed from a server.
     Gone(GuildId),
 }
@@ -151,6 +164,7 @@ pub(crate) struct VoiceCalls {
     opened: AtomicU64,
     asked_moves: Mutex<HashMap<GuildId, AskedMoves>>,
     waits: Mutex<CallWaits>,
+    gaps: Mutex<Gaps>,
     /// How often the gateway was connected again.
     returns: watch::Sender<u64>,
     /// The rooms of calls that end. They stay places until what was said there is recorded.
@@ -182,6 +196,7 @@ impl VoiceCalls {
             opened: AtomicU64::new(0),
             asked_moves: Mutex::default(),
             waits: Mutex::default(),
+            gaps: Mutex::default(),
             returns: watch::Sender::new(0),
             ending: Ending::default(),
             unrecorded: AtomicUsize::new(0),
@@ -202,6 +217,7 @@ impl VoiceCalls {
 
     /// Takes in an event. [`VoiceCalls::work`] handles it.
     pub(crate) fn take(&self, event: VoiceEvent) {
+        self.take_gap(&event);
         // The receiver lives as long as the bot listens.
         self.events.send(event).ok();
     }
@@ -217,7 +233,14 @@ impl VoiceCalls {
                     VoiceEvent::Server(server) => self.server(*server),
                     VoiceEvent::State(state) => self.state(*state).await,
                     VoiceEvent::Look => self.look().await,
-                    VoiceEvent::Back => {
+                    VoiceEvent::Lost(_) => {}
+                    VoiceEvent::Away(_) => self.keep_gap().await,
+                    VoiceEvent::Missed => {
+                        self.events_are_missing().await;
+                        self.look().await;
+                    }
+                    VoiceEvent::Back { shard, is_new } => {
+                        self.gap_is_over(shard, is_new).await;
                         // What was asked before may be lost.
                         self.asked_moves().clear();
                         self.returns.send_modify(|returns| *returns += 1);
@@ -317,11 +340,14 @@ impl VoiceCalls {
         let Some(call) = self.call_in(channel) else { return };
         match event {
             StreamEvent::Content { text } => {
-                self.begin_reply(making.chat, making.reply, making.persona, making.persona_name).await;
+                self.begin_reply(making).await;
                 call.piece(making.reply, text);
             }
             StreamEvent::Retracted => call.retracted(making.reply),
             StreamEvent::Error { .. } => {
+                if let Some(asker) = making.asker {
+                    call.asked_by(making.reply, asker);
+                }
                 call.retracted(making.reply);
                 call.whole(making.reply, "");
                 self.failed_reply(channel, making.reply);
@@ -349,7 +375,15 @@ impl VoiceCalls {
             tokio::spawn(async move { calls.heard(&reply, "", false).await });
             return Ok(());
         };
-        self.begin_reply(&outbound.chat, &outbound.id, &outbound.persona, &outbound.persona_name).await;
+        let making = Making {
+            chat: &outbound.chat,
+            reply: &outbound.id,
+            persona: &outbound.persona,
+            persona_name: &outbound.persona_name,
+            asker: outbound.asker.as_ref(),
+            is_help: false,
+        };
+        self.begin_reply(making).await;
         call.whole(&outbound.id, &outbound.text);
         if let Some(code) = code_of(&outbound.text) {
             tokio::spawn(self.clone().send_code(channel, outbound.asker.clone(), code));

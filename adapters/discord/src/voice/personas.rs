@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use azera_adapter::{CallManner, CallPersona};
-use azera_types::{ChatId, MessageId, PersonaId};
+use azera_adapter::{CallManner, CallPersona, Making};
+use azera_types::{ChatId, MessageId};
 use azera_voice_discord::Manner;
 use serenity::all::ChannelId;
 
@@ -52,18 +52,23 @@ impl VoiceCalls {
         known.map_or_else(|| ongoing.persona.clone(), |(_, name)| name.clone())
     }
 
-    /// Lets a reply that begins be said in its persona's manner.
-    pub(super) async fn begin_reply(&self, chat: &ChatId, reply: &MessageId, persona: &PersonaId, name: &str) {
+    /// Lets a reply that begins be said in its persona's manner, as the answer to the person who asked.
+    pub(super) async fn begin_reply(&self, making: Making<'_>) {
+        let Making { chat, reply, persona, persona_name, asker, .. } = making;
         let (Some(channel), Some((_, host))) = (id::voice_channel_of(chat), self.speech.get()) else { return };
         let call = {
             let mut calls = self.calls();
             let Some(ongoing) = calls.values_mut().find(|ongoing| ongoing.channel == channel) else { return };
-            if !ongoing.speakers.begin(reply, name) {
+            if !ongoing.speakers.begin(reply, persona_name) {
                 return;
             }
             ongoing.call.clone()
         };
-        match host.call_manner(&self.platform, chat, persona).await {
+        let own = host.call_manner(&self.platform, chat, persona).await;
+        if let Some(asker) = asker {
+            call.asked_by(reply, asker);
+        }
+        match own {
             Ok(own) => call.begin(reply, manner(own)),
             Err(error) => tracing::warn!(%error, "cannot read how a persona speaks; the usual voice says its reply"),
         }

@@ -1,6 +1,5 @@
 //! What happens in a room.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use azera_adapter::{Choice, ExpectedMessage};
 use azera_types::{ChatId, Inbound, PersonId, Timestamp};
 use azera_voice_discord::{Lost, RecordingEnd, Report, RoomReport};
 use azera_voice_room::{Expected, Said};
-use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId, UserId};
+use serenity::all::{ChannelId, CreateAllowedMentions, CreateMessage, GuildId};
 use tokio::sync::mpsc;
 
 use super::ending::Followed;
@@ -53,15 +52,17 @@ impl VoiceCalls {
                     self.said(&mut utterances, room, (said, ago), number).await;
                 }
                 Report::Room(report) => self.in_room(key, report).await,
+                // Discord sends it no sound, and that is no fault of the connection.
+                Report::Deaf(_) if self.with_call(key, |ongoing| ongoing.is_deafened) == Some(true) => {}
                 Report::Deaf(link) => {
                     let why = "nothing that people say can be decrypted".to_owned();
                     self.was_lost(key, Lost { why, was_cut: false, link }).await;
                 }
                 Report::Lost(lost) => self.was_lost(key, lost).await,
                 Report::RecordingEnded(RecordingEnd::CallOver) => {
-                    self.recording_ended(room.0, room.1, RecordingEnd::CallOver).await;
+                    self.recording_ended(room.0, room.1, RecordingEnd::CallOver);
                 }
-                Report::RecordingEnded(why) if self.goes_on(key) => self.recording_ended(room.0, room.1, why).await,
+                Report::RecordingEnded(why) if self.goes_on(key) => self.recording_ended(room.0, room.1, why),
                 Report::RecordingEnded(_) => {}
             }
         }
@@ -80,10 +81,10 @@ impl VoiceCalls {
             RoomReport::Expected(expected) => self.expect(channel, expected),
             RoomReport::Heard { reply, heard, is_whole } => self.heard(&reply, &heard, is_whole).await,
             RoomReport::Uttered { reply, heard, is_whole } => {
-                self.uttered(guild, channel).await;
+                self.uttered(key).await;
                 self.caption_reply(channel, &reply, &heard, is_whole);
             }
-            RoomReport::Voiceless => self.tell(channel, VOICELESS).await,
+            RoomReport::Voiceless => self.tell_soon(channel, VOICELESS),
             // What an earlier call in the channel asked for is not about this one.
             RoomReport::Muted(_) | RoomReport::Ask(_) | RoomReport::Alone if !self.goes_on(key) => {}
             RoomReport::Muted(is_muted) => {
@@ -102,18 +103,11 @@ impl VoiceCalls {
         }
     }
 
-    /// Returns the people who hear what is said in a voice channel now. While the gateway is lost, nobody is known to.
-    async fn hearers_now(&self, guild: GuildId, channel: ChannelId) -> BTreeSet<UserId> {
-        if self.is_connected(guild).await { self.hearers(guild, channel) } else { BTreeSet::new() }
-    }
-
-    /// Takes in that the bot said something. Nobody counts as having heard it if the gateway was lost meanwhile.
-    async fn uttered(self: &Arc<Self>, guild: GuildId, channel: ChannelId) {
-        if !self.is_connected(guild).await
-            && let Err(error) = self.said_before(channel, &BTreeSet::new()).await
-        {
+    /// Takes in that the bot said something.
+    async fn uttered(self: &Arc<Self>, key: CallKey) {
+        if let Err(error) = self.is_uttered(key.guild, key.channel).await {
             tracing::error!(%error, "cannot write who hears what is said; ending the call");
-            self.end(guild);
+            self.end_call(key);
         }
     }
 
@@ -140,9 +134,11 @@ impl VoiceCalls {
     ) {
         // Before the disk is waited for: whoever comes meanwhile did not hear it.
         let now = self.clock.now();
-        let hearers = self.hearers_now(guild, channel).await;
-        if let Err(error) = self.said_before(channel, &hearers).await {
+        if let Err(error) = self.is_said(guild, channel).await {
             tracing::error!(%error, "cannot write who hears what is said; it is not recorded");
+            if let Some(call) = self.call_in(channel).filter(|_| said.is_for_bot) {
+                call.unanswered(Some(said.person));
+            }
             return;
         }
         let at = now.checked_sub(ago).unwrap_or(now);
@@ -210,14 +206,19 @@ impl VoiceCalls {
         tracing::warn!(channel = %key.channel, why, rejoined, "the connection to a voice channel is broken");
         if rejoined > MAX_REJOINED {
             self.leave(key).await;
-            return self.tell(key.channel, GIVEN_UP).await;
+            return self.tell_soon(key.channel, GIVEN_UP);
         }
         self.expect_arrival(key, Entry::Again);
         if rejoined == 1 {
-            // Discord may take long to show it, and the bot must not miss meanwhile that it is thrown out.
-            let calls = self.clone();
-            tokio::spawn(async move { calls.tell(key.channel, ANEW).await });
+            self.tell_soon(key.channel, ANEW);
         }
+    }
+
+    /// Writes a notice into the channel's text chat. Discord may take long to show it, and the bot must not miss meanwhile
+    /// that it is thrown out.
+    pub(super) fn tell_soon(self: &Arc<Self>, channel: ChannelId, notice: impl Into<String>) {
+        let (calls, notice) = (self.clone(), notice.into());
+        tokio::spawn(async move { calls.tell(channel, &notice).await });
     }
 
     /// Writes a notice into the channel's text chat.

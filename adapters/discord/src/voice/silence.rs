@@ -1,5 +1,5 @@
-//! Whether people can hear the bot: a moderator can mute it, on a stage it comes as one of the audience, and everybody may
-//! have left or be deafened.
+//! Whether people can hear the bot, and it them: a moderator can mute or deafen it, on a stage it comes as one of the
+//! audience, and everybody may have left or be deafened.
 
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ const MUTED: &str = "Nobody can hear me in this voice channel, because a moderat
                      unmutes me.";
 const MAY_NOT_SPEAK: &str = "Nobody can hear me in this voice channel, because I may not speak here. Give me the permission \
                              Speak in this channel; until then I say nothing.";
+const IN_AFK_CHANNEL: &str = "Nobody can hear me in this voice channel, because it is the server's AFK channel, where nobody \
+                              may speak. Move me to another channel; until then I say nothing.";
 const ASKED: &str = "Nobody can hear me on this stage, because I am in its audience. I asked to speak. A moderator of the \
                      stage can accept that.";
 const MAY_NOT_ASK: &str = "Nobody can hear me on this stage, because I am in its audience and may not ask to speak. A \
@@ -24,21 +26,28 @@ const NOT_ASKED: &str = "Nobody can hear me on this stage, because I am in its a
 const PUT_INTO_AUDIENCE: &str = "Nobody can hear me on this stage any more, because I was put into its audience. I do not ask to \
                                  speak again. A moderator of the stage can let me speak.";
 
+/// Written when the bot can hear nobody.
+const DEAFENED: &str = "I can hear nobody in this voice channel, because a moderator deafened me. I answer nothing that is said \
+                        here until a moderator undeafens me.";
+
 /// Why nobody can hear the bot, as its own state says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Silence {
     Muted,
     MayNotSpeak,
+    InAfkChannel,
     /// It is in the audience of a stage, and can still ask to speak.
     InAudience,
     PutIntoAudience,
 }
 
 impl VoiceCalls {
-    /// Takes in from the bot's own state whether people can hear it.
+    /// Takes in from the bot's own state whether people can hear it, and whether it can hear them.
     pub(super) fn may_be_silenced(self: &Arc<Self>, guild: GuildId, state: &VoiceState) {
+        self.may_be_deafened(guild, state.deaf);
         let is_silenced = state.mute || state.suppress;
         let is_stage = state.channel_id.is_some_and(|channel| self.is_stage(channel));
+        let is_afk = state.channel_id.is_some_and(|channel| self.is_afk_channel(guild, channel));
         let news = {
             let mut calls = self.calls();
             let Some(ongoing) = calls.get_mut(&guild) else { return };
@@ -46,6 +55,7 @@ impl VoiceCalls {
             ongoing.change_silence(|ongoing| ongoing.is_silenced = is_silenced);
             let silence = match (state.mute, state.suppress, is_stage) {
                 (true, ..) => Some(Silence::Muted),
+                (false, true, false) if is_afk => Some(Silence::InAfkChannel),
                 (false, true, false) => Some(Silence::MayNotSpeak),
                 (false, true, true) if !std::mem::replace(&mut ongoing.link.has_asked_to_speak, true) => {
                     Some(Silence::InAudience)
@@ -85,10 +95,29 @@ impl VoiceCalls {
         found.is_some_and(|found| found.kind == ChannelType::Stage)
     }
 
+    fn is_afk_channel(&self, guild: GuildId, channel: ChannelId) -> bool {
+        let guild = self.line.get().and_then(|line| line.directory.cache.guild(guild));
+        guild.is_some_and(|guild| guild.afk_metadata.as_ref().is_some_and(|afk| afk.afk_channel_id == channel))
+    }
+
+    /// Takes in whether a moderator deafened the bot. Says so once.
+    fn may_be_deafened(self: &Arc<Self>, guild: GuildId, is_deafened: bool) {
+        let told = {
+            let mut calls = self.calls();
+            let Some(ongoing) = calls.get_mut(&guild) else { return };
+            let was_deafened = std::mem::replace(&mut ongoing.is_deafened, is_deafened);
+            (is_deafened && !was_deafened).then_some(ongoing.channel)
+        };
+        if let Some(channel) = told {
+            self.tell_soon(channel, DEAFENED);
+        }
+    }
+
     async fn say_that_nobody_hears(&self, key: CallKey, silence: Silence) {
         let words = match silence {
             Silence::Muted => Some(MUTED),
             Silence::MayNotSpeak => Some(MAY_NOT_SPEAK),
+            Silence::InAfkChannel => Some(IN_AFK_CHANNEL),
             Silence::PutIntoAudience => Some(PUT_INTO_AUDIENCE),
             Silence::InAudience => self.get_onto_stage(key).await,
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use azera_adapter::{HostError, InboundEvent, Outcome, Receipt};
-use azera_types::{ChatId, Inbound, PersonId};
+use azera_types::{Inbound, PersonId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -43,7 +43,9 @@ impl Utterances {
         self.calls.unrecorded.fetch_add(1, Ordering::AcqRel);
         if let Err(lost) = queue.try_send(inbound) {
             self.calls.unrecorded.fetch_sub(1, Ordering::AcqRel);
-            self.calls.caption_is_missing(&lost.into_inner());
+            let lost = lost.into_inner();
+            self.calls.caption_is_missing(&lost);
+            self.calls.gets_no_answer(&lost);
             tracing::error!("too many utterances of one person wait; one of them is not recorded");
         }
     }
@@ -65,11 +67,10 @@ impl VoiceCalls {
     }
 
     async fn record_one(self: &Arc<Self>, inbound: Inbound) {
-        let Some(host) = self.host.get() else { return };
+        let Some(host) = self.host.get() else { return self.gets_no_answer(&inbound) };
         if !self.may_be_heard(&inbound.chat, &inbound.person, inbound.at).await {
-            return;
+            return self.gets_no_answer(&inbound);
         }
-        let (chat, is_asked) = (inbound.chat.clone(), inbound.mentions_bot);
         let said = inbound.clone();
         let recorded = host.submit(&self.platform, InboundEvent::Message(inbound)).await;
         if let Err(error) = &recorded {
@@ -78,11 +79,11 @@ impl VoiceCalls {
         } else {
             self.caption_said(&said);
         }
-        tokio::spawn(self.clone().answered(recorded, chat, is_asked));
+        tokio::spawn(self.clone().answered(recorded, said));
     }
 
     /// Waits for the answer to an utterance. Tells the call if there is none.
-    async fn answered(self: Arc<Self>, recorded: Result<Receipt, HostError>, chat: ChatId, is_asked: bool) {
+    async fn answered(self: Arc<Self>, recorded: Result<Receipt, HostError>, said: Inbound) {
         if let Ok(receipt) = recorded {
             match receipt.outcome().await {
                 Ok(Outcome::Replied(_)) => return,
@@ -90,9 +91,14 @@ impl VoiceCalls {
                 Err(error) => tracing::warn!(%error, "cannot answer an utterance"),
             }
         }
-        let call = id::voice_channel_of(&chat).and_then(|channel| self.call_in(channel));
-        if let Some(call) = call.filter(|_| is_asked) {
-            call.unanswered();
+        self.gets_no_answer(&said);
+    }
+
+    /// Tells the call that an utterance gets no answer. Nobody waits for one to what was not for the bot.
+    fn gets_no_answer(&self, said: &Inbound) {
+        let channel = id::voice_channel_of(&said.chat).filter(|_| said.mentions_bot);
+        if let Some(call) = channel.and_then(|channel| self.call_in(channel)) {
+            call.unanswered(Some(said.person.clone()));
         }
     }
 }

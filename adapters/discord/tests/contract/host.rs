@@ -111,6 +111,7 @@ impl Core {
             reply: &reply,
             persona: &persona,
             persona_name: &persona_name,
+            asker: None,
             is_help: false,
         };
         streaming.event(making, &StreamEvent::Content { text: first.to_owned() }).await;

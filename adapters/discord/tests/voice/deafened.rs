@@ -1,4 +1,6 @@
-//! People who deafened themselves: they are in the room and hear nothing of it.
+//! People who deafened themselves: they are in the room and hear nothing of it. And a bot that a moderator deafened.
+
+use std::time::Duration;
 
 use azera_adapter::{CallWish, Platform as _, VoiceError};
 use azera_fake_discord::{Mode, Network};
@@ -97,5 +99,24 @@ fn it_says_nothing_to_somebody_who_is_deafened_and_alone_with_it() {
         check("good morning and welcome to the garden", &room.hear(from));
         let place = room.runtime.block_on(room.discord.place(&second.chat, &room.person(0))).expect("an answer");
         assert!(since(&place.expect("she is there")) > second.at, "she heard nothing of what was said meanwhile");
+    });
+}
+
+#[test]
+fn a_bot_that_a_moderator_deafened_says_so_and_stays() {
+    in_own_process("deafened::a_bot_that_a_moderator_deafened_says_so_and_stays", |root| {
+        /// Longer than the time after which somebody who speaks must be heard.
+        const UNHEARD: Duration = Duration::from_secs(10);
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.press(0, "Hear me");
+        room.fake.world(|world| world.deafen_bot(true));
+        room.told("because a moderator deafened me", 1);
+        room.say(0, "Can you hear me?", Network::default());
+        room.fake.wait("the time to pass", |world| world.voice.fell_silent?.elapsed().checked_sub(UNHEARD).map(drop));
+        room.fake.world(|world| world.deafen_bot(false));
+        room.say(0, "When does the last ferry leave today?", Network::default());
+        check(&ANSWER.concat(), &room.hear(0));
+        let asked = room.fake.world(|world| world.voice.asked.clone());
+        assert_eq!(asked, [Some(room.channel)], "its connection is not broken");
     });
 }

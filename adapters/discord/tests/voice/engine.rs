@@ -172,8 +172,14 @@ impl Engine {
         }
         let asker = Some(inbound.person.clone());
         let outbound = Outbound { asker, ..self.answer_to(&inbound.id, &inbound.chat) };
-        let (reply, persona) = (&outbound.id, &outbound.persona);
-        let making = Making { chat: &inbound.chat, reply, persona, persona_name: "Azera", is_help: false };
+        let making = Making {
+            chat: &inbound.chat,
+            reply: &outbound.id,
+            persona: &outbound.persona,
+            persona_name: "Azera",
+            asker: outbound.asker.as_ref(),
+            is_help: false,
+        };
         let streaming = discord.streaming().expect("Discord streams");
         for piece in self.answer {
             streaming.event(making, &StreamEvent::Content { text: (*piece).to_owned() }).await;

@@ -43,3 +43,19 @@ fn a_join_that_fails_says_so_and_the_next_one_works() {
         assert_eq!(room.fake.world(|world| world.voice.asked.len()), asked);
     });
 }
+
+#[test]
+fn a_renewal_into_a_channel_that_is_full_says_so() {
+    in_own_process("joining::a_renewal_into_a_channel_that_is_full_says_so", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        // What the bot says to the second event shows that it saw the first.
+        room.fake.world(|world| {
+            world.set_user_limit(room.channel, 1);
+            world.silence_bot(true);
+        });
+        room.told("because a moderator muted me", 1);
+        room.discord.set_call_waits(CallWaits { arrival: Duration::ZERO, ..CallWaits::default() });
+        room.lose_voice();
+        room.told("the channel was full when I came again", 1);
+    });
+}

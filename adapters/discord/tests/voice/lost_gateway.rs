@@ -5,9 +5,10 @@ use std::time::Duration;
 use azera_adapter::Platform as _;
 use azera_adapter_discord::CallWaits;
 use azera_fake_discord::{Mode, Network};
+use azera_types::{ChatId, Timestamp};
 
 use crate::engine::since;
-use crate::{ANSWER, Room, check, in_own_process};
+use crate::{ANSWER, LONG, Room, check, in_own_process};
 
 impl Room {
     /// Breaks the gateway, and waits until the bot gave up its session.
@@ -16,6 +17,108 @@ impl Room {
         // It tries to resume its session twice, and then to open another one.
         self.fake.wait("the bot to notice", |world| (world.refused > 2).then_some(()));
     }
+
+    /// Returns since when a person counts as having heard everything in a chat.
+    fn heard_since(&self, person: usize, chat: &ChatId) -> Option<Timestamp> {
+        let scopes = self.runtime.block_on(self.discord.readable_scopes(&self.person(person))).expect("an answer");
+        scopes.private_chats.into_iter().find(|(found, _)| found == chat).and_then(|(_, since)| since)
+    }
+
+    /// Waits until the bot answers a question, and lets something happen in the middle of it. Nobody counts as having heard
+    /// anything from before.
+    fn nobody_heard_what_was_said_before(&self, happens: impl FnOnce()) {
+        self.press(0, "Hear me");
+        self.say(0, "Azera, when does the last ferry leave today?", Network::default());
+        self.fake.wait("the bot to speak", |world| (world.voice.heard.len() > 100).then_some(()));
+        happens();
+        let (question, _) = self.engine.kept().said[0].clone();
+        self.until("both to be known anew", || {
+            let is_new =
+                |person: usize| self.heard_since(person, &question.chat).is_some_and(|since| since > question.at);
+            (is_new(0) && is_new(1)).then_some(())
+        });
+    }
+}
+
+#[test]
+fn whoever_may_have_missed_a_part_of_an_answer_did_not_hear_it() {
+    in_own_process("lost_gateway::whoever_may_have_missed_a_part_of_an_answer_did_not_hear_it", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], LONG);
+        let robert = room.people[1];
+        room.nobody_heard_what_was_said_before(|| {
+            // Robert is away for a moment, and Discord describes the channel as if he had been there.
+            room.fake.world(|world| {
+                world.invalidate();
+                world.leave_voice(robert);
+                world.join_voice(room.channel, robert);
+            });
+        });
+    });
+}
+
+#[test]
+fn whoever_may_have_been_away_during_an_outage_of_the_server_heard_nothing() {
+    in_own_process("lost_gateway::whoever_may_have_been_away_during_an_outage_of_the_server_heard_nothing", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], LONG);
+        room.nobody_heard_what_was_said_before(|| {
+            room.fake.world(|world| {
+                let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+                world.begin_outage(guild);
+                world.end_outage(guild);
+            });
+        });
+    });
+}
+
+#[test]
+fn a_session_that_is_resumed_tells_who_missed_something() {
+    in_own_process("lost_gateway::a_session_that_is_resumed_tells_who_missed_something", |root| {
+        let room = Room::open(&root, &["Ann", "Robert"], vec![Mode::Aes256Gcm], ANSWER);
+        let [ann, robert] = [room.people[0], room.people[1]];
+        room.press(0, "Hear me");
+        room.say(0, "Robert, I was at the market yesterday.", Network::default());
+        room.said(1);
+        let (said, _) = room.engine.kept().said[0].clone();
+        let since = |person: usize| room.heard_since(person, &said.chat);
+        let heard_it = |person: usize| since(person).is_some_and(|since| since <= said.at);
+        assert!(heard_it(0) && heard_it(1));
+        // Robert is away for a moment, and Discord tells so once the connection is back.
+        room.fake.world(|world| {
+            world.drop_sockets();
+            world.leave_voice(robert);
+            world.join_voice(room.channel, robert);
+        });
+        room.fake.wait("the session to be resumed", |world| (world.resumed == 1).then_some(()));
+        room.until("Robert to have missed something", || since(1).filter(|since| *since > said.at));
+        assert!(heard_it(0), "Ann was there all the time");
+        // He leaves as the last, but others may have gone on without him before Discord told so.
+        let before = since(1);
+        room.fake.world(|world| {
+            world.drop_sockets();
+            world.leave_voice(ann);
+            world.leave_voice(robert);
+            world.join_voice(room.channel, robert);
+        });
+        room.fake.wait("the session to be resumed", |world| (world.resumed == 2).then_some(()));
+        room.until("Robert to have missed something again", || since(1).filter(|since| Some(*since) > before));
+    });
+}
+
+#[test]
+fn it_leaves_a_channel_that_it_should_have_left_before_the_gateway_was_lost() {
+    in_own_process("lost_gateway::it_leaves_a_channel_that_it_should_have_left_before_the_gateway_was_lost", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        let parlour = Some(room.channel);
+        // The wish to leave is lost.
+        room.fake.world(|world| world.voice.ignores_moves = true);
+        assert_eq!(room.runtime.block_on(room.channels().leave(&room.chat(), &room.person(0))), Ok(()));
+        room.fake.wait("the wish", |world| (world.voice.asked == [parlour, None]).then_some(()));
+        room.fake.world(|world| {
+            world.voice.ignores_moves = false;
+            world.invalidate();
+        });
+        room.fake.wait("another wish", |world| (world.voice.asked.get(2) == Some(&None)).then_some(()));
+    });
 }
 
 #[test]

@@ -253,3 +253,20 @@ fn on_a_stage_it_asks_to_speak_or_does_so_where_it_may() {
         assert_eq!(room.fake.world(|world| world.voice.asked_to_speak), 1);
     });
 }
+
+#[test]
+fn in_the_channel_where_nobody_may_speak_it_asks_to_be_moved() {
+    in_own_process("moderators::in_the_channel_where_nobody_may_speak_it_asks_to_be_moved", |root| {
+        let room = Room::open(&root, &["Ann"], vec![Mode::Aes256Gcm], ANSWER);
+        room.fake.world(|world| {
+            let guild = world.channels[&room.channel].guild.expect("a channel of a server");
+            world.voice.afk = Some(room.channel);
+            // The server is described anew.
+            world.begin_outage(guild);
+            world.end_outage(guild);
+            world.put_bot_into_audience();
+        });
+        room.told("Move me to another channel", 1);
+        assert_eq!(room.say_that("Good morning."), Err(VoiceError::Silenced));
+    });
+}

@@ -287,6 +287,17 @@ impl World {
         self.sessions.clear();
     }
 
+    /// Begins an outage of a server.
+    pub fn begin_outage(&mut self, guild: u64) {
+        self.emit("GUILD_DELETE", json!({"id": guild.to_string(), "unavailable": true}));
+    }
+
+    /// Ends an outage of a server. The server is described anew.
+    pub fn end_outage(&mut self, guild: u64) {
+        let guild = self.guild_json(guild);
+        self.emit("GUILD_CREATE", guild);
+    }
+
     /// Closes the connection with a code.
     pub fn close(&mut self, code: u16) {
         self.to_lines(|| Out::Close(code));

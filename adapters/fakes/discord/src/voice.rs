@@ -93,8 +93,12 @@ pub struct Voice {
     /// True if a moderator muted the bot, and if it is in the audience of a stage.
     pub(crate) is_bot_silenced: bool,
     pub(crate) is_bot_suppressed: bool,
+    /// True if a moderator deafened the bot.
+    pub(crate) is_bot_deafened: bool,
     /// How often the bot asked to speak on a stage.
     pub asked_to_speak: usize,
+    /// The channel of people who are away, in which nobody may speak. A server tells it when it is described.
+    pub afk: Option<u64>,
     /// How many people each channel takes, bots included; no entry means any number.
     pub(crate) limits: BTreeMap<u64, usize>,
     /// True while the gateway does not answer when the bot asks to move.

@@ -453,7 +453,8 @@ impl World {
         let roles: Vec<Value> = guild.roles.iter().map(|(role, bits)| role_json(*role, *role == id, *bits)).collect();
         let members: Vec<Value> = guild.members.keys().map(|user| self.member_json(id, *user)).collect();
         let mut json = json!({"id": id.to_string(), "name": format!("server {id}"), "icon": null, "splash": null,
-            "discovery_splash": null, "owner_id": guild.owner.to_string(), "afk_channel_id": null, "afk_timeout": 300,
+            "discovery_splash": null, "owner_id": guild.owner.to_string(),
+            "afk_channel_id": self.voice.afk.map(|id| id.to_string()), "afk_timeout": 300,
             "verification_level": 0, "default_message_notifications": 0, "explicit_content_filter": 0, "roles": roles,
             "emojis": [], "features": [], "mfa_level": 0, "application_id": null, "system_channel_id": guild.system.to_string(),
             "system_channel_flags": 0, "rules_channel_id": null, "joined_at": "2024-01-01T00:00:00.000000+00:00"});

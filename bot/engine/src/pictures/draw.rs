@@ -266,6 +266,7 @@ impl Pictures {
     ) {
         let Some(streaming) = platform.streaming() else { return std::future::pending().await };
         let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
+        let making = Making { chat, reply, persona, persona_name, asker: Some(&row.person), is_help: false };
         let (begun, mut pace) = (Instant::now(), Pace::default());
         let (mut is_due, mut was_progress) = (true, false);
         loop {
@@ -281,7 +282,7 @@ impl Pictures {
                     text: &caption::progress(row, &progress, since, left),
                     preview: progress.preview.as_deref(),
                 };
-                streaming.progress(Making { chat, reply, persona, persona_name, is_help: false }, shown).await;
+                streaming.progress(making, shown).await;
                 (is_due, was_progress) = (false, true);
             }
             tokio::time::sleep(BETWEEN_TEXTS).await;

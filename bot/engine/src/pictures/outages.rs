@@ -58,7 +58,7 @@ impl Pictures {
         }
         if let Some(streaming) = platform.streaming().filter(|_| !token.is_cancelled()) {
             let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
-            let making = Making { chat, reply, persona, persona_name, is_help: false };
+            let making = Making { chat, reply, persona, persona_name, asker: Some(&row.person), is_help: false };
             let shown = PictureProgress { since: row.asked_at, text: &caption::away(row), preview: None };
             streaming.progress(making, shown).await;
             // It was taken back meanwhile, and the text came after the message was removed or said why.

@@ -39,7 +39,7 @@ impl Pictures {
             let Ok(platform) = self.services.platform(&row.platform) else { continue };
             let Some(streaming) = platform.streaming() else { continue };
             let (chat, reply, persona, persona_name) = (&row.chat, &row.message, &row.persona, &*row.persona_name);
-            let making = Making { chat, reply, persona, persona_name, is_help: false };
+            let making = Making { chat, reply, persona, persona_name, asker: Some(&row.person), is_help: false };
             let text = &caption::waiting(row, place);
             // Whoever takes it back or delivers its message waits for this text, and so comes behind it.
             let _placing = self.placing.lock().await;

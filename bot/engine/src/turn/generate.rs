@@ -50,6 +50,7 @@ impl Turns {
             reply,
             persona: &message.persona,
             persona_name: &context.persona.name,
+            asker: Some(&request.inbox.person),
             is_help: composition.style.is_in_danger(),
         };
         StreamTarget { platform: request.platform.as_ref(), making, interruptions: &self.services.interruptions }

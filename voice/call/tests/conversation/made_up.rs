@@ -221,6 +221,11 @@ pub fn id(name: &str) -> MessageId {
     MessageId::new(name).unwrap()
 }
 
+/// Returns the id of a person in the room.
+pub fn person(name: &str) -> PersonId {
+    PersonId::new(name.to_lowercase()).unwrap()
+}
+
 impl MadeUp {
     /// Opens a room with one person in it.
     pub async fn open() -> Self {
@@ -261,7 +266,7 @@ impl MadeUp {
 
     /// Lets a person come who may be heard.
     pub async fn join(&mut self, name: &str) {
-        let person = PersonId::new(name.to_lowercase()).unwrap();
+        let person = person(name);
         self.talk.request(Request::Joined { person, name: name.into(), decision: Some(true) }).await;
     }
 
@@ -272,7 +277,7 @@ impl MadeUp {
         while Instant::now() < until {
             frames.tick().await;
             if speaks {
-                let person = PersonId::new(self.speaker.to_lowercase()).unwrap();
+                let person = person(self.speaker);
                 let stream = StreamId(self.speaker.bytes().map(u64::from).sum());
                 let samples = Box::new([0.9; FRAME_SAMPLES]);
                 self.talk.event(Event::Frame { stream, person, samples, probability: 0.9 }).await;

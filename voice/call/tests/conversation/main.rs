@@ -59,7 +59,7 @@ async fn a_small_sound_comes_once_when_the_answer_takes_long() {
     assert_eq!(room.reach, [("First you".to_owned(), false)]);
     // Nobody answers, so nothing is bridged.
     room.say("Nothing for you.", SECOND).await;
-    room.talk.request(Request::Unanswered).await;
+    room.talk.request(Request::Unanswered(None)).await;
     let before = room.heard.lock().unwrap().len();
     room.pass(4 * SECOND, false).await;
     assert_eq!(room.heard.lock().unwrap().len(), before);

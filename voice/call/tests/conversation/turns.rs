@@ -2,7 +2,7 @@
 
 use azera_voice_call::Request;
 
-use crate::made_up::{LETTER, MadeUp, engines, id};
+use crate::made_up::{LETTER, MadeUp, engines, id, person};
 use crate::{LONG, SECOND};
 
 #[tokio::test(start_paused = true)]
@@ -86,6 +86,31 @@ async fn each_of_two_answers_in_a_row_is_interrupted_by_its_own_asker() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_comes_before_an_older_one_is_still_its_own_askers() {
+    let mut room = two().await;
+    room.say("Azera, when does the ferry leave?", 2 * SECOND).await;
+    room.speaker = "Bob";
+    room.say("Azera, how do I get to the beach?", 2 * SECOND).await;
+    room.talk.request(Request::AskedBy(id("b"), person("Bob"))).await;
+    room.talk.request(Request::Whole(id("b"), LONG.into())).await;
+    room.pass(LETTER * 20, false).await;
+    room.speaker = "Ann";
+    room.say("Then I will be there at five.", SECOND).await;
+    room.pass(SECOND / 2, false).await;
+    assert!(room.reach.is_empty(), "it is not the answer to her: {:?}", room.reach);
+    room.speaker = "Bob";
+    room.say("No, I mean the other beach.", SECOND).await;
+    room.pass(SECOND / 2, false).await;
+    assert_eq!(room.reach.len(), 1);
+    // Whoever asked for it, nothing more is said of a reply that was cut, and it keeps nobody waiting.
+    room.talk.request(Request::AskedBy(id("b"), person("Bob"))).await;
+    room.talk.request(Request::Unanswered(Some(person("Bob")))).await;
+    room.pass(20 * SECOND, false).await;
+    room.say("Then I look it up.", SECOND).await;
+    assert_eq!(room.for_bot, [true, true, true, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_of_minutes_can_be_interrupted() {
     let mut room = two().await;
     room.say("Azera, how do I get to the beach?", 2 * SECOND).await;
@@ -118,7 +143,7 @@ async fn whoever_got_no_answer_calls_it_again() {
         let mut room = two().await;
         room.say("Azera, when does the ferry leave?", 2 * SECOND).await;
         match way {
-            "unanswered" => room.talk.request(Request::Unanswered).await,
+            "unanswered" => room.talk.request(Request::Unanswered(Some(person("Ann")))).await,
             "empty" => room.talk.request(Request::Whole(id("a"), String::new())).await,
             _ => {
                 room.talk.request(Request::Mute(true)).await;
@@ -142,6 +167,21 @@ async fn the_small_sound_does_not_come_while_somebody_speaks() {
     assert!(room.heard.lock().unwrap().is_empty());
     room.pass(SECOND, false).await;
     assert_eq!(room.heard.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_small_sound_comes_for_a_question_although_one_before_it_gets_no_answer() {
+    let mut room = two().await;
+    room.say("Azera, when does the ferry leave?", 2 * SECOND).await;
+    room.speaker = "Bob";
+    room.say("Azera, what is the meaning of life?", 2 * SECOND).await;
+    room.talk.request(Request::Unanswered(Some(person("Ann")))).await;
+    room.pass(3 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), 1);
+    room.say("Azera, are you there?", SECOND).await;
+    room.talk.request(Request::Unanswered(Some(person("Bob")))).await;
+    room.pass(3 * SECOND, false).await;
+    assert_eq!(room.heard.lock().unwrap().len(), 1, "nobody waits");
 }
 
 #[tokio::test(start_paused = true)]

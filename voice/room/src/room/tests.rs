@@ -130,9 +130,14 @@ impl MadeUp {
 
     /// Lets the bot begin to say a new reply, which answers the oldest question that has none.
     fn bot_says(&mut self, words: &str) {
+        self.bot_answers(None, words);
+    }
+
+    /// Lets the bot begin to say a new reply to somebody.
+    fn bot_answers(&mut self, asker: Option<&str>, words: &str) {
         self.replies += 1;
         let reply = id(&format!("r{}", self.replies));
-        self.event(Event::Replying { reply: reply.clone(), asker: None });
+        self.event(Event::Replying { reply: reply.clone(), asker: asker.map(person) });
         self.event(Event::Saying { reply: Some(reply), words: words.to_owned() });
     }
 

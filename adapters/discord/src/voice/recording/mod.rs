@@ -413,10 +413,10 @@ impl VoiceCalls {
     }
 
     /// Handles that a recording ended by itself.
-    pub(super) async fn recording_ended(self: &Arc<Self>, guild: GuildId, channel: ChannelId, why: RecordingEnd) {
+    pub(super) fn recording_ended(self: &Arc<Self>, guild: GuildId, channel: ChannelId, why: RecordingEnd) {
         let text = match why {
             RecordingEnd::CallOver => {
-                return self.tell(channel, &format!("*{OVER} The call is over. {WHERE}*")).await;
+                return self.tell_soon(channel, format!("*{OVER} The call is over. {WHERE}*"));
             }
             RecordingEnd::TooLong => "It is as long as a recording may be.".to_owned(),
             RecordingEnd::NoSpace => no_space(),

@@ -46,8 +46,9 @@ impl World {
         let (is_bot, is_deaf) = (user == BOT, self.voice.deaf.contains(&user));
         json!({"guild_id": guild.to_string(), "channel_id": channel.map(|id| id.to_string()),
             "user_id": user.to_string(), "member": self.member_json(guild, user),
-            "session_id": format!("voice-session-{user}"), "deaf": false, "mute": is_bot && self.voice.is_bot_silenced,
-            "self_deaf": is_deaf, "self_mute": is_bot && self.voice.is_bot_muted, "self_video": false,
+            "session_id": format!("voice-session-{user}"), "deaf": is_bot && self.voice.is_bot_deafened,
+            "mute": is_bot && self.voice.is_bot_silenced, "self_deaf": is_deaf,
+            "self_mute": is_bot && self.voice.is_bot_muted, "self_video": false,
             "suppress": is_bot && self.voice.is_bot_suppressed, "request_to_speak_timestamp": null})
     }
 
@@ -70,6 +71,12 @@ impl World {
     /// Lets a moderator mute the bot, or no longer.
     pub fn silence_bot(&mut self, is_silenced: bool) {
         self.voice.is_bot_silenced = is_silenced;
+        self.tell_own(BOT);
+    }
+
+    /// Lets a moderator deafen the bot, or no longer. Meanwhile nobody's sound is sent to it.
+    pub fn deafen_bot(&mut self, is_deafened: bool) {
+        self.voice.is_bot_deafened = is_deafened;
         self.tell_own(BOT);
     }
 

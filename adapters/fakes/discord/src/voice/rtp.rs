@@ -135,6 +135,9 @@ fn receive(shared: &Shared, packet: &[u8]) {
 /// Sends a packet of a person to the bot.
 pub(crate) async fn send(shared: &Shared, socket: &UdpSocket, ssrc: u32, sequence: u16, timestamp: u32, opus: &[u8]) {
     let sealed = shared.change(|world| {
+        if world.voice.is_bot_deafened {
+            return None;
+        }
         let garbled = world.voice.is_garbled;
         let speaker = world.voice.ssrcs.iter().find(|(_, known)| **known == ssrc).map(|(user, _)| *user);
         let encrypted = match &mut world.voice.group {

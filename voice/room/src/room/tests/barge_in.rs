@@ -119,6 +119,68 @@ fn each_of_two_answers_in_a_row_is_interrupted_by_its_own_asker() {
 }
 
 #[test]
+fn an_answer_belongs_to_the_one_whom_it_answers_whatever_the_order() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    room.says("bob", "Azera, do you know the train station?", 1_500);
+    room.pass(1_000, &[]);
+    room.bot_answers(Some("bob"), "Yes, it is behind the market, and it is painted red.");
+    room.says("ann", "Then I will be there at five.", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+    room.says("bob", "No, I mean the old one.", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log[2..], ["pause", "cut"]);
+    room.bot_answers(Some("ann"), FERRY);
+    room.says("bob", "Then I will be there at five.", 1_200);
+    room.pass(1_000, &[]);
+    room.says("ann", "No, I mean the morning one.", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log[4..], ["pause", "resume", "pause", "cut"]);
+}
+
+#[test]
+fn an_answer_to_what_seemed_no_question_takes_nobody_elses() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("bob", "Azera, do you know the train station?", 1_500);
+    room.pass(1_000, &[]);
+    room.says("ann", "The ferry leaves at some time.", 1_500);
+    room.pass(1_000, &[]);
+    assert!(!room.said[1].is_for_bot);
+    room.bot_answers(Some("ann"), FERRY);
+    room.says("bob", "Then I will be there at five.", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log, ["pause", "resume"]);
+    room.says("ann", "No, I mean the morning one.", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log[2..], ["pause", "cut"]);
+    // An answer to somebody who left is nobody's, and whoever calls the bot ends it.
+    room.event(Event::Left(person("ann")));
+    room.event(Event::Joined { person: person("cid"), name: "cid".to_owned(), decision: Some(true) });
+    room.bot_answers(Some("ann"), FERRY);
+    room.says("cid", "Azera, do you know the train station?", 1_200);
+    room.pass(1_000, &[]);
+    assert_eq!(room.log[4..], ["pause", "cut"]);
+}
+
+#[test]
+fn whoever_gets_no_answer_takes_nobody_elses_turn() {
+    let mut room = MadeUp::of(&["ann", "bob"]);
+    room.says("ann", "Azera, when does the ferry leave?", 1_500);
+    room.pass(1_000, &[]);
+    room.says("bob", "Azera, do you know the train station?", 1_500);
+    room.pass(1_000, &[]);
+    room.event(Event::Unanswered(Some(person("bob"))));
+    room.pass(20_000, &[]);
+    room.says("bob", "Then I look it up.", 1_000);
+    room.pass(1_000, &[]);
+    room.says("ann", "Then I will be there at five.", 1_000);
+    room.pass(1_000, &[]);
+    assert_eq!(room.said.iter().map(|said| said.is_for_bot).collect::<Vec<bool>>(), [true, true, false, true]);
+}
+
+#[test]
 fn the_answer_to_somebody_who_left_is_not_taken_for_that_of_another() {
     let mut room = MadeUp::of(&["ann", "bob", "cid"]);
     room.says("ann", "Azera, when does the ferry leave?", 1_500);
@@ -208,7 +270,7 @@ fn whoever_gets_no_answer_does_not_count_as_waiting() {
         room.pass(1_000, &[]);
         let reply = id(&format!("none{way}"));
         if way == 0 {
-            room.event(Event::Unanswered);
+            room.event(Event::Unanswered(Some(person("ann"))));
         } else {
             room.event(Event::Replying { reply: reply.clone(), asker: None });
             room.event(if way == 1 { Event::Failed(reply) } else { Event::Dropped(reply) });

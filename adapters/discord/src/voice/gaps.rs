@@ -1,0 +1,148 @@
+//! What is said while the gateway is lost. Then it is not known who comes and who leaves.
+//!
+//! A session that is resumed repeats who came and who left meanwhile, and that decides who heard what. A new session, and a
+//! server after an outage, repeat nothing: nobody counts as having heard what was said before, because anybody may have
+//! been away for a part of it. The loss itself may be noticed late, so this does not depend on when it was noticed.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serenity::all::{ChannelId, GuildId, UserId};
+use tokio::time::Instant;
+
+use super::{VoiceCalls, VoiceEvent};
+
+/// The longest time from an event that a resumed session repeats to its end.
+const REPEATED: Duration = Duration::from_secs(60);
+
+/// Somebody left, or was deafened, while nobody else heard.
+struct Last {
+    at: Instant,
+    room: (GuildId, ChannelId),
+    user: UserId,
+}
+
+/// What is known of the connections to the gateway.
+#[derive(Default)]
+pub(super) struct Gaps {
+    /// The shards that lost theirs.
+    lost: BTreeSet<u32>,
+    /// Those who left lately as the last. They missed nothing, unless the event came late.
+    last: Vec<Last>,
+}
+
+impl VoiceCalls {
+    fn gaps(&self) -> MutexGuard<'_, Gaps> {
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_on(&self, shard: u32, guild: GuildId) -> bool {
+        self.line.get().is_some_and(|line| line.shard_of(guild) == shard)
+    }
+
+    /// Takes in at once what an event tells about the gateway. Other events may still wait.
+    pub(super) fn take_gap(&self, event: &VoiceEvent) {
+        match event {
+            VoiceEvent::Lost(shard) => {
+                self.gaps().lost.insert(*shard);
+            }
+            VoiceEvent::Back { shard, is_new } => {
+                self.gaps().lost.remove(shard);
+                if *is_new {
+                    self.nobody_heard(|guild| self.is_on(*shard, guild));
+                }
+            }
+            VoiceEvent::Away(gone) => self.nobody_heard(|guild| guild == *gone),
+            VoiceEvent::Missed => {
+                self.gaps().lost.clear();
+                self.nobody_heard(|_| true);
+            }
+            VoiceEvent::State(_) | VoiceEvent::Server(_) | VoiceEvent::Look | VoiceEvent::Gone(_) => {}
+        }
+    }
+
+    /// Records that anybody may have missed something that was said in the rooms of some servers.
+    fn nobody_heard(&self, is_meant: impl Fn(GuildId) -> bool) {
+        let mut rooms: Vec<(GuildId, ChannelId)> =
+            self.calls().iter().map(|(guild, ongoing)| (*guild, ongoing.channel)).collect();
+        rooms.extend(self.ending.rooms());
+        for (_, channel) in rooms.into_iter().filter(|(guild, _)| is_meant(*guild)) {
+            self.attendance.said_before(channel, &BTreeSet::new());
+        }
+    }
+
+    /// Takes in that the gateway is connected again, after the events that it repeated.
+    pub(super) async fn gap_is_over(self: &Arc<Self>, shard: u32, is_new: bool) {
+        let last = std::mem::take(&mut self.gaps().last);
+        let is_meant = |last: &Last| self.is_on(shard, last.room.0) && last.at.elapsed() < REPEATED;
+        // Others may have gone on without them, and left, too.
+        for last in last.into_iter().filter(is_meant) {
+            self.attendance.missed(last.room.1, last.user);
+        }
+        self.attendance.settle(|guild| self.is_on(shard, guild), !is_new);
+        self.keep_gap().await;
+    }
+
+    /// Ends all doubt, because events were lost.
+    pub(super) async fn events_are_missing(self: &Arc<Self>) {
+        self.attendance.settle(|_| true, false);
+        self.keep_gap().await;
+    }
+
+    pub(super) async fn keep_gap(self: &Arc<Self>) {
+        // What is said next is recorded only once this is on disk.
+        if let Err(error) = self.keep_attendance().await {
+            tracing::error!(%error, "cannot write who heard what in voice channels");
+        }
+    }
+
+    /// Notes that somebody left, or was deafened, while nobody else heard.
+    pub(super) fn was_last(&self, room: (GuildId, ChannelId), user: UserId) {
+        let mut gaps = self.gaps();
+        gaps.last.retain(|last| last.at.elapsed() < REPEATED);
+        gaps.last.push(Last { at: Instant::now(), room, user });
+    }
+
+    /// Records who hears what somebody just said. While the gateway is lost, nobody is known to.
+    ///
+    /// # Errors
+    /// That cannot be written. Then nothing may be recorded.
+    pub(super) async fn is_said(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> std::io::Result<()> {
+        if let Some(written) = self.doubt(guild, channel).await {
+            return written;
+        }
+        let hearers = if self.is_connected(guild).await { self.hearers(guild, channel) } else { BTreeSet::new() };
+        self.said_before(channel, &hearers).await
+    }
+
+    /// Records who heard what the bot said. Nobody did if it is not known who was there.
+    ///
+    /// # Errors
+    /// That cannot be written. Then nothing may be recorded.
+    pub(super) async fn is_uttered(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> std::io::Result<()> {
+        if let Some(written) = self.doubt(guild, channel).await {
+            return written;
+        }
+        if self.is_connected(guild).await && self.known_people(guild, channel).is_some() {
+            return Ok(());
+        }
+        self.said_before(channel, &BTreeSet::new()).await
+    }
+
+    /// Puts it in doubt who hears what is said while the gateway is lost. Returns `None` if it is not.
+    async fn doubt(self: &Arc<Self>, guild: GuildId, channel: ChannelId) -> Option<std::io::Result<()>> {
+        let must_keep = {
+            let gaps = self.gaps();
+            if !gaps.lost.contains(&self.line.get()?.shard_of(guild)) {
+                return None;
+            }
+            // Whoever left before the gateway was lost misses it in any case.
+            let before = self.known_hearers(guild, channel).unwrap_or_default();
+            self.attendance.said_before(channel, &before);
+            // The gateway cannot be back before this is known.
+            self.attendance.doubt(guild, channel)
+        };
+        Some(if must_keep { self.keep_attendance().await } else { Ok(()) })
+    }
+}
