@@ -1,6 +1,6 @@
 //! How commands on this machine find the running web: a file in the data folder that only its owner may read.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,8 +17,8 @@ const FILE: &str = "web.json";
 /// Longest wait for an answer of the running web.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Largest answer that is read.
-const MAX_ANSWER_BYTES: u64 = 1 << 20;
+/// Largest answer that is read. Who uses hooks imports thousands of files, and may list them.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
 /// What the running web tells commands on this machine.
 #[derive(Clone, Serialize, Deserialize)]
@@ -60,6 +60,12 @@ pub enum LocalError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The web takes the question and does not answer in time.
+    #[error("the web at {address} did not answer in time: Azera is busy or stops; try again later")]
+    Busy {
+        /// The address.
+        address: String,
+    },
     /// The web has no such thing.
     #[error("{0}")]
     Missing(String),
@@ -82,7 +88,7 @@ impl Local {
         match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|error| LocalError::Read { path, source: std::io::Error::other(error) }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(LocalError::NotRunning),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(LocalError::NotRunning),
             Err(source) => Err(LocalError::Read { path, source }),
         }
     }
@@ -120,7 +126,13 @@ impl Local {
         body: Option<&Value>,
         wait: Option<Duration>,
     ) -> Result<Value, LocalError> {
-        let silent = |source| LocalError::Silent { address: self.address.clone(), source };
+        let silent = |source: std::io::Error| {
+            let address = self.address.clone();
+            match source.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => LocalError::Busy { address },
+                _ => LocalError::Silent { address, source },
+            }
+        };
         let (status, answer) = self.exchange(method, path, body, wait).map_err(silent)?;
         let value: Value = serde_json::from_str(&answer).map_err(|error| silent(std::io::Error::other(error)))?;
         if status == 200 {
@@ -171,5 +183,21 @@ impl Local {
         if let Err(error) = std::fs::remove_file(Self::path(folder)) {
             tracing::debug!(%error, "there is no file of the web to remove");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_web_that_does_not_answer_is_busy() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let local = Local { address, setup: None, key: "azl_1".to_owned() };
+        let answer = local.call_for("GET", "/", None, Some(Duration::from_millis(1)));
+        assert!(matches!(answer, Err(LocalError::Busy { .. })));
     }
 }

@@ -7,9 +7,9 @@
 //! A record is replaced in steps, and a crash may happen between them. The new record is written as `record.new`. Once
 //! it is whole, it is renamed to `record.next`. It then replaces the record, now or when the folder is next used.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -19,9 +19,15 @@ use azera_types::Timestamp;
 /// row that ended while opening the indexes. It is empty after a clean end.
 const LOCK: &str = "lock";
 
+/// The mode of the lock file. Whoever can open it can lock it, and so pretend that an Azera runs here.
+const LOCK_MODE: u32 = 0o600;
+
 /// After this many processes in a row ended while opening the indexes, the indexes count as the cause. A single end may
 /// have had any cause.
 const MAX_ENDS_WHILE_OPENING: u32 = 2;
+
+/// The file by which commands find the web of the process that holds the folder.
+const WEB: &str = "web.json";
 
 const RECORD: &str = "record";
 
@@ -75,7 +81,9 @@ impl DataFolder {
     pub fn take(dir: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("making the folder {}", dir.display()))?;
         let path = dir.join(LOCK);
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(LOCK_MODE);
+        let open = options.open(&path);
         let mut lock = open.with_context(|| format!("opening {}", path.display()))?;
         let mut previous_lock = String::new();
         let locked = lock.try_lock();
@@ -90,11 +98,26 @@ impl DataFolder {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
             }
         }
+        if let Err(error) = lock.set_permissions(Permissions::from_mode(LOCK_MODE)) {
+            tracing::debug!(%error, "the lock file keeps its mode");
+        }
         let unrecorded = !previous_lock.is_empty();
         let mut folder = Self { dir: dir.to_owned(), lock, previous_lock, unrecorded };
         folder.write_holder(folder.ends_while_opening())?;
+        folder.forget_web()?;
         folder.complete_interrupted()?;
         Ok(folder)
+    }
+
+    /// Deletes what a web that was killed left. Somebody else may listen at its address now, and must not be asked.
+    fn forget_web(&self) -> anyhow::Result<()> {
+        let path = self.dir.join(WEB);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("removing {}", path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if another process holds the folder. It may take it or leave it at any time, so this is a hint.
@@ -377,5 +400,25 @@ fn remove(dir: &Path) -> anyhow::Result<()> {
             Err(error).with_context(|| format!("removing {}", dir.display()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_command_trusts_what_a_killed_web_left() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (web, lock) = (scratch.path().join(WEB), scratch.path().join(LOCK));
+        fs::write(&web, "{}").unwrap();
+        fs::write(&lock, "").unwrap();
+        fs::set_permissions(&lock, Permissions::from_mode(0o644)).unwrap();
+        assert!(!DataFolder::is_taken(scratch.path()));
+        let folder = DataFolder::take(scratch.path()).unwrap();
+        assert!(!web.exists() && DataFolder::is_taken(scratch.path()));
+        assert_eq!(fs::metadata(&lock).unwrap().permissions().mode() & 0o777, LOCK_MODE, "nobody else can hold it");
+        drop(folder);
+        assert!(!DataFolder::is_taken(scratch.path()));
     }
 }

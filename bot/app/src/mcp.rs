@@ -15,6 +15,7 @@ use tokio::io::{stdin, stdout};
 use crate::bootstrap::{self, App, BootstrapOptions, ModelChoice};
 use crate::catch_up::catch_up;
 use crate::cli::McpOptions;
+use crate::data::DataFolder;
 
 /// How often new memories are indexed, and forgotten bytes overwritten.
 const TIDY_INTERVAL: Duration = Duration::from_secs(60);
@@ -24,7 +25,9 @@ const MAKE_KEY: &str = "make one with `azera web key create NAME --scope mcp --s
                         memory:write`, and set it as AZERA_MCP_KEY";
 
 pub async fn run(config: &Config, options: McpOptions) -> anyhow::Result<ExitCode> {
-    let running = Local::read(&config.data_dir()?).ok().filter(Local::is_running);
+    let data = config.data_dir()?;
+    // Somebody else may listen where a web that was killed did.
+    let running = Local::read(&data).ok().filter(|local| DataFolder::is_taken(&data) && local.is_running());
     let url = options.url.clone().or_else(|| running.map(|local| format!("{}/mcp", local.address)));
     match url {
         Some(url) => pass_on(config, &options, &url).await?,

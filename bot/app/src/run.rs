@@ -46,6 +46,11 @@ pub trait Connection: Send + Sync {
     /// Loads what the platform needs before the engine delivers anything there. Waits for an unreachable server.
     async fn begin(&self) -> anyhow::Result<()>;
 
+    /// Lets commands on this machine find it. Called right before all connections listen.
+    fn announce(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Passes events to the host until `stop` is cancelled. Fails only for errors that waiting does not fix.
     async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()>;
 }
@@ -91,6 +96,9 @@ pub async fn run(config: &Config, options: RunOptions, log: Arc<LogRing>) -> any
         () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
     }
     app.engine.start().await?;
+    for connection in &connections {
+        connection.announce()?;
+    }
     let mut listening = JoinSet::new();
     for connection in connections {
         let (host, stop): (Arc<dyn Host>, _) = (Arc::new(app.engine.clone()), stop.clone());

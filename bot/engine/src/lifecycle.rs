@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use azera_affect::DangerLexicon;
+use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -30,6 +31,11 @@ impl Engine {
         self.0.turns.take_up(|_| true).await?;
         self.0.indexer.wake();
         Ok(())
+    }
+
+    /// Runs a task that [`Engine::stop`] waits for.
+    pub fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.0.services.tasks.spawn(task)
     }
 
     /// Stops the engine: finishes turns in progress, ends the background work, and overwrites forgotten bytes on disk.

@@ -160,7 +160,7 @@ impl RecallService {
             self.services.blocking(move |memory| memory.recall().shortlist(&read_scope, &query, words, wanted)).await?
         };
         // Without a vector, the semantic index counts as missing even though it did not fail.
-        let failed = shortlist.missing().iter().any(|layer| *layer == "lexical" || embedded);
+        let failed = shortlist.failed().any(|layer| layer == "lexical" || embedded);
         if failed && !self.checked.swap(true, Ordering::AcqRel) {
             self.indexer.mark_indexes_suspect().await;
         }

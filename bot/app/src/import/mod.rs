@@ -78,6 +78,7 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
     target.check(&app.memory)?;
     let mut interrupted = false;
     for job in jobs {
+        check_is_file(&job.path)?;
         let report = record(&app.memory, job, &stop).await?;
         if options.json {
             println!("{}", report.to_json());
@@ -101,6 +102,13 @@ pub async fn run(config: &Config, options: ImportOptions) -> anyhow::Result<Exit
 /// Returns the format that an option names; `None` if the file tells it.
 pub fn format_named(name: &str) -> anyhow::Result<Option<Format>> {
     Ok(if name == AUTO { None } else { Some(name.parse()?) })
+}
+
+/// Refuses what is no file, such as a pipe, which may never end.
+pub fn check_is_file(path: &Path) -> anyhow::Result<()> {
+    let found = std::fs::metadata(path).with_context(|| format!("reading {}", path.display()))?;
+    ensure!(found.is_file(), "{} is no regular file: copy what it holds into one first", path.display());
+    Ok(())
 }
 
 /// Returns the zone of times without one.

@@ -1,6 +1,7 @@
 //! What commands on this machine ask of the running Azera, done as the same commands do it where none runs.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, ensure};
 use async_trait::async_trait;
@@ -9,6 +10,7 @@ use azera_adapter_http::{
 };
 use azera_config::Config;
 use azera_engine::Engine;
+use azera_import::Format;
 use azera_memory::Memory;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify};
@@ -17,17 +19,35 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap::App;
 use crate::cli::Viewer;
 use crate::hook;
-use crate::import::{Job, Known, Target, format_named, listed, mark, record, zone};
+use crate::import::{Job, Known, Target, check_is_file, format_named, listed, mark, record, zone};
 
-/// The parts of the running Azera that commands use.
+/// The parts of the running Azera that commands use. Clones share them.
+#[derive(Clone)]
 pub struct RunningCommands {
     engine: Engine,
     memory: Arc<Memory>,
-    config: Config,
+    config: Arc<Config>,
     has_chat_model: bool,
     transcripts: Arc<Notify>,
     /// Held during an import: files are imported one after the other.
-    importing: Mutex<()>,
+    importing: Arc<Mutex<()>>,
+    /// The import that holds it.
+    current: Arc<std::sync::Mutex<Option<CurrentImport>>>,
+}
+
+/// An import that an undo can end.
+struct CurrentImport {
+    /// Its id in each format: nothing else tells yet which one the file has.
+    ids: Vec<String>,
+    stop: CancellationToken,
+}
+
+impl CurrentImport {
+    fn new(target: &Target, path: &Path, stop: &CancellationToken) -> anyhow::Result<Self> {
+        let path = path.canonicalize().with_context(|| format!("reading {}", path.display()))?;
+        let ids = Format::ALL.into_iter().map(|format| target.import_id(format, &path)).collect();
+        Ok(Self { ids, stop: stop.clone() })
+    }
 }
 
 fn refused(error: anyhow::Error) -> CommandRefused {
@@ -39,10 +59,11 @@ impl RunningCommands {
         Self {
             engine: app.engine.clone(),
             memory: app.memory.clone(),
-            config: config.clone(),
+            config: Arc::new(config.clone()),
             has_chat_model: app.has_chat_model,
             transcripts: app.transcripts.clone(),
-            importing: Mutex::new(()),
+            importing: Arc::default(),
+            current: Arc::default(),
         }
     }
 
@@ -62,9 +83,24 @@ impl RunningCommands {
         tokio::task::spawn_blocking(move || work(&memory)).await?
     }
 
-    async fn import_file(&self, file: FileToImport, stop: CancellationToken) -> anyhow::Result<CommandReport> {
+    fn set_current(&self, current: Option<CurrentImport>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+    }
+
+    /// Ends the import with this id, if it runs.
+    fn end_import(&self, id: &str) {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(current) = current.as_ref().filter(|current| current.ids.iter().any(|one| one == id)) {
+            current.stop.cancel();
+        }
+    }
+
+    async fn import_file(self, file: FileToImport, stop: CancellationToken) -> anyhow::Result<CommandReport> {
         let FileToImport { name, persona, project, path, format, me, dry_run } = file;
         let target = self.target(name, persona, project.as_deref())?;
+        check_is_file(&path)?;
+        let stop = stop.child_token();
+        let current = CurrentImport::new(&target, &path, &stop)?;
         let _one = self.importing.lock().await;
         let job = Job {
             path,
@@ -75,7 +111,10 @@ impl RunningCommands {
             dry_run,
             undone: Known::ImportAgain,
         };
-        let report = record(&self.memory, job, &stop).await?;
+        self.set_current((!dry_run).then_some(current));
+        let recorded = record(&self.memory, job, &stop).await;
+        self.set_current(None);
+        let report = recorded?;
         let done =
             CommandReport { report: report.to_json(), words: report.in_words(), interrupted: report.interrupted };
         if !dry_run {
@@ -83,7 +122,7 @@ impl RunningCommands {
             if target.project.is_some() {
                 // Marking takes longer than a command waits.
                 let (engine, compares) = (self.engine.clone(), self.has_chat_model);
-                tokio::spawn(async move { mark(&engine, &target, &report, compares).await });
+                self.engine.spawn(async move { mark(&engine, &target, &report, compares).await });
             }
         }
         Ok(done)
@@ -102,6 +141,9 @@ impl RunningCommands {
         let imports = self.blocking(move |memory| Ok(memory.imports().list(&target.person.id)?)).await?;
         let known = imports.iter().any(|import| import.id == id);
         ensure!(known, "{name} has no import {id}; `azera import --list` lists them");
+        // An import that goes on would add the rest of its file behind the undo.
+        self.end_import(&id);
+        let _one = self.importing.lock().await;
         let receipt = self.engine.forget_import(&id, quotes).await.context("forgetting")?;
         // The running Azera overwrites the bytes, also those of backups and servers, in the background.
         let report: Value = json!({
@@ -125,7 +167,9 @@ impl LocalCommands for RunningCommands {
     }
 
     async fn import(&self, file: FileToImport, stop: CancellationToken) -> Result<CommandReport, CommandRefused> {
-        self.import_file(file, stop).await.map_err(refused)
+        // It goes on if the command ends, and Azera stops behind it.
+        let imported = self.engine.spawn(self.clone().import_file(file, stop)).await;
+        imported.context("importing").and_then(|imported| imported).map_err(refused)
     }
 
     async fn imports(&self, asked: ImportsAsked) -> Result<CommandReport, CommandRefused> {

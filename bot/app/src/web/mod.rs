@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap::App;
 use crate::cli::{KeyCommand, WebCommand, WebOptions};
+use crate::data::DataFolder;
 use crate::log_ring::LogRing;
 use crate::run::Connection;
 
@@ -87,6 +88,7 @@ impl Connection for Connected {
             speech: Arc::new(app.engine.clone()),
             moods: Arc::new(app.engine.clone()),
             known: Arc::new(app.engine.clone()),
+            memories: Arc::new(app.engine.clone()),
             places: Arc::new(app.engine.clone()),
             samples: Arc::new(samples::FolderSamples::new(&app.data)),
             operations: Arc::new(operations::AppOperations::new(app, &self.config, self.log.clone())),
@@ -114,6 +116,10 @@ impl Connection for Connected {
         Ok(())
     }
 
+    fn announce(&self) -> anyhow::Result<()> {
+        Ok(self.web.announce()?)
+    }
+
     async fn listen(&self, host: Arc<dyn Host>, stop: CancellationToken) -> anyhow::Result<()> {
         self.web.listen(host, stop).await;
         Ok(())
@@ -122,8 +128,10 @@ impl Connection for Connected {
 
 /// `azera web`: prints the address of the running web, and manages the owner's keys.
 pub fn run(config: &Config, options: WebOptions) -> anyhow::Result<ExitCode> {
-    let local = match Local::read(&config.data_dir()?) {
-        Ok(local) if local.is_running() => local,
+    let data = config.data_dir()?;
+    let local = match Local::read(&data) {
+        // Somebody else may listen where a web that was killed did.
+        Ok(local) if DataFolder::is_taken(&data) && local.is_running() => local,
         Ok(_) | Err(LocalError::NotRunning) => bail!("no web runs here: start it with `azera run`"),
         Err(error) => return Err(error.into()),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use azera_adapter_http::{CommandReport, FileToImport, ImportToUndo, ImportsAsked, Local, ProjectAsked};
+use azera_adapter_http::{CommandReport, FileToImport, ImportToUndo, ImportsAsked, Local, LocalError, ProjectAsked};
 use azera_config::Config;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,7 +22,14 @@ impl RunningAzera {
     /// Finds the web of the Azera that has the data folder. Its key is sent to this machine alone.
     pub fn find(config: &Config) -> anyhow::Result<Self> {
         let data = config.data_dir()?;
-        match Local::read(&data).ok().filter(Local::is_running) {
+        let local = match Local::read(&data) {
+            Ok(local) => Some(local),
+            Err(LocalError::NotRunning) => None,
+            Err(error) => bail!(
+                "{error}. This file tells where the running Azera is: run this as the user who owns the data folder"
+            ),
+        };
+        match local.filter(Local::is_running) {
             Some(local) if local.is_here() => Ok(Self(local)),
             Some(local) => bail!(
                 "the web of the running Azera is at {}, which this machine's commands do not use: set http.listen to \
@@ -30,8 +37,8 @@ impl RunningAzera {
                 local.address
             ),
             None => bail!(
-                "another Azera works in {} and serves no web, so it cannot be asked: `azera run` with http.enabled = true \
-                 can, `azera chat` cannot. Otherwise stop it first",
+                "another Azera works in {} and serves no web, so it cannot be asked. If it is starting, try again later: \
+                 `azera run` with http.enabled = true can be asked, `azera chat` cannot. Otherwise stop it first",
                 data.display()
             ),
         }
@@ -73,7 +80,8 @@ impl RunningAzera {
     /// Returns what a person imported.
     pub async fn imports(&self, viewer: &Viewer) -> anyhow::Result<CommandReport> {
         let asked = ImportsAsked { name: viewer.name.clone() };
-        Ok(serde_json::from_value(self.ask("/api/local/imports/list", &asked, Some(SHORT)).await?)?)
+        // To count their messages takes long where there are many.
+        Ok(serde_json::from_value(self.ask("/api/local/imports/list", &asked, None).await?)?)
     }
 
     /// Forgets what an import added.

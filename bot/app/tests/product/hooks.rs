@@ -79,7 +79,15 @@ fn an_import_asks_the_running_azera() {
     };
     assert!(fails(&["import", "--undo", id, "--yes", "--as", "Ben"]).contains("Ben has no import"));
     assert!(fails(&["import", "missing.json", "--as", "Ann"]).contains("missing.json"));
-    assert!(fails(&["import", "/dev/null", "--as", "Ann"]).contains("no export that Azera knows"));
+    let (empty, pipe) = (home.join("empty.json"), home.join("pipe"));
+    std::fs::write(&empty, "").expect("a file");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("there is mkfifo").success());
+    let unknown = fails(&["import", empty.to_str().expect("a path"), "--as", "Ann"]);
+    assert!(unknown.contains("no export that Azera knows"), "{unknown}");
+    for endless in [pipe.to_str().expect("a path"), "/dev/zero"] {
+        let refused = fails(&["import", endless, "--as", "Ann"]);
+        assert!(refused.contains("no regular file"), "{refused}");
+    }
     let receipt: Value =
         serde_json::from_str(&run(home, &["import", "--undo", id, "--yes", "--as", "Ann"])).expect("JSON");
     assert_eq!(receipt["messages"], 4, "{receipt}");

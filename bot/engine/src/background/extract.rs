@@ -32,6 +32,8 @@ pub(super) enum Comparison {
     Now,
     /// There is no model that could. Somebody compares it later.
     Later,
+    /// It was marked without a model before.
+    Again,
 }
 
 impl Background {
@@ -83,13 +85,7 @@ impl Background {
     ) -> Result<(), Error> {
         let learning = &self.services.measurements.learning;
         let clock = StageClock::start(learning, LearningStage::Deduplicate);
-        let (of, who) = (read_scope.clone(), person.clone());
-        let earlier = self.services.blocking(move |memory| memory.memories().salient(&of, &who, COMPARED)).await?;
-        // What is remembered in one place must not depend on what was said in another.
-        let earlier: Vec<MemoryRow> = earlier
-            .into_iter()
-            .filter(|memory| memory.scope == row.scope && !memory.sources.contains(&row.id))
-            .collect();
+        let earlier = self.compared_with(read_scope, person, row).await?;
         let gist = row.text.as_str().get(salience.from..salience.to).unwrap_or(row.text.as_str()).to_owned();
         let texts = std::iter::once(gist.clone()).chain(earlier.iter().map(|memory| memory.gist().to_owned()));
         let vectors = if earlier.is_empty() { Vec::new() } else { self.indexer.embed(texts.collect()).await? };
@@ -129,7 +125,7 @@ impl Background {
         }
         clock.done();
         related.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        related.truncate(if comparison == Comparison::Now { MAX_CLAIMS } else { 0 });
+        related.truncate(if comparison == Comparison::Later { 0 } else { MAX_CLAIMS });
         // Without an answer all memories stand, as if the model had not been asked.
         let (replaced, away) = match self.replaced(row.author.name(), &gist, related).await {
             Ok(replaced) => (replaced, None),
@@ -144,11 +140,40 @@ impl Background {
             superseded.push((said, Salience { superseded: Some(by_this(false)), ..before }));
         }
         superseded.push((row.id.clone(), salience));
-        learning.note_kept();
+        if comparison != Comparison::Again {
+            learning.note_kept();
+        }
         for (said, salience) in superseded {
             self.services.blocking(move |memory| memory.memories().mark(&said, &salience).map(drop)).await?;
         }
         away.map_or(Ok(()), Err)
+    }
+
+    /// Returns the statements of a person in the same place that one is compared with: the newest ones, and the last
+    /// ones before it, if it is an old one that was imported.
+    async fn compared_with(
+        &self,
+        read_scope: &ReadScope,
+        person: &PersonId,
+        row: &MessageRow,
+    ) -> Result<Vec<MemoryRow>, Error> {
+        let (of, who) = (read_scope.clone(), person.clone());
+        let (scope, message, at) = (row.scope.clone(), row.id.clone(), row.at);
+        let read = move |memory: &azera_memory::Memory| {
+            // What is remembered in one place must not depend on what was said in another.
+            let fits = |one: &MemoryRow| one.scope == scope && !one.sources.contains(&message);
+            let mut compared = memory.memories().salient(&of, &who, COMPARED)?;
+            let is_old = compared.iter().any(|one| one.at > at);
+            compared.retain(fits);
+            if is_old {
+                let mut before = memory.memories().salient(&of, &who, usize::MAX)?;
+                before.retain(|one| fits(one) && one.at < at && compared.iter().all(|known| known.id != one.id));
+                before.sort_by_key(|one| std::cmp::Reverse((one.at, one.id)));
+                compared.extend(before.into_iter().take(COMPARED));
+            }
+            Ok(compared)
+        };
+        self.services.blocking(read).await
     }
 
     /// Returns which of these memories are contradicted by what the person says now: their messages and salience.

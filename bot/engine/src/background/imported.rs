@@ -1,11 +1,11 @@
 //! Marks what is worth keeping in conversations that somebody imported, and compares it with what they said elsewhere. A
 //! command that imports has no chat model that could compare, so the running bot does it later.
 
-use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use azera_memory::{MessageRow, ReadScope};
-use azera_types::{ChatId, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, Scope, Timestamp};
+use azera_types::{ChatId, MemoryId, MessageId, PersonId, Place, PlaceKind, ReadableScopes, Scope, Timestamp};
 
 use super::TRY_AGAIN;
 use super::diary::LOOKED_AT;
@@ -14,8 +14,73 @@ use super::schedule::after;
 use crate::background::Background;
 use crate::error::Error;
 
-/// Statements of a person in which those of one chat are looked for.
-const STATEMENTS: usize = 512;
+/// Statements that are compared before other background work has its turn.
+const AT_ONCE: usize = 24;
+
+/// The imported chats whose statements wait to be compared, as far as it is not in the record.
+pub(super) struct WaitingImports(Mutex<WaitingState>);
+
+struct WaitingState {
+    /// When to look for chats that wait; `None` if none does.
+    due: Option<Timestamp>,
+    /// The chats whose comparison began, each with the last statement that was compared. A chat that gets more
+    /// statements is not among them any more.
+    begun: HashMap<ChatId, Option<(Timestamp, MemoryId)>>,
+}
+
+impl Default for WaitingImports {
+    fn default() -> Self {
+        // Another process may have left some.
+        Self(Mutex::new(WaitingState { due: Some(Timestamp::MIN), begun: HashMap::new() }))
+    }
+}
+
+impl WaitingImports {
+    fn lock(&self) -> MutexGuard<'_, WaitingState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that statements came to a chat, so that its comparison begins anew.
+    fn note_grown(&self, chat: &ChatId) {
+        self.lock().begun.remove(chat);
+    }
+
+    /// Lets somebody look for chats that wait.
+    fn wake(&self, now: Timestamp) {
+        self.lock().due = Some(now);
+    }
+
+    /// Returns true if it is time to look. What comes meanwhile wakes again.
+    fn take_due(&self, now: Timestamp) -> bool {
+        let mut state = self.lock();
+        let is_due = state.due.is_some_and(|due| due <= now);
+        if is_due {
+            state.due = None;
+        }
+        is_due
+    }
+
+    /// Looks again at a time, unless something came meanwhile that says when.
+    fn look_again(&self, at: Timestamp) {
+        self.lock().due.get_or_insert(at);
+    }
+
+    /// Begins the comparison of a chat, or goes on with it. Returns the last statement that was compared.
+    fn go_on(&self, chat: &ChatId) -> Option<(Timestamp, MemoryId)> {
+        *self.lock().begun.entry(chat.clone()).or_default()
+    }
+
+    fn note_compared(&self, chat: &ChatId, last: (Timestamp, MemoryId)) {
+        if let Some(before) = self.lock().begun.get_mut(chat) {
+            *before = Some(last);
+        }
+    }
+
+    /// Ends the comparison of a chat. Returns false if statements came since it began.
+    fn end(&self, chat: &ChatId) -> bool {
+        self.lock().begun.remove(chat).is_some()
+    }
+}
 
 /// Returns where an imported conversation counts as said, for the person who imported it alone.
 fn place(chat: &ChatId, person: &PersonId, scope: &Scope) -> Place {
@@ -58,8 +123,10 @@ impl Background {
             }
         }
         if waits {
+            // In this order a comparison that ends now does not take the new statements for compared.
+            self.imports.note_grown(chat);
             self.set_waiting(chat, true).await?;
-            self.look_at_imports(Some(self.services.clock.now()));
+            self.imports.wake(self.services.clock.now());
         }
         Ok(())
     }
@@ -69,52 +136,56 @@ impl Background {
         self.services.blocking(move |memory| memory.imports().set_waiting(&chat, is_waiting)).await
     }
 
-    /// Sets when to look for imported chats that wait; `None` if none does.
-    fn look_at_imports(&self, at: Option<Timestamp>) {
-        *self.imports_due.lock().unwrap_or_else(PoisonError::into_inner) = at;
-    }
-
     /// Compares what waits, if it is time to look for it.
     pub(super) async fn compare_imports(&self, now: Timestamp) {
-        let due = *self.imports_due.lock().unwrap_or_else(PoisonError::into_inner);
-        if due.is_none_or(|due| due > now) {
+        if !self.imports.take_due(now) {
             return;
         }
-        let again = match self.compare_waiting().await {
-            Ok(()) => None,
+        match self.compare_waiting().await {
+            Ok(true) => {}
+            Ok(false) => self.imports.look_again(now),
             Err(error) => {
                 tracing::info!(%error, "the claims of an import are compared later");
-                Some(after(now, TRY_AGAIN))
+                self.imports.look_again(after(now, TRY_AGAIN));
             }
-        };
-        self.look_at_imports(again);
-    }
-
-    async fn compare_waiting(&self) -> Result<(), Error> {
-        for (chat, persona, person, scope) in self.services.blocking(|memory| memory.imports().waiting()).await? {
-            if self.services.stopping.is_cancelled() {
-                return Ok(());
-            }
-            self.compare_chat(&chat, persona, &person, &scope).await?;
-            self.set_waiting(&chat, false).await?;
         }
-        Ok(())
     }
 
-    /// Compares the statements of an imported chat that stand, the oldest first.
+    /// Compares as much of what waits as one turn allows. Returns false if something is left for the next turn.
+    async fn compare_waiting(&self) -> Result<bool, Error> {
+        let (mut room, mut failed) = (AT_ONCE, None);
+        for (chat, persona, person, scope) in self.services.blocking(|memory| memory.imports().waiting()).await? {
+            let read_scope = ReadScope::in_place(persona, &place(&chat, &person, &scope), &ReadableScopes::default());
+            match self.compare_chat(&chat, &read_scope, &person, &mut room).await {
+                Ok(true) => self.end_comparison(&chat).await?,
+                Ok(false) => return Ok(false),
+                Err(error) if error.is_transient() => return Err(error),
+                // One chat must not hold up the others.
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(true), Err)
+    }
+
+    /// Compares the statements of an imported chat that stand, the oldest first. Returns false if some are left for the
+    /// next turn.
     async fn compare_chat(
         &self,
         chat: &ChatId,
-        persona: PersonaId,
+        read_scope: &ReadScope,
         person: &PersonId,
-        scope: &Scope,
-    ) -> Result<(), Error> {
-        let read_scope = ReadScope::in_place(persona, &place(chat, person, scope), &ReadableScopes::default());
+        room: &mut usize,
+    ) -> Result<bool, Error> {
+        let last = self.imports.go_on(chat);
         let (of, who) = (read_scope.clone(), person.clone());
-        let mut marked = self.services.blocking(move |memory| memory.memories().salient(&of, &who, STATEMENTS)).await?;
+        let mut marked = self.services.blocking(move |memory| memory.memories().salient(&of, &who, usize::MAX)).await?;
         marked.retain(|memory| memory.chat.as_ref() == Some(chat));
+        marked.retain(|memory| last.is_none_or(|last| (memory.at, memory.id) > last));
         marked.sort_by_key(|memory| (memory.at, memory.id));
         for memory in marked {
+            if *room == 0 || self.services.stopping.is_cancelled() {
+                return Ok(false);
+            }
             // One before it may have replaced it.
             let (of, id) = (read_scope.clone(), memory.id);
             let read = move |memory: &azera_memory::Memory| {
@@ -124,9 +195,42 @@ impl Background {
                 Ok(memory.messages().get(&of, source)?.zip(stands))
             };
             if let Some((row, salience)) = self.services.blocking(read).await? {
-                self.mark_salient(&read_scope, person, &row, salience, Comparison::Now).await?;
+                *room -= 1;
+                self.mark_salient(read_scope, person, &row, salience, Comparison::Again).await?;
             }
+            self.imports.note_compared(chat, (memory.at, memory.id));
+        }
+        Ok(true)
+    }
+
+    /// Notes that all statements of a chat were compared, unless more came meanwhile.
+    async fn end_comparison(&self, chat: &ChatId) -> Result<(), Error> {
+        self.set_waiting(chat, false).await?;
+        if !self.imports.end(chat) {
+            self.set_waiting(chat, true).await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_during_a_comparison_is_compared_too() {
+        let (imports, chat) = (WaitingImports::default(), ChatId::new("import:a").unwrap());
+        let now = Timestamp::UNIX_EPOCH;
+        assert!(imports.take_due(now) && !imports.take_due(now), "a start looks once");
+        assert_eq!(imports.go_on(&chat), None);
+        imports.note_compared(&chat, (now, MemoryId(7)));
+        assert_eq!(imports.go_on(&chat), Some((now, MemoryId(7))), "the next turn goes on behind it");
+        imports.note_grown(&chat);
+        imports.wake(now);
+        imports.look_again(after(now, TRY_AGAIN));
+        assert!(!imports.end(&chat), "the chat still waits");
+        assert!(imports.take_due(now), "and is looked at now");
+        assert_eq!(imports.go_on(&chat), None, "from its beginning");
+        assert!(imports.end(&chat));
     }
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use azera_memory::{
-    Calendar, EpisodeQuery, MAX_EPISODES, MatterState, Memory, MemoryRow, MessageRow, ReadScope, shortened,
+    Calendar, EpisodeQuery, KNOWN_IN_CHATS, Known, MAX_EPISODES, MatterState, Memory, MemoryRow, MessageRow, ReadScope,
+    shortened,
 };
-use azera_types::{Author, ChatId, MemoryId, PersonId, Scope, Span, Timestamp};
+use azera_types::{Author, ChatId, MemoryId, PersonId, Scope, Span, TimeZone, Timestamp};
 
 use super::agenda::PersonaPlace;
 use super::material::SourceLine;
@@ -57,9 +58,17 @@ enum How {
     /// It is worth keeping, by so much.
     Marked(f32),
     /// It says how this went.
-    Settled(SourceLine, &'static str),
+    Settled(Box<Before>),
     /// It was said in so many chats.
     Known(usize),
+}
+
+/// What somebody had left open.
+struct Before {
+    said: SourceLine,
+    chat: ChatId,
+    /// Such as "plan".
+    kind: &'static str,
 }
 
 impl Background {
@@ -80,39 +89,64 @@ impl Background {
         let found = self.services.blocking(move |memory| found(memory, &own, &calendar, since)).await?;
         let mut fit = Vec::new();
         for one in found {
-            let beside = Span::new().hours(BESIDE_H);
-            let span = (
-                one.at.checked_sub(beside).unwrap_or(Timestamp::MIN),
-                one.at.checked_add(beside).unwrap_or(Timestamp::MAX),
-            );
-            let said = OpenLine { line: one.said.clone(), chat: one.chat.clone(), span, zone: zone.clone() };
-            if !self.stands_beside_danger(home, &at.read_scope, &said).await? {
+            let mut is_fit = true;
+            for quote in one.quotes(&zone) {
+                is_fit = is_fit && !self.stands_beside_danger(home, &at.read_scope, &quote).await?;
+            }
+            if is_fit {
                 fit.push(one);
             }
         }
         if fit.is_empty() {
             return Ok(LearntHere::default());
         }
-        let names = DisplayNames::new(&scope, fit.iter().map(|one| &one.said.author), []);
-        let lines: Vec<String> = fit.iter().map(|one| one.in_words(&names, &day(one.at, &zone))).collect();
+        let before = fit.iter().filter_map(|one| one.before()).map(|before| &before.said.author);
+        let names = DisplayNames::new(&scope, fit.iter().map(|one| &one.said.author).chain(before), []);
+        let lines: Vec<String> = fit.iter().map(|one| one.in_words(&names, &zone)).collect();
         let text = format!("What I learnt here:\n{}\n`/why mNUMBER` shows one, with its place.", lines.join("\n"));
         let with_before = fit.into_iter().flat_map(|one| match one.how {
-            How::Settled(before, _) => vec![one.said, before],
-            _ => vec![one.said],
+            How::Settled(before) => vec![one.said, before.said],
+            How::Marked(_) | How::Known(_) => vec![one.said],
         });
         Ok(LearntHere { text, sources: with_before.collect() })
     }
 }
 
 impl Found {
-    fn in_words(&self, names: &DisplayNames, day: &str) -> String {
-        let (who, id, words) = (names.of(&self.said.author), self.memory, quoted(&self.said));
+    /// Returns what it settles.
+    fn before(&self) -> Option<&Before> {
+        if let How::Settled(before) = &self.how { Some(before) } else { None }
+    }
+
+    /// Returns everything that its line quotes, each with the hours in which its speaker must have said nothing about
+    /// danger.
+    fn quotes(&self, zone: &TimeZone) -> Vec<OpenLine> {
+        let beside = Span::new().hours(BESIDE_H);
+        let quote = |line: &SourceLine, chat: &ChatId| OpenLine {
+            line: line.clone(),
+            chat: chat.clone(),
+            span: (
+                line.at.checked_sub(beside).unwrap_or(Timestamp::MIN),
+                line.at.checked_add(beside).unwrap_or(Timestamp::MAX),
+            ),
+            zone: zone.clone(),
+        };
+        let mut quotes = vec![quote(&self.said, &self.chat)];
+        quotes.extend(self.before().map(|before| quote(&before.said, &before.chat)));
+        quotes
+    }
+
+    fn in_words(&self, names: &DisplayNames, zone: &TimeZone) -> String {
+        let (id, said) = (self.memory, quoted(&self.said));
+        let by = |line: &SourceLine| format!("{}, {}", names.of(&line.author), day(line.at, zone));
+        let who = by(&self.said);
         match &self.how {
-            How::Marked(_) => format!("- `{id}` {who}, {day}: {words}"),
-            How::Settled(before, kind) => {
-                format!("- `{id}` {who}, {day}: {words}; that was the {kind} {}", quoted(before))
+            How::Marked(_) => format!("- `{id}` {who}: {said}"),
+            How::Settled(before) => {
+                let (kind, whose, words) = (before.kind, by(&before.said), quoted(&before.said));
+                format!("- `{id}` {who}: {said}; that was the {kind} of {whose}: {words}")
             }
-            How::Known(chats) => format!("- `{id}` {who}, {day}, in {chats} chats: {words}"),
+            How::Known(chats) => format!("- `{id}` {who}, in {chats} chats: {said}"),
         }
     }
 }
@@ -153,14 +187,26 @@ fn marked(memory: &Memory, read_scope: &ReadScope, since: Timestamp) -> Read<Vec
     Ok(found)
 }
 
-/// Returns what was said in so many chats since then that it counts as known.
+/// Returns what counts as known since then, because it was said in so many chats.
 fn known(memory: &Memory, read_scope: &ReadScope, since: Timestamp) -> Read<Vec<Found>> {
     let (known, _) = memory.memories().known(read_scope, 0, RECENT)?;
     let mut found = Vec::new();
-    for one in known.into_iter().filter(|one| !one.is_apart && one.newest.at >= since).take(LINES) {
-        found.extend(of_memory(memory, read_scope, &one.newest, How::Known(one.chats))?);
+    for one in known.into_iter().filter(|one| !one.is_apart && one.newest.at >= since) {
+        if found.len() < LINES && !was_known(memory, read_scope, &one, since)? {
+            found.extend(of_memory(memory, read_scope, &one.newest, How::Known(one.chats))?);
+        }
     }
     Ok(found)
+}
+
+/// Returns true for what was said in so many chats before that it is no news.
+fn was_known(memory: &Memory, read_scope: &ReadScope, known: &Known, since: Timestamp) -> Read<bool> {
+    let mut chats = BTreeSet::new();
+    for again in &known.again {
+        let row = memory.memories().get(read_scope, again.memory)?;
+        chats.extend(row.filter(|row| row.at < since).and_then(|row| row.chat));
+    }
+    Ok(chats.len() >= KNOWN_IN_CHATS)
 }
 
 /// Returns how plans, problems and questions went, as somebody told since then.
@@ -178,7 +224,8 @@ fn settled(memory: &Memory, read_scope: &ReadScope, calendar: &Calendar, since: 
         };
         let Some(id) = memory.messages().memory_of(read_scope, &said.id)? else { continue };
         let problem = SourceLine::part(&before, matter.problem.text.as_str());
-        let how = How::Settled(problem, matter.problem.kind.as_str());
+        let (chat, kind) = (before.chat, matter.problem.kind.as_str());
+        let how = How::Settled(Box::new(Before { said: problem, chat, kind }));
         found.extend(of_message(&said, report.text.as_str(), id, how));
     }
     Ok(found)

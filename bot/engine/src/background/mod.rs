@@ -80,8 +80,8 @@ pub(crate) struct Background {
     pub(crate) turns: Arc<Turns>,
     /// Held while a background job writes, so that nothing is written twice for the same reason.
     pub(crate) writing: tokio::sync::Mutex<()>,
-    /// When to look for imported chats that wait to be compared; `None` if none does.
-    imports_due: std::sync::Mutex<Option<Timestamp>>,
+    /// Imported chats that wait to be compared.
+    imports: imported::WaitingImports,
 }
 
 /// Wait before the retry of something that failed for a passing reason.
@@ -150,8 +150,7 @@ impl Background {
             learning: Arc::clone(&turns.learning),
             turns,
             writing: tokio::sync::Mutex::default(),
-            // Another process may have left some.
-            imports_due: std::sync::Mutex::new(Some(Timestamp::MIN)),
+            imports: imported::WaitingImports::default(),
         }
     }
 

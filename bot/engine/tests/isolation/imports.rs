@@ -1,7 +1,7 @@
 //! Imported conversations are for the person who imported them, and for the persona that remembers them.
 
 use azera_adapter::{Outcome, Platform, Reading, SessionReader};
-use azera_memory::{Forget, Import, ImportState, NewImported, RanCommand, ReadScope, project_realm};
+use azera_memory::{Forget, Import, ImportState, NewImported, RanCommand, ReadScope, Salience, project_realm};
 use azera_types::{
     ChatId, Clock, MessageId, PersonId, PersonaId, Place, PlaceKind, ReadableScopes, RealmId, Scope, Text,
 };
@@ -149,6 +149,38 @@ async fn imported_statements_are_compared_later() {
     scene.engine.memory.imports().set_waiting(&ChatId::new("import:second").unwrap(), true).unwrap();
     scene.engine.memory.forgetting().forget(&Forget::Import("of-second".into()), false).unwrap();
     assert_eq!(scene.engine.memory.imports().waiting().unwrap(), []);
+}
+
+/// Newer statements do not crowd out the earlier one that an imported one contradicts.
+#[tokio::test]
+async fn an_old_import_is_compared_with_what_was_said_before_it() {
+    const OLD: &str = "my dentist appointment is on tuesday. quiet";
+    let mut scene = Scene::open(false, false).await;
+    let place = Place { chat: chat(DM_ANN), kind: PlaceKind::Public(scene.project(ANN, "gate")), since: None };
+    let persona = PersonaId::new(DEFAULT_PERSONA).unwrap();
+    let read_scope = ReadScope::in_place(persona, &place, &ReadableScopes::default());
+    scene.say(ANN, DM_ANN, OLD).await;
+    for (word, said) in [("first", OLD), ("second", "my dentist appointment is on friday now. quiet")] {
+        scene.wait(24 * 3_600).await;
+        scene.import_said(ANN, word, said);
+        let (chat, own) = (ChatId::new(format!("import:{word}")).unwrap(), format!("import:{word}:one"));
+        let new = [MessageId::new(own).unwrap()].into();
+        let marked = scene.engine.azera.mark_imported(&read_scope, &person(ANN), &chat, &new, false).await;
+        marked.unwrap();
+    }
+    for number in 0..70 {
+        let word = format!("later{number}");
+        scene.import_said(ANN, &word, "the lamp is lit. quiet");
+        let (kind, with) = ("fact".to_owned(), Vec::new());
+        let salience = Salience { kind, importance: 0.5, from: 0, to: 15, with, superseded: None, used: None };
+        let own = MessageId::new(format!("import:{word}:one")).unwrap();
+        assert!(scene.engine.memory.memories().mark(&own, &salience).unwrap());
+    }
+    scene.engine.reopen().await;
+    scene.wait(3_600).await;
+    let marked = scene.engine.memory.memories().salient(&read_scope, &person(ANN), 200).unwrap();
+    let old = marked.iter().find(|memory| memory.text.contains("on tuesday")).expect("it is marked");
+    assert!(old.salience.as_ref().unwrap().superseded.is_some(), "it was compared");
 }
 
 /// A project's name never leads to the realm of another person's project, or to a realm of a platform.

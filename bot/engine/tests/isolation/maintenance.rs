@@ -219,6 +219,31 @@ async fn a_review_names_what_was_learnt_with_its_sources() {
     assert!(scene.engine.memory.check().unwrap().is_sound());
 }
 
+/// A line about how something went quotes two messages. Neither may stand beside danger, and both have a speaker.
+#[tokio::test]
+async fn a_review_quotes_no_plan_that_was_made_beside_danger() {
+    let mut scene = Scene::open(false, false).await;
+    scene.tell(ANN, COMMONS).await;
+    scene.pass_time(DAY).await;
+    scene.say(ANN, SQUARE, "I'm going to paint the zeppelin tomorrow, quiet").await;
+    scene.say(AN, SQUARE, "I'm going to paint the submarine tomorrow, quiet").await;
+    scene.say(AN, SQUARE, "I want to kill myself quiet").await;
+    scene.pass_time(2 * DAY).await;
+    scene.say(ANN, SQUARE, "I painted the zeppelin in stripes, quiet").await;
+    scene.say(AN, SQUARE, "I painted the submarine in dots, quiet").await;
+    for _ in 0..3 {
+        scene.pass_time(2 * DAY).await;
+        scene.tell(ANN, COMMONS).await;
+    }
+    scene.pass_time(DAY).await;
+    let entries = scene.written(AN, COMMONS, Kind::Reflection).await;
+    let review = entries.iter().find(|entry| entry.text.contains("What I learnt here:")).expect("a review");
+    let line = review.text.lines().find(|line| line.contains("zeppelin in stripes")).expect("how it went");
+    let plan = format!("that was the plan of {}", PEOPLE[ANN].1);
+    assert!(line.contains(&plan) && line.contains("zeppelin tomorrow"), "{line}");
+    assert!(!review.text.contains("submarine tomorrow"), "{}", review.text.as_str());
+}
+
 /// A memory is opened by its number only where it may be shown.
 #[tokio::test]
 async fn a_number_opens_no_memory_of_another_place() {

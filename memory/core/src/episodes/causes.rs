@@ -23,7 +23,8 @@ const SHARED: usize = 2;
 /// Days after which a statement is no reason for something new.
 const DAYS: i64 = 60;
 
-/// Words by which a sentence says that something may be, and not that it is.
+/// Words by which a sentence says that something may be, that somebody thinks or says it, or that it nearly was, and not
+/// that it is.
 const MAY_BE: &[&str] = &[
     "if",
     "unless",
@@ -39,6 +40,27 @@ const MAY_BE: &[&str] = &[
     "dreamed",
     "could",
     "would",
+    "think",
+    "thinks",
+    "thought",
+    "believe",
+    "believed",
+    "guess",
+    "suppose",
+    "suspect",
+    "afraid",
+    "fear",
+    "seems",
+    "apparently",
+    "supposedly",
+    "almost",
+    "nearly",
+    "say",
+    "says",
+    "said",
+    "told",
+    "hear",
+    "heard",
     "falls",
     "wenn",
     "hoffe",
@@ -46,6 +68,23 @@ const MAY_BE: &[&str] = &[
     "vielleicht",
     "könnte",
     "würde",
+    "denke",
+    "dachte",
+    "glaube",
+    "glaubte",
+    "fürchte",
+    "befürchte",
+    "scheint",
+    "anscheinend",
+    "angeblich",
+    "fast",
+    "beinahe",
+    "sagt",
+    "sagte",
+    "meint",
+    "meinte",
+    "hörte",
+    "gehört",
 ];
 
 /// Words by which a sentence says that something is not.
@@ -118,6 +157,11 @@ fn is_negated(plain: &str) -> bool {
     words(plain).any(|word| NEGATIONS.contains(&word) || word.ends_with("n't"))
 }
 
+/// Returns true if a sentence says that something is so, in the speaker's own name.
+fn states(sentence: &Sentence<'_>) -> bool {
+    !sentence.is_question() && !sentence.quotes() && !sentence.has_any(MAY_BE)
+}
+
 fn read(parts: &[Part]) -> (Vec<Statement<'_>>, HashMap<u64, Vec<usize>>) {
     let (mut statements, mut by_word): (Vec<Statement<'_>>, HashMap<u64, Vec<usize>>) = Default::default();
     for (part, conversation) in parts.iter().enumerate() {
@@ -125,8 +169,6 @@ fn read(parts: &[Part]) -> (Vec<Statement<'_>>, HashMap<u64, Vec<usize>>) {
             if is_joke(&message.text) {
                 continue;
             }
-            let states =
-                |sentence: &Sentence<'_>| !sentence.is_question() && !sentence.quotes() && !sentence.has_any(MAY_BE);
             for sentence in sentences(&message.text).into_iter().filter(states) {
                 let (topic, is_negated) = (topic(sentence.text), is_negated(&sentence.plain));
                 if topic.len() >= SHARED {
@@ -137,4 +179,28 @@ fn read(parts: &[Part]) -> (Vec<Statement<'_>>, HashMap<u64, Vec<usize>>) {
         }
     }
     (statements, by_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hearsay_and_near_misses_are_no_statements() {
+        #[track_caller]
+        fn check(text: &str, want: bool) {
+            assert!(sentences(text).iter().all(|sentence| states(sentence) == want), "{text}");
+        }
+        check("The boiler broke this morning.", true);
+        check("Der Keller ist vollgelaufen.", true);
+        check("I think the boiler broke.", false);
+        check("Ben said that the boiler broke.", false);
+        check("I heard the landlord sold the building.", false);
+        check("I was afraid the boiler broke.", false);
+        check("The boiler almost broke.", false);
+        check("We nearly missed the ferry to the island.", false);
+        check("Ich dachte, der Keller ist vollgelaufen.", false);
+        check("Der Keller ist fast vollgelaufen.", false);
+        check("Angeblich ist der Keller vollgelaufen.", false);
+    }
 }

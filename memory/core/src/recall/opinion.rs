@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use azera_types::MemoryId;
 
 use super::Hit;
+use super::deeper::NOT_REACHED;
 use super::time::AskedTime;
 use crate::Stored;
 
@@ -34,9 +35,9 @@ impl Shortlist {
         self.hits.iter().take(most).map(|hit| (hit.memory.id, hit.snippet.as_str()))
     }
 
-    /// Returns the indexes that failed.
-    pub fn missing(&self) -> &[&'static str] {
-        &self.missing
+    /// Returns the indexes that failed. A search that did not reach all older memories is no failure.
+    pub fn failed(&self) -> impl Iterator<Item = &'static str> {
+        self.missing.iter().copied().filter(|name| *name != NOT_REACHED)
     }
 }
 
@@ -157,6 +158,14 @@ mod tests {
 
     fn order(mixed: &[(u64, f32)]) -> Vec<u64> {
         mixed.iter().map(|(number, _)| *number).collect()
+    }
+
+    #[test]
+    fn a_search_that_did_not_reach_everything_did_not_fail() {
+        let (stored, rated) = (HashMap::new(), HashMap::new());
+        let missing = vec![NOT_REACHED, "semantic"];
+        let shortlist = Shortlist { hits: Vec::new(), stored, time: None, rated, missing };
+        assert_eq!(shortlist.failed().collect::<Vec<_>>(), ["semantic"]);
     }
 
     #[test]
