@@ -94,6 +94,11 @@ pub trait Platform: Send + Sync {
     /// Retracts a reply or post that was written at `at`, because it was forgotten. `Ok` if it does not exist any more.
     async fn retract(&self, chat: &ChatId, reply: &MessageId, at: Timestamp) -> Result<(), PlatformError>;
 
+    /// Returns true if people get the files that come with the answer to a command.
+    fn delivers_files(&self) -> bool {
+        true
+    }
+
     /// Returns the platform's interface for streaming replies, if it has one.
     fn streaming(&self) -> Option<&dyn Streaming> {
         None

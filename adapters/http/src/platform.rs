@@ -118,6 +118,11 @@ impl Platform for Web {
         Ok(())
     }
 
+    /// Clients read the text of an answer alone.
+    fn delivers_files(&self) -> bool {
+        false
+    }
+
     fn streaming(&self) -> Option<&dyn Streaming> {
         Some(self)
     }

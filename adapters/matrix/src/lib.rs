@@ -36,6 +36,7 @@ mod room_upgrades;
 mod rooms;
 mod sending;
 mod settings;
+mod slow_commands;
 mod sync;
 mod sync_state;
 mod voice_messages;

@@ -22,6 +22,7 @@ use crate::ids::{message_id, person_id};
 use crate::media::part;
 use crate::rate_limit::RateDecision;
 use crate::rooms::Work;
+use crate::slow_commands::is_slow;
 use crate::{Error, Matrix};
 
 /// Most events that a worker pages back to find the last handled one.
@@ -261,6 +262,10 @@ impl Worker {
             }
             let act = async {
                 let about = self.replied_message(&said).await?;
+                if is_slow(&line) {
+                    self.matrix.clone().run_beside(self.host.clone(), said.clone(), line, about);
+                    return Ok(());
+                }
                 self.matrix.run_command(self.host.as_ref(), &said, line, about).await
             };
             self.once(&said.event, act).await;

@@ -81,15 +81,32 @@ pub fn last_resort(config: &Config, models: &Models) -> anyhow::Result<Option<Ar
     Ok(espeak())
 }
 
+/// espeak-ng, once it told its voices. It is not asked again.
+static LAST_RESORT: Mutex<Option<Arc<Espeak>>> = Mutex::new(None);
+
 /// Returns the voices of espeak-ng; `None` if it is not installed, or does not work.
 pub fn espeak() -> Option<Arc<Espeak>> {
-    match Espeak::open(Path::new(ESPEAK), EspeakLimits::default()) {
-        Ok(espeak) => espeak.map(Arc::new),
-        Err(error) => {
-            tracing::warn!(%error, "the last resort cannot speak");
-            None
+    let mut known = LAST_RESORT.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.is_none() {
+        match Espeak::open(Path::new(ESPEAK), EspeakLimits::default()) {
+            Ok(espeak) => *known = espeak.map(Arc::new),
+            Err(error) => tracing::warn!(%error, "the last resort cannot speak"),
         }
     }
+    known.clone()
+}
+
+/// Does what may ask espeak-ng on a thread for blocking work.
+///
+/// # Errors
+/// Those of the work.
+pub async fn apart<T: Send + 'static>(
+    config: &Config,
+    models: &Models,
+    work: impl FnOnce(&Config, &Models) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    let (config, models) = (config.clone(), models.clone());
+    tokio::task::spawn_blocking(move || work(&config, &models)).await?
 }
 
 /// Returns the names of the models that are in use and missing, where neither another one nor a server takes their place,

@@ -85,7 +85,7 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Option<Arc<
             installed(config, models, Kind::Voice).context("voice.voice")?;
             let voices: Arc<dyn TextToSpeech> = match local_speech::voices(config, models, threads)? {
                 Some(voices) => voices,
-                None => match local_speech::last_resort(config, models)? {
+                None => match local_speech::apart(config, models, local_speech::last_resort).await? {
                     Some(espeak) => {
                         tracing::info!("espeak-ng speaks as the last resort, because no voice is on this machine");
                         espeak

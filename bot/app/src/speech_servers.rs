@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use azera_config::{Config, RecognitionApi, Secret, SpeechApi, SpeechFormat};
 use azera_model_registry::{Kind, Models};
-use azera_voice_api::{Error, SampleRate, SpeechToText, TextToSpeech, Voice};
+use azera_voice_api::{Error, SpeechToText, TextToSpeech};
 use azera_voice_samples::SampleFolder;
 use azera_voice_servers::{
     ApiKey, Failure, LazyRecognizer, LazyVoices, RecognizerConfig, ServerConfig, ServerError, ServerRecognizer,
@@ -20,9 +20,6 @@ use crate::{bootstrap, local_speech};
 
 /// The folder of voice samples in the data folder.
 const SAMPLES: &str = "voice_samples";
-
-/// The rate of Piper's voices of medium and high quality. What a voice hands over says its own rate.
-const INSTALLED_VOICE_RATE: SampleRate = SampleRate(22_050);
 
 /// Opens an engine on this machine.
 type Open<T> = Box<dyn Fn() -> Result<Arc<T>, Error> + Send + Sync>;
@@ -117,14 +114,9 @@ pub async fn voices_with_installed(
         Some(voices) => voices,
         None => {
             let name = bootstrap::chosen(config, models, Kind::Voice)?;
-            let voice = Voice {
-                id: name.clone(),
-                language: "en-US".into(),
-                rate: INSTALLED_VOICE_RATE,
-                engine: "piper".into(),
-            };
             let missing = move || Err(Error::Model { file: name.clone(), why: "it is not on this machine".to_owned() });
-            Arc::new(LazyVoices::new(vec![voice], missing))
+            // Nobody chooses a voice that is not there.
+            Arc::new(LazyVoices::new(Vec::new(), missing))
         }
     };
     Ok(voices_with_fallback(server, here).await)

@@ -23,7 +23,8 @@ const MAX_THREADS: usize = 8;
 /// A model is not on this machine, or cannot be read.
 pub async fn load(config: &Config) -> anyhow::Result<Engines> {
     let models = bootstrap::models(config)?;
-    let missing = local_speech::missing(config, &models, true)?;
+    let missing = local_speech::apart(config, &models, |config, models| local_speech::missing(config, models, true));
+    let missing = missing.await?;
     if !missing.is_empty() {
         bail!(local_speech::told_missing(&missing));
     }
@@ -66,7 +67,8 @@ async fn speaker(config: &Config, models: &Models) -> anyhow::Result<Arc<dyn Tex
         return speech_servers::voices_with_installed(config, models, server, threads).await;
     }
     let Some(voices) = local_speech::voices(config, models, threads)? else {
-        return Ok(local_speech::last_resort(config, models)?.context("the voice is gone")?);
+        let espeak = local_speech::apart(config, models, local_speech::last_resort).await?;
+        return Ok(espeak.context("the voice is gone")?);
     };
     let usual = Arc::clone(&voices);
     tokio::task::spawn_blocking(move || usual.open_usual()).await??;

@@ -198,6 +198,22 @@ impl Services {
         Ok(false)
     }
 
+    /// Returns true if a person can read a chat now, by one of their accounts; in the chat of a call: if they are in it.
+    pub(crate) async fn can_read(
+        &self,
+        platform: &dyn Platform,
+        chat: &ChatId,
+        person: &PersonId,
+    ) -> Result<bool, Error> {
+        for account in self.accounts_of(person).await?.0 {
+            // A platform knows nothing of accounts elsewhere.
+            if let Ok(Some(_)) = self.place(platform, chat, &account).await {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Removes a recording, and lets nothing speak with it any more.
     pub(crate) async fn remove_sample(&self, id: &str) -> Result<(), Error> {
         let Some(store) = self.voice().samples else { return Ok(()) };

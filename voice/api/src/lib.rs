@@ -19,7 +19,7 @@ use azera_types::Text;
 pub use audio::{Audio, RECOGNITION_RATE, SampleRate};
 pub use call_recordings::{CallRecording, CallRecordings, ForgottenCalls};
 pub use error::Error;
-pub use manner::{Manner, MissingVoices, main_language};
+pub use manner::{Manner, MissingVoices, is_same_language, main_language, recognised_language};
 pub use messages::{HearError, Heard, Listener, Recorded, SpeakError, Speaker};
 pub use samples::{CLONE_MARK, Given, Sample, SampleError, SampleStore};
 
@@ -101,6 +101,11 @@ impl std::fmt::Debug for SpokenWord {
 pub trait TextToSpeech: Send + Sync {
     /// Returns the voices that the engine has now, its usual one first.
     fn voices(&self) -> Vec<Voice>;
+
+    /// Returns true if a voice can read a text in a language, a BCP 47 tag. Most voices have one language.
+    fn reads(&self, voice: &Voice, language: &str) -> bool {
+        is_same_language(&voice.language, language)
+    }
 
     /// Speaks one sentence and hands over its sound piece by piece while it is made. A caller that breaks ends the
     /// call without an error. The sentence is plain words: numbers, markup and links are written out before.

@@ -27,7 +27,7 @@ pub struct Manner {
 
 impl Manner {
     /// Returns the style in which this manner speaks: with its own voice if `voices` has it, or else with one of its
-    /// language, or else as `usual`.
+    /// language from the engine of the usual voice, or else as `usual`.
     pub fn style(&self, voices: &[Voice], usual: &Style) -> Style {
         let own = self.voice.as_ref().filter(|id| voices.iter().any(|voice| voice.id == **id));
         let of_language = || self.language.as_deref().and_then(|language| voice_of(language, voices, &usual.voice));
@@ -46,14 +46,39 @@ pub fn main_language(tag: &str) -> &str {
     tag.split(['-', '_']).next().unwrap_or_default()
 }
 
+/// Returns true if two BCP 47 tags name the same language, in whatever country. Some engines call Chinese `cmn` and
+/// Norwegian `nb`, and people write `zh` and `no`.
+pub fn is_same_language(one: &str, other: &str) -> bool {
+    let main = |tag: &str| match main_language(tag).to_ascii_lowercase().as_str() {
+        "zh" => "cmn".to_owned(),
+        "no" => "nb".to_owned(),
+        main => main.to_owned(),
+    };
+    main(one) == main(other)
+}
+
+/// Returns the code by which recognisers know the language of a BCP 47 tag.
+pub fn recognised_language(tag: &str) -> String {
+    let main = main_language(tag).to_ascii_lowercase();
+    match main.as_str() {
+        "nb" => "no".to_owned(),
+        "fil" => "tl".to_owned(),
+        _ => main,
+    }
+}
+
 /// Returns a voice that speaks a language: one of the same country if the tag names a country, or else the usual one, or
-/// else the first. A voice that somebody recorded speaks only where it was chosen.
+/// else the first. A voice that somebody recorded speaks only where it was chosen, and one of another engine than the
+/// usual one's never in its place: it may be there for the time alone in which the other does not answer.
 fn voice_of<'a>(language: &str, voices: &'a [Voice], usual: &str) -> Option<&'a String> {
-    let main = main_language(language);
-    let speaks =
-        |voice: &&Voice| !voice.id.starts_with(CLONE_MARK) && main_language(&voice.language).eq_ignore_ascii_case(main);
+    let engine = voices.iter().find(|voice| voice.id == usual).map(|voice| voice.engine.as_str());
+    let speaks = |voice: &&Voice| {
+        let is_of_engine = engine.is_none_or(|engine| voice.engine == engine);
+        is_of_engine && !voice.id.starts_with(CLONE_MARK) && is_same_language(&voice.language, language)
+    };
     let speak = || voices.iter().filter(speaks);
-    let same = speak().find(|voice| main != language && voice.language.eq_ignore_ascii_case(language));
+    let has_country = main_language(language) != language;
+    let same = speak().find(|voice| has_country && voice.language.eq_ignore_ascii_case(language));
     let found = same.or_else(|| speak().find(|voice| voice.id == usual)).or_else(|| speak().next());
     found.map(|voice| &voice.id)
 }
@@ -128,5 +153,28 @@ mod tests {
         }
         assert_eq!(speaks(Some("joe"), "de").voice, "joe");
         assert_eq!(speaks(Some("gone"), "de").voice, "karl");
+    }
+
+    #[test]
+    fn a_language_never_chooses_a_voice_of_another_engine() {
+        let voice = |id: &str, language: &str, engine: &str| Voice {
+            id: id.to_owned(),
+            language: language.to_owned(),
+            rate: SampleRate(24_000),
+            engine: engine.to_owned(),
+        };
+        let voices = [voice("heart", "en", "server"), voice("joe", "en-US", "here"), voice("karl", "de-DE", "here")];
+        for language in ["en-US", "en", "de"] {
+            let manner = Manner { language: Some(language.to_owned()), ..Manner::default() };
+            assert_eq!(manner.style(&voices, &Style::of("heart")).voice, "heart", "{language}");
+        }
+    }
+
+    #[test]
+    fn a_language_has_several_codes() {
+        assert!(is_same_language("zh-TW", "cmn") && is_same_language("no", "nb-NO") && is_same_language("EN", "en-us"));
+        assert!(!is_same_language("de", "da"));
+        let codes = ["nb-NO", "fil", "de-AT", "EN"].map(recognised_language);
+        assert_eq!(codes, ["no", "tl", "de", "en"]);
     }
 }

@@ -73,11 +73,16 @@ impl Espeak {
         Ok(Some(Self { program: program.to_owned(), limits, voices }))
     }
 
+    /// Returns the voices with other limits for what they speak.
+    pub fn within(self, limits: EspeakLimits) -> Self {
+        Self { limits, ..self }
+    }
+
     /// Returns the sound of a sentence.
     fn sound(&self, sentence: &str, voice: &Voice, style: &Style) -> Result<Vec<f32>, String> {
-        let pitch = Pitch::of(style.pitch);
-        let pace = WORDS_PER_MINUTE * pace(style) / pitch.factor();
-        let pace = pace.clamp(*PACES.start(), *PACES.end()).round().to_string();
+        let pace = WORDS_PER_MINUTE * pace(style);
+        let (pitch, pace) = Pitch::at_pace(style.pitch, pace, &PACES);
+        let pace = pace.round().to_string();
         // UTF-8, whatever the locale of this process is.
         let arguments = ["-v", &voice.language, "-s", &pace, "-b", "1", "--stdin", "--stdout"];
         let wav = program::run(&self.program, &arguments, sentence, self.limits)?.ok_or("it is gone")?;

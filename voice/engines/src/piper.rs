@@ -73,9 +73,8 @@ impl PiperVoice {
         let failed = |why: String| Error::Engine { engine: ENGINE.to_owned(), why };
         let ids = self.settings.ids(phonemes);
         let length = ids.len();
-        let pitch = Pitch::of(style.pitch);
-        // What is made slower becomes higher at the same pace.
-        let scales = self.settings.scales(pace(style) / pitch.factor(), liveliness(style));
+        let (pitch, pace) = Pitch::at_pace(style.pitch, pace(style), &(MIN_PACE..=MAX_PACE));
+        let scales = self.settings.scales(pace, liveliness(style));
         let mut inputs = vec![
             ("input", NdTensor::from_data([1, length], ids).into()),
             ("input_lengths", NdTensor::from_data([1], vec![length as i32]).into()),

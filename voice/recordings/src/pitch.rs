@@ -1,5 +1,7 @@
 //! Another pitch for a voice, without another pace.
 
+use std::ops::RangeInclusive;
+
 use azera_voice_api::SampleRate;
 
 use crate::Resampler;
@@ -24,6 +26,16 @@ impl Pitch {
     pub fn of(factor: f32) -> Self {
         let factor = if factor.is_finite() { factor.clamp(Self::MIN, Self::MAX) } else { 1.0 };
         Self((factor * STEPS as f32).round() as u32)
+    }
+
+    /// Returns the pitch next to a factor at which an engine stays within its paces, and the pace at which it must speak for
+    /// it: what is made slower becomes higher at the same pace.
+    pub fn at_pace(factor: f32, pace: f32, paces: &RangeInclusive<f32>) -> (Self, f32) {
+        let (slowest, fastest) = (*paces.start(), *paces.end());
+        let pace = if pace.is_finite() { pace.clamp(slowest, fastest) } else { slowest.max(1.0).min(fastest) };
+        let factor = if factor.is_finite() { factor } else { 1.0 };
+        let pitch = Self::of(factor.max(pace / fastest).min(pace / slowest));
+        (pitch, (pace / pitch.factor()).clamp(slowest, fastest))
     }
 
     /// Returns the factor.
@@ -84,6 +96,23 @@ mod tests {
                 assert!((found / wanted - 1.0).abs() < 0.005, "{found} Hz, not {wanted}");
                 let shorter = tone.len() as f32 / raised.len() as f32;
                 assert!((shorter / factor - 1.0).abs() < 0.001, "{shorter}, not {factor}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pitch_never_takes_the_pace_out_of_what_is_understood() {
+        let at = |factor, pace| {
+            let (pitch, slower) = Pitch::at_pace(factor, pace, &(0.5..=2.0));
+            (pitch.factor(), slower)
+        };
+        assert_eq!(at(1.25, 1.0), (1.26, 1.0 / 1.26));
+        assert_eq!((at(0.7, 2.0), at(1.4, 0.5)), ((1.0, 2.0), (1.0, 0.5)));
+        assert_eq!((at(1.0, 9.0), at(f32::NAN, f32::NAN)), ((1.0, 2.0), (1.0, 1.0)));
+        for step in 0..40 {
+            let pace = 0.5 + step as f32 * 0.0375;
+            for factor in [0.7, 0.85, 1.15, 1.4] {
+                assert!((0.5..=2.0).contains(&at(factor, pace).1), "{factor} at {pace}");
             }
         }
     }

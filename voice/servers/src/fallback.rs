@@ -140,6 +140,14 @@ impl TextToSpeech for WithFallback<dyn TextToSpeech> {
         voices
     }
 
+    fn reads(&self, voice: &Voice, language: &str) -> bool {
+        if has(&*self.first, &voice.id) {
+            self.first.reads(voice, language)
+        } else {
+            self.second.reads(voice, language)
+        }
+    }
+
     fn speak(
         &self,
         sentence: &str,

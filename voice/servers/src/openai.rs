@@ -13,6 +13,9 @@ use crate::server::{MAX_ANSWER_BYTES, Server};
 /// The paces that these servers take.
 const PACES: std::ops::RangeInclusive<f32> = 0.25..=4.0;
 
+/// The most that a mood changes a pitch; a little more, because factors are rounded.
+const MOOD_PITCH: f32 = 0.041;
+
 /// The form of the sound that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SoundFormat {
@@ -54,15 +57,15 @@ pub(crate) async fn voices(server: &Server) -> Result<Option<Vec<String>>, Serve
     }
 }
 
-/// Asks for the sound of a sentence.
+/// Asks for the sound of a sentence. Returns it with the pitch that is still to be made of it.
 pub(crate) async fn speak(
     server: &Server,
     model: &str,
     format: SoundFormat,
     sentence: &str,
     style: &Style,
-    pitch: Pitch,
-) -> Result<Response, ServerError> {
+) -> Result<(Response, Pitch), ServerError> {
+    let (pitch, pace) = Pitch::at_pace(audible(style.pitch), style.pace, &PACES);
     let body = json!({
         "model": model,
         "input": sentence,
@@ -71,8 +74,14 @@ pub(crate) async fn speak(
             SoundFormat::Wav => "wav",
             SoundFormat::Pcm => "pcm",
         },
-        // What is made slower becomes higher at the same pace.
-        "speed": (style.pace / pitch.factor()).clamp(*PACES.start(), *PACES.end()),
+        "speed": pace,
     });
-    server.send(server.post("/audio/speech").json(&body), server.timeouts.first, &SentTexts::of_text(sentence)).await
+    let request = server.post("/audio/speech").json(&body);
+    Ok((server.send(request, server.timeouts.first, &SentTexts::of_text(sentence)).await?, pitch))
+}
+
+/// Returns a pitch that is worth another pace and resampling. A mood moves the pitch of every persona by up to 4 %, which is
+/// left out.
+fn audible(pitch: f32) -> f32 {
+    if (pitch - 1.0).abs() <= MOOD_PITCH { 1.0 } else { pitch }
 }

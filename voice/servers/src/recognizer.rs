@@ -1,11 +1,13 @@
 //! Recognition of speech on servers.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use azera_server_messages::SentTexts;
-use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, Transcript, main_language};
+use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, Transcript, recognised_language};
 use azera_voice_recordings::wav_file;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
@@ -21,6 +23,16 @@ use crate::transcript::{Answer, NoTranscript};
 pub const MAX_UTTERANCE_SECONDS: f32 = 600.0;
 /// Time between two questions whether the transcript is still wanted.
 const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// The languages that Whisper knows. whisper.cpp's server fails for any other.
+const WHISPER_LANGUAGES: [&str; 100] = [
+    "en", "zh", "de", "es", "ru", "ko", "fr", "ja", "pt", "tr", "pl", "ca", "nl", "ar", "sv", "it", "id", "hi", "fi",
+    "vi", "he", "uk", "el", "ms", "cs", "ro", "da", "hu", "ta", "no", "th", "ur", "hr", "bg", "lt", "la", "mi", "ml",
+    "cy", "sk", "te", "fa", "lv", "bn", "sr", "az", "sl", "kn", "et", "mk", "br", "eu", "is", "hy", "ne", "mn", "bs",
+    "kk", "sq", "sw", "gl", "mr", "pa", "si", "km", "sn", "yo", "so", "af", "oc", "ka", "be", "tg", "sd", "gu", "am",
+    "yi", "lo", "uz", "fo", "ht", "ps", "tk", "nn", "mt", "sa", "lb", "my", "bo", "tl", "mg", "as", "tt", "haw", "ln",
+    "ha", "ba", "jw", "su", "yue",
+];
 
 /// The interface of a server that recognises speech.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +70,8 @@ pub struct ServerRecognizer {
     language: Option<String>,
     /// True once the server refused the verbose form, as OpenAI's newer models do.
     is_plain: AtomicBool,
+    /// The expected languages that the server refused.
+    refused: Mutex<BTreeSet<String>>,
 }
 
 impl ServerRecognizer {
@@ -85,7 +99,8 @@ impl ServerRecognizer {
         }
         let name = if model.is_empty() { server.name().to_owned() } else { format!("{model} on {}", server.name()) };
         let is_plain = AtomicBool::new(false);
-        Ok(Self { api: config.api, server, handle, name, model, language: config.language, is_plain })
+        let refused = Mutex::default();
+        Ok(Self { api: config.api, server, handle, name, model, language: config.language, is_plain, refused })
     }
 
     /// Asks whether the server works, and returns what is worth knowing, such as a model that it does not list.
@@ -126,6 +141,33 @@ impl ServerRecognizer {
 
     fn wait(&self) -> Duration {
         self.server.timeouts.about
+    }
+
+    /// Sends the utterance, which is probably in this language. What the configuration names counts more. A server that
+    /// refuses what is only expected is asked without it, now and from then on.
+    async fn recognise_expecting(&self, sound: Vec<u8>, expected: Option<String>) -> Result<Answer, ServerError> {
+        if self.language.is_some() {
+            return self.recognise(sound, self.language.clone()).await;
+        }
+        let is_refused = |code: &String| self.refused().contains(code);
+        let knows = |code: &String| self.api == RecognitionApi::OpenAi || WHISPER_LANGUAGES.contains(&code.as_str());
+        let Some(expected) = expected.filter(|code| knows(code) && !is_refused(code)) else {
+            return self.recognise(sound, None).await;
+        };
+        match self.recognise(sound.clone(), Some(expected.clone())).await {
+            Err(ServerError { failure: Failure::Refused { .. }, .. }) => {}
+            other => return other,
+        }
+        let answer = self.recognise(sound, None).await;
+        // It refused because of the language.
+        if answer.is_ok() {
+            self.refused().insert(expected);
+        }
+        answer
+    }
+
+    fn refused(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends the utterance, in the plain form if the server refuses the verbose one.
@@ -208,9 +250,7 @@ impl SpeechToText for ServerRecognizer {
         if utterance.samples.is_empty() {
             return Ok(Transcript { text: "".into(), words: Vec::new(), confidence: 0.0, no_speech: 1.0 });
         }
-        // What the configuration names counts more than what is expected.
-        let expected = language.map(|tag| main_language(tag).to_ascii_lowercase());
-        let mut answer = pin!(self.recognise(wav_file(utterance), self.language.clone().or(expected)));
+        let mut answer = pin!(self.recognise_expecting(wav_file(utterance), language.map(recognised_language)));
         let answer = loop {
             if !is_wanted() {
                 return Err(Error::Cancelled);

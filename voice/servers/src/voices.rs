@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
-use azera_voice_api::{Audio, CLONE_MARK, Error, SampleRate, Style, TextToSpeech, Voice};
+use azera_voice_api::{Audio, CLONE_MARK, Error, SampleRate, Style, TextToSpeech, Voice, is_same_language};
 use azera_voice_recordings::Pitch;
 use reqwest::Response;
 use tokio::runtime::Handle;
@@ -190,8 +190,7 @@ impl ServerVoices {
     ) -> Result<(Response, SoundStream), ServerError> {
         let (response, pitch) = match (&self.config.api, &told.xtts) {
             (SpeechApi::OpenAi { model, format }, _) => {
-                let pitch = Pitch::of(style.pitch);
-                (openai::speak(&self.server, model, *format, sentence, style, pitch).await?, pitch)
+                openai::speak(&self.server, model, *format, sentence, style).await?
             }
             (SpeechApi::Xtts, Some(found)) => {
                 let wished = style.language.as_deref().filter(|language| found.language(language).is_some());
@@ -248,6 +247,12 @@ impl TextToSpeech for ServerVoices {
     fn voices(&self) -> Vec<Voice> {
         let Some(told) = self.told.get() else { return self.configured.clone() };
         self.ids(told).iter().map(|id| voice(&self.server, &self.config, id)).collect()
+    }
+
+    /// Other servers than those with XTTS do not say what they speak, and are taken at the persona's word.
+    fn reads(&self, voice: &Voice, language: &str) -> bool {
+        let xtts = self.told.get().and_then(|told| told.xtts.as_ref());
+        xtts.is_none_or(|found| found.language(language).is_some()) || is_same_language(&voice.language, language)
     }
 
     fn speak(

@@ -152,8 +152,8 @@ fn recorded(speech: &Speech<'_>, most_seconds: u32) -> Result<Recorded, SpeakErr
     Ok(Recorded { duration: whole.duration(), wav: wav_file(&whole) })
 }
 
-/// Returns the style of a manner, and the language in which it reads: its own, or else that of its voice. Without a voice of
-/// its own that the engine has, the engine's first one speaks.
+/// Returns the style of a manner, and the language in which it reads: its own if the voice can, or else that of the voice.
+/// Without a voice of its own that the engine has, the engine's first one speaks.
 fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<(Style, String), SpeakError> {
     let voices = engine.voices();
     let usual = voices
@@ -165,8 +165,9 @@ fn style(engine: &dyn TextToSpeech, manner: &Manner) -> Result<(Style, String), 
     if manner.needs_voice && is_other {
         return Err(SpeakError::NoVoice);
     }
-    let voice = voices.iter().find(|voice| voice.id == style.voice);
-    let language = style.language.clone().unwrap_or_else(|| voice.unwrap_or(usual).language.clone());
+    let voice = voices.iter().find(|voice| voice.id == style.voice).unwrap_or(usual);
+    let own = style.language.clone().filter(|language| engine.reads(voice, language));
+    let language = own.unwrap_or_else(|| voice.language.clone());
     Ok((style, language))
 }
 
@@ -324,8 +325,9 @@ mod tests {
         speaker.speak("3 €", &manner(None)).await.unwrap();
         speaker.speak("3 €", &manner(Some("high"))).await.unwrap();
         let style = |id: &str| Style { language: Some("de-AT".to_owned()), pitch: 1.1, ..Style::of(id) };
-        let said = |id: &str| ("drei Euro".to_owned(), style(id));
-        assert_eq!(*whistle.said.lock().unwrap(), [said("tief"), said("high")]);
+        // An English voice cannot read German.
+        let said = |text: &str, id: &str| (text.to_owned(), style(id));
+        assert_eq!(*whistle.said.lock().unwrap(), [said("drei Euro", "tief"), said("three euros", "high")]);
         let voices: Vec<String> = speaker.voices().await.unwrap().into_iter().map(|voice| voice.id).collect();
         assert_eq!(voices, ["low", "high", "tief"]);
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, SpokenWord, Transcript, main_language};
+use azera_voice_api::{Audio, Error, RECOGNITION_RATE, SpeechToText, SpokenWord, Transcript, recognised_language};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::align::token_starts;
@@ -138,8 +138,7 @@ impl SpeechToText for Whisper {
         if utterance.samples.len() > MAX_SECONDS * RECOGNITION_RATE.0 as usize {
             return Err(Error::TooLong { seconds: utterance.duration().as_secs_f32(), most: MAX_SECONDS as f32 });
         }
-        let code = language.map(|tag| main_language(tag).to_ascii_lowercase());
-        let expected = code.and_then(|code| self.tokens.language(&code));
+        let expected = language.and_then(|tag| self.tokens.language(&recognised_language(tag)));
         self.threads.install(|| self.recognise(&utterance.samples, expected, is_wanted))
     }
 }

@@ -193,12 +193,22 @@ impl Commands {
         no_call: Option<&VoiceError>,
     ) -> Result<CommandAnswer, Error> {
         let replies = self.voice_replies(at, "").await?;
-        let speaks = match at.chat.voices.get(&at.chat.persona) {
-            Some(_) => "I speak here with a recorded voice: `/voice samples use default` ends it.",
-            None => "I speak here with my own voice: `/voice samples` lists others.",
+        let chosen = at.chat.voices.get(&at.chat.persona);
+        let is_allowed = chosen.is_some() && self.manner_here(at).await?.voice.as_ref() == chosen;
+        let has_voice = self.services.voice().speaker.is_some();
+        let speaks = match (chosen, is_allowed) {
+            // The line on replies says so.
+            _ if !has_voice => None,
+            (None, _) => Some("I speak here with my own voice: `/voice samples` lists others."),
+            (_, true) => Some("I speak here with a recorded voice: `/voice samples use default` ends it."),
+            (_, false) => Some(
+                "A recorded voice is chosen here, but the person whose voice it is cannot read this chat. So I speak with \
+                 my own.",
+            ),
         };
         let lines = no_call.map(ToString::to_string).into_iter();
-        let lines = lines.chain([format!("{} `/voice replies` changes it.", replies.text), speaks.to_owned()]);
+        let lines = lines.chain([format!("{} `/voice replies` changes it.", replies.text)]);
+        let lines = lines.chain(speaks.map(str::to_owned));
         let text = lines.map(|line| format!("- {line}\n")).collect();
         let choices = match may_configure_place(at) {
             true => vec![

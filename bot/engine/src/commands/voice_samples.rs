@@ -114,10 +114,12 @@ impl Commands {
         }
         let (file, taken) = match file {
             Some(file) => (file, String::new()),
-            None => match self.newest_sound(at).await? {
+            None if is_own => match self.newest_sound(at).await? {
                 Ok(found) => found,
                 Err(why) => return Ok(refused(why)),
             },
+            // What they sent themselves is not somebody else's voice.
+            None => return Ok(refused(NO_RECORDING.into())),
         };
         let given = Given {
             whose: whose.clone(),

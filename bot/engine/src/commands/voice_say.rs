@@ -1,8 +1,10 @@
 //! `/voice say`: a text in the call that the person is in, or else as a recording; and the voices that can say it.
 
-use azera_adapter::{Access, AnswerFile, AutocompleteOption, CommandAnswer, FileContent, VoiceChannels, VoiceError};
+use azera_adapter::{
+    Access, AnswerFile, AutocompleteOption, CallWish, CommandAnswer, FileContent, VoiceChannels, VoiceError,
+};
 use azera_types::{ChatId, Part, VoiceNote};
-use azera_voice_api::{CLONE_MARK, Manner, Sample, SpeakError, Speaker, Voice};
+use azera_voice_api::{CLONE_MARK, Manner, Sample, SpeakError, Speaker, Style, Voice, is_same_language};
 
 use super::{CommandContext, done, refused};
 use crate::clones::{Accounts, manner_in};
@@ -15,13 +17,21 @@ use crate::voice::in_call;
 const USAGE: &str = "`/voice say TEXT`, or `/voice say TEXT --voice NAME` with another voice.";
 
 /// Said where nothing speaks.
-const NO_VOICE: &str =
-    "I have no voice here that I could choose. The operator sets one up: `[voice]` in the configuration.";
+const NO_VOICE: &str = "I have no voice here. The operator sets one up: `[voice]` in the configuration.";
+
+/// Said where a recording would be lost.
+const NO_FILES: &str = "I cannot give you a recording here. `/voice say` does on Discord, on Matrix and at the terminal; over \
+                        HTTP, `POST /api/tts/synthesize` does.";
 
 /// Said to somebody who would get a file with another person's voice and any words in it.
 const ONLY_IN_CALLS: &str = "That is somebody's recorded voice. I speak with it in calls; a recording of any text I make with it \
-                             only for the person whose voice it is, and for the one who gave it. `/voice say TEXT --voice NAME` \
-                             takes another voice.";
+                             only for the person whose voice it is, or for the operator who keeps it. `/voice say TEXT --voice \
+                             NAME` takes another voice.";
+
+/// Said to somebody in a call who would let another person's voice say any words.
+const ONLY_WITH_OWNER: &str = "That is somebody's recorded voice. Others let me speak with it only while that person is in the \
+                               call; with a voice that the operator keeps, only while nobody records. `/voice say TEXT --voice \
+                               NAME` takes another voice.";
 
 /// The option before the name of a voice.
 const OPTION: &str = "--voice";
@@ -36,6 +46,7 @@ const MAX_NAME_CHARS: usize = 60;
 const MAX_NAMES: usize = 20;
 
 /// A voice that a person may let something be said with.
+#[derive(Clone)]
 struct OfferedVoice {
     /// Its id, as engines take it.
     id: String,
@@ -43,39 +54,46 @@ struct OfferedVoice {
     name: String,
     /// What it is.
     about: String,
+    /// True if it is a recording of the person's own voice, or one that they gave.
+    is_theirs: bool,
+    /// True if its engine has voices of other languages, so that each speaks its own alone.
+    has_own_language: bool,
 }
 
 impl Commands {
     /// Says a text, in the call or as a recording.
     pub(super) async fn voice_say(&self, at: &CommandContext<'_>, words: &str) -> Result<CommandAnswer, Error> {
-        let (text, named) = split_voice(words);
-        if text.is_empty() || named.is_some_and(str::is_empty) {
-            return Ok(refused(USAGE.into()));
-        }
+        let (text, chosen) = match self.text_and_voice(at, words).await? {
+            Ok(split) => split,
+            Err(why) => return Ok(refused(why)),
+        };
         if text.chars().count() > MAX_TEXT_CHARS {
             return Ok(refused(format!(
                 "That is too long to be said at once. I say up to {MAX_TEXT_CHARS} characters."
             )));
         }
-        let chosen = match named {
-            None => None,
-            Some(name) => match self.voice_named(at, name).await? {
-                Ok(voice) => Some(voice),
-                Err(why) => return Ok(refused(why)),
-            },
-        };
         let own = self.manner_here(at).await?;
         let manner = chosen.map(|voice| in_voice(own.clone(), voice));
         let not_in_call = match at.adapter.voice() {
             None => None,
-            Some(channels) => match say_in_call(at, channels, text, manner.as_ref()).await {
-                Ok(()) => return Ok(done("I say it.".into())),
+            Some(channels) => match channels.status(&at.line.chat, &at.line.person).await {
+                Ok(call) => {
+                    if !self.may_say_in(at, channels, &call.voice_chat, manner.as_ref()).await? {
+                        return Ok(refused(ONLY_WITH_OWNER.into()));
+                    }
+                    match say_in_call(at, channels, text, manner.as_ref()).await {
+                        Ok(()) => return Ok(done("I say it.".into())),
+                        Err(why @ (VoiceError::NotInChannel | VoiceError::NotThere)) => Some(why),
+                        Err(why) => return Ok(no(&why)),
+                    }
+                }
                 Err(why @ (VoiceError::NotInChannel | VoiceError::NotThere)) => Some(why),
                 Err(why) => return Ok(no(&why)),
             },
         };
         let manner = manner.unwrap_or(own);
         match (self.services.voice().speaker, not_in_call) {
+            (Some(_), _) if !at.adapter.delivers_files() => Ok(refused(NO_FILES.into())),
             (Some(_), _) if !self.may_record_with(at, &manner).await? => Ok(refused(ONLY_IN_CALLS.into())),
             (Some(speaker), _) => self.as_recording(&*speaker, text, &manner).await,
             (None, Some(why)) => Ok(no(&why)),
@@ -94,22 +112,92 @@ impl Commands {
     }
 
     /// Returns how the persona that answers speaks in this chat.
-    async fn manner_here(&self, at: &CommandContext<'_>) -> Result<Manner, Error> {
+    pub(super) async fn manner_here(&self, at: &CommandContext<'_>) -> Result<Manner, Error> {
         let loaded = self.services.persona(at.place.shared_realm(), &at.chat.persona).await?;
         let own = &loaded.persona.voice;
         let manner = manner_in(Some(&at.chat), &at.chat.persona, own);
         Ok(self.services.as_owner_allows(at.adapter, &at.chat.id, manner, own).await)
     }
 
-    /// Returns true if the person may get recordings of any text in this manner: not with the voice of somebody else.
+    /// Returns true if the person may get recordings of any text in this manner: not with the voice of somebody else, also
+    /// not with one that they gave.
     async fn may_record_with(&self, at: &CommandContext<'_>, manner: &Manner) -> Result<bool, Error> {
-        let Some(voice) = manner.voice.as_deref().filter(|voice| voice.starts_with(CLONE_MARK)) else {
-            return Ok(true);
+        let Some(sample) = self.sample_of(manner).await? else { return Ok(true) };
+        Ok(match &sample.given {
+            Some(given) => self.services.accounts_of(&at.line.person).await?.has(&given.whose),
+            None => at.access >= Access::Operator,
+        })
+    }
+
+    /// Returns true if the person may let something be said in a call: with somebody's recorded voice only while that person
+    /// is there. They hear it, and nothing of the call is recorded that they did not agree to.
+    async fn may_say_in(
+        &self,
+        at: &CommandContext<'_>,
+        channels: &dyn VoiceChannels,
+        voice_chat: &ChatId,
+        manner: Option<&Manner>,
+    ) -> Result<bool, Error> {
+        let manner = match manner {
+            Some(manner) => manner.clone(),
+            None => self.manner_of_call(at, channels, voice_chat).await?,
         };
-        let accounts = self.services.accounts_of(&at.line.person).await?;
+        let Some(sample) = self.sample_of(&manner).await? else { return Ok(true) };
+        match &sample.given {
+            Some(given) => self.services.can_read(at.adapter, voice_chat, &given.whose).await,
+            None if at.access >= Access::Operator => Ok(true),
+            None => {
+                let recording = channels.record(&at.line.chat, &at.line.person, CallWish::Show).await;
+                Ok(matches!(recording, Ok(None)))
+            }
+        }
+    }
+
+    /// Returns how the persona of a call speaks: that of its text chat.
+    async fn manner_of_call(
+        &self,
+        at: &CommandContext<'_>,
+        channels: &dyn VoiceChannels,
+        voice_chat: &ChatId,
+    ) -> Result<Manner, Error> {
+        let text_chat = channels.text_chat_of(voice_chat).unwrap_or_else(|| voice_chat.clone());
+        let (text, voice) = (text_chat.clone(), voice_chat.clone());
+        let chat = self.services.blocking(move |memory| {
+            let chats = memory.chats();
+            Ok(match chats.get(&text)? {
+                Some(chat) => Some(chat),
+                None => chats.get(&voice)?,
+            })
+        });
+        let chat = chat.await?;
+        let persona = chat.as_ref().map_or_else(|| self.services.config.persona.clone(), |chat| chat.persona.clone());
+        let place = self.services.place(at.adapter, voice_chat, &at.line.person).await?;
+        let realm = place.as_ref().and_then(|place| place.shared_realm());
+        let loaded = match self.services.persona(realm, &persona).await {
+            Ok(loaded) => loaded,
+            Err(Error::NoPersona(_)) => return Ok(Manner::default()),
+            Err(error) => return Err(error),
+        };
+        let own = &loaded.persona.voice;
+        let manner = manner_in(chat.as_ref(), &persona, own);
+        Ok(self.services.as_owner_allows(at.adapter, &text_chat, manner, own).await)
+    }
+
+    /// Returns the recording with which a manner speaks, also where it names no voice and the usual one is a recording;
+    /// `None` if it speaks with another voice.
+    async fn sample_of(&self, manner: &Manner) -> Result<Option<Sample>, Error> {
         let samples = self.services.samples().await?;
-        let given = samples.iter().find(|sample| sample.id == voice).and_then(|sample| sample.given.as_ref());
-        Ok(given.is_some_and(|given| accounts.has(&given.whose) || accounts.has(&given.by)))
+        if samples.is_empty() {
+            return Ok(None);
+        }
+        let voices = match self.services.voice().speaker {
+            Some(speaker) => speaker.voices().await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let usual = voices.iter().find(|voice| !voice.id.starts_with(CLONE_MARK));
+        let speaks = usual.map(|usual| manner.style(&voices, &Style::of(usual.id.as_str())).voice);
+        let is_it = |sample: &Sample| manner.voice.as_ref() == Some(&sample.id) || speaks.as_ref() == Some(&sample.id);
+        Ok(samples.into_iter().find(is_it))
     }
 
     /// Makes a recording of a text, which is kept nowhere.
@@ -133,25 +221,24 @@ impl Commands {
         })
     }
 
-    /// Returns the id of a voice that people know by this name. The error names those that there are.
-    async fn voice_named(&self, at: &CommandContext<'_>, name: &str) -> Result<Result<String, String>, Error> {
+    /// Splits a text from the voice that is to say it. What stands behind `--voice` belongs to the text if it has more words
+    /// than the name of any voice here. The inner error says what is wrong.
+    async fn text_and_voice<'a>(
+        &self,
+        at: &CommandContext<'_>,
+        words: &'a str,
+    ) -> Result<Result<(&'a str, Option<OfferedVoice>), String>, Error> {
+        let (text, named) = split_voice(words);
+        if text.is_empty() || named.is_some_and(str::is_empty) {
+            return Ok(Err(USAGE.into()));
+        }
+        let Some(name) = named else { return Ok(Ok((text, None))) };
         let offered = self.offered_voices(at).await?;
-        let by = |known: fn(&OfferedVoice) -> &str| {
-            offered.iter().find(|voice| known(voice).eq_ignore_ascii_case(name)).map(|voice| voice.id.clone())
-        };
-        if let Some(id) = by(|voice| voice.id.as_str()).or_else(|| by(|voice| voice.name.as_str())) {
-            return Ok(Ok(id));
+        let count = |name: &str| name.split_whitespace().count();
+        if count(name) > offered.iter().map(|voice| count(&voice.name)).max().unwrap_or(1) {
+            return Ok(Ok((words, None)));
         }
-        if offered.is_empty() {
-            return Ok(Err(NO_VOICE.into()));
-        }
-        let names: Vec<String> = offered.iter().take(MAX_NAMES).map(|voice| format!("`{}`", voice.name)).collect();
-        let more = match offered.len().saturating_sub(MAX_NAMES) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let name: String = name.chars().take(MAX_NAME_CHARS).filter(|c| !c.is_control() && *c != '`').collect();
-        Ok(Err(format!("There is no voice `{name}` here. There are: {}{more}.", names.join(", "))))
+        Ok(voice_named(&offered, name).map(|voice| (text, Some(voice))))
     }
 
     /// Returns the voices that can speak now, as far as this person may choose them here: those of the engines, and recordings
@@ -168,14 +255,23 @@ impl Commands {
         let samples = self.services.samples().await?;
         let accounts = self.services.accounts_of(&at.line.person).await?;
         let mut offered: Vec<OfferedVoice> = Vec::new();
-        for Voice { id, language, .. } in voices {
+        for voice in &voices {
+            let id = voice.id.clone();
             let offered_voice = match samples.iter().find(|sample| sample.id == id) {
                 Some(sample) => {
-                    let (may_use, name) = (self.may_say_with(at, &accounts, sample).await, sample.name.clone());
-                    may_use.then(|| OfferedVoice { id, name, about: "a recording".to_owned() })
+                    let given = sample.given.as_ref();
+                    let is_theirs = given.is_some_and(|given| accounts.has(&given.whose) || accounts.has(&given.by));
+                    let (name, about) = (sample.name.clone(), "a recording".to_owned());
+                    let may_use = self.may_say_with(at, &accounts, sample).await;
+                    may_use.then_some(OfferedVoice { id, name, about, is_theirs, has_own_language: false })
                 }
                 // Nothing speaks with a recording that nobody knows any more.
-                None => (!id.starts_with(CLONE_MARK)).then(|| OfferedVoice { name: id.clone(), id, about: language }),
+                None if id.starts_with(CLONE_MARK) => None,
+                None => {
+                    let has_own_language = has_own_language(voice, &voices);
+                    let (name, about) = (id.clone(), voice.language.clone());
+                    Some(OfferedVoice { id, name, about, is_theirs: false, has_own_language })
+                }
             };
             offered.extend(offered_voice);
         }
@@ -224,10 +320,45 @@ async fn say_in_call(
     }
 }
 
-/// Returns a manner with a chosen voice, which speaks its own language. A recorded voice has none.
-fn in_voice(own: Manner, voice: String) -> Manner {
-    let language = own.language.filter(|_| voice.starts_with(CLONE_MARK));
-    Manner { voice: Some(voice), needs_voice: true, language, ..own }
+/// Returns the voice that people know by a name: by its id, or else by its name. Of several of one name, it is their own. The
+/// error names those that there are.
+fn voice_named(offered: &[OfferedVoice], name: &str) -> Result<OfferedVoice, String> {
+    let is_called = |known: &str| known.eq_ignore_ascii_case(name);
+    if let Some(voice) = offered.iter().find(|voice| is_called(&voice.id)) {
+        return Ok(voice.clone());
+    }
+    let named: Vec<&OfferedVoice> = offered.iter().filter(|voice| is_called(&voice.name)).collect();
+    let theirs: Vec<&OfferedVoice> = named.iter().copied().filter(|voice| voice.is_theirs).collect();
+    match (named.as_slice(), theirs.as_slice()) {
+        ([voice], _) | (_, [voice]) => return Ok((*voice).clone()),
+        ([], _) => {}
+        (several, _) => {
+            let ids: Vec<String> = several.iter().map(|voice| format!("`{}`", voice.id)).collect();
+            return Err(format!("Several voices have that name. Name one by its id: {}.", ids.join(", ")));
+        }
+    }
+    if offered.is_empty() {
+        return Err(NO_VOICE.into());
+    }
+    let names: Vec<String> = offered.iter().take(MAX_NAMES).map(|voice| format!("`{}`", voice.name)).collect();
+    let more = match offered.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let name: String = name.chars().take(MAX_NAME_CHARS).filter(|c| !c.is_control() && *c != '`').collect();
+    Err(format!("There is no voice `{name}` here. There are: {}{more}.", names.join(", ")))
+}
+
+/// Returns true if the engine of a voice has voices of other languages.
+fn has_own_language(voice: &Voice, voices: &[Voice]) -> bool {
+    voices.iter().any(|other| other.engine == voice.engine && !is_same_language(&other.language, &voice.language))
+}
+
+/// Returns a manner with a chosen voice. It speaks its own language, or that of the persona if the voices of its engine do
+/// not differ in language: then each may speak several.
+fn in_voice(own: Manner, voice: OfferedVoice) -> Manner {
+    let language = own.language.filter(|_| !voice.has_own_language);
+    Manner { voice: Some(voice.id), needs_voice: true, language, ..own }
 }
 
 /// Splits a text from the name of a voice behind it.
@@ -254,11 +385,35 @@ mod tests {
         }
     }
 
+    fn offered(id: &str, name: &str, is_theirs: bool, has_own_language: bool) -> OfferedVoice {
+        OfferedVoice { id: id.to_owned(), name: name.to_owned(), about: String::new(), is_theirs, has_own_language }
+    }
+
     #[test]
-    fn a_chosen_voice_speaks_its_own_language() {
+    fn a_chosen_voice_speaks_its_own_language_if_its_engine_has_several() {
         let german = Manner { language: Some("de".to_owned()), pitch: Some(1.1), ..Manner::default() };
-        let chosen = in_voice(german.clone(), "joe".to_owned());
+        let chosen = in_voice(german.clone(), offered("joe", "joe", false, true));
         assert_eq!((chosen.language, chosen.pitch, chosen.needs_voice), (None, Some(1.1), true));
-        assert_eq!(in_voice(german, "~1".to_owned()).language.as_deref(), Some("de"));
+        assert_eq!(in_voice(german, offered("~1", "ann", true, false)).language.as_deref(), Some("de"));
+        let voice = |id: &str, language: &str, engine: &str| Voice {
+            id: id.to_owned(),
+            language: language.to_owned(),
+            rate: azera_voice_api::SampleRate(24_000),
+            engine: engine.to_owned(),
+        };
+        let voices = [voice("Ana", "en", "xtts"), voice("Tom", "en", "xtts"), voice("karl", "de-DE", "here")];
+        assert!(voices.iter().all(|voice| !has_own_language(voice, &voices)));
+        assert!(has_own_language(&voices[2], &[voice("joe", "en-US", "here")]));
+    }
+
+    #[test]
+    fn of_several_voices_of_one_name_it_is_the_persons_own() {
+        let id = |all: &[OfferedVoice], name: &str| voice_named(all, name).map(|voice| voice.id);
+        let all = [offered("~1", "ann", false, false), offered("~2", "ann", true, false)];
+        assert_eq!(id(&all, "Ann").as_deref(), Ok("~2"));
+        assert_eq!(id(&all, "~1").as_deref(), Ok("~1"));
+        let others = [offered("~1", "ann", false, false), offered("~3", "ann", false, false)];
+        assert!(id(&others, "ann").unwrap_err().ends_with("by its id: `~1`, `~3`."));
+        assert_eq!(id(&[], "ann").unwrap_err(), NO_VOICE);
     }
 }

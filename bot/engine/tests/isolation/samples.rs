@@ -1,11 +1,14 @@
 //! Recordings of people's voices: nobody is spoken with before they agreed, or after they changed their mind, and only those
 //! whom it concerns know of a recording.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use azera_adapter::{AutocompleteRequest, Host as _, OptionKind, Platform as _, VoiceHost as _};
-use azera_memory::Forget;
+use azera_memory::{ChatChange, Forget};
 use azera_types::Clock as _;
+use azera_voice_api::Sample;
 
 use crate::findings::{AN, ANN, BOB, COMMONS, DEN, DM_ANN, DM_BOB, LOBBY, Scene};
 use crate::test_engine::{chat, person};
@@ -275,6 +278,72 @@ async fn nobody_lets_a_recorded_voice_speak_that_is_not_theirs_to_use() {
 }
 
 #[tokio::test]
+async fn whoever_gave_a_recording_of_somebody_else_gets_no_file_with_it() {
+    let scene = Scene::open(false, false).await;
+    scene.can_ask();
+    scene.add(ANN, COMMONS, "an of @an").await;
+    assert!(scene.command(AN, COMMONS, &scene.reply_to_question(true)).await.starts_with("Thank you."));
+    let refused = scene.let_speak(ANN, COMMONS, "an").await;
+    assert!(refused.starts_with("That is somebody's recorded voice.") && scene.spoken_with().is_none(), "{refused}");
+    assert_eq!(scene.let_speak(AN, COMMONS, "an").await, "Here it is as a recording.");
+}
+
+#[tokio::test]
+async fn in_a_call_a_recorded_voice_says_what_others_like_only_while_its_owner_is_there() {
+    let scene = Scene::open(false, false).await;
+    let id = scene.own("nika").await;
+    scene.samples(ANN, COMMONS, "use nika").await;
+    let channels = Arc::<Channels>::default();
+    assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
+    *channels.call.lock().unwrap() = Some(chat(DM_BOB));
+    let refused = scene.let_speak(AN, COMMONS, "nika").await;
+    assert!(refused.contains("only while that person is in the call"), "{refused}");
+    assert!(channels.said.lock().unwrap().is_empty());
+    *channels.call.lock().unwrap() = Some(chat(COMMONS));
+    assert_eq!(scene.let_speak(AN, COMMONS, "nika").await, "I say it.");
+    assert_eq!(channels.said.lock().unwrap().pop().unwrap().1, Some(id));
+}
+
+#[tokio::test]
+async fn a_voice_that_the_operator_keeps_is_no_voice_for_files_either() {
+    let scene = Scene::open(false, false).await;
+    let sample = Sample { id: "robot".to_owned(), name: "robot".to_owned(), given: None, seconds: 4.0 };
+    scene.engine.ear.1.all.lock().unwrap().push(sample);
+    let persona = scene.engine.memory.chats().get(&chat(COMMONS)).unwrap().unwrap().persona;
+    let chosen = ChatChange::Voice(persona, Some("robot".to_owned()));
+    scene.engine.memory.chats().change(&chat(COMMONS), chosen).unwrap();
+    for refused in
+        [scene.let_speak(AN, COMMONS, "robot").await, scene.command(AN, COMMONS, "/voice say Good day.").await]
+    {
+        assert!(refused.starts_with("That is somebody's recorded voice."), "{refused}");
+    }
+    assert_eq!(scene.spoken_with(), None);
+    let channels = Arc::<Channels>::default();
+    assert!(scene.engine.platform.channels.set(channels.clone()).is_ok());
+    *channels.call.lock().unwrap() = Some(chat(COMMONS));
+    assert_eq!(scene.let_speak(AN, COMMONS, "robot").await, "I say it.");
+    // A recording of the call would be such a file.
+    *channels.recorded.lock().unwrap() = Some(BTreeSet::new());
+    for refused in
+        [scene.let_speak(AN, COMMONS, "robot").await, scene.command(AN, COMMONS, "/voice say Good day.").await]
+    {
+        assert!(refused.contains("only while nobody records"), "{refused}");
+    }
+    assert_eq!(channels.said.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_recorded_where_the_file_would_be_lost_and_words_of_the_text_are_no_voice() {
+    let scene = Scene::open(false, false).await;
+    let text = "/voice say The option --voice is new here.";
+    assert_eq!(scene.command(AN, COMMONS, text).await, "Here it is as a recording.");
+    assert_eq!(scene.spoken_with(), None, "with the persona's own voice");
+    scene.engine.platform.loses_files.store(true, Ordering::SeqCst);
+    let refused = scene.let_speak(AN, COMMONS, "karl").await;
+    assert!(refused.starts_with("I cannot give you a recording here.") && scene.spoken_with().is_none(), "{refused}");
+}
+
+#[tokio::test]
 async fn somebodys_own_newest_voice_message_can_be_the_recording() {
     let scene = Scene::open(false, false).await;
     scene.engine.platform.given.lock().unwrap().insert(person(ANN), b"RIFF".to_vec());
@@ -288,6 +357,10 @@ async fn somebodys_own_newest_voice_message_can_be_the_recording() {
     let refused = scene.samples(AN, COMMONS, "add an").await;
     assert!(refused.ends_with("I cannot keep that: it is no WAV, MP3, Ogg or FLAC file."), "{refused}");
     assert!(refused.starts_with("I took your voice message of"), "{refused}");
+    // Nor is what they sent themselves the voice of somebody else.
+    scene.can_ask();
+    let refused = scene.samples(ANN, COMMONS, "add an @an").await;
+    assert!(refused.starts_with("Send `/voice samples add NAME`"), "{refused}");
     assert_eq!(scene.kept(), 1);
 }
 

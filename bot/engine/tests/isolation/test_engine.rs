@@ -121,6 +121,7 @@ impl TestEngine {
             spoken: Mutex::default(),
             given: Mutex::default(),
             sounds: Mutex::default(),
+            loses_files: AtomicBool::default(),
             adults: AtomicBool::default(),
             asked: Mutex::default(),
         });

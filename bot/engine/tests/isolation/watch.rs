@@ -176,6 +176,8 @@ pub struct WatchedPlatform {
     /// The sounds that were sent, each with its reply.
     pub sounds: Mutex<Vec<(MessageId, String)>>,
     pub drawing: Drawing,
+    /// Whether the files of an answer are lost.
+    pub loses_files: AtomicBool,
     /// Whether every chat is marked as one for adults.
     pub adults: AtomicBool,
     /// The commands that answer what people were asked, in order. `None` if nobody can be asked.
@@ -247,6 +249,11 @@ impl Platform for WatchedPlatform {
     async fn realm(&self, realm: &RealmId) -> Result<RealmPreferences, PlatformError> {
         self.watch.went("Platform::realm");
         self.sim.realm(realm).await
+    }
+
+    fn delivers_files(&self) -> bool {
+        self.watch.went("Platform::delivers_files");
+        !self.loses_files.load(Ordering::SeqCst)
     }
 
     async fn is_for_adults(&self, chat: &ChatId) -> Result<bool, PlatformError> {

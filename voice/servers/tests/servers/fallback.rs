@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use azera_voice_api::{Audio, Error, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
+use azera_voice_api::{Audio, Error, Manner, SampleRate, SpeechToText, Style, TextToSpeech, Transcript, Voice};
 use azera_voice_servers::{
     LazyRecognizer, LazyVoices, RecognitionApi, RecognizerConfig, ServerRecognizer, ServerVoices, SoundFormat,
     SpeechApi, VoicesConfig, WithFallback,
@@ -126,6 +126,18 @@ fn a_voice_of_the_local_engine_is_spoken_by_it() {
     speech.speak(SECRET, &Style::of("joe"), take).unwrap();
     assert_eq!(rates, [(LOCAL_RATE, 22_050)]);
     assert_eq!((asked.load(Ordering::SeqCst), fake.requests("/v1/audio/speech"), speech.status()), (1, 0, None));
+}
+
+#[test]
+fn a_language_does_not_take_the_voice_of_the_server_away() {
+    let fake = Fake::start(State::default(), openai::routes);
+    let (speech, ..) = speech(&fake);
+    let manner = Manner { language: Some("en-US".into()), ..Manner::default() };
+    let style = manner.style(&speech.voices(), &Style::of("af_heart"));
+    assert_eq!(style.voice, "af_heart");
+    let voices = speech.voices();
+    let reads = |id: &str| speech.reads(voices.iter().find(|voice| voice.id == id).unwrap(), "de");
+    assert!(reads("af_heart") && !reads("joe"), "the server may speak German, and the voice here does not");
 }
 
 #[test]

@@ -78,6 +78,23 @@ fn an_expected_language_is_sent_unless_the_configuration_names_one() {
 }
 
 #[test]
+fn an_expected_language_that_a_server_refuses_is_left_out() {
+    for (api, routes, requests) in [
+        (RecognitionApi::OpenAi, openai::routes as fn(_) -> _, 3 + 1),
+        (RecognitionApi::WhisperCpp, whisper_cpp::routes as fn(_) -> _, 2),
+    ] {
+        let fake = Fake::start(State::default(), routes);
+        let recognizer = recognizer(&fake, api, config(&fake.url)).unwrap();
+        for _ in 0..2 {
+            let heard = recognizer.transcribe_in(&utterance(1), Some("eo"), &|| true).unwrap();
+            assert_eq!(&*heard.text, "I heard 1.0 seconds.");
+        }
+        // The verbose and the plain form with the language, then without it.
+        assert_eq!(fake.bodies().len(), requests, "{api:?}");
+    }
+}
+
+#[test]
 fn whisper_cpp_gives_whole_words() {
     let fake = Fake::start(State::default(), whisper_cpp::routes);
     let recognizer = recognizer(&fake, RecognitionApi::WhisperCpp, config(&fake.url)).unwrap();
