@@ -397,6 +397,8 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
     // Whatever draws is judged, in the terminal too.
     if crate::vision::give_sight(&app.engine, config) {
         crate::images::draw(&app.engine, config);
+    } else {
+        app.engine.set_pictures_aside();
     }
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();

@@ -50,10 +50,14 @@ fn workflow(path: Option<&Path>) -> anyhow::Result<Option<serde_json::Value>> {
     Ok(Some(workflow))
 }
 
-/// Lets the engine draw, if a server is configured in a way that can work.
+/// Lets the engine draw, if a server is configured in a way that can work. Otherwise pictures wait until it is.
 pub fn draw(engine: &Engine, config: &Config) {
-    if let Some(settings) = unless_wrong("images", settings(config)) {
-        engine.draw_with(settings);
+    let settings = settings(config);
+    let is_wrong = settings.is_err() || config.left_out_named("images").is_some();
+    match unless_wrong("images", settings) {
+        Some(settings) => engine.draw_with(settings),
+        None if is_wrong => engine.set_pictures_aside(),
+        None => {}
     }
 }
 

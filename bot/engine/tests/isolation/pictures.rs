@@ -446,6 +446,8 @@ impl TestEngine {
         }
         if let Some(settings) = &self.pictures {
             self.azera.draw_with(settings.clone());
+        } else if self.are_pictures_set_aside {
+            self.azera.set_pictures_aside();
         }
     }
 }
