@@ -423,7 +423,9 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             Source::Ready(servers::chat(config, server).await?)
         }
         (ModelChoice::Named(name), _) => Source::File(Box::new(installed(&models, name).await?)),
-        (ModelChoice::Chosen, None) => Source::File(Box::new(crate::machine::chat_model(config, &models).await?)),
+        (ModelChoice::Chosen, None) => {
+            Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Chat)?).await?))
+        }
     };
     // Load the model and open the stores in parallel.
     let chat = {
