@@ -74,7 +74,7 @@ async fn server(config: &Config, section: &str, check: impl Future<Output = Foun
         None => check.await,
         Some(left_out) => Found::Bad(
             left_out.why(),
-            format!("correct [{section}] in the configuration; until then Azera works without that server"),
+            format!("correct [{}] in the configuration; until then Azera works without that server", left_out.cause),
         ),
     }
 }

@@ -86,11 +86,21 @@ fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
 pub async fn check(config: &Config) -> Found {
     match model(&config.images) {
         Ok(None) => Found::Good("not configured: `/imagine` says how to get pictures".to_owned()),
-        Ok(Some(model)) => match model.check().await {
-            Ok(name) => Found::Good(format!("{}: {name}", model.name())),
-            // Azera talks without it.
-            Err(error) => Found::Note(format!("{error}; bot/docs/pictures.md lists the servers and their settings")),
+        Ok(Some(model)) => match crate::vision::server(config) {
+            Ok(_) => reached(model.as_ref()).await,
+            Err(error) => Found::Bad(
+                format!("nothing is drawn while [vision_server], which looks at finished pictures, is wrong: {error}"),
+                "correct [vision_server] in the configuration".to_owned(),
+            ),
         },
         Err(error) => Found::Bad(format!("{error:#}"), "correct the section [images]".to_owned()),
+    }
+}
+
+async fn reached(model: &dyn ImageModel) -> Found {
+    match model.check().await {
+        Ok(name) => Found::Good(format!("{}: {name}", model.name())),
+        // Azera talks without it.
+        Err(error) => Found::Note(format!("{error}; bot/docs/pictures.md lists the servers and their settings")),
     }
 }
