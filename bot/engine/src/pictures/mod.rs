@@ -89,7 +89,7 @@ pub(crate) struct Pictures {
     placing: tokio::sync::Mutex<()>,
     progress: Mutex<Progress>,
     /// What the server offers, as it said last.
-    offered: tokio::sync::Mutex<Option<choices::Known>>,
+    offered: Arc<choices::Offered>,
 }
 
 /// What happens at the moment.
@@ -148,7 +148,7 @@ impl Pictures {
             turn: tokio::sync::Mutex::default(),
             placing: tokio::sync::Mutex::default(),
             progress: Mutex::default(),
-            offered: tokio::sync::Mutex::default(),
+            offered: Arc::default(),
         }
     }
 
