@@ -382,6 +382,8 @@ pub async fn open(config: &Config, opening: BootstrapOptions) -> anyhow::Result<
     // Whatever draws is judged, in the terminal too.
     if crate::vision::give_sight(&app.engine, config) {
         crate::images::draw(&app.engine, config);
+    } else {
+        app.engine.set_pictures_aside();
     }
     if let Some(hearth) = crate::hearth::hearth(config, models(config)?, &app.data)? {
         let folder = hearth.folder.clone();
@@ -407,7 +409,9 @@ pub async fn open_without_inner_life(config: &Config, opening: BootstrapOptions)
             Source::Ready(servers::chat(config, server).await?)
         }
         (ModelChoice::Named(name), _) => Source::File(Box::new(installed(&models, name).await?)),
-        (ModelChoice::Chosen, None) => Source::File(Box::new(crate::machine::chat_model(config, &models).await?)),
+        (ModelChoice::Chosen, None) => {
+            Source::File(Box::new(installed(&models, &chosen(config, &models, Kind::Chat)?).await?))
+        }
     };
     // Load the model and open the stores in parallel.
     let chat = {

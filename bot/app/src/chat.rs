@@ -25,6 +25,10 @@ pub async fn run(config: &Config, options: ChatOptions) -> anyhow::Result<ExitCo
     let person = Person::new(&options.name).context("the name in --as cannot be used")?;
     let persona = options.persona.as_deref().map(PersonaId::new).transpose().context("--persona")?;
     let answers = options.model.map_or(ModelChoice::Chosen, |name| ModelChoice::named(&name));
+    if matches!(answers, ModelChoice::Chosen) {
+        // Nothing listens for signals yet: Ctrl-C ends the question.
+        crate::machine::choose_at_first_start(config).await?;
+    }
     let app = bootstrap::open(
         config,
         BootstrapOptions { answers, clock: clock.clone(), seed: options.seed, on_trial: false },

@@ -74,7 +74,7 @@ async fn server(config: &Config, section: &str, check: impl Future<Output = Foun
         None => check.await,
         Some(left_out) => Found::Bad(
             left_out.why(),
-            format!("correct [{section}] in the configuration; until then Azera works without that server"),
+            format!("correct [{}] in the configuration; until then Azera works without that server", left_out.cause),
         ),
     }
 }
@@ -116,10 +116,14 @@ fn data_folder(config: &Config) -> Found {
 
 /// Names transcripts of coding sessions that could not be imported.
 fn transcripts(config: &Config) -> Found {
-    let given_up = config.data_dir().map(|data| crate::hook::given_up(&data)).unwrap_or_default();
-    match given_up.first() {
-        None => Found::Good("none is left behind".into()),
-        Some(first) => Found::Note(format!(
+    let Ok(data) = config.data_dir() else { return Found::Good("none is left behind".into()) };
+    let given_up = crate::hook::given_up(&data);
+    match (given_up.first(), crate::hook::count_waiting(&data)) {
+        (None, 0) => Found::Good("none is left behind".into()),
+        (None, waiting) => Found::Note(format!(
+            "{waiting} waiting to be imported by `azera run`; if the number stays, its log says why"
+        )),
+        (Some(first), _) => Found::Note(format!(
             "{} could not be imported, such as {}; `azera import` says why",
             given_up.len(),
             first.display()

@@ -50,10 +50,14 @@ fn workflow(path: Option<&Path>) -> anyhow::Result<Option<serde_json::Value>> {
     Ok(Some(workflow))
 }
 
-/// Lets the engine draw, if a server is configured in a way that can work.
+/// Lets the engine draw, if a server is configured in a way that can work. Otherwise pictures wait until it is.
 pub fn draw(engine: &Engine, config: &Config) {
-    if let Some(settings) = unless_wrong("images", settings(config)) {
-        engine.draw_with(settings);
+    let settings = settings(config);
+    let is_wrong = settings.is_err() || config.left_out_named("images").is_some();
+    match unless_wrong("images", settings) {
+        Some(settings) => engine.draw_with(settings),
+        None if is_wrong => engine.set_pictures_aside(),
+        None => {}
     }
 }
 
@@ -82,11 +86,21 @@ fn settings(config: &Config) -> anyhow::Result<Option<PictureSettings>> {
 pub async fn check(config: &Config) -> Found {
     match model(&config.images) {
         Ok(None) => Found::Good("not configured: `/imagine` says how to get pictures".to_owned()),
-        Ok(Some(model)) => match model.check().await {
-            Ok(name) => Found::Good(format!("{}: {name}", model.name())),
-            // Azera talks without it.
-            Err(error) => Found::Note(format!("{error}; bot/docs/pictures.md lists the servers and their settings")),
+        Ok(Some(model)) => match crate::vision::server(config) {
+            Ok(_) => reached(model.as_ref()).await,
+            Err(error) => Found::Bad(
+                format!("nothing is drawn while [vision_server], which looks at finished pictures, is wrong: {error}"),
+                "correct [vision_server] in the configuration".to_owned(),
+            ),
         },
         Err(error) => Found::Bad(format!("{error:#}"), "correct the section [images]".to_owned()),
+    }
+}
+
+async fn reached(model: &dyn ImageModel) -> Found {
+    match model.check().await {
+        Ok(name) => Found::Good(format!("{}: {name}", model.name())),
+        // Azera talks without it.
+        Err(error) => Found::Note(format!("{error}; bot/docs/pictures.md lists the servers and their settings")),
     }
 }

@@ -4,9 +4,10 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::Command;
 
 use azera_config::Config;
-use azera_model_registry::{InstalledModel, Kind, Machine, ModelEntry, Models, Registry};
+use azera_model_registry::{Kind, Machine, ModelEntry, Models, Registry};
 
-use crate::bootstrap::{chosen, installed};
+use crate::bootstrap::{installed, models};
+use crate::servers::configured;
 
 /// Measures this machine. What cannot be read counts as nothing.
 pub fn machine() -> Machine {
@@ -54,18 +55,23 @@ pub async fn first_choice(config: &Config, models: &Models) -> anyhow::Result<Op
     ask(models, default).await.map(Some)
 }
 
-/// Returns the chat model in use, and fetches it if it is missing. At the first start a person at a terminal is asked which
-/// one that is.
-pub async fn chat_model(config: &Config, models: &Models) -> anyhow::Result<InstalledModel> {
-    let first = unchosen(config, models)?.filter(|_| is_somebody_there(config));
-    let Some(default) = first else { return installed(models, &chosen(config, models, Kind::Chat)?).await };
-    let name = ask(models, default.clone()).await?;
-    let model = installed(models, &name).await?;
+/// Asks a person at a terminal which chat model to use, if nobody chose one and the default is not here, and fetches it.
+///
+/// For commands that talk in the terminal alone. A service may have a terminal where nobody answers, and whoever stops it
+/// there waits for no answer.
+pub async fn choose_at_first_start(config: &Config) -> anyhow::Result<()> {
+    if !is_somebody_there(config) || configured(config, Kind::Chat).is_some() {
+        return Ok(());
+    }
+    let models = models(config)?;
+    let Some(default) = unchosen(config, &models)? else { return Ok(()) };
+    let name = ask(&models, default.clone()).await?;
+    installed(&models, &name).await?;
     // The default needs no choice.
     if name != default.name {
         models.select(&name)?;
     }
-    Ok(model)
+    Ok(())
 }
 
 /// Returns the small default, if nobody chose a chat model and the default is not here.

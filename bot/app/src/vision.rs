@@ -31,7 +31,7 @@ pub fn give_sight(engine: &Engine, config: &Config) -> bool {
 }
 
 /// Returns the configured server, if there is one.
-fn server(config: &Config) -> Result<Option<VisionServer>, SeeError> {
+pub fn server(config: &Config) -> Result<Option<VisionServer>, SeeError> {
     let settings = &config.vision_server;
     let Some(url) = settings.url.clone() else { return Ok(None) };
     let server = VisionConfig {

@@ -41,8 +41,8 @@ pub struct Images {
     /// The model's name on the server. ComfyUI and OpenAI-style servers need one. When unset: the server's choice.
     #[schemars(length(min = 1, max = 200), example = "sdxl.safetensors")]
     pub model: Option<String>,
-    /// The models that people may choose besides that one, by their names on the server. When empty: all that the sidecar,
-    /// AUTOMATIC1111 or ComfyUI lists, and none of an OpenAI-style server.
+    /// The models that people may choose besides that one, by their names on the server. `["*"]` lets them choose all that
+    /// the sidecar, AUTOMATIC1111 or ComfyUI has.
     #[schemars(length(max = 100), inner(length(min = 1, max = 200)))]
     pub models: Vec<String>,
     /// The path of a ComfyUI workflow in its API format. Texts in it such as `{prompt}`, `{negative}`, `{seed}`,

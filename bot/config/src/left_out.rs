@@ -15,7 +15,9 @@ const OPTIONAL: [&str; 5] = ["rerank_server", "recognition_server", "speech_serv
 pub struct LeftOut {
     /// Its name.
     pub section: &'static str,
-    /// What is wrong in it, in the order of its lines.
+    /// The section to correct: this one, or another one that it needs.
+    pub cause: &'static str,
+    /// What is wrong there, in the order of its lines.
     pub problems: Vec<Problem>,
 }
 
@@ -47,7 +49,7 @@ impl Config {
         for (section, problem) in problems {
             match self.left_out.iter_mut().find(|left_out| left_out.section == section) {
                 Some(left_out) => left_out.problems.push(problem),
-                None => self.left_out.push(LeftOut { section, problems: vec![problem] }),
+                None => self.left_out.push(LeftOut { section, cause: section, problems: vec![problem] }),
             }
         }
         let sections: Vec<&str> = self.left_out.iter().map(|left_out| left_out.section).collect();
@@ -75,6 +77,7 @@ impl Config {
         let origin = vision.origin.clone();
         let message = "nothing is drawn while [vision_server], which looks at finished pictures, is wrong".to_owned();
         self.images = Images::default();
-        self.left_out.push(LeftOut { section: "images", problems: vec![Problem { origin, message }] });
+        let problems = vec![Problem { origin, message }];
+        self.left_out.push(LeftOut { section: "images", cause: "vision_server", problems });
     }
 }

@@ -54,7 +54,8 @@ fn nothing_is_drawn_while_what_checks_pictures_is_wrong() {
     let text = "[images]\nkind = \"sidecar\"\n[vision_server]\nurl = \"http://127.0.0.1:1/v1\"\ntimeout_s = 0\n";
     let config = load(text, &[]).unwrap();
     assert_eq!((names(&config), config.images.kind), (vec!["vision_server", "images"], ImagesKind::None));
-    assert!(config.left_out_named("images").unwrap().why().contains("looks at finished pictures"));
+    let images = config.left_out_named("images").unwrap();
+    assert!(images.why().contains("looks at finished pictures") && images.cause == "vision_server");
     let config = load("[vision_server]\ntimeout_s = 0\n", &[]).unwrap();
     assert_eq!(names(&config), ["vision_server"], "nothing draws");
 }

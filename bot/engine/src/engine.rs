@@ -185,6 +185,12 @@ impl Engine {
         self.0.pictures.draw_with(settings);
     }
 
+    /// Says that something is configured that draws, but in a way that cannot work. Pictures wait until that is corrected;
+    /// without this call and without [`Engine::draw_with`], they are given up. Call it before [`Engine::start`].
+    pub fn set_pictures_aside(&self) {
+        self.0.pictures.set_aside();
+    }
+
     /// Draws the pictures that wait, for a caller that stops soon. Stops at the first whose server does not work; the
     /// next start draws it.
     pub async fn draw_waiting(&self) {

@@ -96,6 +96,8 @@ impl Engine {
             model: wish.model,
             sampler: wish.sampler,
             strength: wish.strength.or(strength),
+            earlier_model: None,
+            earlier_sampler: None,
             from: None,
             is_plain: false,
         };

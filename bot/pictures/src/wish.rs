@@ -5,11 +5,8 @@ use thiserror::Error;
 /// The longest negative prompt, in characters.
 pub const MAX_NEGATIVE_CHARS: usize = 500;
 
-/// The longest name of a sampler, in characters.
-const MAX_SAMPLER_CHARS: usize = 40;
-
-/// The longest name of a model, in characters.
-const MAX_MODEL_CHARS: usize = 200;
+/// The longest name of a model or a sampler, in characters.
+const MAX_CHOICE_CHARS: usize = 200;
 
 /// Options whose values have several words.
 const LONG: [&str; 4] = ["negative", "no", "model", "sampler"];
@@ -44,6 +41,10 @@ pub struct Wish {
     pub model: Option<String>,
     /// The sampler.
     pub sampler: Option<String>,
+    /// The model of the picture that it is like, for a wish that names none. It may be there no more.
+    pub earlier_model: Option<String>,
+    /// The sampler of that picture.
+    pub earlier_sampler: Option<String>,
     /// How much of the picture to start from is redrawn, from 0.05 to 1.
     pub strength: Option<f32>,
     /// The number of the drawn picture to start from.
@@ -107,6 +108,12 @@ impl Wish {
         Ok(wish)
     }
 
+    /// Returns true if a person can choose a model or a sampler of this name by an option.
+    pub fn can_name(name: &str) -> bool {
+        let named = Self { model: Some(name.to_owned()), ..Self::default() };
+        Self::parse(&format!("--model {name}")).is_ok_and(|wish| wish == named)
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<(), WishError> {
         let wrong = |option, wanted| WishError::Value { option, wanted };
         let within = |least: f32, most: f32| {
@@ -138,10 +145,8 @@ impl Wish {
                 self.negative = Some(value.chars().take(MAX_NEGATIVE_CHARS).collect())
             }
             "negative" | "no" => return Err(wrong("negative", "what not to draw")),
-            "model" => self.model = Some(named(value, MAX_MODEL_CHARS).ok_or(wrong("model", "the name of a model"))?),
-            "sampler" => {
-                self.sampler = Some(named(value, MAX_SAMPLER_CHARS).ok_or(wrong("sampler", "the name of a sampler"))?)
-            }
+            "model" => self.model = Some(named(value).ok_or(wrong("model", "the name of a model"))?),
+            "sampler" => self.sampler = Some(named(value).ok_or(wrong("sampler", "the name of a sampler"))?),
             other => return Err(WishError::Unknown(other.chars().take(20).collect())),
         }
         Ok(())
@@ -155,8 +160,8 @@ fn name_of(word: &str) -> Option<String> {
     is_name.then(|| name.to_lowercase())
 }
 
-fn named(value: &str, most: usize) -> Option<String> {
-    (!value.is_empty() && value.chars().count() <= most).then(|| value.to_owned())
+fn named(value: &str) -> Option<String> {
+    (!value.is_empty() && value.chars().count() <= MAX_CHOICE_CHARS).then(|| value.to_owned())
 }
 
 fn size(text: &str) -> Option<(u32, u32)> {
@@ -193,6 +198,18 @@ mod tests {
         );
         assert_eq!((chosen.prompt.as_str(), chosen.seed), ("x y", Some(3)));
         assert_eq!(Wish::parse("a -- b - c --").unwrap().prompt, "a -- b - c --");
+    }
+
+    #[test]
+    fn a_name_can_be_chosen_if_its_option_is_read_as_that_name() {
+        for name in ["Euler a", "sdxl.safetensors [abc]", "a--b", &"x".repeat(200)] {
+            assert!(Wish::can_name(name), "{name}");
+        }
+        for name in ["", "two  spaces", " before", "a --turbo", "a\nb", &"x".repeat(201)] {
+            assert!(!Wish::can_name(name), "{name}");
+        }
+        let long = "y".repeat(150);
+        assert_eq!(Wish::parse(&format!("x --sampler {long}")).unwrap().sampler, Some(long));
     }
 
     #[test]

@@ -4,10 +4,7 @@ use azera_personas::{Persona, Section, fill_placeholders};
 
 /// Returns the whole persona under short headings, for models that can hold it.
 pub(crate) fn full(persona: &Persona, rules: &str) -> String {
-    let mut text = match names_itself(persona, &persona.intent) {
-        true => String::new(),
-        false => format!("You are {}.", persona.name),
-    };
+    let mut text = format!("You are {}.", persona.name);
     let directive = &persona.prime_directive;
     let profile = &persona.psychological_profile;
     add(&mut text, "", &persona.intent);
@@ -45,15 +42,15 @@ pub(crate) fn brief(persona: &Persona, rules: &str) -> String {
     text
 }
 
-/// Returns true if a text about the persona begins with its name, so that the name need not stand before it.
+/// Returns true if a text about the persona begins by telling it its name, so that this need not stand before it.
 fn names_itself(persona: &Persona, text: &str) -> bool {
     let text = fill_placeholders(text, "", &persona.name);
-    let named =
-        ["You are ", "You're ", "Your name is ", "I am ", "I'm ", "My name is ", ""].into_iter().any(|opening| {
-            let rest = text.strip_prefix(opening).and_then(|rest| rest.strip_prefix(persona.name.as_str()));
-            // Another name may begin with this one.
-            rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-'))
-        });
+    let named = ["You are ", "You're ", "Your name is "].into_iter().any(|opening| {
+        let rest = text.strip_prefix(opening).and_then(|rest| rest.strip_prefix(persona.name.as_str()));
+        // Another name, or what is somebody's, may begin with this one.
+        let goes_on = |next: char| next.is_alphanumeric() || ['-', '\'', '’'].contains(&next);
+        rest.is_some_and(|rest| !rest.starts_with(goes_on))
+    });
     named && !persona.name.is_empty()
 }
 
@@ -67,9 +64,7 @@ fn add(text: &mut String, title: &str, body: &str) {
     if body.is_empty() {
         return;
     }
-    if !text.is_empty() {
-        text.push_str("\n\n");
-    }
+    text.push_str("\n\n");
     if !title.is_empty() {
         text.push_str(title);
         text.push_str(": ");
@@ -95,27 +90,25 @@ mod tests {
             let told = brief(&persona(name, text), "Talk.");
             assert_eq!(told, format!("{want}\n\nTalk."));
         }
-        for named in [
-            "Your name is Mab. You are calm.",
-            "You are Mab, a queen.",
-            "You are {{char}}.",
-            "{{char}} is a queen.",
-            "Mab rules.",
-            "I'm Mab.",
-        ] {
+        for named in ["Your name is Mab. You are calm.", "You are Mab, a queen.", "You are {{char}}.", "You're Mab."] {
             check("Mab", named, named);
         }
         check("Mab", "You are calm.", "You are Mab. You are calm.");
         check("Mab", "You are Mabel's sister.", "You are Mab. You are Mabel's sister.");
+        for other in
+            ["Mab's sister sent you.", "You are Mab's sister.", "{{char}} is a queen.", "Mab rules.", "I'm Mab."]
+        {
+            check("Mab", other, &format!("You are Mab. {other}"));
+        }
+        check("Hope", "Hope is what you bring.", "You are Hope. Hope is what you bring.");
+        check("Will", "Will you listen?", "You are Will. Will you listen?");
         check("Mab", "Your name is known.", "You are Mab. Your name is known.");
         // Without rules the text is as a LoRA was trained on it.
         assert_eq!(brief(&persona("Mab", "You are calm."), ""), "You are calm.");
     }
 
     #[test]
-    fn a_whole_persona_begins_with_its_name_once() {
-        let named = Persona { intent: "You are Mab, the queen.".to_owned(), ..persona("Mab", "") };
-        assert!(full(&named, "").starts_with("You are Mab, the queen.\n\n"), "{}", full(&named, ""));
+    fn a_whole_persona_begins_with_its_name() {
         let other = Persona { intent: "Rule.".to_owned(), ..persona("Mab", "") };
         assert!(full(&other, "").starts_with("You are Mab.\n\nRule."), "{}", full(&other, ""));
     }

@@ -1,9 +1,11 @@
 //! Transcripts that wait for the Azera that runs: a hook cannot open the data folder beside it, so it leaves a note, and
 //! the running Azera imports the transcript. The note outlives a crash and a failed import.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -79,6 +81,11 @@ pub fn given_up(data: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.exists()).collect()
 }
 
+/// Returns how many transcripts wait to be imported.
+pub fn count_waiting(data: &Path) -> usize {
+    files(&data.join(FOLDER), NOTE).len()
+}
+
 /// Imports what waits, again and again until `stop` is cancelled: at once where a hook says so, and else every
 /// [`LOOK_EVERY`].
 pub async fn take_in_waiting(app: &App, config: &Config, stop: &CancellationToken) {
@@ -128,10 +135,17 @@ async fn take_in_note(app: &App, config: &Config, note: &Path, stop: &Cancellati
             return Ok(());
         }
         fs::remove_file(&taken)?;
+        waits_for_room().remove(note);
         // It may have been given up before.
         fs::remove_file(note.with_extension(FAILED)).ok();
     }
     Ok(())
+}
+
+/// Returns the notes whose transcripts wait for room, so that the log names each of them once.
+fn waits_for_room() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static WAITS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    WAITS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns true if an error only says that the disk is full. Then a transcript waits for room, however long that takes.
@@ -147,8 +161,18 @@ fn is_full(error: &anyhow::Error) -> bool {
 /// Counts a try that failed. The last one gives the transcript up, and says what to do.
 fn failed(note: &Path, taken: &Path, error: &anyhow::Error) -> anyhow::Result<()> {
     if is_full(error) {
-        // Renaming needs no room. The log says already that there is none.
-        tracing::info!("a transcript waits until there is room on the disk");
+        if waits_for_room().insert(note.to_owned()) {
+            let path = fs::read(taken).ok().and_then(|note| serde_json::from_slice::<Waiting>(&note).ok());
+            let path = path.map(|waiting| waiting.path).unwrap_or_default();
+            tracing::warn!(
+                "{} waits until there is room on the disk, and for larger files: {error:#}. `azera doctor` counts what waits",
+                path.display()
+            );
+        }
+        // Renaming and removing need no room. A newer note of the hook says more.
+        if note.exists() {
+            return Ok(fs::remove_file(taken)?);
+        }
         return Ok(fs::rename(taken, note)?);
     }
     let mut waiting: Waiting = serde_json::from_slice(&fs::read(taken)?)?;
@@ -227,6 +251,21 @@ mod tests {
             }
         }
         !note.with_extension(FAILED).exists() && !taken.exists()
+    }
+
+    #[test]
+    fn a_note_that_the_hook_left_meanwhile_outlives_a_full_disk_and_is_counted() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join(FOLDER);
+        fs::create_dir(&folder).unwrap();
+        let (note, taken) = note(&folder);
+        fs::rename(&note, &taken).unwrap();
+        fs::write(&note, "newer").unwrap();
+        failed(&note, &taken, &azera_memory::Error::Full { what: "writing" }.into()).unwrap();
+        assert_eq!((fs::read_to_string(&note).unwrap().as_str(), taken.exists()), ("newer", false));
+        assert_eq!(count_waiting(data.path()), 1);
+        assert!(!waits_for_room().insert(note.clone()), "the log names it once");
+        assert!(waits_for_room().remove(&note));
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn a_model_and_a_sampler_are_suggested_chosen_and_refused_by_name() {
     let painter = Painter::start();
     let mut bot =
         Bot::new(&fake, None).with("AZERA__IMAGES__KIND", "automatic1111").with("AZERA__IMAGES__URL", &painter.url);
+    bot = bot.with("AZERA__IMAGES__MODELS", "*");
     bot.start(&fake);
     fake.wait("the commands", |world| (!world.commands.is_empty()).then_some(()));
     assert_eq!(suggestions(&fake, square, bob, "imagine", "", ("model", "")), ["anime", "photo"]);

@@ -20,6 +20,10 @@ const MAX_PINNED: usize = 50;
 /// Said about a picture that does not exist, or that may not be shown.
 pub(super) const NO_SUCH: &str = "There is no such picture that may be shown here; `/gallery` lists them.";
 
+/// Said if nothing is left to draw, because the last option takes all words behind it.
+const PROMPT_FIRST: &str = "Say what to draw before the options: the names behind `--model`, `--sampler` and `--negative` \
+                            go on to the next option. `/imagine a boat --model NAME`.";
+
 /// Returns the message of the picture of this number.
 pub(super) fn message_of(number: u64) -> Option<MessageId> {
     MessageId::new(format!("post~{number}")).ok()
@@ -54,6 +58,9 @@ impl Commands {
             Ok(wish) => wish,
             Err(error) => return Ok(refused(error.to_string())),
         };
+        if wish.prompt.is_empty() && (wish.model.is_some() || wish.sampler.is_some() || wish.negative.is_some()) {
+            return Ok(refused(PROMPT_FIRST.into()));
+        }
         let start = match self.start_given(at, wish.from).await? {
             Ok(start) => start,
             Err(why) => return Ok(refused(why)),

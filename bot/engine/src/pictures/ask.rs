@@ -15,6 +15,9 @@ use crate::turn::{any_seed, derived_seed};
 /// Said where the server draws from words alone.
 const NO_REFERENCE: &str = "The server that draws cannot start from a picture.";
 
+/// Said where only other models of the server start from pictures.
+const NO_EDITING: &str = "That model cannot start from a picture. Choose another one.";
+
 /// A picture that somebody wants.
 pub(crate) struct PictureRequest<'a> {
     pub(crate) platform: &'a dyn Platform,
@@ -141,11 +144,11 @@ impl Pictures {
                 return Ok(Err(Queued::Forbidden(refusal)));
             }
         };
+        if let Err(unknown) = self.check_choices(settings, &mut request.wish).await {
+            return Ok(Err(Queued::Unknown(unknown)));
+        }
         if let Some(why) = self.unable(settings, &request) {
             return Ok(Err(Queued::Refused(why.to_owned())));
-        }
-        if let Err(unknown) = self.check_choices(&mut request.wish).await {
-            return Ok(Err(Queued::Unknown(unknown)));
         }
         if let Some(start) = &request.start {
             request.wish.size = request.wish.size.or(Some(settings.size_like(start.size)));
@@ -200,7 +203,10 @@ impl Pictures {
         let limits = settings.model.limits();
         let start = request.start.as_ref()?;
         if !request.is_upscaled {
-            return (!limits.takes_reference).then_some(NO_REFERENCE);
+            return match limits.takes_reference {
+                false => Some(NO_REFERENCE),
+                true => (!settings.model.can_edit(request.wish.model.as_deref())).then_some(NO_EDITING),
+            };
         }
         if !limits.upscales {
             return Some("The server that draws cannot draw pictures larger.");

@@ -1,6 +1,7 @@
 //! Draws what waits, one picture after another.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use azera_adapter::{Making, PictureProgress, Platform};
@@ -101,7 +102,13 @@ impl Pictures {
         if self.services.stopping.is_cancelled() {
             return Ok(None);
         }
-        let Some(settings) = self.settings() else { return self.end_waiting().await.map(|()| None) };
+        let Some(settings) = self.settings() else {
+            // A typo in the configuration ends nobody's picture.
+            if !self.is_set_aside.load(Ordering::Relaxed) {
+                self.end_waiting().await?;
+            }
+            return Ok(None);
+        };
         let mut failed = None;
         for row in self.queue().await? {
             // The picture waits until its platform is attached.

@@ -38,7 +38,7 @@ mod start;
 mod telling;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use azera_model_image::ImageProgress;
@@ -80,6 +80,8 @@ pub(crate) struct Pictures {
     files: Arc<FileFetcher>,
     minds: Arc<MindService>,
     settings: OnceLock<PictureSettings>,
+    /// Something is configured that draws, but it cannot be used until its configuration is corrected.
+    is_set_aside: AtomicBool,
     wake: Notify,
     /// Held while a picture is drawn: the server draws one at a time.
     turn: tokio::sync::Mutex<()>,
@@ -87,7 +89,7 @@ pub(crate) struct Pictures {
     placing: tokio::sync::Mutex<()>,
     progress: Mutex<Progress>,
     /// What the server offers, as it said last.
-    offered: tokio::sync::Mutex<Option<choices::Known>>,
+    offered: Arc<choices::Offered>,
 }
 
 /// What happens at the moment.
@@ -141,11 +143,12 @@ impl Pictures {
             files,
             minds,
             settings: OnceLock::new(),
+            is_set_aside: AtomicBool::new(false),
             wake: Notify::new(),
             turn: tokio::sync::Mutex::default(),
             placing: tokio::sync::Mutex::default(),
             progress: Mutex::default(),
-            offered: tokio::sync::Mutex::default(),
+            offered: Arc::default(),
         }
     }
 
@@ -153,6 +156,11 @@ impl Pictures {
     pub(crate) fn draw_with(&self, settings: PictureSettings) {
         let settings = self.settings.get_or_init(|| settings);
         self.services.upscales.store(settings.model.limits().upscales, Ordering::Relaxed);
+    }
+
+    /// Lets pictures wait for a start at which something draws: what draws is configured wrong now, and will be corrected.
+    pub(crate) fn set_aside(&self) {
+        self.is_set_aside.store(true, Ordering::Relaxed);
     }
 
     /// Looks for pictures that wait.

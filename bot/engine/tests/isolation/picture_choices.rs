@@ -1,6 +1,7 @@
 //! The choice of a model and a sampler: from what the server offers, and nothing else.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use azera_adapter::{AutocompleteRequest, Host, OptionKind, PictureHost, Platform};
 use azera_model_image::ImageOffer;
@@ -24,7 +25,8 @@ pub const SUGGESTED: [OptionKind; 8] = [
 
 fn offer() -> ImageOffer {
     let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
-    ImageOffer { models: names(["anime.safetensors", "photo.safetensors"]), samplers: names(["Euler a", "heun"]) }
+    let (models, samplers) = (names(["anime.safetensors", "photo.safetensors"]), names(["Euler a", "heun"]));
+    ImageOffer { models, samplers, sampler_aliases: vec!["k_heun".to_owned()], ..ImageOffer::default() }
 }
 
 impl Scene {
@@ -67,16 +69,72 @@ async fn a_name_that_is_not_there_is_refused_before_the_queue_with_those_that_ar
         let answer = ask(options).await;
         assert!(!answer.ok && answer.text.contains(part), "{options}: {}", answer.text);
     }
+    let answer = scene.ask(ANN, COMMONS, "/imagine --model photo.safetensors a boat").await;
+    assert!(!answer.ok && answer.text.contains("before the options"), "{}", answer.text);
     assert!(ask("--sampler its own").await.ok, "the operator chose it");
     scene.settled().await;
     // While the server is away, what it said last counts.
     painter.is_away.store(true, Ordering::SeqCst);
     assert!(!ask("--model photo").await.ok);
     assert_eq!(scene.posts().len(), 1, "nothing else was queued");
+}
+
+#[tokio::test]
+async fn a_picture_is_queued_while_its_server_never_said_what_it_has() {
     let (scene, painter) = Scene::with_painter(|_| {}).await;
     painter.is_away.store(true, Ordering::SeqCst);
-    let answer = scene.ask(ANN, COMMONS, "/imagine a boat --model photo.safetensors").await;
-    assert!(!answer.ok && answer.text.contains("does not say now which models it has"), "{}", answer.text);
+    for options in ["--model photo.safetensors", "--sampler heun"] {
+        assert!(scene.ask(ANN, COMMONS, &format!("/imagine a boat {options}")).await.ok, "{options}");
+    }
+    let looks = scene.engine.memory.pictures().waiting().unwrap();
+    let model = looks.iter().find_map(|row| row.settings["model"].as_str().map(str::to_owned));
+    assert_eq!((looks.len(), model.as_deref()), (2, Some("photo.safetensors")));
+    assert_eq!(painter.questions.load(Ordering::SeqCst), 1, "a server that did not say is not asked again at once");
+}
+
+#[tokio::test]
+async fn what_a_picture_had_is_left_out_where_it_is_there_no_more() {
+    let (mut scene, painter) = Scene::with_painter(|settings| settings.sampler = Some("its own".into())).await;
+    *painter.offered.lock().unwrap() = offer();
+    let drawn = number(&scene.ask(ANN, COMMONS, "/imagine a boat --model photo.safetensors --sampler K_HEUN").await);
+    let usual = number(&scene.ask(ANN, COMMONS, "/imagine a ship").await);
+    scene.settled().await;
+    // Another server, with other names.
+    *painter.offered.lock().unwrap() = ImageOffer { samplers: vec!["ddim".to_owned()], ..ImageOffer::default() };
+    if let Some(settings) = &mut scene.engine.pictures {
+        settings.sampler = None;
+    }
+    scene.engine.reopen().await;
+    painter.asked.lock().unwrap().clear();
+    for line in [
+        format!("/picture again {drawn}"),
+        format!("/picture again {usual}"),
+        format!("/picture vary {drawn}"),
+        format!("/picture upscale {drawn}"),
+    ] {
+        let answer = scene.ask(ANN, COMMONS, &line).await;
+        assert!(answer.ok, "{line}: {}", answer.text);
+        scene.settled().await;
+    }
+    let asked = painter.asked.lock().unwrap().clone();
+    assert!(asked.len() == 3 && asked.iter().all(|request| request.model.is_none() && request.sampler.is_none()));
+    assert_eq!(painter.enlarged.lock().unwrap().len(), 1);
+    let answer = scene.ask(ANN, COMMONS, &format!("/picture again {drawn} --sampler heun")).await;
+    assert!(!answer.ok && answer.text.contains("There are `ddim`"), "{}", answer.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_holds_nobody_up_and_what_it_said_last_counts() {
+    let (scene, painter) = Scene::with_painter(|_| {}).await;
+    *painter.offered.lock().unwrap() = offer();
+    assert_eq!(scene.suggested(OptionKind::Sampler, "").await, ["Euler a", "heun"]);
+    painter.is_silent.store(true, Ordering::SeqCst);
+    tokio::time::advance(Duration::from_secs(31)).await;
+    let (one, other) = tokio::join!(
+        scene.suggested(OptionKind::Sampler, "eul"),
+        scene.ask(ANN, COMMONS, "/imagine a boat --model photo.safetensors --sampler heun")
+    );
+    assert!(one == ["Euler a"] && other.ok, "{one:?} {}", other.text);
 }
 
 #[tokio::test]

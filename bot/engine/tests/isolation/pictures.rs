@@ -40,8 +40,12 @@ pub struct Painter {
     pub is_away: AtomicBool,
     /// The models and samplers that it offers.
     pub offered: Mutex<ImageOffer>,
-    /// How often it was asked for them.
+    /// How often it told them.
     pub offers: AtomicUsize,
+    /// How often it was asked for them.
+    pub questions: AtomicUsize,
+    /// Never says what it offers.
+    pub is_silent: AtomicBool,
     /// Told when it begins a picture.
     pub begun: Notify,
 }
@@ -61,6 +65,10 @@ impl ImageModel for Painter {
     }
 
     async fn offer(&self) -> Result<ImageOffer, ImageError> {
+        self.questions.fetch_add(1, Ordering::SeqCst);
+        if self.is_silent.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         if self.is_away.load(Ordering::SeqCst) {
             return Err(ImageError::outage(Outage::Away, "nobody is there"));
         }
@@ -446,6 +454,8 @@ impl TestEngine {
         }
         if let Some(settings) = &self.pictures {
             self.azera.draw_with(settings.clone());
+        } else if self.are_pictures_set_aside {
+            self.azera.set_pictures_aside();
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct TestEngine {
     pub hearth: Option<Arc<dyn Fn() -> Hearth + Send + Sync>>,
     /// What draws pictures.
     pub pictures: Option<PictureSettings>,
+    /// Whether what draws is configured wrong.
+    pub are_pictures_set_aside: bool,
     /// Whether nothing sees pictures.
     pub is_blind: bool,
 }
@@ -152,6 +154,7 @@ impl TestEngine {
             ear,
             hearth: None,
             pictures,
+            are_pictures_set_aside: false,
             is_blind: false,
         };
         engine.give_paint();

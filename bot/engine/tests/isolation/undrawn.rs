@@ -82,6 +82,26 @@ async fn a_reply_of_a_tag_alone_is_no_riddle_where_nothing_draws() {
 }
 
 #[tokio::test]
+async fn pictures_wait_while_what_draws_is_configured_wrong() {
+    let (mut scene, painter) = Scene::with_painter(|_| {}).await;
+    painter.hangs.store(true, Ordering::SeqCst);
+    scene.ask(ANN, COMMONS, "/imagine a violet boat").await;
+    scene.engine.azera.stop().await;
+    painter.hangs.store(false, Ordering::SeqCst);
+    painter.asked.lock().unwrap().clear();
+    let drawing = scene.engine.pictures.take();
+    scene.engine.are_pictures_set_aside = true;
+    scene.engine.reopen().await;
+    scene.settled().await;
+    assert_eq!((scene.reasons().len(), scene.posts().len()), (0, 0));
+    assert_eq!(scene.engine.memory.pictures().waiting().unwrap().len(), 1);
+    scene.engine.pictures = drawing;
+    scene.engine.reopen().await;
+    scene.settled().await;
+    assert_eq!((painter.asked.lock().unwrap().len(), scene.posts().len()), (1, 1));
+}
+
+#[tokio::test]
 async fn pictures_that_wait_end_with_a_word_when_nothing_draws_any_more() {
     let (mut scene, painter) = Scene::with_painter(|_| {}).await;
     painter.hangs.store(true, Ordering::SeqCst);

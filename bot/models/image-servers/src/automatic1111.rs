@@ -115,6 +115,9 @@ impl Checkpoint {
 #[derive(Deserialize)]
 struct Sampler {
     name: String,
+    /// Other names that requests may use.
+    #[serde(default)]
+    aliases: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -298,7 +301,9 @@ impl ImageModel for Automatic1111 {
         let models = self.server.choice(self.checkpoints().await?);
         let samplers = self.server.get("sdapi/v1/samplers");
         let samplers: Vec<Sampler> = self.server.ask(samplers, self.server.timeouts().about, "").await?;
-        Ok(ImageOffer { models, samplers: samplers.into_iter().map(|sampler| sampler.name).collect() })
+        let sampler_aliases = samplers.iter().flat_map(|sampler| sampler.aliases.clone()).collect();
+        let samplers = samplers.into_iter().map(|sampler| sampler.name).collect();
+        Ok(ImageOffer { models, samplers, sampler_aliases, ..ImageOffer::default() })
     }
 
     async fn generate(
@@ -307,6 +312,7 @@ impl ImageModel for Automatic1111 {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
+        self.server.check_choice(request)?;
         let request = self.limits.fit(request);
         self.server.guarded(self.draw(&request, progress, cancelled)).await
     }

@@ -141,23 +141,27 @@ impl ComfyUi {
     }
 
     /// Asks what the inputs of the workflow accept in which this placeholder stands. A value that not all of them accept
-    /// cannot be chosen.
-    async fn accepted(&self, workflow: &Value, placeholder: &str) -> Result<Vec<String>, ImageError> {
+    /// cannot be chosen. `None` if there are such inputs, and none of them lists its values.
+    async fn accepted(&self, workflow: &Value, placeholder: &str) -> Result<Option<Vec<String>>, ImageError> {
+        let inputs = inputs_of(workflow, placeholder);
+        if inputs.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
         let mut accepted: Option<Vec<String>> = None;
-        for (class, input) in inputs_of(workflow, placeholder) {
+        for (class, input) in inputs {
             // A name becomes a part of a path.
             if class.is_empty() || class.contains(['/', '?', '#', '%', '\\']) {
-                return Ok(Vec::new());
+                continue;
             }
             let about = self.server.get(&format!("object_info/{class}"));
             let about: Value = self.server.ask(about, self.server.timeouts().about, "").await?;
-            let values = values_of(&about[&class]["input"], &input);
+            let Some(values) = values_of(&about[&class]["input"], &input) else { continue };
             accepted = Some(match accepted {
                 None => values,
                 Some(before) => before.into_iter().filter(|name| values.contains(name)).collect(),
             });
         }
-        Ok(accepted.unwrap_or_default())
+        Ok(accepted)
     }
 
     async fn submit(&self, request: &ImageRequest, workflow: &Value, client: &str) -> Result<String, ImageError> {
@@ -299,15 +303,12 @@ impl ComfyUi {
     }
 }
 
-/// Returns the values that an input of a node accepts; empty if it takes more than the values of a list.
-fn values_of(inputs: &Value, input: &str) -> Vec<String> {
-    let Some(kind) = ["required", "optional"].into_iter().find_map(|group| inputs[group].get(input)) else {
-        return Vec::new();
-    };
+/// Returns the values that an input of a node accepts; `None` if it takes more than the values of a list.
+fn values_of(inputs: &Value, input: &str) -> Option<Vec<String>> {
+    let kind = ["required", "optional"].into_iter().find_map(|group| inputs[group].get(input))?;
     // Newer nodes list the values behind the name of the kind.
     let values = if kind[0].is_array() { &kind[0] } else { &kind[1]["options"] };
-    let values = values.as_array().into_iter().flatten().filter_map(Value::as_str);
-    values.map(str::to_owned).collect()
+    Some(values.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
 /// Returns the next message of the connection; waits forever once there is none.
@@ -339,8 +340,17 @@ impl ImageModel for ComfyUi {
         let own = self.server.config().workflow.clone();
         let workflow = own.unwrap_or_else(|| plain(false));
         let models = self.accepted(&workflow, "{model}").await?;
-        let models = self.server.choice(models.into_iter().map(|name| vec![name]).collect());
-        Ok(ImageOffer { models, samplers: self.accepted(&workflow, "{sampler}").await? })
+        let samplers = self.accepted(&workflow, "{sampler}").await?;
+        Ok(ImageOffer {
+            takes_any_model: models.is_none() && self.server.permits_all(),
+            models: match models {
+                Some(models) => self.server.choice(models.into_iter().map(|name| vec![name]).collect()),
+                None => self.server.allowed(),
+            },
+            takes_any_sampler: samplers.is_none(),
+            samplers: samplers.unwrap_or_default(),
+            ..ImageOffer::default()
+        })
     }
 
     async fn generate(
@@ -349,6 +359,7 @@ impl ImageModel for ComfyUi {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
+        self.server.check_choice(request)?;
         let request = self.limits.fit(request);
         self.server.guarded(self.draw(&request, &self.workflow(&request), progress, cancelled)).await
     }

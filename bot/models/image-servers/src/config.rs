@@ -86,7 +86,7 @@ pub struct ImageServerConfig {
     pub url: String,
     /// The model's name on the server; empty for the server's choice.
     pub model: String,
-    /// The models that requests may choose besides that one; empty for all that the server lists.
+    /// The models that requests may choose besides that one; `*` stands for all that the server has.
     pub models: Vec<String>,
     /// The key: a bearer token, or `user:password` for AUTOMATIC1111.
     pub key: Option<Secret>,

@@ -22,6 +22,11 @@ const SIZES: [(&str, &[(u32, u32)]); 3] = [
 /// A part of the names of models that start from a picture.
 const EDITING: &str = "gpt-image";
 
+/// Returns true if a model starts from a picture.
+fn is_editing(model: &str) -> bool {
+    model.to_lowercase().contains(EDITING)
+}
+
 /// A server of this kind.
 pub(crate) struct OpenAi {
     server: Server,
@@ -59,8 +64,7 @@ impl OpenAi {
         }
         // The interface has neither seeds nor steps. A picture to start from goes to another path, which few servers have
         // besides OpenAI's own for these models.
-        let is_editing = |model: &String| model.to_lowercase().contains(EDITING);
-        let takes_reference = is_editing(&config.model) && config.models.iter().all(is_editing);
+        let takes_reference = std::iter::once(&config.model).chain(&config.models).any(|model| is_editing(model));
         let limits = ImageLimits { takes_reference, takes_seed: false, ..config.limits.clone() };
         let server = Server::new(config)?;
         let path = if server.base().path() == "/" { "v1/" } else { "" };
@@ -131,7 +135,11 @@ impl ImageModel for OpenAi {
 
     /// Such servers list models of every kind, so only those that the configuration names can be chosen.
     async fn offer(&self) -> Result<ImageOffer, ImageError> {
-        Ok(ImageOffer { models: self.server.allowed(), samplers: Vec::new() })
+        Ok(ImageOffer { models: self.server.allowed(), ..ImageOffer::default() })
+    }
+
+    fn can_edit(&self, model: Option<&str>) -> bool {
+        is_editing(self.server.model_named(model))
     }
 
     async fn generate(
@@ -140,6 +148,7 @@ impl ImageModel for OpenAi {
         _progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
+        self.server.check_choice(request)?;
         let fitted = self.limits.fit(request);
         let size = accepted_size(self.server.model_of(request), fitted.size);
         let request = ImageRequest { size, ..fitted };

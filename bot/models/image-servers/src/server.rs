@@ -29,6 +29,9 @@ pub(crate) const MAX_WORDS: usize = 160;
 /// The most models that an error lists.
 const MAX_LISTED: usize = 20;
 
+/// What stands for all models of the server in `images.models`.
+const ALL: &str = "*";
+
 /// Fields of an error body that hold the server's words.
 const WORD_FIELDS: [&str; 5] = ["message", "detail", "error", "errors", "details"];
 
@@ -156,12 +159,42 @@ impl Server {
 
     /// Returns the model of a request: the one that it chooses, or else the configured one; empty for the server's choice.
     pub(crate) fn model_of<'a>(&'a self, request: &'a ImageRequest) -> &'a str {
-        request.model.as_deref().unwrap_or(&self.config.model)
+        self.model_named(request.model.as_deref())
+    }
+
+    /// Returns the model of this name as the configuration writes it, if requests may choose it; otherwise the usual one.
+    pub(crate) fn model_named<'a>(&'a self, name: Option<&'a str>) -> &'a str {
+        name.and_then(|name| self.permitted(name)).unwrap_or(&self.config.model)
+    }
+
+    /// Returns true if requests may choose every model of the server.
+    pub(crate) fn permits_all(&self) -> bool {
+        // An OpenAI-style server has models for talk, too.
+        self.config.kind != ImageServerKind::OpenAi && self.config.models.iter().any(|name| name == ALL)
+    }
+
+    fn permitted<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        let (named, lower) = (self.named(), name.to_lowercase());
+        let exactly = named.iter().copied().find(|known| *known == name);
+        let nearly = || named.iter().copied().find(|known| known.to_lowercase() == lower);
+        exactly.or_else(|| self.permits_all().then_some(name)).or_else(nearly)
+    }
+
+    /// Refuses a request that chooses a model which the configuration does not permit. It may have been queued before the
+    /// configuration changed, or while the server did not say what it has.
+    pub(crate) fn check_choice(&self, request: &ImageRequest) -> Result<(), ImageError> {
+        match &request.model {
+            Some(model) if self.permitted(model).is_none() => {
+                let why = format!("{} lets nobody choose the model {model}", self.config.kind.title());
+                Err(ImageError::Refused(why))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns which of a server's models requests may choose. Each model goes by several names, the one to list first.
     pub(crate) fn choice(&self, has: Vec<Vec<String>>) -> Vec<String> {
-        if self.config.models.is_empty() {
+        if self.permits_all() {
             return has
                 .into_iter()
                 .filter_map(|names| names.into_iter().next())
@@ -175,13 +208,17 @@ impl Server {
 
     /// Returns the models that the configuration names: the usual one, then those that requests may choose besides.
     pub(crate) fn allowed(&self) -> Vec<String> {
-        let mut allowed: Vec<String> = Vec::new();
+        self.named().into_iter().map(str::to_owned).collect()
+    }
+
+    fn named(&self) -> Vec<&str> {
+        let mut named: Vec<&str> = Vec::new();
         for name in std::iter::once(&self.config.model).chain(&self.config.models) {
-            if !name.is_empty() && !allowed.contains(name) {
-                allowed.push(name.clone());
+            if !name.is_empty() && name != ALL && !named.contains(&name.as_str()) {
+                named.push(name);
             }
         }
-        allowed
+        named
     }
 
     /// Returns a picture whose address an answer names. Only the server's own files are fetched: an address elsewhere would

@@ -82,8 +82,8 @@ enum Event {
 #[derive(Deserialize)]
 struct Offer {
     models: Vec<String>,
-    #[serde(default)]
-    samplers: Vec<String>,
+    /// An older server does not tell them.
+    samplers: Option<Vec<String>>,
     /// Its limits; an older server does not tell them.
     max_side: Option<u32>,
     max_pixels: Option<u32>,
@@ -406,7 +406,9 @@ impl ImageModel for Sidecar {
     async fn offer(&self) -> Result<ImageOffer, ImageError> {
         let offer = self.ask_offer().await?;
         let models = self.server.choice(offer.models.into_iter().map(|name| vec![name]).collect());
-        Ok(ImageOffer { models, samplers: offer.samplers })
+        let takes_any_sampler = offer.samplers.is_none();
+        let samplers = offer.samplers.unwrap_or_default();
+        Ok(ImageOffer { models, samplers, takes_any_sampler, ..ImageOffer::default() })
     }
 
     async fn generate(
@@ -415,6 +417,7 @@ impl ImageModel for Sidecar {
         progress: &ProgressSender,
         cancelled: &CancellationToken,
     ) -> Result<DrawnImage, ImageError> {
+        self.server.check_choice(request)?;
         let drawing = async {
             self.learn(cancelled).await;
             let request = self.limits().fit(request);

@@ -47,13 +47,19 @@ impl std::fmt::Debug for DrawnImage {
     }
 }
 
-/// What a request may choose from on a server. A list is empty where there is nothing to choose.
+/// What a request may choose from on a server. A list is empty where there is nothing to choose, or nothing is listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageOffer {
     /// The models, by the names that requests use.
     pub models: Vec<String>,
     /// The samplers, by the names that requests use.
     pub samplers: Vec<String>,
+    /// Other names by which requests may choose the same samplers.
+    pub sampler_aliases: Vec<String>,
+    /// Set if the server does not list its models, and requests may name any.
+    pub takes_any_model: bool,
+    /// Set if the server does not list its samplers, and requests may name any.
+    pub takes_any_sampler: bool,
 }
 
 /// A model that draws pictures.
@@ -67,6 +73,12 @@ pub trait ImageModel: Send + Sync {
 
     /// Returns what the model can draw.
     fn limits(&self) -> &ImageLimits;
+
+    /// Returns true if this model of the server, or its usual one, can start from a picture. [`ImageLimits::takes_reference`]
+    /// says whether any of them can.
+    fn can_edit(&self, _model: Option<&str>) -> bool {
+        self.limits().takes_reference
+    }
 
     /// Asks the server which models and samplers a request may choose from.
     ///

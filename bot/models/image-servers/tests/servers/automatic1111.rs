@@ -116,8 +116,8 @@ async fn progress(State(world): State<Arc<World>>, Json(body): Json<Value>) -> R
 }
 
 async fn samplers() -> Json<Value> {
-    let sampler = |name: &str| json!({"name": name, "aliases": [], "options": {}});
-    Json(json!([sampler("Euler a"), sampler("DPM++ 2M")]))
+    let sampler = |name: &str, alias: &str| json!({"name": name, "aliases": [alias], "options": {}});
+    Json(json!([sampler("Euler a", "k_euler_a"), sampler("DPM++ 2M", "k_dpmpp_2m")]))
 }
 
 async fn models() -> Json<Value> {
@@ -298,9 +298,18 @@ async fn a_server_that_keeps_failing_is_left_alone() {
 #[tokio::test]
 async fn requests_choose_from_what_the_server_has_and_the_configuration_allows() {
     let mut fake = fake().await;
+    // Another model than that of the operator is nobody's choice until the operator says so.
+    let wanted = ImageRequest { model: Some("large".into()), ..request() };
+    let refused = fake.draw(&wanted).await.0.unwrap_err();
+    assert!(matches!(&refused, ImageError::Refused(why) if why.contains("nobody choose the model large")), "{refused}");
+    assert!(lock(&fake.world.requests).is_empty(), "the server is not asked");
+    assert_eq!(fake.model.offer().await.unwrap().models, ["tiny.safetensors"]);
+    fake.config.models = vec!["*".into()];
+    fake.model = connect(fake.config.clone()).unwrap();
     let offer = fake.model.offer().await.unwrap();
     assert_eq!(offer.models, ["tiny", "large", "sub_small", "sub_fine"]);
     assert_eq!(offer.samplers, ["Euler a", "DPM++ 2M"]);
+    assert_eq!(offer.sampler_aliases, ["k_euler_a", "k_dpmpp_2m"]);
     let wanted = ImageRequest { model: Some("large".into()), sampler: Some("DPM++ 2M".into()), ..request() };
     fake.draw(&wanted).await.0.unwrap();
     let sent = fake.world.sent("txt2img");

@@ -274,6 +274,9 @@ async fn a_workflow_that_fails_says_why_without_the_prompt() {
 #[tokio::test]
 async fn requests_choose_what_the_nodes_of_the_workflow_accept() {
     let mut fake = fake().await;
+    assert_eq!(fake.model.offer().await.unwrap().models, ["tiny.safetensors"]);
+    fake.config.models = vec!["*".into()];
+    fake.model = connect(fake.config.clone()).unwrap();
     let offer = fake.model.offer().await.unwrap();
     assert_eq!(offer.models, ["tiny.safetensors", "large.safetensors"]);
     assert_eq!(offer.samplers, ["euler", "heun"]);
@@ -288,8 +291,21 @@ async fn requests_choose_what_the_nodes_of_the_workflow_accept() {
     fake.model = connect(fake.config.clone()).unwrap();
     let offer = fake.model.offer().await.unwrap();
     assert_eq!((offer.models.len(), offer.samplers), (0, vec!["heun".to_owned()]));
-    // A class is a part of an address.
-    fake.config.workflow = Some(json!({"1": node("../queue")}));
+    assert!(!offer.takes_any_model && !offer.takes_any_sampler);
+    // A node that lists nothing takes any name.
+    let node = json!({"class_type": "OwnNode", "inputs": {"sampler_name": "{sampler}", "model": "{model}"}});
+    fake.config.workflow = Some(json!({"1": node}));
     fake.model = connect(fake.config.clone()).unwrap();
-    assert_eq!(fake.model.offer().await.unwrap(), ImageOffer::default());
+    let offer = fake.model.offer().await.unwrap();
+    assert!(offer.takes_any_model && offer.takes_any_sampler && offer.models == ["tiny.safetensors"], "{offer:?}");
+    fake.config.models = vec!["large.safetensors".into()];
+    fake.model = connect(fake.config.clone()).unwrap();
+    let offer = fake.model.offer().await.unwrap();
+    assert!(!offer.takes_any_model && offer.models == ["tiny.safetensors", "large.safetensors"], "{offer:?}");
+    // A class is a part of an address.
+    let node = json!({"class_type": "../queue", "inputs": {"sampler_name": "{sampler}"}});
+    fake.config.workflow = Some(json!({"1": node}));
+    fake.model = connect(fake.config.clone()).unwrap();
+    let offer = fake.model.offer().await.unwrap();
+    assert_eq!(offer, ImageOffer { takes_any_sampler: true, ..ImageOffer::default() });
 }

@@ -162,5 +162,9 @@ async fn requests_choose_from_the_models_that_the_configuration_names() {
     (fake.config.model, fake.config.models) = ("gpt-image-1".into(), vec!["gpt-image-1-mini".into()]);
     assert!(connect(fake.config.clone()).unwrap().limits().takes_reference);
     fake.config.models.push("dall-e-3".into());
-    assert!(!connect(fake.config.clone()).unwrap().limits().takes_reference, "one of them cannot");
+    let model = connect(fake.config.clone()).unwrap();
+    assert!(model.limits().takes_reference && model.can_edit(None), "one more model ends no remixes");
+    assert!(model.can_edit(Some("GPT-image-1-mini")) && !model.can_edit(Some("dall-e-3")));
+    fake.config.models = vec!["*".into()];
+    assert_eq!(connect(fake.config.clone()).unwrap().offer().await.unwrap().models, ["gpt-image-1"]);
 }

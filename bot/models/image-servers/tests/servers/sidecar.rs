@@ -262,6 +262,9 @@ async fn an_event_of_failure_says_whether_a_retry_helps() {
 #[tokio::test]
 async fn requests_choose_from_what_the_sidecar_has_and_the_configuration_allows() {
     let mut fake = fake().await;
+    assert_eq!(fake.model.offer().await.unwrap().models, ["tiny.safetensors"]);
+    fake.config.models = vec!["*".into()];
+    fake.model = connect(fake.config.clone()).unwrap();
     let offer = fake.model.offer().await.unwrap();
     assert_eq!((offer.models.len(), offer.models[1].as_str(), offer.samplers), (2, "large", vec!["euler".to_owned()]));
     fake.draw(&ImageRequest { model: Some("large".into()), ..request() }).await.0.unwrap();
