@@ -85,8 +85,8 @@ pub struct ShownEntity {
     pub name: String,
     /// `person`, `place`, `thing` or `project`, if relations show it.
     pub kind: Option<&'static str>,
-    /// Other names of the same.
-    pub other_names: Vec<String>,
+    /// Other names of the same, and how surely they mean it; 0 to 1.
+    pub other_names: Vec<(String, f32)>,
     /// How many memories name it.
     pub mentions: usize,
     /// True if older memories may name it, too, which were too many to be read.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use azera_adapter::{Command, Host, KnownReader, MoodHost, PictureHost, PlaceHost, Reader, SpeechHost};
+use azera_adapter::{Command, Host, KnownReader, MemoryReader, MoodHost, PictureHost, PlaceHost, Reader, SpeechHost};
 use azera_types::{Clock, PersonId, PlatformId};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,8 @@ pub struct Parts {
     pub moods: Arc<dyn MoodHost>,
     /// What counts as known in a whole place.
     pub known: Arc<dyn KnownReader>,
+    /// Whole memories, and the names in them.
+    pub memories: Arc<dyn MemoryReader>,
     /// The places of other platforms.
     pub places: Arc<dyn PlaceHost>,
     /// Recordings of voices.
@@ -131,6 +133,11 @@ impl Shared {
     /// Returns what counts as known.
     pub(crate) fn known(&self) -> Result<&Arc<dyn KnownReader>, Problem> {
         Ok(&self.parts()?.known)
+    }
+
+    /// Returns whole memories, and the names in them.
+    pub(crate) fn memories(&self) -> Result<&Arc<dyn MemoryReader>, Problem> {
+        Ok(&self.parts()?.memories)
     }
 
     /// Returns the recordings of voices.
@@ -298,11 +305,10 @@ impl Web {
         self.shared.parts.get_or_init(|| parts);
     }
 
-    /// Loads the accounts, and writes the file by which commands on this machine find the web. Returns the link that makes
-    /// the owner's account, if there is none yet.
+    /// Loads the accounts. Returns the link that makes the owner's account, if there is none yet.
     ///
     /// # Errors
-    /// The accounts cannot be read, or the file cannot be written.
+    /// The accounts cannot be read, or the system gives no random numbers.
     pub async fn begin(&self) -> Result<Option<String>, Error> {
         let address = format!("http://{}", self.address());
         self.shared.tokens.load();
@@ -310,9 +316,20 @@ impl Web {
         let setup = self.shared.accounts.load().await?.map(|token| format!("{address}/#setup={token}"));
         let key = format!("{LOCAL_KEY}{}", secrets::token()?);
         let local = Local { address, setup: setup.clone(), key };
-        local.write(&self.shared.settings.folder)?;
         self.shared.local.get_or_init(|| (secrets::digest(&local.key), local));
         Ok(setup)
+    }
+
+    /// Writes the file by which commands on this machine find the web. Call it right before [`Web::listen`], so that no
+    /// command waits for a web that does not answer yet.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn announce(&self) -> Result<(), Error> {
+        match self.shared.local.get() {
+            Some((_, local)) => local.write(&self.shared.settings.folder),
+            None => Ok(()),
+        }
     }
 
     /// Serves until `stop` is cancelled.

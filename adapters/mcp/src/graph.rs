@@ -118,7 +118,7 @@ impl Entity {
         Self {
             name: entity.name,
             kind: entity.kind,
-            other_names: entity.other_names,
+            other_names: entity.other_names.into_iter().map(|(name, _)| name).collect(),
             mentions: entity.mentions,
             is_cut: entity.is_cut,
             steps,

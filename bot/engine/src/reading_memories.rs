@@ -52,7 +52,7 @@ impl Telling<'_> {
         ShownEntity {
             name: entity.name,
             kind: entity.kind.map(azera_memory::EntityKind::as_str),
-            other_names: entity.other_names.into_iter().map(|(name, _)| name).collect(),
+            other_names: entity.other_names,
             mentions: entity.mentions,
             is_cut: entity.is_cut,
             relations: entity.links.into_iter().map(relation).collect(),

@@ -7,6 +7,7 @@ mod drawing;
 mod events;
 mod form;
 mod grants;
+mod graph;
 mod images;
 mod inner;
 mod keys;
@@ -107,6 +108,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         organise::endpoints(),
         inner::endpoints(),
         known::endpoints(),
+        graph::endpoints(),
         models::endpoints(),
         personas::endpoints(),
         mood::endpoints(),

@@ -162,7 +162,14 @@ impl Engine {
         }
         let reply = MessageId::new(format!("{}~r0", inbound.id)).unwrap();
         let (persona, chat) = (Self::persona(), inbound.chat.clone());
-        let making = Making { chat: &chat, reply: &reply, persona: &persona, persona_name: "Azera", is_help: false };
+        let making = Making {
+            chat: &chat,
+            reply: &reply,
+            persona: &persona,
+            persona_name: "Azera",
+            asker: None,
+            is_help: false,
+        };
         let streaming = self.platform.streaming().unwrap();
         let text = format!("You said: {}", inbound.text.as_str());
         let author = Author::Person { id: inbound.person.clone(), name: inbound.name.clone() };

@@ -17,6 +17,8 @@ async fn tell(browser: &mut Client, secret: &str) -> String {
     let reply = browser.send("POST", "/api/chat/stream", Some(said)).await;
     assert!(reply.body.contains(secret), "{}", reply.body);
     browser.send("POST", "/api/chat", Some(json!({"session_id": "same", "message": secret}))).await;
+    let related = format!("word knows {secret}");
+    browser.send("POST", "/api/chat", Some(json!({"session_id": "same", "message": related}))).await;
     let picture = STANDARD.encode(format!("GIF89a a sign that says {secret}"));
     let shown = json!({"chat_id": id, "message": "", "pictures": [format!("data:image/gif;base64,{picture}")]});
     let reply = browser.send("POST", "/api/chat/stream", Some(shown)).await;
@@ -42,7 +44,11 @@ async fn reads(world: &World, chat: &str) -> Vec<(String, String, Option<Value>)
     for (path, methods) in document["paths"].as_object().unwrap() {
         if methods.get("get").is_some() {
             let concrete = path.replace("{session_id}", "same").replace("{id}", chat);
-            let query = if path.ends_with("/search") { "?q=word" } else { "" };
+            let query = match path.as_str() {
+                "/api/memories/graph" => "?name=word",
+                path if path.ends_with("/search") => "?q=word",
+                _ => "",
+            };
             // The pictures are numbered, and so are uploads.
             for number in 1..=3 {
                 let file = match path.contains("references") {

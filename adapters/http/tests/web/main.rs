@@ -8,6 +8,7 @@ mod attacks;
 mod client;
 mod engine;
 mod events;
+mod graph;
 mod images;
 mod isolation;
 mod known;
@@ -85,6 +86,7 @@ impl World {
             speech: engine.clone(),
             moods: engine.clone(),
             known: engine.clone(),
+            memories: engine.clone(),
             places: engine.clone(),
             samples: engine.clone(),
             backups: engine.clone(),
@@ -93,6 +95,8 @@ impl World {
             mcp: Some(engine.clone()),
         });
         let setup = web.begin().await.unwrap().map(|link| link.rsplit_once('=').unwrap().1.to_owned());
+        assert!(Local::read(folder.path()).is_err(), "no command waits for a web that does not answer yet");
+        web.announce().unwrap();
         let (stop, host): (_, Arc<dyn Host>) = (CancellationToken::new(), engine.clone());
         let (serving, until) = (web.clone(), stop.clone());
         let served = tokio::spawn(async move { serving.listen(host, until).await });

@@ -30,7 +30,7 @@ chat: DELETE /api/chats/{id}, DELETE /api/groups/{id}, DELETE /api/images/{filen
     POST /api/status/mood, POST /api/tags, POST /api/tts/synthesize,
     POST /v1/chat/completions, PUT /api/chats/{id}, PUT /api/groups/{id}, PUT /api/images/{filename}/pin, PUT /api/settings/editor, PUT /api/settings/ui,
     PUT /api/tags/{id}
-memory:read: GET /api/memories/known, GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
+memory:read: GET /api/memories/graph, GET /api/memories/known, GET /api/memories/{id}, GET /api/dreams, GET /api/dreams/search, GET /api/journal, GET /api/journal/search, POST /api/search
 memory:write: PUT /api/memories/known/{id}, POST /api/dreams/import, POST /api/journal/import, POST /api/journal/trigger, POST /api/memories
 mcp: POST /mcp
 admin: DELETE /api/accounts/{id}, DELETE /api/models/{name}, DELETE /api/personas/{id}, DELETE /api/voice-samples/{filename},

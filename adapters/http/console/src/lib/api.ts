@@ -90,6 +90,9 @@ export const memory = {
     json<Api.SearchResults>("POST", "/api/search", { query, limit, ...(memoryType ? { memory_type: memoryType } : {}) }),
   known: (offset: number, limit: number) =>
     json<Api.List<Api.Known>>("GET", at`/api/memories/known?offset=${String(offset)}&limit=${String(limit)}`),
+  graph: (name: string, limit: number) =>
+    json<Api.Graph>("GET", at`/api/memories/graph?name=${name}&limit=${String(limit)}`),
+  show: (id: string) => json<Api.WholeMemory>("GET", at`/api/memories/${id}`),
   setKnown: (id: string, counts: boolean) => json("PUT", at`/api/memories/known/${id}`, { counts }),
   keep: (content: string) => json<{ status: string; id: string }>("POST", "/api/memories", { content }),
 };

@@ -1,11 +1,16 @@
 // Times and sizes in the words of the browser's language.
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const month = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short" });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
 export const fullTime = (at: string): string => moment.format(new Date(at));
+
+export const fullDay = (at: string): string => day.format(new Date(at));
+
+export const shortMonth = (at: string): string => month.format(new Date(at));
 
 export const secondsTime = (at: string): string => seconds.format(new Date(at));
 

@@ -66,6 +66,30 @@ export type Known = {
   is_own: boolean;
 };
 
+export type Relation = {
+  said: string;
+  other: string;
+  is_plain: boolean;
+  confidence: number;
+  since: string;
+  held_until?: string;
+  memories: string[];
+};
+
+export type Entity = {
+  name: string;
+  kind: "person" | "place" | "thing" | "project" | null;
+  other_names: { name: string; confidence: number }[];
+  mentions: number;
+  is_cut: boolean;
+  total: number;
+  relations: Relation[];
+};
+
+export type Graph = { entities: Entity[]; further: { name: string; by: string; relation: Relation }[] };
+
+export type WholeMemory = { id: string; content: string; kind: string; author: string; said_at: string } & Holding;
+
 export type Imported = { status: "ok" | "error"; imported: number; skipped: number; errors: string[] };
 
 export type Model = { name: string; size: number; title: string };
