@@ -1,5 +1,7 @@
 //! A wrong value in the section of a server that Azera works without leaves that section out, and nothing else.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use azera_config::{Config, Error, ImagesKind};
 
 fn load(text: &str, env: &[(&str, &str)]) -> Result<Config, Error> {

@@ -79,8 +79,9 @@ mod tests {
     use super::*;
 
     fn persona(name: &str, brief: &str) -> Persona {
-        let built_in = BUILT_INS.first().expect("there is one").persona();
-        Persona { name: name.to_owned(), brief: brief.to_owned(), ..built_in }
+        let mut persona = BUILT_INS.first().expect("there is one").persona();
+        (persona.name, persona.brief) = (name.to_owned(), brief.to_owned());
+        persona
     }
 
     #[test]
@@ -109,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_whole_persona_begins_with_its_name() {
-        let other = Persona { intent: "Rule.".to_owned(), ..persona("Mab", "") };
+        let mut other = persona("Mab", "");
+        other.intent = "Rule.".to_owned();
         assert!(full(&other, "").starts_with("You are Mab.\n\nRule."), "{}", full(&other, ""));
     }
 }

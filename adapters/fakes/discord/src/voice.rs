@@ -135,7 +135,7 @@ impl World {
         let guild = self.channels[&channel].guild.expect("a channel of a server");
         if self.voice.there.insert(user, (guild, channel)) != Some((guild, channel)) {
             self.out_of_group(user);
-            self.into_group(channel, user);
+            self.add_to_group(channel, user);
         }
         self.tell_state(guild, user, Some(channel));
     }

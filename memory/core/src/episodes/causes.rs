@@ -102,10 +102,13 @@ struct Statement<'a> {
     is_negated: bool,
 }
 
+/// Statements, and by the number of a word those that hold it.
+type Statements<'a> = (Vec<Statement<'a>>, HashMap<u64, Vec<usize>>);
+
 /// Everything that people stated, by their words. It is read once somebody gives a reason.
 pub(super) struct Causes<'a> {
     parts: &'a [Part],
-    said: OnceCell<(Vec<Statement<'a>>, HashMap<u64, Vec<usize>>)>,
+    said: OnceCell<Statements<'a>>,
 }
 
 impl<'a> Causes<'a> {
@@ -162,7 +165,7 @@ fn states(sentence: &Sentence<'_>) -> bool {
     !sentence.is_question() && !sentence.quotes() && !sentence.has_any(MAY_BE)
 }
 
-fn read(parts: &[Part]) -> (Vec<Statement<'_>>, HashMap<u64, Vec<usize>>) {
+fn read(parts: &[Part]) -> Statements<'_> {
     let (mut statements, mut by_word): (Vec<Statement<'_>>, HashMap<u64, Vec<usize>>) = Default::default();
     for (part, conversation) in parts.iter().enumerate() {
         for message in conversation.messages.iter().filter(|message| message.author.person().is_some()) {

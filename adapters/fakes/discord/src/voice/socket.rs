@@ -144,7 +144,7 @@ impl World {
     }
 
     /// Takes a person who came into the group of the bot's channel, if people encrypt what they say.
-    pub(crate) fn into_group(&mut self, channel: u64, user: u64) {
+    pub(crate) fn add_to_group(&mut self, channel: u64, user: u64) {
         let Voice { proposer: Some(proposer), group: Some(group), .. } = &mut self.voice else { return };
         if group.channel() != channel {
             return;
